@@ -1,0 +1,79 @@
+# One entry point for people and for CI. `make demo` and `make test` do all the set-up themselves.
+#
+# Set-up is a chain of stamp files in .venv: the virtual environment, the native module, one stamp per extra. Each is
+# made again only when what it depends on changes, so a second `make test` goes straight to the tests.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -type f -not -name '*.pyc')
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
+.PHONY: help demo test test-rust test-python lint bench docs wheel clean check-tools check-lint-tools
+
+help: ## show this list
+	@echo "usage: make TARGET [PYTHON=python3.12]"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations, local against central; picture in demo/
+	@mkdir -p demo
+	$(BIN)/dpnoise demo --plot demo/occupations.png
+
+test: test-rust test-python ## run all tests
+
+test-rust: | check-tools ## run the Rust tests, documentation examples included
+	cargo test --package dpnoise-core --locked
+	@echo "The binding crate (rust/python) has no tests of its own: the Python tests call it."
+
+test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	$(BIN)/python scripts/check_layers.py
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy python/dpnoise
+	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
+
+bench: $(VENV)/.native $(VENV)/.extra-bench ## run the Python benchmarks
+	$(BIN)/python -m pytest benches --benchmark-only
+
+docs: $(VENV)/.native $(VENV)/.extra-docs ## build the documentation site in site/, warnings as errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+wheel: $(BIN)/maturin | check-tools ## build the wheel in dist/
+	$(BIN)/maturin build --release --out dist
+
+clean: ## remove everything that was built, .venv too
+	rm -rf $(VENV) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
+	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
+
+check-tools:
+	@scripts/check_tools.sh $(PYTHON)
+
+check-lint-tools:
+	@scripts/check_tools.sh $(PYTHON) lint
+
+$(BIN)/python: | check-tools
+	$(PYTHON) -m venv $(VENV)
+
+$(BIN)/maturin: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet 'maturin>=1.16,<2'
+
+$(VENV)/.native: $(NATIVE_SOURCES) | check-tools $(BIN)/maturin
+	. $(BIN)/activate && PIP_QUIET=1 maturin develop --release
+	@touch $@
+
+# dpnoise itself is installed by now, so pip resolves the extra from its metadata and fetches only what it names.
+$(VENV)/.extra-%: pyproject.toml | $(VENV)/.native
+	$(BIN)/python -m pip install --quiet 'dpnoise[$*]'
+	@touch $@

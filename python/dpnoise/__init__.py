@@ -1,0 +1,30 @@
+"""Exact, constant-time, bulk randomness for differential privacy.
+
+The areas:
+
+- `dpnoise.samplers`: noise over the integers.
+- `dpnoise.Laplace`, `dpnoise.DiscreteLaplace`: mechanisms of the central model.
+- `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
+- `dpnoise.accounting`: what a release costs.
+- `dpnoise.datasets`, `dpnoise.plots`: example data and pictures.
+- `dpnoise.hazmat`: reproducible generators, for tests only.
+"""
+
+from dpnoise import accounting, hazmat, local, samplers
+from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
+from dpnoise.accounting import PrivacyCost
+from dpnoise.mechanisms import DiscreteLaplace, Laplace
+
+__all__ = [
+    "DiscreteLaplace",
+    "Laplace",
+    "ParameterError",
+    "PrivacyCost",
+    "RandomnessError",
+    "__version__",
+    "accounting",
+    "cpu_backend",
+    "hazmat",
+    "local",
+    "samplers",
+]

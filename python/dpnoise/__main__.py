@@ -1,0 +1,8 @@
+"""``python -m dpnoise`` is the command line."""
+
+import sys
+
+from dpnoise.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

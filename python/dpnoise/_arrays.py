@@ -1,0 +1,61 @@
+"""Arrays in and out, by the same rules everywhere."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._native import ParameterError
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+Size = SupportsIndex | Sequence[SupportsIndex]
+
+
+def shape_of(size: Size) -> tuple[int, ...]:
+    """Read a NumPy ``size``: an int, or a sequence of ints, none of them negative."""
+    try:
+        parts = [size] if isinstance(size, SupportsIndex) else list(size)
+        shape = tuple(operator.index(part) for part in parts)
+    except TypeError:
+        raise TypeError(f"size must be None, an int or a tuple of ints, got {size!r}") from None
+    if any(length < 0 for length in shape):
+        raise ParameterError(f"size must not be negative, got {size!r}")
+    return shape
+
+
+def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Give the array to fill: a new one of shape ``size``, or ``out`` if it fits.
+
+    Raises
+    ------
+    ParameterError
+        When ``size`` is negative, or ``out`` has another shape, is read-only or is not C-contiguous.
+    TypeError
+        When ``size`` is not made of ints, or ``out`` is not an array of that dtype.
+    """
+    if out is None:
+        if size is None:
+            raise ParameterError("size must be given when out is None")
+        return np.empty(shape_of(size), dtype)
+    kind = np.dtype(dtype)
+    if not isinstance(out, np.ndarray) or out.dtype != kind:
+        found = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
+        raise TypeError(f"out must be a NumPy array of dtype {kind}, got {found}")
+    if size is not None and out.shape != shape_of(size):
+        raise ParameterError(f"out must have the shape of size {shape_of(size)}, got {out.shape}")
+    if not out.flags.writeable:
+        raise ParameterError("out must be writable, got a read-only array")
+    if not out.flags.c_contiguous:
+        raise ParameterError("out must be C-contiguous, got a strided array: pass a new array and copy from it")
+    return out
+
+
+def refuse_missing(x: Any, name: str) -> None:
+    """Refuse a masked array: what a masked value stands for is the caller's to say."""
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ParameterError(f"{name} must have no masked values: fill or drop them first")

@@ -1,0 +1,32 @@
+"""The command line: ``dpnoise``, also ``python -m dpnoise``."""
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+_EXTRA = frozenset({"typer", "click", "rich", "pyarrow"})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after the program's name; those of the process when not given.
+
+    Returns
+    -------
+    int
+        The exit code: 0 if all went well, 2 if the input cannot be used, 1 if the source of randomness failed, 130 if
+        interrupted. One line on stderr says which.
+    """
+    try:
+        from dpnoise.cli.app import run
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _EXTRA:
+            raise
+        print(f"dpnoise: the command line needs the package {error.name}: pip install 'dpnoise[cli]'", file=sys.stderr)
+        return 2
+    return run(arguments)

@@ -1,0 +1,70 @@
+"""The commands put together, and the one place where an error becomes a line and an exit code."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import dpnoise
+from dpnoise.cli.aggregate import aggregate
+from dpnoise.cli.console import InputError
+from dpnoise.cli.demo import demo
+from dpnoise.cli.perturb import perturb
+
+# Tracebacks stay plain: typer's own show the local variables, and those hold private data.
+app = typer.Typer(
+    help="Exact randomness for differential privacy.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+app.command()(demo)
+app.command()(perturb)
+app.command()(aggregate)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dpnoise {dpnoise.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _program(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line on `arguments` and return the exit code."""
+    try:
+        result = app(args=None if arguments is None else list(arguments), prog_name="dpnoise", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        result = 130
+    except (InputError, dpnoise.ParameterError, ImportError) as error:
+        return _refuse(str(error))
+    except dpnoise.RandomnessError as error:
+        return _refuse(str(error), code=1)  # not the user's doing
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        return _refuse(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+    except Exception as error:
+        # What the option parser raises has a different base class from one typer to the next; the method stays.
+        if not hasattr(error, "format_message"):
+            raise
+        return _refuse(error.format_message())
+    if result == 130:
+        print("dpnoise: interrupted; no file was written", file=sys.stderr)
+    return result if isinstance(result, int) else 0
+
+
+def _refuse(message: str, code: int = 2) -> int:
+    print("dpnoise:", " ".join(message.split()), file=sys.stderr)
+    return code

@@ -1,0 +1,99 @@
+"""What the commands share in talking to people, to other programs and to the file system."""
+
+import json
+import math
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+
+class InputError(Exception):
+    """The user's input cannot be used. The message is one line and holds no private value."""
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table whose first column is text and whose others are numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="right" if i else "left", no_wrap=bool(i))
+    for row in rows:
+        table.add_row(*map(Text, row))  # Text: a "[" in a value is not markup
+    # A pipe has no width of its own; a generous one keeps every row on one line.
+    console = Console(width=None if sys.stdout.isatty() else 132)
+    console.print(Text(title, style="bold"), table)
+
+
+def to_json(record: dict[str, Any]) -> str:
+    """Return `record` as a JSON document; a number that is not finite becomes null."""
+    return json.dumps(_finite(record), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def listing(values: Sequence[str]) -> str:
+    """Return `values` in one line, quoted; of many only the first twenty."""
+    shown = ", ".join(map(repr, values[:20]))
+    return shown if len(values) <= 20 else f"{shown}, ... ({len(values)} in all)"
+
+
+@contextmanager
+def progress(task: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show a bar on stderr, if that is a terminal; yields a function that moves it on by so many rows."""
+    if not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    columns = (TextColumn(task), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeElapsedColumn())
+    # Transient: where the bar stopped would tell in which part of the data an error lies.
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        identifier = bar.add_task(task, total=total)
+        yield lambda rows: bar.advance(identifier, rows)
+
+
+def suffix_of(path: Path, allowed: Sequence[str], what: str) -> str:
+    """Return which of the suffixes `allowed` the path has; otherwise raise, naming `what` the file is."""
+    for suffix in allowed:
+        if path.name.lower().endswith(suffix):
+            return suffix
+    raise InputError(f"{what} must end in {' or '.join(allowed)}, got {str(path)!r}")
+
+
+def check_target(path: Path, sources: Sequence[Path] = ()) -> None:
+    """Refuse, before any work is done, a target that could not be written or that would replace a source."""
+    if not path.parent.is_dir():
+        raise InputError(f"{str(path)!r} cannot be written: the directory {str(path.parent)!r} does not exist")
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} cannot be written: it is a directory")
+    for source in sources:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InputError(f"{str(path)!r} is also an input and would be overwritten")
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the name `path` only if the block succeeds; otherwise nothing is left of it."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with partial.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

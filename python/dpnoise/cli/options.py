@@ -1,0 +1,76 @@
+"""The options that commands share, and what is built from them."""
+
+import csv
+from collections import Counter
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from dpnoise import local
+from dpnoise.cli.console import InputError, listing
+
+Threads: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Threads to use; all cores when not given.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+
+Scheme: TypeAlias = (
+    local.RandomizedResponse | local.SymmetricUnaryEncoding | local.OptimizedUnaryEncoding | local.UnaryEncoding
+)
+
+
+class ProtocolName(str, Enum):
+    """The local protocols as the command line names them."""
+
+    rr = "rr"
+    sue = "sue"
+    oue = "oue"
+    ue = "ue"
+
+
+def build_protocol(name: ProtocolName, k: int, epsilon: float | None, p: float | None, q: float | None) -> Scheme:
+    """Return the protocol `name` over `k` values; the parameters are refused if they do not belong to it."""
+    if name is ProtocolName.ue:
+        if p is None or q is None or epsilon is not None:
+            raise InputError("--protocol ue takes --p and --q, and no --epsilon because that follows from them")
+        return local.UnaryEncoding(k=k, p=p, q=q)
+    if epsilon is None or p is not None or q is not None:
+        raise InputError(f"--protocol {name.value} takes --epsilon, and no --p or --q because they follow from it")
+    if name is ProtocolName.rr:
+        if k != 2:
+            raise InputError(f"--protocol rr asks a yes-no question: the domain must have 2 values, got {k}")
+        return local.RandomizedResponse(epsilon=epsilon)
+    unary = local.SymmetricUnaryEncoding if name is ProtocolName.sue else local.OptimizedUnaryEncoding
+    return unary(k=k, epsilon=epsilon)
+
+
+def perturb_codes(protocol: Scheme, codes: NDArray[np.int64], threads: int | None) -> NDArray[np.uint8]:
+    """Return one report per code as the rows of a matrix, whatever the protocol takes and gives."""
+    if isinstance(protocol, local.RandomizedResponse):
+        return protocol.perturb(codes == 1, threads=threads).view(np.uint8).reshape(-1, 1)
+    return protocol.perturb(codes, threads=threads)
+
+
+def read_domain(text: str | None, file: Path | None) -> list[str]:
+    """Return the domain given as comma-separated `text` or as the lines of `file`."""
+    if text is not None and file is None:
+        # The rules of CSV, so that a value may hold a comma: --domain '"a, b",c'.
+        labels = next(csv.reader([text], skipinitialspace=True), [])
+    elif file is not None and text is None:
+        try:
+            labels = file.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n")
+        except UnicodeDecodeError:
+            raise InputError(f"{str(file)!r} is not UTF-8 text") from None
+    else:
+        raise InputError(
+            "give the domain with either --domain or --domain-file: it must be public and fixed beforehand, "
+            "for a domain taken from the data would reveal which values occur in them"
+        )
+    if len(labels) < 2:
+        raise InputError(f"the domain must have at least 2 values, got {len(labels)}")
+    repeated = [label for label, count in Counter(labels).items() if count > 1]
+    if repeated:
+        raise InputError(f"a value of the domain must occur only once, not so {listing(repeated)}")
+    return labels

@@ -1,0 +1,220 @@
+"""Reading columns and reports, writing reports and estimates: a batch at a time, so memory does not grow with rows.
+
+No message of Arrow's is passed on: those about CSV quote the offending row, and the rows are private.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dpnoise import local
+from dpnoise.cli.console import InputError, listing, suffix_of, to_json
+
+PROTOCOL_KEY: Final = b"dpnoise.protocol"
+DOMAIN_KEY: Final = b"dpnoise.domain"
+REPORT: Final = "report"
+_CSV: Final = (
+    "CSV file with lines below 1 MiB"  # Arrow's block size; it reads ahead by blocks, so larger ones cost memory
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column to be read once: how many rows it has, if that is known beforehand, and its batches."""
+
+    rows: int | None
+    batches: Iterator[pa.Array]
+
+
+@dataclass(frozen=True)
+class ReportsFile:
+    """A file of reports: where it is, how the reports were made, and what the protocol's indices stand for."""
+
+    path: Path
+    protocol: local.Protocol
+    domain: list[str]
+    rows: int
+
+
+def open_column(path: Path, name: str, *, empty_is_missing: bool, batch_rows: int) -> Column:
+    """Open one column of a Parquet or CSV file; its batches have at most `batch_rows` rows.
+
+    CSV has no mark for a missing value. So an empty field is the empty string, or, if `empty_is_missing`, a missing
+    value unless it is quoted.
+    """
+    if suffix_of(path, (".parquet", ".csv", ".csv.gz"), "the input") == ".parquet":
+        return _open_parquet(path, name, batch_rows)
+    return _open_csv(path, name, empty_is_missing, batch_rows)
+
+
+def _open_parquet(path: Path, name: str, batch_rows: int) -> Column:
+    file = _parquet_file(path)
+    _check_column(path, name, file.schema_arrow.names)
+    kind = file.schema_arrow.field(name).type
+    if not _is_categorical(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        raise InputError(f"column {name!r} has the type {kind}; it must be text, integer, boolean or categorical")
+    batches = file.iter_batches(batch_size=batch_rows, columns=[name])
+    return Column(file.metadata.num_rows, (batch.column(name) for batch in _each(batches, path, "Parquet file")))
+
+
+def _open_csv(path: Path, name: str, empty_is_missing: bool, batch_rows: int) -> Column:
+    with path.open("rb") as file:
+        if not file.read(1):
+            raise InputError(f"{str(path)!r} is empty: a CSV file starts with a line of column names")
+    with _damage_named(path, _CSV):
+        names = pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True)).schema.names
+        _check_column(path, name, names)
+        reader = pa.csv.open_csv(
+            path,
+            # In a file of one column an empty line is a row, and skipping it would lose a person.
+            parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=[name],
+                column_types={name: pa.large_string()},
+                strings_can_be_null=empty_is_missing,
+                null_values=[""],
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    batches = (
+        batch.column(0).slice(start, batch_rows)
+        for batch in _each(reader, path, _CSV)
+        for start in range(0, batch.num_rows, batch_rows)
+    )
+    return Column(None, batches)
+
+
+def open_reports(path: Path) -> ReportsFile:
+    """Open a Parquet file of reports and return what its metadata say; the reports are not read yet."""
+    suffix_of(path, (".parquet",), "a file of reports, which are binary and do not fit into CSV,")
+    file = _parquet_file(path)
+    metadata = file.schema_arrow.metadata or {}
+    if PROTOCOL_KEY not in metadata:
+        raise InputError(f"{str(path)!r} does not say how its reports were made: no metadata 'dpnoise.protocol'")
+    _check_column(path, REPORT, file.schema_arrow.names)
+    kind = file.schema_arrow.field(REPORT).type
+    if not (pa.types.is_fixed_size_binary(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise InputError(f"the column 'report' of {str(path)!r} has the type {kind}; it must be binary")
+    try:
+        protocol = local.protocol_from_json(metadata[PROTOCOL_KEY].decode())
+        domain = json.loads(metadata[DOMAIN_KEY]) if DOMAIN_KEY in metadata else [str(i) for i in range(protocol.k)]
+    except ValueError as error:
+        raise InputError(f"the metadata of {str(path)!r} are damaged: {error}") from None
+    if not (isinstance(domain, list) and len(domain) == protocol.k and all(isinstance(x, str) for x in domain)):
+        raise InputError(f"the metadata 'dpnoise.domain' of {str(path)!r} must list {protocol.k} texts")
+    return ReportsFile(path, protocol, domain, file.metadata.num_rows)
+
+
+def read_reports(reports: ReportsFile) -> Iterator[tuple[NDArray[np.uint8], dict[str, int]]]:
+    """Yield the reports in batches, as rows of bytes, and how many rows of the batch are none and why."""
+    width = reports.protocol.report_bytes
+    batches = _parquet_file(reports.path).iter_batches(batch_size=rows_per_batch(width), columns=[REPORT])
+    for batch in _each(batches, reports.path, "Parquet file"):
+        column = batch.column(REPORT)
+        whole = column
+        if column.type != pa.binary(width) or column.null_count:
+            # Some engines hand a column of fixed size back as one of variable size. A null is dropped by the filter.
+            whole = column.filter(pc.equal(pc.binary_length(column), width)).cast(pa.binary(width))
+        wrong = len(column) - column.null_count - len(whole)
+        reasons = {"missing report": column.null_count, "wrong length": wrong}
+        yield _as_matrix(whole, width), {reason: count for reason, count in reasons.items() if count}
+
+
+@contextmanager
+def report_writer(
+    target: BinaryIO, protocol: local.Protocol, domain: Sequence[str]
+) -> Iterator[Callable[[NDArray[np.uint8]], None]]:
+    """Write a Parquet file of reports; yields a function that takes a batch of them as rows of bytes."""
+    kind = pa.binary(protocol.report_bytes)
+    metadata = {PROTOCOL_KEY: protocol.to_json(), DOMAIN_KEY: json.dumps(list(domain), ensure_ascii=False)}
+    schema = pa.schema([pa.field(REPORT, kind, nullable=False)], metadata=metadata)
+    # Reports are random bits: compression, dictionaries and minima would cost time and save nothing.
+    with pq.ParquetWriter(target, schema, compression="none", use_dictionary=False, write_statistics=False) as writer:
+
+        def write(reports: NDArray[np.uint8]) -> None:
+            column = pa.FixedSizeBinaryArray.from_buffers(kind, len(reports), [None, pa.py_buffer(reports)])
+            writer.write_batch(pa.record_batch([column], schema=schema))
+
+        yield write
+
+
+def write_estimate(target: BinaryIO, suffix: str, columns: Mapping[str, list[Any]], about: Mapping[str, Any]) -> None:
+    """Write the columns of an estimate as ``.csv``, ``.json`` or ``.parquet``; the latter two say `about` what."""
+    if suffix == ".parquet":
+        metadata = {f"dpnoise.{key}": json.dumps(value) for key, value in about.items()}
+        pq.write_table(pa.table(dict(columns)).replace_schema_metadata(metadata), target)
+        return
+    rows = list(zip(*columns.values(), strict=True))
+    if suffix == ".json":
+        text = to_json({**about, "estimates": [dict(zip(columns, row, strict=True)) for row in rows]}) + "\n"
+    else:
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows([tuple(columns), *rows])
+        text = buffer.getvalue()
+    target.write(text.encode())
+
+
+def rows_per_batch(report_bytes: int) -> int:
+    """Return how many rows to hold at a time, so that their reports fill at most 16 MiB."""
+    return max(1, min(1 << 18, (1 << 24) // report_bytes))
+
+
+def _as_matrix(column: pa.FixedSizeBinaryArray, width: int) -> NDArray[np.uint8]:
+    if len(column) == 0:
+        return np.empty((0, width), dtype=np.uint8)
+    start = column.offset * width
+    return np.frombuffer(column.buffers()[1], dtype=np.uint8)[start : start + len(column) * width].reshape(-1, width)
+
+
+def _is_categorical(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+        or types.is_integer(kind)
+        or types.is_boolean(kind)
+        or types.is_null(kind)
+    )
+
+
+def _parquet_file(path: Path) -> pq.ParquetFile:
+    path.open("rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
+    try:
+        # Arrow's default reads ahead through the whole file and keeps it; these read it a piece at a time.
+        return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+    except (pa.ArrowException, OSError):
+        raise InputError(f"{str(path)!r} is not a Parquet file") from None
+
+
+def _check_column(path: Path, name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        raise InputError(f"{str(path)!r} has no column {name!r}; its columns are {listing(names)}")
+    if names.count(name) > 1:
+        raise InputError(f"{str(path)!r} has more than one column {name!r}")
+
+
+@contextmanager
+def _damage_named(path: Path, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError):
+        raise InputError(f"{str(path)!r} is not a well-formed {kind}; where is not shown, it is private") from None
+
+
+def _each(batches: Iterator[pa.RecordBatch], path: Path, kind: str) -> Iterator[pa.RecordBatch]:
+    """Yield from `batches`, naming the file if the reader fails; errors of whoever takes the batches are theirs."""
+    with _damage_named(path, kind):
+        yield from batches

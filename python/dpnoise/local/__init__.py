@@ -1,0 +1,36 @@
+"""Local differential privacy: every person randomises their own answer, and only randomised reports are collected.
+
+A protocol is an immutable object. ``perturb`` is what each person's device does; an `Accumulator` is what the collector
+keeps; an `Estimate` is what comes out: unbiased counts with standard errors and confidence intervals.
+
+Probabilities are multiples of a power of two, so that they are exact; the achieved ``epsilon`` is computed exactly from
+them. It is never above the requested one, and at least 0.999 of it. Perturbing takes the same time and touches the same
+memory whatever the values are.
+
+Examples
+--------
+>>> from dpnoise import local
+>>> protocol = local.OptimizedUnaryEncoding(k=4, epsilon=1.0)
+>>> reports = protocol.perturb([0, 1, 1, 3])
+>>> reports.shape
+(4, 1)
+>>> protocol.aggregate(reports).n
+4
+"""
+
+from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._estimate import Estimate
+from dpnoise.local._protocol import Protocol, protocol_from_json
+from dpnoise.local._randomized_response import RandomizedResponse
+from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
+
+__all__ = [
+    "Accumulator",
+    "Estimate",
+    "OptimizedUnaryEncoding",
+    "Protocol",
+    "RandomizedResponse",
+    "SymmetricUnaryEncoding",
+    "UnaryEncoding",
+    "protocol_from_json",
+]

@@ -1,0 +1,175 @@
+"""What a collector keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dpnoise import _native
+from dpnoise.local._estimate import Estimate, from_state
+from dpnoise.local._protocol import Protocol, wrap
+
+
+class Accumulator:
+    """The collector's counters for one protocol: in how many reports each bit was set.
+
+    Memory is 8 bytes for each of the k values, however many reports are added. The counters are whole numbers, so the
+    result is bit-identical however the reports were split over accumulators, machines and threads. Reports are private
+    already; everything computed from them is, too. Several threads may add to one accumulator.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The protocol of the reports.
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.SymmetricUnaryEncoding(k=3, epsilon=2.0)
+    >>> total = protocol.accumulator()
+    >>> for part in ([0, 1], [2, 2, 1]):
+    ...     one = protocol.accumulator()
+    ...     one.add(protocol.perturb(part))
+    ...     total.merge(local.Accumulator.from_bytes(one.to_bytes()))
+    >>> total.n
+    5
+    """
+
+    __slots__ = ("_protocol", "_state")
+
+    _protocol: Protocol
+    _state: _native.LocalAccumulator
+
+    def __init__(self, protocol: Protocol) -> None:
+        if not isinstance(protocol, Protocol):
+            raise TypeError(f"protocol must be a protocol of dpnoise.local, got {type(protocol).__name__}")
+        self._protocol = protocol
+        self._state = _native.LocalAccumulator(protocol._native)
+
+    @classmethod
+    def from_bytes(cls, state: bytes) -> Accumulator:
+        """Read back what `to_bytes` gave.
+
+        Parameters
+        ----------
+        state : bytes
+            A whole state.
+
+        Returns
+        -------
+        Accumulator
+
+        Raises
+        ------
+        ParameterError
+            When the state is truncated, damaged (CRC-32C), of a newer version, or not a state; the message says which.
+        """
+        accumulator = cls.__new__(cls)
+        accumulator._state = _native.LocalAccumulator.from_bytes(state)
+        accumulator._protocol = wrap(accumulator._state.protocol)
+        return accumulator
+
+    def to_bytes(self) -> bytes:
+        """Give the state as bytes: specification of the protocol, counters and a checksum, independent of the platform.
+
+        Returns
+        -------
+        bytes
+        """
+        return self._state.to_bytes()
+
+    def add(self, reports: ArrayLike, *, threads: int | None = None) -> None:
+        """Count reports.
+
+        Malformed reports, those with bits set that the protocol does not use, are counted as rejected.
+
+        Parameters
+        ----------
+        reports : ndarray of uint8, shape (n, report_bytes)
+            As ``perturb`` made them. For `RandomizedResponse` booleans of shape (n,), too.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+
+        Raises
+        ------
+        ParameterError
+            When the shape is another; nothing has been added then.
+        TypeError
+            When the dtype is another.
+        """
+        self._state.add(self._protocol._rows(reports), self._protocol.report_bytes, threads)
+
+    def merge(self, other: Accumulator) -> None:
+        """Add the counts of another accumulator. Merging the same state twice counts its reports twice.
+
+        Parameters
+        ----------
+        other : Accumulator
+            Of the same protocol. It is left as it is.
+
+        Raises
+        ------
+        ParameterError
+            When it is of another protocol; the message names both.
+        """
+        if not isinstance(other, Accumulator):
+            raise TypeError(f"other must be an Accumulator, got {type(other).__name__}")
+        self._state.merge(other._state)
+
+    def estimate(self, level: float = 0.95, simultaneous: bool = False) -> Estimate:
+        """Estimate how many people have each value.
+
+        Parameters
+        ----------
+        level : float
+            The confidence level of the intervals, between 0 and 1.
+        simultaneous : bool
+            Whether all intervals together shall hold at that level (Bonferroni), rather than each by itself.
+
+        Returns
+        -------
+        Estimate
+            Zeros when no report was counted.
+
+        Raises
+        ------
+        ParameterError
+            When ``level`` is not between 0 and 1.
+        """
+        return from_state(self._state, level, simultaneous)
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol of the reports."""
+        return self._protocol
+
+    @property
+    def n(self) -> int:
+        """The number of reports counted."""
+        return self._state.n
+
+    @property
+    def rejected(self) -> int:
+        """The number of malformed reports, which were not counted."""
+        return sum(self.rejected_reasons.values())
+
+    @property
+    def rejected_reasons(self) -> dict[str, int]:
+        """The number of malformed reports by reason; reasons that did not occur are left out."""
+        return dict(self._state.rejected_reasons)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare protocol and counters."""
+        return isinstance(other, Accumulator) and self.to_bytes() == other.to_bytes()
+
+    __hash__ = None  # type: ignore[assignment] # it changes
+
+    def __repr__(self) -> str:
+        """Show protocol and size, not the counters."""
+        return f"<Accumulator of {self.n} reports ({self.rejected} rejected) of {self._protocol!r}>"
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Accumulator], tuple[Any, ...]]:
+        """Pickle the state as bytes."""
+        return Accumulator.from_bytes, (self.to_bytes(),)

@@ -1,0 +1,73 @@
+"""What people pass, as arrays that the native module takes. No message shows data, only types and shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._arrays import refuse_missing
+from dpnoise._native import ParameterError
+
+
+def integers(values: Any) -> NDArray[np.int64]:
+    """Copy a vector of integers to a new int64 array, which no other code can change while it is in use."""
+    found = _vector(values, "integers, for example a NumPy array of dtype int64")
+    if found.dtype.kind not in "iu":
+        hint = {
+            "b": "cast with .astype(int) if False and True stand for 0 and 1",
+            "f": "fill or drop missing values (NaN) first, then cast with .astype('int64')",
+            "O": "fill or drop missing values (None, NA) first, then cast with .astype('int64')",
+        }.get(found.dtype.kind, "replace every value by its index in the list of possible values")
+        raise TypeError(f"values must be integers, got dtype {found.dtype}: {hint}")
+    return np.array(found, dtype=np.int64, order="C")
+
+
+def booleans(values: Any) -> NDArray[np.uint8]:
+    """Copy a vector of booleans to a new uint8 array, which no other code can change while it is in use."""
+    found = _vector(values, "booleans, for example a NumPy array of dtype bool")
+    if found.dtype.kind != "b":
+        hint = "compare to get booleans, for example answers == 1; fill or drop missing values first"
+        raise TypeError(f"values must be booleans, got dtype {found.dtype}: {hint}")
+    return np.array(found, order="C").view(np.uint8)
+
+
+def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
+    """Give packed rows as a C-contiguous uint8 matrix, copied only if need be."""
+    refuse_missing(rows, name)
+    found = np.asarray(rows)
+    if found.dtype != np.uint8:
+        raise TypeError(f"{name} must be a NumPy array of dtype uint8 and shape (n, {width}), got dtype {found.dtype}")
+    if found.ndim != 2 or found.shape[1] != width:
+        raise ParameterError(f"{name} must have shape (n, {width}), got {found.shape}")
+    return np.ascontiguousarray(found)
+
+
+def answers(reports: Any) -> NDArray[np.uint8]:
+    """Give binary reports, booleans of shape (n,) or bytes of shape (n, 1), as a C-contiguous uint8 matrix."""
+    refuse_missing(reports, "reports")
+    found = np.asarray(reports)
+    if found.dtype == np.bool_ and found.ndim == 1:
+        return np.ascontiguousarray(found).view(np.uint8).reshape(-1, 1)
+    if found.dtype == np.uint8 and found.ndim == 2 and found.shape[1] == 1:
+        return np.ascontiguousarray(found)
+    wanted = "reports must have dtype bool and shape (n,), or dtype uint8 and shape (n, 1)"
+    if found.dtype not in (np.bool_, np.uint8):
+        raise TypeError(f"{wanted}; got dtype {found.dtype}")
+    raise ParameterError(f"{wanted}; got dtype {found.dtype} and shape {found.shape}")
+
+
+def _vector(values: Any, what: str) -> NDArray[Any]:
+    refuse_missing(values, "values")
+    if values is None:
+        raise TypeError(f"values must be {what}, got None")
+    try:
+        found = np.asarray(values)
+    except ValueError:  # a ragged list; NumPy's own message is about its rows
+        raise ParameterError("values must be one-dimensional, one for each person, got a nested sequence") from None
+    if found.ndim != 1:
+        raise ParameterError(f"values must be one-dimensional, one for each person, got shape {found.shape}")
+    if found.size == 0 and isinstance(values, list | tuple):
+        return np.empty(0, np.bool_ if "booleans" in what else np.int64)  # an empty list has no type of its own
+    return found

@@ -1,0 +1,128 @@
+"""Randomised response: one randomised bit."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise import _native
+from dpnoise._arrays import output
+from dpnoise.local import _inputs
+from dpnoise.local._estimate import Estimate
+from dpnoise.local._protocol import Protocol, Rng, wrap_as
+
+
+class RandomizedResponse(Protocol):
+    """Randomised response: a yes or no, told truly with probability ``p = exp(epsilon) / (exp(epsilon) + 1)``.
+
+    The variance per person of the count is ``exp(epsilon) / (exp(epsilon) - 1)**2``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+
+    Raises
+    ------
+    ParameterError
+        When ``epsilon`` is out of range.
+
+    References
+    ----------
+    Warner (1965), "Randomized response: a survey technique for eliminating evasive answer bias".
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.RandomizedResponse.coin_flips()
+    >>> protocol.p, round(protocol.epsilon, 6)
+    (0.75, 1.098612)
+    """
+
+    __slots__ = ()
+    _family = "randomized_response"
+    _parameters = ("requested_epsilon",)
+
+    def __init__(self, *, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.randomized_response(epsilon)
+
+    @classmethod
+    def coin_flips(cls) -> RandomizedResponse:
+        """Make the two-coin form: heads, answer truly; tails, answer as a second coin says.
+
+        Returns
+        -------
+        RandomizedResponse
+            With ``p = 3/4``, ``q = 1/4`` and ``epsilon = ln 3``.
+        """
+        return wrap_as(cls, _native.LocalProtocol.coin_flips())
+
+    def perturb(
+        self,
+        values: ArrayLike,
+        *,
+        out: NDArray[np.bool_] | None = None,
+        threads: int | None = None,
+        rng: Rng = None,
+    ) -> NDArray[np.bool_]:
+        """Randomise answers: what each person's device does, for any number of people at once.
+
+        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
+        sends one. Time and memory addresses do not depend on answers or reports.
+
+        Parameters
+        ----------
+        values : array of bool, shape (n,)
+            The true answers, or a list of bools. Empty is legal.
+        out : ndarray of bool, shape (n,), optional
+            A writable C-contiguous array to fill.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+
+        Raises
+        ------
+        ParameterError
+            When ``out`` does not fit; nothing has been drawn then.
+        TypeError
+            When the values are not booleans, or ``out`` is not an array of bool.
+        RandomnessError
+            When the source of randomness fails; ``out`` is all False then.
+        """
+        vector = _inputs.booleans(values)
+        reports = output(len(vector), out, np.bool_)
+        self._native.perturb(vector, reports.view(np.uint8), threads, rng)
+        return reports
+
+    def estimate(self, reports: ArrayLike, level: float = 0.95) -> Estimate:
+        """Estimate how many people would truly answer no (index 0) and yes (index 1).
+
+        Parameters
+        ----------
+        reports : ndarray of bool, shape (n,), or of uint8, shape (n, 1)
+            As `perturb` made them.
+        level : float
+            The confidence level of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        ParameterError
+            When the shape is another, or ``level`` is not between 0 and 1.
+        TypeError
+            When the dtype is another.
+        """
+        accumulator = self.accumulator()
+        accumulator.add(reports)
+        return accumulator.estimate(level)
+
+    def _rows(self, reports: ArrayLike) -> NDArray[np.uint8]:
+        return _inputs.answers(reports)

@@ -1,0 +1,229 @@
+"""Unary encodings: one of k values as a row of k randomised bits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise import _native
+from dpnoise._arrays import output
+from dpnoise.local import _inputs
+from dpnoise.local._protocol import Protocol, Rng
+
+
+class _Unary(Protocol):
+    """Unary encoding with probabilities of any kind."""
+
+    __slots__ = ()
+
+    def encode(self, values: ArrayLike) -> NDArray[np.uint8]:
+        """Encode values as one-hot rows, which are not private yet.
+
+        Parameters
+        ----------
+        values : array of integers in [0, k), shape (n,)
+            Any integer dtype, or a list of ints.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+            Bit ``v`` of row ``i`` (least significant bit of a byte first) is set for value ``v`` of person ``i``, and
+            no other.
+
+        Raises
+        ------
+        ParameterError
+            When a value is outside of [0, k); it is not said which.
+        TypeError
+            When the values are not integers.
+        """
+        vector = _inputs.integers(values)
+        bits = np.empty((len(vector), self.report_bytes), np.uint8)
+        self._native.encode(vector, bits)
+        return bits
+
+    def perturb(
+        self,
+        values: ArrayLike,
+        *,
+        out: NDArray[np.uint8] | None = None,
+        threads: int | None = None,
+        rng: Rng = None,
+    ) -> NDArray[np.uint8]:
+        """Randomise values: what each person's device does, for any number of people at once.
+
+        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
+        sends one. Time and memory addresses do not depend on values or reports.
+
+        Parameters
+        ----------
+        values : array of integers in [0, k), shape (n,)
+            Any integer dtype, or a list of ints. Empty is legal.
+        out : ndarray of uint8, shape (n, report_bytes), optional
+            A writable C-contiguous array to fill.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+            Bits packed least significant first, the unused bits of the last byte zero.
+
+        Raises
+        ------
+        ParameterError
+            When a value is outside of [0, k) (it is not said which) or ``out`` does not fit; nothing has been drawn
+            then.
+        TypeError
+            When the values are not integers, or ``out`` is not an array of uint8.
+        RandomnessError
+            When the source of randomness fails; ``out`` is zero then.
+        """
+        vector = _inputs.integers(values)
+        reports = output((len(vector), self.report_bytes), out, np.uint8)
+        self._native.perturb(vector, reports, threads, rng)
+        return reports
+
+    def perturb_encoded(
+        self,
+        bits: NDArray[np.uint8],
+        *,
+        out: NDArray[np.uint8] | None = None,
+        threads: int | None = None,
+        rng: Rng = None,
+    ) -> NDArray[np.uint8]:
+        """Randomise one-hot rows that `encode` made.
+
+        Every row must have exactly one of the first k bits set: a row with more would reveal more than ``epsilon``, so
+        it is refused.
+
+        Parameters
+        ----------
+        bits : ndarray of uint8, shape (n, report_bytes)
+            One-hot rows.
+        out, threads, rng
+            As for `perturb`.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+
+        Raises
+        ------
+        ParameterError
+            When a row is not one-hot (it is not said which), or a shape does not fit; nothing has been drawn then.
+        TypeError
+            When ``bits`` or ``out`` is not an array of uint8.
+        RandomnessError
+            When the source of randomness fails; ``out`` is zero then.
+        """
+        # A copy, so that no other code can change a row between check and use.
+        rows = _inputs.matrix(bits, self.report_bytes, "bits").copy()
+        reports = output(rows.shape, out, np.uint8)
+        self._native.perturb_encoded(rows, reports, threads, rng)
+        return reports
+
+
+class SymmetricUnaryEncoding(_Unary):
+    """Symmetric unary encoding, also known as basic RAPPOR: k bits, each flipped with the same probability.
+
+    ``p = s / (s + 1)`` and ``q = 1 - p`` with ``s = exp(epsilon / 2)``. The variance per person of a rare value's count
+    is ``s / (s - 1)**2``.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**24.
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    References
+    ----------
+    Erlingsson, Pihur and Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving ordinal response"; Wang,
+    Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.2.
+    """
+
+    __slots__ = ()
+    _family = "symmetric_unary_encoding"
+    _parameters = ("k", "requested_epsilon")
+
+    def __init__(self, *, k: int, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.symmetric_unary_encoding(k, epsilon)
+
+
+class OptimizedUnaryEncoding(_Unary):
+    """Optimised unary encoding: the smallest variance of a rare value's count that unary encoding can have.
+
+    ``p = 1/2`` and ``q = 1 / (exp(epsilon) + 1)``. The variance per person of a rare value's count is
+    ``4 exp(epsilon) / (exp(epsilon) - 1)**2``.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**24.
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    References
+    ----------
+    Wang, Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.2.
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
+    >>> protocol.p, protocol.report_bytes
+    (0.5, 2)
+    """
+
+    __slots__ = ()
+    _family = "optimized_unary_encoding"
+    _parameters = ("k", "requested_epsilon")
+
+    def __init__(self, *, k: int, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.optimized_unary_encoding(k, epsilon)
+
+
+class UnaryEncoding(_Unary):
+    """Unary encoding with given probabilities.
+
+    A report is epsilon-locally differentially private with ``epsilon = ln(p (1 - q) / ((1 - p) q))``. Probabilities
+    with few binary digits, such as 0.75 and 0.25, are used as they are; others are rounded in the private direction, p
+    down and q up, to as many binary digits as keep 0.999 of the epsilon that they ask for.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**24.
+    p, q : float
+        The probability that a bit that is 1, or 0, is reported as 1, with 0 < q < p < 1. The epsilon that they ask for
+        must be from 2**-20 to 32.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    References
+    ----------
+    Wang, Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.2.
+    """
+
+    __slots__ = ()
+    _family = "unary_encoding"
+    _parameters = ("k", "p", "q")
+
+    def __init__(self, *, k: int, p: float, q: float) -> None:
+        self._native = _native.LocalProtocol.unary_encoding(k, p, q)

@@ -1,0 +1,129 @@
+"""Charts of estimated histograms. They need matplotlib, which ``pip install 'dpnoise[plot]'`` brings."""
+
+import io
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import dpnoise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["SUFFIXES", "histogram", "require_matplotlib"]
+
+SUFFIXES: Final = (".png", ".svg", ".pdf")
+"""The file types that a chart can be written as."""
+
+_MOST_BARS: Final = 60  # more cannot be read, and the page would outgrow what matplotlib can draw
+_COLOURS: Final = ("#77aadd", "#ee8866", "#44bb99", "#ffaabb", "#bbcc33", "#99ddff")  # distinct for the colour-blind
+_INK: Final = "#222222"
+
+
+def require_matplotlib() -> None:
+    """Raise an ImportError that says what to install, if matplotlib is not."""
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ImportError("a chart needs matplotlib: pip install 'dpnoise[plot]'") from error
+
+
+def histogram(
+    path: str | PathLike[str],
+    labels: Sequence[str],
+    estimates: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]],
+    true_counts: ArrayLike | None = None,
+    title: str | None = None,
+) -> None:
+    """Write a bar chart of one or more estimated histograms with their confidence intervals.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the chart goes; the suffix (one of `SUFFIXES`) chooses the format.
+    labels : sequence of str, length k
+        What is counted.
+    estimates : mapping of str to (counts, lower, upper)
+        For every series its name and three arrays of shape (k,): the estimates and the ends of their intervals.
+    true_counts : array of shape (k,), optional
+        The exact counts where they are known; drawn as marks. The bars are sorted by them, else by the first series.
+        Of more than 60 labels only the 60 uppermost are drawn, and the chart says so.
+    title : str, optional
+        A line above the chart.
+
+    Raises
+    ------
+    dpnoise.ParameterError
+        If the suffix is not one of `SUFFIXES`, there is no series, or an array is not of shape (k,).
+    ImportError
+        If matplotlib is not installed.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise dpnoise.ParameterError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
+    series = {name: np.array(columns, dtype=np.float64) for name, columns in estimates.items()}
+    truth = None if true_counts is None else np.array(true_counts, dtype=np.float64)
+    _check_shapes(len(labels), series, truth)
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    order = np.argsort(next(iter(series.values()))[0] if truth is None else truth, kind="stable")[-_MOST_BARS:]
+    # A Figure without pyplot: no window system is looked for and no global state is left behind.
+    figure = Figure(figsize=(9.0, 1.6 + len(order) * (0.22 + 0.17 * len(series))), layout="constrained")
+    axes = figure.add_subplot()
+    _draw(axes, {name: columns[:, order] for name, columns in series.items()}, None if truth is None else truth[order])
+    # Labels are data, not markup: "$" in one of them must not start a formula.
+    axes.set_yticks(np.arange(len(order)), [labels[i] for i in order], parse_math=False)
+    shown = f" (the {len(order)} largest of {len(labels):,})" if len(order) < len(labels) else ""
+    axes.set_xlabel(f"count{shown}; the whiskers are confidence intervals", color=_INK)
+    if title is not None:
+        axes.set_title(title, loc="left", pad=28, fontsize=12, fontweight="bold", color=_INK, parse_math=False)
+
+    rendered = io.BytesIO()  # the file appears only when the drawing has succeeded
+    undated = (
+        {} if path.suffix.lower() == ".png" else {"Date" if path.suffix.lower() == ".svg" else "CreationDate": None}
+    )
+    figure.savefig(rendered, format=path.suffix[1:].lower(), dpi=150, metadata=undated)
+    path.write_bytes(rendered.getvalue())
+
+
+def _check_shapes(k: int, series: Mapping[str, np.ndarray], truth: np.ndarray | None) -> None:
+    if not series:
+        raise dpnoise.ParameterError("estimates must hold at least one series, got none")
+    for name, columns in series.items():
+        if columns.shape != (3, k):
+            raise dpnoise.ParameterError(f"estimates[{name!r}] must be three arrays of length {k}, got {columns.shape}")
+    if truth is not None and truth.shape != (k,):
+        raise dpnoise.ParameterError(f"true_counts must have length {k}, got the shape {truth.shape}")
+
+
+def _draw(axes: "Axes", series: Mapping[str, np.ndarray], truth: np.ndarray | None) -> None:
+    """Draw the bars of every series, already in the order from bottom to top, and the marks of the true counts."""
+    rows = np.arange(next(iter(series.values())).shape[1])
+    thickness = 0.74 / len(series)
+    for i, (name, (counts, lower, upper)) in enumerate(series.items()):
+        centre = rows + 0.37 - (i + 0.5) * thickness  # the first series is uppermost, as in the legend
+        whiskers = np.maximum([counts - lower, upper - counts], 0.0)  # rounding can leave an end on the wrong side
+        axes.barh(
+            centre,
+            counts,
+            height=thickness,
+            xerr=whiskers,
+            label=name,
+            color=_COLOURS[i % len(_COLOURS)],
+            error_kw={"ecolor": _INK, "elinewidth": 1.2, "capsize": 2.5, "capthick": 1.2},
+        )
+    if truth is not None:
+        axes.vlines(truth, rows - 0.45, rows + 0.45, color=_INK, linewidth=2.0, label="true count", zorder=4)
+    axes.axvline(0.0, color=_INK, linewidth=0.8)
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.grid(axis="x", color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(series) + 1, frameon=False, borderaxespad=0.2)

@@ -1,0 +1,102 @@
+//! The choice of instruction set, made at run time.
+
+use std::sync::OnceLock;
+
+use crate::error::Error;
+
+/// The environment variable that forces a backend.
+const VARIABLE: &str = "DPNOISE_BACKEND";
+
+/// An instruction set that this CPU has. Values come only from [`Backend::available`] and so are proof of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backend(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Backend {
+    /// The code that runs everywhere.
+    pub const PORTABLE: Self = Self(Kind::Portable);
+
+    /// The names that are known, on whatever CPU.
+    pub const NAMES: [&str; 3] = ["portable", "avx2", "avx512"];
+
+    /// What this CPU offers, slowest first.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        #[allow(unused_mut, reason = "only x86-64 has more to offer")]
+        let mut found = vec![Self::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") {
+                found.push(Self(Kind::Avx2));
+            }
+            if is_x86_feature_detected!("avx512f") {
+                found.push(Self(Kind::Avx512));
+            }
+        }
+        found
+    }
+
+    /// The backend in use: the fastest one, or what the environment variable `DPNOISE_BACKEND` names.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the variable names a backend that does not exist or that this CPU lacks.
+    pub fn current() -> Result<Self, Error> {
+        static CURRENT: OnceLock<Result<Backend, Error>> = OnceLock::new();
+        CURRENT.get_or_init(|| Self::choose(std::env::var(VARIABLE).ok().as_deref())).clone()
+    }
+
+    fn choose(forced: Option<&str>) -> Result<Self, Error> {
+        let available = Self::available();
+        let Some(name) = forced else {
+            return Ok(*available.last().unwrap_or(&Self::PORTABLE));
+        };
+        available.iter().copied().find(|backend| backend.name() == name).ok_or_else(|| {
+            let names = available.iter().map(|backend| backend.name()).collect::<Vec<_>>().join(", ");
+            Error::parameter(VARIABLE, format!("{name:?}"), format!("unset or a backend of this CPU ({names})"))
+        })
+    }
+
+    /// Its name: one of [`Backend::NAMES`].
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Portable => Self::NAMES[0],
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => Self::NAMES[1],
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => Self::NAMES[2],
+        }
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_is_chosen_and_any_other_can_be_forced() {
+        let available = Backend::available();
+        assert_eq!(Backend::choose(None), Ok(*available.last().unwrap()));
+        for backend in available {
+            assert_eq!(Backend::choose(Some(backend.name())), Ok(backend));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_lists_the_choices() {
+        let message = Backend::choose(Some("sse9")).unwrap_err().to_string();
+        assert!(message.contains("DPNOISE_BACKEND") && message.contains("sse9") && message.contains("portable"));
+    }
+}

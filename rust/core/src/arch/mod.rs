@@ -1,0 +1,22 @@
+//! Kernels: random words and parameters in, words out. No randomness is drawn here and nothing is allocated.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`backend`] | which instruction sets this CPU offers, and which one is used |
+//! | `lanes` | the small vector trait that the kernels are written over |
+//! | [`chacha`] | ChaCha12, sixteen blocks at a time |
+//! | [`trials`] | the histogram proposal of the noise samplers, 64 trials at a time |
+//! | [`planes`] | biased bits from bit planes: the local randomisers |
+//! | [`popcount`] | column sums of a packed bit matrix |
+//!
+//! A kernel is written once, over a trait, and gives the same output from the same input on every backend. This is the
+//! one folder where `unsafe` is allowed: for vendor intrinsics, behind a [`Backend`] that proves that the CPU has them.
+
+pub mod backend;
+pub mod chacha;
+mod lanes;
+pub mod planes;
+pub mod popcount;
+pub mod trials;
+
+pub use backend::Backend;

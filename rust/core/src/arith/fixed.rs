@@ -1,0 +1,332 @@
+//! Non-negative fixed-point numbers of any precision.
+//!
+//! A [`Fixed`] with `n` fractional limbs is an integer multiple of one *ulp*, 2^(-64 n), below 2^64. Every operation
+//! runs in a time that depends on `n` alone, never on the value; rounding is always down. Who needs an interval keeps
+//! the error in ulps beside the number.
+
+use core::hint::black_box;
+
+/// A number in [0, 2^64), least significant limb first; the last limb is the integer part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fixed(Vec<u64>);
+
+impl Fixed {
+    /// Zero, with `limbs` fractional limbs.
+    #[must_use]
+    pub fn zero(limbs: usize) -> Self {
+        Self(vec![0; limbs + 1])
+    }
+
+    /// A whole number.
+    #[must_use]
+    pub fn from_integer(value: u64, limbs: usize) -> Self {
+        let mut result = Self::zero(limbs);
+        result.0[limbs] = value;
+        result
+    }
+
+    /// A number made of its fractional limbs, least significant first, and integer part 0.
+    #[must_use]
+    pub fn from_fraction(fraction: &[u64]) -> Self {
+        let mut limbs = fraction.to_vec();
+        limbs.push(0);
+        Self(limbs)
+    }
+
+    /// The largest multiple of an ulp that is at most `numerator / denominator`; both are public, parts < 2^127.
+    ///
+    /// # Panics
+    /// When the quotient is 2^64 or more.
+    #[must_use]
+    pub fn from_ratio_vartime(numerator: u128, denominator: u128, limbs: usize) -> Self {
+        let whole = u64::try_from(numerator / denominator).expect("the quotient fits the integer limb");
+        let mut result = Self::from_integer(whole, limbs);
+        let mut remainder = numerator % denominator;
+        for limb in result.0[..limbs].iter_mut().rev() {
+            for _ in 0..64 {
+                remainder <<= 1;
+                let bit = remainder >= denominator;
+                remainder -= if bit { denominator } else { 0 };
+                *limb = *limb << 1 | u64::from(bit);
+            }
+        }
+        result
+    }
+
+    /// The exact value of a finite double in [0, 2^64), or `None` when `limbs` cannot hold it exactly.
+    #[must_use]
+    pub fn from_f64_vartime(value: f64, limbs: usize) -> Option<Self> {
+        let mut result = Self::zero(limbs);
+        let mut rest = value;
+        for limb in result.0.iter_mut().rev() {
+            let whole = rest as u64; // the integer part: rest < 2^64
+            *limb = whole;
+            rest = (rest - whole as f64) * 2f64.powi(64); // both operations are exact
+        }
+        (rest == 0.0).then_some(result)
+    }
+
+    /// The number of fractional limbs.
+    #[must_use]
+    pub fn limbs(&self) -> usize {
+        self.0.len() - 1
+    }
+
+    /// The integer part.
+    #[must_use]
+    pub fn integer(&self) -> u64 {
+        self.0[self.limbs()]
+    }
+
+    /// The same number without its integer part.
+    #[must_use]
+    pub fn fraction(mut self) -> Self {
+        let limbs = self.limbs();
+        self.0[limbs] = 0;
+        self
+    }
+
+    /// The same number with the least significant fractional limbs cut off until `limbs` are left.
+    #[must_use]
+    pub fn truncated(&self, limbs: usize) -> Self {
+        Self(self.0[self.limbs() - limbs..].to_vec())
+    }
+
+    /// `self + other`.
+    ///
+    /// # Panics
+    /// When the sum is 2^64 or more.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
+        let mut carry = false;
+        for (a, &b) in self.0.iter_mut().zip(&other.0) {
+            let (sum, first) = a.overflowing_add(b);
+            let (sum, second) = sum.overflowing_add(u64::from(carry));
+            *a = sum;
+            carry = first | second;
+        }
+        assert!(!carry, "fixed-point overflow");
+        self
+    }
+
+    /// `self + count` ulps.
+    ///
+    /// # Panics
+    /// When the sum is 2^64 or more.
+    #[must_use]
+    pub fn plus_ulps(self, count: u128) -> Self {
+        let mut ulps = Self::zero(self.limbs());
+        for (limb, part) in ulps.0.iter_mut().zip([count as u64, (count >> 64) as u64]) {
+            *limb = part;
+        }
+        self.plus(&ulps)
+    }
+
+    /// `self - other`, or zero when that is negative.
+    #[must_use]
+    pub fn minus(mut self, other: &Self) -> Self {
+        let negative = self.subtract(other);
+        let keep = mask(!negative);
+        for limb in &mut self.0 {
+            *limb &= keep;
+        }
+        self
+    }
+
+    /// `self - count` ulps, or zero when that is negative.
+    #[must_use]
+    pub fn minus_ulps(self, count: u128) -> Self {
+        let limbs = self.limbs();
+        self.minus(&Self::zero(limbs).plus_ulps(count))
+    }
+
+    /// Whether `self < other`.
+    #[must_use]
+    pub fn is_less(&self, other: &Self) -> bool {
+        self.clone().subtract(other)
+    }
+
+    /// Subtracts in place, modulo 2^64, and tells whether the result wrapped.
+    fn subtract(&mut self, other: &Self) -> bool {
+        let mut borrow = false;
+        for (a, &b) in self.0.iter_mut().zip(&other.0) {
+            let (difference, first) = a.overflowing_sub(b);
+            let (difference, second) = difference.overflowing_sub(u64::from(borrow));
+            *a = difference;
+            borrow = first | second;
+        }
+        borrow
+    }
+
+    /// `self * other`, rounded down: at most one ulp too small.
+    ///
+    /// # Panics
+    /// When the product is 2^64 or more.
+    #[must_use]
+    pub fn times(&self, other: &Self) -> Self {
+        let (n, limbs) = (self.0.len(), self.limbs());
+        let mut product = vec![0u64; 2 * n];
+        for (i, &a) in self.0.iter().enumerate() {
+            let mut carry = 0u128;
+            for (j, &b) in other.0.iter().enumerate() {
+                let sum = u128::from(a) * u128::from(b) + u128::from(product[i + j]) + carry;
+                product[i + j] = sum as u64;
+                carry = sum >> 64;
+            }
+            product[i + n] = carry as u64;
+        }
+        assert!(product[limbs + n] == 0, "fixed-point overflow");
+        product.drain(..limbs);
+        product.truncate(n);
+        Self(product)
+    }
+
+    /// `self * factor`, exactly.
+    ///
+    /// # Panics
+    /// When the product is 2^64 or more.
+    #[must_use]
+    pub fn times_integer(mut self, factor: u64) -> Self {
+        let mut carry = 0u128;
+        for limb in &mut self.0 {
+            let sum = u128::from(*limb) * u128::from(factor) + carry;
+            *limb = sum as u64;
+            carry = sum >> 64;
+        }
+        assert!(carry == 0, "fixed-point overflow");
+        self
+    }
+
+    /// `self / divisor`, rounded down; `self` must be public.
+    #[must_use]
+    pub fn over_integer_vartime(mut self, divisor: u64) -> Self {
+        let mut remainder = 0u128;
+        for limb in self.0.iter_mut().rev() {
+            let dividend = remainder << 64 | u128::from(*limb);
+            *limb = (dividend / u128::from(divisor)) as u64; // remainder < divisor, so it fits
+            remainder = dividend % u128::from(divisor);
+        }
+        self
+    }
+
+    /// `1 / self`, rounded down, for a public `self` in (1/2, 1].
+    #[must_use]
+    pub fn reciprocal_vartime(&self) -> Self {
+        let limbs = self.limbs();
+        let mut quotient = Self::from_integer(1, limbs);
+        let mut remainder = Self::from_integer(1, limbs).minus(self);
+        for limb in quotient.0[..limbs].iter_mut().rev() {
+            for _ in 0..64 {
+                remainder = remainder.times_integer(2);
+                let bit = !remainder.is_less(self);
+                if bit {
+                    remainder = remainder.minus(self);
+                }
+                *limb = *limb << 1 | u64::from(bit);
+            }
+        }
+        quotient
+    }
+
+    /// `self * 2^-shift`, rounded down.
+    #[must_use]
+    pub fn shifted_right(mut self, shift: u64) -> Self {
+        let n = self.0.len();
+        let (limb_shift, bit_shift) = (shift >> 6, shift as u32 & 63);
+        // Whole limbs: every distance is tried, and one kept, so that no address depends on the shift.
+        let mut moved = vec![0u64; n + 1];
+        for distance in 0..n {
+            let keep = mask(limb_shift == distance as u64);
+            for i in distance..n {
+                moved[i - distance] |= self.0[i] & keep;
+            }
+        }
+        for (limb, pair) in self.0.iter_mut().zip(moved.windows(2)) {
+            *limb = ((u128::from(pair[1]) << 64 | u128::from(pair[0])) >> bit_shift) as u64;
+        }
+        self
+    }
+
+    /// `self` if `choice`, else `other`.
+    #[must_use]
+    pub fn select(mut self, other: &Self, choice: bool) -> Self {
+        let keep = mask(choice);
+        for (a, &b) in self.0.iter_mut().zip(&other.0) {
+            *a = *a & keep | b & !keep;
+        }
+        self
+    }
+}
+
+/// All ones if `condition`, else zero. `black_box` keeps the optimiser from turning the mask back into a branch.
+fn mask(condition: bool) -> u64 {
+    black_box(u64::from(condition)).wrapping_neg()
+}
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigUint;
+
+    use super::*;
+
+    fn big(x: &Fixed) -> BigUint {
+        x.0.iter().rev().fold(BigUint::ZERO, |acc, &limb| (acc << 64u32) + limb)
+    }
+
+    /// Numbers below 4 with awkward limbs, so that no product overflows.
+    fn samples(limbs: usize) -> Vec<Fixed> {
+        let patterns = [0u64, 1, u64::MAX, 0x8000_0000_0000_0000, 0x0123_4567_89ab_cdef];
+        let mut all = Vec::new();
+        for (i, &low) in patterns.iter().enumerate() {
+            for (j, &high) in patterns.iter().enumerate() {
+                let mut x = Fixed::from_integer(((i + j) % 4) as u64, limbs);
+                x.0[0] = low;
+                x.0[limbs - 1] ^= high;
+                all.push(x);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn arithmetic_agrees_with_big_integers() {
+        for limbs in [1, 2, 4, 5] {
+            let unit = 64 * limbs as u32;
+            for x in samples(limbs) {
+                for y in samples(limbs) {
+                    assert_eq!(big(&x.clone().plus(&y)), big(&x) + big(&y));
+                    assert_eq!(big(&x.times(&y)), (big(&x) * big(&y)) >> unit);
+                    assert_eq!(x.is_less(&y), big(&x) < big(&y));
+                    let difference = if big(&x) < big(&y) { BigUint::ZERO } else { big(&x) - big(&y) };
+                    assert_eq!(big(&x.clone().minus(&y)), difference);
+                    assert_eq!(x.clone().select(&y, true), x);
+                    assert_eq!(x.clone().select(&y, false), y);
+                }
+                for shift in [0, 1, 63, 64, 65, 127, 130, 64 * 5, 64 * 6, 1 << 20, 1 << 46] {
+                    assert_eq!(big(&x.clone().shifted_right(shift)), big(&x) >> shift.min(1 << 20), "{shift}");
+                }
+                assert_eq!(big(&x.clone().over_integer_vartime(9)), big(&x) / 9u32);
+                assert_eq!(big(&x.clone().times_integer(1 << 40)), big(&x) << 40u32);
+            }
+        }
+    }
+
+    #[test]
+    fn conversions_are_exact_or_rounded_down() {
+        assert_eq!(big(&Fixed::from_ratio_vartime(22, 7, 4)), (BigUint::from(22u32) << 256u32) / 7u32);
+        let odd = (1u128 << 127) - 1;
+        assert_eq!(big(&Fixed::from_ratio_vartime(12345, odd, 4)), (BigUint::from(12345u32) << 256u32) / odd);
+        assert_eq!(Fixed::from_f64_vartime(0.75, 1), Some(Fixed(vec![3 << 62, 0])));
+        assert_eq!(Fixed::from_f64_vartime(2f64.powi(-65), 1), None);
+        assert!(Fixed::from_f64_vartime(5e-324, 17).is_some());
+        let two_thirds = Fixed::from_ratio_vartime(2, 3, 4);
+        let reciprocal = big(&two_thirds.reciprocal_vartime());
+        assert_eq!(reciprocal, (BigUint::from(1u32) << 512u32) / big(&two_thirds));
+    }
+
+    #[test]
+    #[should_panic(expected = "overflow")]
+    fn overflow_is_never_silent() {
+        let _ = Fixed::from_integer(1 << 40, 2).times(&Fixed::from_integer(1 << 40, 2));
+    }
+}

@@ -1,0 +1,101 @@
+//! Numbers known only to lie between two fixed-point bounds.
+
+use super::fixed::Fixed;
+
+/// A number between `low` and `high`.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// At most the number.
+    pub low: Fixed,
+    /// At least the number.
+    pub high: Fixed,
+}
+
+impl Interval {
+    /// A number that is known exactly.
+    #[must_use]
+    pub fn exact(value: Fixed) -> Self {
+        Self { low: value.clone(), high: value }
+    }
+
+    /// A number within `ulps` of `value`.
+    #[must_use]
+    pub fn around(value: Fixed, ulps: u128) -> Self {
+        Self { low: value.clone().minus_ulps(ulps), high: value.plus_ulps(ulps) }
+    }
+
+    /// `self + other`.
+    #[must_use]
+    pub fn plus(self, other: &Self) -> Self {
+        Self { low: self.low.plus(&other.low), high: self.high.plus(&other.high) }
+    }
+
+    /// `1 - self`, for a number from 0 to 1.
+    #[must_use]
+    pub fn complement(&self) -> Self {
+        let one = Fixed::from_integer(1, self.low.limbs());
+        Self { low: one.clone().minus(&self.high), high: one.minus(&self.low) }
+    }
+
+    /// `self * other`.
+    #[must_use]
+    pub fn times(&self, other: &Self) -> Self {
+        Self { low: self.low.times(&other.low), high: self.high.times(&other.high).plus_ulps(1) }
+    }
+
+    /// `self * factor`.
+    #[must_use]
+    pub fn times_integer(self, factor: u64) -> Self {
+        Self { low: self.low.times_integer(factor), high: self.high.times_integer(factor) }
+    }
+
+    /// The number, which must be positive, rounded up to a whole one; or `None` when the bounds do not tell.
+    #[must_use]
+    pub fn ceiling(&self) -> Option<u64> {
+        let up = |x: &Fixed| x.integer() + u64::from(x.clone().fraction() != Fixed::zero(x.limbs()));
+        // Being positive, it rounds up to 1 at least, however little the lower bound knows.
+        Some(up(&self.low).max(1)).filter(|&whole| whole == up(&self.high))
+    }
+
+    /// The largest whole n with n * self <= `limit`, or `None` when the bounds do not tell; `self` is in [2^-16, 2^64).
+    #[must_use]
+    pub fn times_within_vartime(&self, limit: u64) -> Option<u64> {
+        let most = |x: &Fixed| {
+            let limit = Fixed::from_integer(limit, x.limbs());
+            // Binary search, from the top bit of a number that is at most limit * 2^16.
+            (0..48).rev().fold(0u64, |n, bit| {
+                let candidate = n | 1 << bit;
+                let fits = x.integer().checked_mul(candidate).is_some_and(|whole| whole <= limit.integer())
+                    && !limit.is_less(&x.clone().times_integer(candidate));
+                if fits { candidate } else { n }
+            })
+        };
+        Some(most(&self.low)).filter(|&n| n == most(&self.high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(numerator: u128, denominator: u128) -> Interval {
+        Interval::around(Fixed::from_ratio_vartime(numerator, denominator, 2), 1)
+    }
+
+    #[test]
+    fn rounding_up_is_refused_where_the_bounds_disagree() {
+        assert_eq!(ratio(7, 2).ceiling(), Some(4));
+        assert_eq!(ratio(3, 1).ceiling(), None);
+        assert_eq!(Interval::exact(Fixed::from_integer(3, 2)).ceiling(), Some(3));
+        assert_eq!(ratio(1, 1 << 100).ceiling(), Some(1));
+        assert_eq!(Interval::around(Fixed::zero(2), 1).ceiling(), Some(1), "positive, but below the precision");
+    }
+
+    #[test]
+    fn the_largest_multiple_is_found() {
+        assert_eq!(ratio(7, 3).times_within_vartime(100), Some(42));
+        assert_eq!(ratio(5, 1).times_within_vartime(100), None, "20 times 5 is on the edge");
+        assert_eq!(Interval::exact(Fixed::from_integer(5, 2)).times_within_vartime(100), Some(20));
+        assert_eq!(ratio(1, 3).complement().ceiling(), Some(1));
+    }
+}

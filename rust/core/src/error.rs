@@ -1,0 +1,62 @@
+//! The one error type of the crate.
+//!
+//! A message names the parameter, the offending *public* value and the allowed range. Private data never appear in a
+//! message: [`Error::Data`] says what is wrong, not which value it was.
+
+use core::fmt;
+
+/// What can go wrong. Whatever it is, nothing has been released.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A public parameter is outside its range.
+    Parameter {
+        /// The parameter's name, as the user wrote it.
+        parameter: &'static str,
+        /// The value that was given.
+        value: String,
+        /// What would have been allowed.
+        allowed: String,
+    },
+    /// Private input cannot be used. The message must not depend on more of the data than that.
+    Data {
+        /// The argument's name.
+        argument: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A serialised state or specification is damaged or of another kind.
+    State(String),
+    /// The source of random words failed or ran dry.
+    Randomness(String),
+}
+
+impl Error {
+    /// A public parameter `parameter` had `value`, where `allowed` was expected.
+    pub fn parameter(parameter: &'static str, value: impl ToString, allowed: impl Into<String>) -> Self {
+        Self::Parameter { parameter, value: value.to_string(), allowed: allowed.into() }
+    }
+
+    /// The private argument `argument` cannot be used because of `problem`.
+    pub fn data(argument: &'static str, problem: impl Into<String>) -> Self {
+        Self::Data { argument, problem: problem.into() }
+    }
+
+    /// The random source failed with `cause`.
+    pub fn randomness(cause: impl ToString) -> Self {
+        Self::Randomness(cause.to_string())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameter { parameter, value, allowed } => write!(f, "{parameter} must be {allowed}, got {value}"),
+            Self::Data { argument, problem } => write!(f, "{argument} {problem}"),
+            Self::State(problem) => f.write_str(problem),
+            Self::Randomness(cause) => write!(f, "the source of randomness failed, nothing was released: {cause}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}

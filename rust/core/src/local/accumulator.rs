@@ -1,0 +1,173 @@
+//! The collector's counters: in how many reports each bit was set.
+//!
+//! The state is whole numbers alone, so merging is associative and commutative, and the result is bit-identical however
+//! the reports were split. Adding the same reports, or merging the same state, twice counts them twice.
+//!
+//! Reports are private already; nothing here needs to be constant-time.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+use super::estimate::{self, Estimate};
+use super::protocol::{Family, Protocol, check_threads};
+use crate::arch::popcount::add_column_counts;
+use crate::error::Error;
+
+/// Why reports are rejected, in the order in which the counts are stored.
+pub const REASONS: [&str; 1] = ["tail bits set"];
+
+/// Below this many bytes of reports a further thread costs more than it gains.
+const BYTES_PER_THREAD: usize = 1 << 21;
+
+/// Counts reports of one protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accumulator {
+    pub(super) protocol: Protocol,
+    pub(super) n: u64,
+    pub(super) rejected: [u64; REASONS.len()],
+    /// One for every bit of a report, none above `n`.
+    pub(super) counters: Vec<u64>,
+}
+
+impl Accumulator {
+    /// No reports yet.
+    #[must_use]
+    pub fn new(protocol: Protocol) -> Self {
+        Self { protocol, n: 0, rejected: [0; _], counters: vec![0; protocol.report_bits()] }
+    }
+
+    /// Adds a matrix of reports with rows of `row_bytes` bytes, on up to `threads` threads.
+    ///
+    /// A row whose unused bits are not all zero is malformed: it is not counted, but counted as rejected.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for rows of another width than the protocol's, bytes that are no whole rows, or no threads;
+    /// [`Error::State`] when there would be more than 2^64 - 1 reports. Then nothing has been added.
+    pub fn add(&mut self, reports: &[u8], row_bytes: usize, threads: usize) -> Result<(), Error> {
+        check_threads(threads)?;
+        let width = self.protocol.report_bytes();
+        if row_bytes != width {
+            let allowed = format!("rows of {width} bytes ({})", self.describe());
+            return Err(Error::parameter("reports", format!("rows of {row_bytes} bytes"), allowed));
+        }
+        if !reports.len().is_multiple_of(width) {
+            let allowed = format!("whole rows of {width} bytes");
+            return Err(Error::parameter("reports", format!("{} bytes", reports.len()), allowed));
+        }
+        let rows = reports.len() / width;
+        let total = self.total().checked_add(rows as u64).ok_or_else(too_many)?;
+        let threads = threads.min(1 + reports.len() / BYTES_PER_THREAD);
+        let part_bytes = rows.div_ceil(threads).max(1) * width;
+        let protocol = &self.protocol;
+        let parts: Vec<(Vec<u64>, u64)> = thread::scope(|scope| {
+            let mut parts = reports.chunks(part_bytes);
+            let own = parts.next();
+            let others: Vec<_> = parts.map(|part| scope.spawn(move || count(protocol, part))).collect();
+            let own = own.map(|part| count(protocol, part));
+            let others = others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            own.into_iter().chain(others).collect()
+        });
+        for (counters, rejected) in parts {
+            // Counters stay at most n, and n at most the total, which fits.
+            self.counters.iter_mut().zip(counters).for_each(|(total, count)| *total += count);
+            self.rejected[0] += rejected;
+        }
+        self.n = total - self.rejected();
+        Ok(())
+    }
+
+    /// Adds the counts of `other`.
+    ///
+    /// # Errors
+    /// [`Error::State`] when `other` is of another protocol, or there would be more than 2^64 - 1 reports. Then nothing
+    /// has been added.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        if self.protocol != other.protocol {
+            let (own, others) = (self.describe(), other.describe());
+            return Err(Error::State(format!("cannot merge states of two protocols: {own}, and {others}")));
+        }
+        self.total().checked_add(other.total()).ok_or_else(too_many)?;
+        self.n += other.n;
+        self.rejected.iter_mut().zip(other.rejected).for_each(|(total, count)| *total += count);
+        self.counters.iter_mut().zip(&other.counters).for_each(|(total, count)| *total += count);
+        Ok(())
+    }
+
+    /// The protocol of the reports.
+    #[must_use]
+    pub fn protocol(&self) -> &Protocol {
+        &self.protocol
+    }
+
+    /// The number of reports counted.
+    #[must_use]
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The number of reports rejected.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.rejected.iter().sum()
+    }
+
+    /// The number of reports rejected, by reason; reasons that did not occur are left out.
+    pub fn rejected_reasons(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        REASONS.into_iter().zip(self.rejected).filter(|&(_, count)| count > 0)
+    }
+
+    /// In how many reports each bit was set.
+    #[must_use]
+    pub fn bit_counts(&self) -> &[u64] {
+        &self.counters
+    }
+
+    /// Unbiased estimates of how many people have each value: k of them, for randomised response "no" and "yes".
+    #[must_use]
+    pub fn estimate(&self) -> Estimate {
+        let estimate = estimate::from_bit_counts(self.protocol.flip(), self.n, &self.counters);
+        if self.protocol.family() != Family::RandomizedResponse {
+            return estimate;
+        }
+        let (yes, error) = (estimate.counts[0], estimate.standard_errors[0]);
+        Estimate { counts: vec![self.n as f64 - yes, yes], standard_errors: vec![error; 2], n: self.n }
+    }
+
+    /// All reports seen.
+    fn total(&self) -> u64 {
+        self.n + self.rejected()
+    }
+
+    fn describe(&self) -> String {
+        let (protocol, id) = (self.protocol, self.protocol.spec_id_hex());
+        format!("{} with k = {}, specification {id}", protocol.family().name(), protocol.k())
+    }
+}
+
+fn too_many() -> Error {
+    Error::State("there would be more than 2**64 - 1 reports".into())
+}
+
+/// The bit counts of the well-formed rows, and the number of the others.
+fn count(protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
+    let (width, unused) = (protocol.report_bytes(), protocol.unused_bits());
+    let mut counters = vec![0; 8 * width];
+    let mut rejected = 0;
+    let last_bytes = reports.iter().skip(width - 1).step_by(width);
+    if unused == 0 || last_bytes.fold(0, |seen, byte| seen | byte) & unused == 0 {
+        add_column_counts(reports, width, &mut counters);
+    } else {
+        let mut rest = reports;
+        while !rest.is_empty() {
+            let malformed = |row: &[u8]| row[width - 1] & unused != 0;
+            let good = rest.chunks_exact(width).take_while(|row| !malformed(row)).count();
+            let (run, after) = rest.split_at(good * width);
+            add_column_counts(run, width, &mut counters);
+            let bad = after.chunks_exact(width).take_while(|row| malformed(row)).count();
+            rejected += bad as u64;
+            rest = &after[bad * width..];
+        }
+    }
+    counters.truncate(protocol.report_bits());
+    (counters, rejected)
+}

@@ -1,0 +1,270 @@
+//! Dyadic bit flipping: a bit becomes 1 with probability p / 2^planes if it is 1, and q / 2^planes if it is 0.
+//!
+//! # Privacy
+//!
+//! With p > q, the likelihood ratio of one bit's two inputs is at most max(p/q, (1-q)/(1-p)). When two inputs differ in
+//! two bits, one set here and one set there (one-hot rows), it is at most p(1-q) / ((1-p)q), and this is attained.
+//! Both are exact fractions, compared exactly with e^epsilon: no logarithm is rounded in the wrong direction.
+//!
+//! # The choice of the number of planes
+//!
+//! The smallest number of planes is chosen whose probabilities, rounded in the private direction, never exceed the
+//! requested epsilon and achieve at least 0.999 of it. Sixty-two planes always suffice for a symmetric or optimised
+//! flip: raising q by at most 2^-62 lowers ln((1-q)/q) by at most 2^-62 / (q(1-q)) <= 2^-60 e^x, x its value before;
+//! that is below 0.001 x for every x from 2^-21 to 32.
+
+use crate::arith::log::{ln_at_most_vartime, ln_upper_vartime};
+use crate::error::Error;
+
+/// The smallest epsilon of a local protocol: 2^-20.
+pub const MIN_EPSILON: f64 = 1.0 / (1 << 20) as f64;
+
+/// The largest epsilon of a local protocol.
+pub const MAX_EPSILON: f64 = 32.0;
+
+/// The most planes, so that the product of two thresholds stays below 2^124.
+pub const MAX_PLANES: u32 = 62;
+
+/// The part of the requested epsilon that must be achieved.
+pub const ACHIEVED_PART: f64 = 0.999;
+
+/// The probabilities p / 2^planes and q / 2^planes of a 1, for a data bit 1 and 0, with 0 < q < p < 2^planes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BitFlip {
+    planes: u32,
+    p: u64,
+    q: u64,
+}
+
+/// In how many bits two inputs differ, which decides the likelihood ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Neighbours {
+    /// In one bit: a single answer, yes or no.
+    OneBit,
+    /// In two bits, one set here and one set there: one-hot rows.
+    OneHot,
+}
+
+impl BitFlip {
+    /// Takes integer thresholds as they are.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 0 < q < p < 2^planes and 2 <= planes <= 62.
+    pub fn new(planes: u32, p: u64, q: u64) -> Result<Self, Error> {
+        if !(2..=MAX_PLANES).contains(&planes) {
+            return Err(Error::parameter("planes", planes, format!("an integer from 2 to {MAX_PLANES}")));
+        }
+        if !(0 < q && q < p && p < 1 << planes) {
+            return Err(Error::parameter("p and q", format!("p = {p}, q = {q}"), "such that 0 < q < p < 2**planes"));
+        }
+        Ok(Self { planes, p, q })
+    }
+
+    /// The symmetric flip (q = 1 - p) for `epsilon` between `neighbours`: Warner 1965 for one bit, basic RAPPOR
+    /// (Erlingsson, Pihur, Korolova 2014) for one-hot rows.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless [`MIN_EPSILON`] <= epsilon <= [`MAX_EPSILON`].
+    pub fn symmetric(epsilon: f64, neighbours: Neighbours) -> Result<Self, Error> {
+        let log_odds = match neighbours {
+            Neighbours::OneBit => epsilon,
+            Neighbours::OneHot => epsilon / 2.0,
+        };
+        Self::smallest(epsilon, log_odds, neighbours, |planes, q| Self { planes, p: (1 << planes) - q, q })
+    }
+
+    /// The optimised flip for one-hot rows: p = 1/2 and q just above 1/(e^epsilon + 1)
+    /// (Wang, Blocki, Li, Jha 2017, section 4.3).
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless [`MIN_EPSILON`] <= epsilon <= [`MAX_EPSILON`].
+    pub fn optimized(epsilon: f64) -> Result<Self, Error> {
+        let neighbours = Neighbours::OneHot;
+        Self::smallest(epsilon, epsilon, neighbours, |planes, q| Self { planes, p: 1 << (planes - 1), q })
+    }
+
+    /// The flip for given probabilities of one-hot rows, and the epsilon that they ask for.
+    ///
+    /// Probabilities with few binary digits are kept as they are. The epsilon asked for is that of p rounded up and
+    /// q rounded down to 62 binary digits (most doubles that are not tiny have no more), rounded up to a double.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 0 < q < p < 1, the epsilon asked for is in range, and 62 planes achieve 0.999 of it.
+    pub fn custom(p: f64, q: f64) -> Result<(Self, f64), Error> {
+        for (name, value) in [("p", p), ("q", q)] {
+            if !(0.0 < value && value < 1.0) {
+                return Err(Error::parameter(name, format!("{value:?}"), "a probability strictly between 0 and 1"));
+            }
+        }
+        if p <= q {
+            return Err(Error::parameter("p", format!("{p:?}"), format!("greater than q = {q:?}")));
+        }
+        let refused = |allowed: &str| Error::parameter("p and q", format!("p = {p:?}, q = {q:?}"), allowed);
+        // Scaling by a power of two is exact, and floor and ceil of a double are doubles: nothing is rounded here.
+        let scaled = |value: f64, planes: u32| value * (1u64 << planes) as f64;
+        let out_of_range = || refused("such that epsilon = ln(p (1 - q) / ((1 - p) q)) is between 2**-20 and 32");
+        let outward = (scaled(p, MAX_PLANES).ceil() as u64, scaled(q, MAX_PLANES).floor() as u64);
+        let outward = Self::new(MAX_PLANES, outward.0, outward.1).map_err(|_| out_of_range())?;
+        let requested = outward.epsilon(Neighbours::OneHot);
+        check_epsilon(requested).map_err(|_| out_of_range())?;
+        let inward = |planes| {
+            let (p, q) = (scaled(p, planes).floor() as u64, scaled(q, planes).ceil() as u64);
+            Self::new(planes, p, q).ok().filter(|flip| flip.achieves(requested, Neighbours::OneHot))
+        };
+        let flip = (2..=MAX_PLANES).find_map(inward).ok_or_else(|| {
+            refused("such that probabilities of at most 62 binary digits, p rounded down and q up, achieve 0.999 of their epsilon")
+        })?;
+        Ok((flip, requested))
+    }
+
+    /// The flip with the fewest planes that achieves `epsilon`, where `make(planes, q)` has its q as a free parameter
+    /// and p/q, or (1-q)/q, near e^`log_odds`.
+    fn smallest(
+        epsilon: f64,
+        log_odds: f64,
+        neighbours: Neighbours,
+        make: impl Fn(u32, u64) -> Self,
+    ) -> Result<Self, Error> {
+        check_epsilon(epsilon)?;
+        let best = |planes: u32| {
+            let half = 1 << (planes - 1);
+            let private = |q: u64| make(planes, q).at_most(epsilon, neighbours);
+            // The guess is off by a few steps at most; the exact test has the last word.
+            let guess = ((1u64 << planes) as f64 / (log_odds.exp() + 1.0)).ceil() as u64;
+            let beyond = make(planes, guess.saturating_sub(2).clamp(1, half - 1));
+            if beyond.epsilon_near(neighbours) < 0.998 * epsilon {
+                return None; // too coarse by far: no need to look closely
+            }
+            let mut q = guess.clamp(1, half);
+            while q < half && !private(q) {
+                q += 1;
+            }
+            while 1 < q && q - 1 < half && private(q - 1) {
+                q -= 1;
+            }
+            (q < half).then(|| make(planes, q)).filter(|flip| flip.achieves(epsilon, neighbours))
+        };
+        Ok((2..=MAX_PLANES).find_map(best).expect("62 planes suffice, as shown above"))
+    }
+
+    /// The largest likelihood ratio between two inputs, as an exact fraction with parts below 2^124.
+    #[must_use]
+    pub fn likelihood_ratio(self, neighbours: Neighbours) -> (u128, u128) {
+        let one = 1 << self.planes;
+        let [p, q, not_p, not_q] = [self.p, self.q, one - self.p, one - self.q].map(u128::from);
+        match neighbours {
+            Neighbours::OneHot => (p * not_q, not_p * q),
+            Neighbours::OneBit if p * not_p >= q * not_q => (p, q),
+            Neighbours::OneBit => (not_q, not_p),
+        }
+    }
+
+    /// The epsilon that is achieved: the smallest double that is at least the logarithm of the likelihood ratio.
+    #[must_use]
+    pub fn epsilon(self, neighbours: Neighbours) -> f64 {
+        let (numerator, denominator) = self.likelihood_ratio(neighbours);
+        ln_upper_vartime(numerator, denominator)
+    }
+
+    /// The logarithm of the likelihood ratio within a relative error of 2^-50: the difference is exact.
+    fn epsilon_near(self, neighbours: Neighbours) -> f64 {
+        let (numerator, denominator) = self.likelihood_ratio(neighbours);
+        ((numerator - denominator) as f64 / denominator as f64).ln_1p()
+    }
+
+    /// Whether the likelihood ratio is at most e^epsilon, decided exactly.
+    fn at_most(self, epsilon: f64, neighbours: Neighbours) -> bool {
+        let (numerator, denominator) = self.likelihood_ratio(neighbours);
+        ln_at_most_vartime(numerator, denominator, epsilon)
+    }
+
+    /// Whether at most `epsilon` and at least 0.999 of it is achieved, decided exactly.
+    pub(super) fn achieves(self, epsilon: f64, neighbours: Neighbours) -> bool {
+        // The logarithm of a fraction other than 1 is irrational: "not at most" is the same as "at least".
+        self.at_most(epsilon, neighbours) && !self.at_most(ACHIEVED_PART * epsilon, neighbours)
+    }
+
+    /// `numerator` / 2^planes, as the nearest double.
+    #[must_use]
+    pub fn probability(self, numerator: u64) -> f64 {
+        numerator as f64 / (1u64 << self.planes) as f64
+    }
+
+    /// The random bits per output bit.
+    #[must_use]
+    pub fn planes(self) -> u32 {
+        self.planes
+    }
+
+    /// The numerator of the probability that a 1 stays a 1.
+    #[must_use]
+    pub fn p(self) -> u64 {
+        self.p
+    }
+
+    /// The numerator of the probability that a 0 becomes a 1.
+    #[must_use]
+    pub fn q(self) -> u64 {
+        self.q
+    }
+}
+
+/// Checks that epsilon is in the range of the local protocols.
+///
+/// # Errors
+/// [`Error::Parameter`] otherwise.
+pub(super) fn check_epsilon(epsilon: f64) -> Result<(), Error> {
+    if (MIN_EPSILON..=MAX_EPSILON).contains(&epsilon) {
+        Ok(())
+    } else {
+        Err(Error::parameter("epsilon", format!("{epsilon:?}"), "between 2**-20 and 32"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dyadic_probabilities_are_kept() {
+        for (p, q, planes, numerators) in [(0.75, 0.25, 2, (3, 1)), (0.5, 0.25, 2, (2, 1)), (0.5, 0.375, 3, (4, 3))] {
+            let (flip, requested) = BitFlip::custom(p, q).unwrap();
+            assert_eq!((flip.planes, (flip.p, flip.q)), (planes, numerators));
+            assert_eq!(requested, flip.epsilon(Neighbours::OneHot));
+        }
+        assert_eq!(BitFlip::new(2, 3, 1).unwrap().epsilon(Neighbours::OneBit), ln_upper_vartime(3, 1));
+    }
+
+    /// Fewer planes do not achieve it, whatever q; and one less in q is no longer private.
+    #[test]
+    fn the_choice_is_the_smallest_and_the_closest() {
+        for epsilon in [MIN_EPSILON, 0.01, 0.5, 1.0, 3f64.ln(), 4.0] {
+            let flip = BitFlip::optimized(epsilon).unwrap();
+            let closer = BitFlip { q: flip.q - 1, ..flip };
+            assert!(closer.q == 0 || !closer.at_most(epsilon, Neighbours::OneHot), "{epsilon}");
+            let planes = flip.planes - 1;
+            let none = (1..1u64 << (planes - 1).min(10)).all(|q| {
+                let fewer = BitFlip { planes, p: 1 << (planes - 1), q: (1 << (planes - 1)) - q };
+                !fewer.achieves(epsilon, Neighbours::OneHot)
+            });
+            assert!(none, "{epsilon}");
+        }
+    }
+
+    #[test]
+    fn impossible_parameters_name_what_would_work() {
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, MIN_EPSILON.next_down(), MAX_EPSILON.next_up()] {
+            for refused in [BitFlip::optimized(bad), BitFlip::symmetric(bad, Neighbours::OneBit)] {
+                let message = refused.unwrap_err().to_string();
+                assert_eq!(message, format!("epsilon must be between 2**-20 and 32, got {bad:?}"));
+            }
+        }
+        let message = |p, q| BitFlip::custom(p, q).unwrap_err().to_string();
+        assert_eq!(message(1.0, 0.5), "p must be a probability strictly between 0 and 1, got 1.0");
+        assert_eq!(message(0.5, f64::NAN), "q must be a probability strictly between 0 and 1, got NaN");
+        assert_eq!(message(0.5, 0.5), "p must be greater than q = 0.5, got 0.5");
+        assert!(message(1.0 - 1e-16, 5e-324).contains("is between 2**-20 and 32, got p = "));
+        assert!(message(0.5, 0.5f64.next_down()).contains("is between 2**-20 and 32"));
+        assert!(message(1e-17, 1e-18).contains("62 binary digits"));
+    }
+}

@@ -1,0 +1,65 @@
+//! Bits in, randomised bits out: random words are drawn for some tiles at a time and handed to the kernel.
+
+use rand_core::TryCryptoRng;
+use zeroize::Zeroizing;
+
+use super::bit_flip::BitFlip;
+use crate::arch::planes::{self, TILE_BYTES};
+use crate::error::Error;
+use crate::rng::fill_bytes;
+
+/// The random bytes drawn at once: few enough to stay in the first-level cache with the bits that they flip.
+const RANDOM_BYTES: usize = 1 << 14;
+
+/// Below this many random bytes a further thread costs more than it gains.
+const RANDOM_BYTES_PER_THREAD: usize = 1 << 19;
+
+/// A [`BitFlip`] with a buffer for its random words, which is wiped when dropped.
+pub(super) struct Flipper {
+    flip: BitFlip,
+    random: Zeroizing<Vec<u8>>,
+}
+
+impl Flipper {
+    /// A flipper for about `bytes` bytes of bits.
+    pub(super) fn new(flip: BitFlip, bytes: usize) -> Self {
+        let tile = flip.planes() as usize * TILE_BYTES;
+        let tiles = bytes.div_ceil(TILE_BYTES).clamp(1, RANDOM_BYTES / tile);
+        Self { flip, random: Zeroizing::new(vec![0; tiles * tile]) }
+    }
+
+    /// Flips every bit of `data`. A last, incomplete tile takes the random words of a whole one.
+    pub(super) fn flip<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R, data: &mut [u8]) -> Result<(), Error> {
+        let (planes, p, q) = (self.flip.planes(), self.flip.p(), self.flip.q());
+        let whole = data.len() / TILE_BYTES * TILE_BYTES;
+        let (tiles, rest) = data.split_at_mut(whole);
+        for tiles in tiles.chunks_mut(self.random.len() / planes as usize) {
+            let random = &mut self.random[..tiles.len() * planes as usize];
+            fill_bytes(rng, random)?;
+            planes::flip(planes, p, q, random, tiles);
+        }
+        if !rest.is_empty() {
+            let mut tile = Zeroizing::new([0; TILE_BYTES]);
+            tile[..rest.len()].copy_from_slice(rest);
+            let random = &mut self.random[..planes as usize * TILE_BYTES];
+            fill_bytes(rng, random)?;
+            planes::flip(planes, p, q, random, tile.as_mut_slice());
+            rest.copy_from_slice(&tile[..rest.len()]);
+        }
+        Ok(())
+    }
+}
+
+/// How many of `threads` threads are worth starting to flip `bytes` bytes of bits.
+pub(super) fn useful_threads(flip: BitFlip, bytes: usize, threads: usize) -> usize {
+    threads.min(1 + bytes.saturating_mul(flip.planes() as usize) / RANDOM_BYTES_PER_THREAD)
+}
+
+/// The result of `fill`, and all of `out` wiped if it failed: half-randomised data must not stay behind.
+pub(super) fn wiped_on_error(out: &mut [u8], fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<(), Error> {
+    let result = fill(out);
+    if result.is_err() {
+        out.fill(0);
+    }
+    result
+}

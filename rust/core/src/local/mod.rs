@@ -1,0 +1,41 @@
+//! Local differential privacy: every person randomises their own answer, and only randomised reports are collected.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`protocol`] | what a report means: the checked parameters, their canonical specification and its id |
+//! | [`bit_flip`] | dyadic bit-flipping probabilities and the epsilon that they achieve, exactly |
+//! | [`unary_encoding`] | one of k values as a row of k randomised bits |
+//! | [`randomized_response`] | one randomised bit |
+//! | [`accumulator`] | the collector's counters: add and merge |
+//! | [`state`] | the bytes of the collector's counters |
+//! | [`estimate`] | unbiased counts and their standard errors |
+//! | `flipper` | bits in, randomised bits out, tile by tile |
+//!
+//! ```
+//! use dpnoise_core::local::{Accumulator, UnaryEncoding};
+//! let encoding = UnaryEncoding::optimized(15, 1.0)?;
+//! let answers = [3, 14, 3, 0];
+//! let mut reports = vec![0; answers.len() * encoding.protocol().report_bytes()];
+//! encoding.perturb_secure(&answers, &mut reports, 1)?; // on each person's device
+//!
+//! let mut collected = Accumulator::new(*encoding.protocol());
+//! collected.add(&reports, encoding.protocol().report_bytes(), 1)?;
+//! assert_eq!(collected.estimate().counts.len(), 15);
+//! # Ok::<(), dpnoise_core::Error>(())
+//! ```
+
+pub mod accumulator;
+pub mod bit_flip;
+pub mod estimate;
+mod flipper;
+pub mod protocol;
+pub mod randomized_response;
+pub mod state;
+pub mod unary_encoding;
+
+pub use accumulator::Accumulator;
+pub use bit_flip::BitFlip;
+pub use estimate::Estimate;
+pub use protocol::{Family, Protocol};
+pub use randomized_response::RandomizedResponse;
+pub use unary_encoding::UnaryEncoding;

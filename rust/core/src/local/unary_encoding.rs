@@ -1,0 +1,286 @@
+//! Unary encoding: one of k values as k bits of which one is set, each bit then flipped independently.
+//!
+//! Definition: bit i of the report is 1 with probability p if the value is i, and q otherwise (Wang, Blocki, Li, Jha
+//! 2017, "Locally differentially private protocols for frequency estimation", section 4.2).
+//!
+//! # Privacy
+//!
+//! A report is epsilon-locally differentially private with epsilon = ln(p(1-q) / ((1-p)q)): two one-hot rows differ in
+//! two bits. The guarantee is for one-hot rows alone; a row with more bits set would be worth more than epsilon, so
+//! [`UnaryEncoding::perturb_encoded`] refuses it.
+//!
+//! A report is ceil(k/8) bytes, least significant bit first; unused bits of the last byte are zero.
+
+use core::hint::black_box;
+
+use rand_core::TryCryptoRng;
+
+use super::bit_flip::{BitFlip, Neighbours};
+use super::flipper::{Flipper, useful_threads, wiped_on_error};
+use super::protocol::{Family, Protocol, check_threads};
+use crate::arch::planes::TILE_BYTES;
+use crate::error::Error;
+use crate::rng::fill_parallel;
+
+/// The smallest number of values.
+pub const MIN_K: u64 = 2;
+
+/// The largest number of values: a report of 2 MiB.
+pub const MAX_K: u64 = 1 << 24;
+
+/// The bits encoded before they are flipped, while they are in the first-level cache.
+const CHUNK_BYTES: usize = 64 * TILE_BYTES;
+
+/// Symmetric, optimised or custom unary encoding of k values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UnaryEncoding(Protocol);
+
+impl UnaryEncoding {
+    /// Symmetric unary encoding (basic RAPPOR; Erlingsson, Pihur, Korolova 2014): p = s/(s+1), q = 1 - p, with
+    /// s = e^(epsilon/2).
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^24 and 2^-20 <= epsilon <= 32.
+    pub fn symmetric(k: u64, epsilon: f64) -> Result<Self, Error> {
+        let k = check_k(k)?;
+        let flip = BitFlip::symmetric(epsilon, Neighbours::OneHot)?;
+        Ok(Self(Protocol::new(Family::SymmetricUnaryEncoding, k, flip, epsilon)))
+    }
+
+    /// Optimised unary encoding: p = 1/2, q = 1/(e^epsilon + 1), the smallest variance of a rare value's count.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^24 and 2^-20 <= epsilon <= 32.
+    pub fn optimized(k: u64, epsilon: f64) -> Result<Self, Error> {
+        let k = check_k(k)?;
+        let flip = BitFlip::optimized(epsilon)?;
+        Ok(Self(Protocol::new(Family::OptimizedUnaryEncoding, k, flip, epsilon)))
+    }
+
+    /// Unary encoding with the caller's probabilities; see [`BitFlip::custom`].
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^24 and [`BitFlip::custom`] takes p and q.
+    pub fn custom(k: u64, p: f64, q: f64) -> Result<Self, Error> {
+        let k = check_k(k)?;
+        let (flip, epsilon) = BitFlip::custom(p, q)?;
+        Ok(Self(Protocol::new(Family::UnaryEncoding, k, flip, epsilon)))
+    }
+
+    /// The encoding that `protocol` specifies, or `None` when it is of another family.
+    #[must_use]
+    pub fn from_protocol(protocol: Protocol) -> Option<Self> {
+        (protocol.family() != Family::RandomizedResponse).then_some(Self(protocol))
+    }
+
+    /// The checked parameters.
+    #[must_use]
+    pub fn protocol(&self) -> &Protocol {
+        &self.0
+    }
+
+    /// Writes one row of `report_bytes` bytes for every value, with only the value's bit set. **Nothing is private yet.**
+    ///
+    /// # Errors
+    /// [`Error::Data`] unless all values are in [0, k), [`Error::Parameter`] when `out` has not one row per value.
+    pub fn encode(&self, values: &[i64], out: &mut [u8]) -> Result<(), Error> {
+        self.check_values(values)?;
+        self.check_out(values.len(), out)?;
+        encode_from(values, self.0.report_bytes(), 0, out);
+        Ok(())
+    }
+
+    /// Encodes and randomises every value with random words of `rng`, in one pass over memory.
+    ///
+    /// # Errors
+    /// As for [`UnaryEncoding::encode`], before anything is drawn; [`Error::Randomness`] when `rng` fails: then `out`
+    /// is all zero.
+    pub fn perturb<R>(&self, values: &[i64], out: &mut [u8], rng: &mut R) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        self.check_values(values)?;
+        self.check_out(values.len(), out)?;
+        wiped_on_error(out, |out| self.randomise(rng, 0, out, |at, chunk| encode_from(values, self.width(), at, chunk)))
+    }
+
+    /// Encodes and randomises every value on up to `threads` threads, each with a freshly keyed secure generator.
+    ///
+    /// # Errors
+    /// As for [`UnaryEncoding::perturb`], and [`Error::Parameter`] for no threads.
+    pub fn perturb_secure(&self, values: &[i64], out: &mut [u8], threads: usize) -> Result<(), Error> {
+        self.check_values(values)?;
+        self.check_out(values.len(), out)?;
+        self.in_parallel(out, threads, |at, chunk| encode_from(values, self.width(), at, chunk))
+    }
+
+    /// Randomises rows that are already one-hot (as [`UnaryEncoding::encode`] makes them).
+    ///
+    /// # Errors
+    /// [`Error::Data`] unless every row has exactly one bit set, among the first k, before anything is drawn;
+    /// otherwise as for [`UnaryEncoding::perturb`].
+    pub fn perturb_encoded<R>(&self, bits: &[u8], out: &mut [u8], rng: &mut R) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        self.check_encoded(bits)?;
+        self.check_out(bits.len() / self.width(), out)?;
+        wiped_on_error(out, |out| self.randomise(rng, 0, out, |at, chunk| copy_from(bits, at, chunk)))
+    }
+
+    /// [`UnaryEncoding::perturb_encoded`] on up to `threads` threads, each with a freshly keyed secure generator.
+    ///
+    /// # Errors
+    /// As for [`UnaryEncoding::perturb_encoded`], and [`Error::Parameter`] for no threads.
+    pub fn perturb_encoded_secure(&self, bits: &[u8], out: &mut [u8], threads: usize) -> Result<(), Error> {
+        self.check_encoded(bits)?;
+        self.check_out(bits.len() / self.width(), out)?;
+        self.in_parallel(out, threads, |at, chunk| copy_from(bits, at, chunk))
+    }
+
+    fn width(&self) -> usize {
+        self.0.report_bytes()
+    }
+
+    /// Parts begin at whole tiles, not at whole rows: `write` can begin anywhere in a row.
+    fn in_parallel<W>(&self, out: &mut [u8], threads: usize, write: W) -> Result<(), Error>
+    where
+        W: Fn(usize, &mut [u8]) + Sync,
+    {
+        check_threads(threads)?;
+        let threads = useful_threads(self.0.flip(), out.len(), threads);
+        fill_parallel(out, TILE_BYTES, threads, |rng, first, part| self.randomise(rng, first, part, &write))
+    }
+
+    /// Fills `out`, which begins at byte `first` of the matrix: `write(at, chunk)` puts data bits in `chunk`, which
+    /// begins at byte `at`; they are flipped while they are in cache.
+    fn randomise<R, W>(&self, rng: &mut R, first: usize, out: &mut [u8], write: W) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+        W: Fn(usize, &mut [u8]),
+    {
+        let mut flipper = Flipper::new(self.0.flip(), out.len());
+        for (index, chunk) in out.chunks_mut(CHUNK_BYTES).enumerate() {
+            let at = first + index * CHUNK_BYTES;
+            write(at, chunk);
+            flipper.flip(rng, chunk)?;
+            self.clear_tail_bits(at, chunk);
+        }
+        Ok(())
+    }
+
+    /// Clears the unused bits of every row's last byte in `chunk`, which begins at byte `at` of the matrix.
+    fn clear_tail_bits(&self, at: usize, chunk: &mut [u8]) {
+        let unused = self.0.unused_bits();
+        if unused != 0 {
+            let to_last = self.width() - 1 - at % self.width();
+            chunk.iter_mut().skip(to_last).step_by(self.width()).for_each(|byte| *byte &= !unused);
+        }
+    }
+
+    fn check_out(&self, rows: usize, out: &[u8]) -> Result<(), Error> {
+        let expected = rows.checked_mul(self.width());
+        if expected == Some(out.len()) {
+            return Ok(());
+        }
+        let allowed = format!("{rows} rows of {} bytes", self.width());
+        Err(Error::parameter("out", format!("{} bytes", out.len()), allowed))
+    }
+
+    /// Checks that all values are in [0, k), in one pass without a branch: how many are wrong, or which, does not show in
+    /// the time.
+    ///
+    /// # Errors
+    /// [`Error::Data`] otherwise.
+    pub fn check_values(&self, values: &[i64]) -> Result<(), Error> {
+        let k = u64::from(self.0.k());
+        let outside = values.iter().fold(0, |outside, &value| outside | u8::from(value as u64 >= k));
+        if outside == 0 {
+            Ok(())
+        } else {
+            Err(Error::data("values", format!("must be integers in [0, k) with k = {k}")))
+        }
+    }
+
+    /// Checks without a branch on the data that every row has exactly one bit set, among the first k.
+    ///
+    /// # Errors
+    /// [`Error::Data`] otherwise, [`Error::Parameter`] when `bits` is not whole rows.
+    pub fn check_encoded(&self, bits: &[u8]) -> Result<(), Error> {
+        if !bits.len().is_multiple_of(self.width()) {
+            let allowed = format!("rows of {} bytes", self.width());
+            return Err(Error::parameter("bits", format!("{} bytes", bits.len()), allowed));
+        }
+        let unused = self.0.unused_bits();
+        let wrong = bits.chunks_exact(self.width()).fold(0, |wrong, row| {
+            let set: u32 = row.iter().map(|byte| byte.count_ones()).sum();
+            wrong | set ^ 1 | u32::from(row[row.len() - 1] & unused)
+        });
+        if wrong != 0 {
+            let problem = format!("must have exactly one of the first k = {} bits set in every row", self.0.k());
+            return Err(Error::data("bits", problem));
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn check_k(k: u64) -> Result<u32, Error> {
+    if (MIN_K..=MAX_K).contains(&k) {
+        Ok(k as u32)
+    } else {
+        Err(Error::parameter("k", k, format!("an integer from {MIN_K} to {MAX_K}")))
+    }
+}
+
+fn copy_from(bits: &[u8], at: usize, chunk: &mut [u8]) {
+    chunk.copy_from_slice(&bits[at..at + chunk.len()]);
+}
+
+/// Writes the bytes of the one-hot matrix of `values` that begin at byte `at` to `chunk`.
+fn encode_from(values: &[i64], width: usize, at: usize, mut chunk: &mut [u8]) {
+    let (mut row, mut start) = (at / width, at % width);
+    while !chunk.is_empty() {
+        let (part, rest) = chunk.split_at_mut(chunk.len().min(width - start));
+        encode_part(values[row], start, part);
+        (row, start, chunk) = (row + 1, 0, rest);
+    }
+}
+
+/// Writes the bytes from `start` on of the one-hot row of `value`: every word is compared, none is addressed by value.
+fn encode_part(value: i64, start: usize, part: &mut [u8]) {
+    let target = (value as u64).wrapping_sub(8 * start as u64);
+    let (target_word, bit) = (target >> 6, 1 << (target & 63));
+    // `black_box` keeps the optimiser from turning the mask into a branch.
+    let word = |i: usize| bit & black_box(u64::from(target_word == i as u64)).wrapping_neg();
+    let (words, rest) = part.as_chunks_mut();
+    let last = word(words.len()).to_le_bytes();
+    for (i, bytes) in words.iter_mut().enumerate() {
+        *bytes = word(i).to_le_bytes();
+    }
+    rest.iter_mut().zip(last).for_each(|(byte, last)| *byte = last);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_rows_are_one_hot() {
+        for k in [2, 7, 8, 9, 15, 128, 2048, 2049, 5000] {
+            let encoding = UnaryEncoding::optimized(k, 1.0).unwrap();
+            let values: Vec<i64> = (0..k as i64).collect();
+            let width = encoding.protocol().report_bytes();
+            let mut bits = vec![0xff; values.len() * width];
+            encoding.encode(&values, &mut bits).unwrap();
+            for (value, row) in bits.chunks_exact(width).enumerate() {
+                let expected = |i: usize| if i == value / 8 { 1 << (value % 8) } else { 0 };
+                assert!(row.iter().enumerate().all(|(i, &byte)| byte == expected(i)), "{k} {value}");
+            }
+            let mut window = vec![0; bits.len().min(300)];
+            for at in (0..bits.len() - window.len()).step_by(97) {
+                encode_from(&values, width, at, &mut window);
+                assert_eq!(window, bits[at..at + window.len()]);
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The discrete Laplace mechanism (Ghosh, Roughgarden and Sundararajan 2009, "Universally utility-maximizing privacy
+//! mechanisms"; also called the geometric mechanism).
+//!
+//! For integer values whose L1 sensitivity is at most D it releases x + n, n discrete Laplace with scale D/epsilon. The
+//! release is epsilon-differentially private: for neighbours with |x - x'|_1 <= D every output y has
+//! P(x -> y) / P(x' -> y) = exp((|y - x'|_1 - |y - x|_1) epsilon / D) <= e^epsilon, and adding with saturation is a
+//! function of the exact sum.
+
+use super::Noisy;
+use crate::error::Error;
+use crate::params::{Epsilon, Ratio, Scale};
+use crate::samplers;
+
+/// Adds discrete Laplace noise to integers.
+///
+/// ```
+/// use dpnoise_core::mechanisms::{DiscreteLaplace, Noisy};
+/// let mut counts = [120, 5, 0];
+/// DiscreteLaplace::new(1.0, 1)?.release(&mut counts, 1)?;
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DiscreteLaplace {
+    epsilon: Epsilon,
+    sensitivity: u64,
+    noise: samplers::DiscreteLaplace,
+}
+
+impl DiscreteLaplace {
+    /// The mechanism that spends `epsilon` on values whose L1 sensitivity is at most `sensitivity`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an epsilon that is not positive and finite, a sensitivity of 0, or a scale
+    /// sensitivity/epsilon outside [2^-40, 2^40].
+    pub fn new(epsilon: f64, sensitivity: u64) -> Result<Self, Error> {
+        let epsilon = Epsilon::new(epsilon)?;
+        let steps = Ratio::new(sensitivity.into(), 1)
+            .ok_or_else(|| Error::parameter("sensitivity", sensitivity, "a positive integer"))?;
+        let scale = Ratio::from_f64(epsilon.get())
+            .and_then(|epsilon| steps.checked_div(epsilon))
+            .and_then(|ratio| Scale::new(ratio).ok())
+            .ok_or_else(|| {
+                let allowed =
+                    format!("such that sensitivity/epsilon is from 2**-40 to 2**40 (sensitivity is {sensitivity})");
+                Error::parameter("epsilon", format!("{:?}", epsilon.get()), allowed)
+            })?;
+        Ok(Self { epsilon, sensitivity, noise: samplers::DiscreteLaplace::new(scale) })
+    }
+
+    /// Epsilon.
+    #[must_use]
+    pub fn epsilon(&self) -> f64 {
+        self.epsilon.get()
+    }
+
+    /// The L1 sensitivity.
+    #[must_use]
+    pub fn sensitivity(&self) -> u64 {
+        self.sensitivity
+    }
+
+    /// The scale of the noise.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.noise.scale().ratio().to_f64()
+    }
+
+    /// The smallest t such that the noise of one value is at most t with probability `level` or more.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the level is not in (0, 1).
+    pub fn error(&self, level: f64) -> Result<f64, Error> {
+        self.noise.magnitude_quantile(level)
+    }
+}
+
+impl Noisy for DiscreteLaplace {
+    type Value = i64;
+
+    fn noise(&self, _count: usize) -> Result<samplers::DiscreteLaplace, Error> {
+        Ok(self.noise.clone())
+    }
+
+    fn check(&self, _values: &[i64]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn add(&self, value: i64, noise: i64) -> i64 {
+        value.saturating_add(noise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{ScriptedRng, SeededRng};
+
+    #[test]
+    fn bad_parameters_are_named() {
+        for (epsilon, sensitivity, expected) in [
+            (0.0, 1, "epsilon must be positive and finite, got 0.0"),
+            (f64::NAN, 1, "epsilon must be positive and finite, got NaN"),
+            (1.0, 0, "sensitivity must be a positive integer, got 0"),
+            (
+                1e-13,
+                1,
+                "epsilon must be such that sensitivity/epsilon is from 2**-40 to 2**40 (sensitivity is 1), got 1e-13",
+            ),
+        ] {
+            assert_eq!(DiscreteLaplace::new(epsilon, sensitivity).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_noise_is_added_and_saturates() {
+        let mechanism = DiscreteLaplace::new(0.5, 3).unwrap();
+        let noise = mechanism.noise(3).unwrap();
+        assert_eq!(noise.scale().ratio(), Ratio::new(6, 1).unwrap());
+        let mut samples = [0; 3];
+        noise.fill(&mut SeededRng::new(1).unwrap(), &mut samples).unwrap();
+        let mut values = [10, 20, 30];
+        mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
+        assert_eq!(values, [10 + samples[0], 20 + samples[1], 30 + samples[2]]);
+        assert!(mechanism.release_with(&mut values, &mut ScriptedRng::new([0; 100])).is_err());
+        assert_eq!(values, [0; 3], "no value is left behind when the randomness fails");
+        assert_eq!(mechanism.add(i64::MAX, 1), i64::MAX);
+        assert_eq!(mechanism.add(i64::MIN, -1), i64::MIN);
+    }
+}

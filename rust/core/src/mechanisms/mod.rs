@@ -1,0 +1,100 @@
+//! Mechanisms: a query's value in, a differentially private release out.
+//!
+//! A mechanism is immutable and its parameters are checked when it is made. [`Noisy`] is how it is used: one value or
+//! many, with the library's own randomness or the caller's.
+
+mod discrete_laplace;
+mod laplace;
+
+pub use discrete_laplace::DiscreteLaplace;
+pub use laplace::Laplace;
+
+use rand_core::TryCryptoRng;
+use zeroize::Zeroizing;
+
+use crate::error::Error;
+use crate::rng::{SecureRng, fill_parallel};
+use crate::samplers;
+
+/// A mechanism that adds integer noise to values of one type.
+pub trait Noisy: Sync {
+    /// What a query returns.
+    type Value: Copy + Default + Send + Sync;
+
+    /// The noise for a release of `count` values at once.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the noise for that many values is out of range.
+    fn noise(&self, count: usize) -> Result<samplers::DiscreteLaplace, Error>;
+
+    /// Refuses values that the mechanism is not defined for, in a time that does not depend on them.
+    ///
+    /// # Errors
+    /// [`Error::Data`] that does not tell which value it was.
+    fn check(&self, values: &[Self::Value]) -> Result<(), Error>;
+
+    /// A value with its noise.
+    fn add(&self, value: Self::Value, noise: i64) -> Self::Value;
+
+    /// Replaces each of `values` by its release, on up to `threads` threads with a freshly keyed generator each.
+    ///
+    /// # Errors
+    /// Those of [`Noisy::check`] and [`Noisy::noise`], with `values` as they were; and [`Error::Randomness`], with
+    /// `values` overwritten.
+    fn release(&self, values: &mut [Self::Value], threads: usize) -> Result<(), Error> {
+        self.check(values)?;
+        let noise = self.noise(values.len())?;
+        fill_parallel(values, UNIT, threads, |rng, _, part| self.perturb(&noise, part, rng))
+    }
+
+    /// Replaces each of `values` by its release, with noise from `rng`.
+    ///
+    /// # Errors
+    /// As for [`Noisy::release`].
+    fn release_with<R: TryCryptoRng + ?Sized>(&self, values: &mut [Self::Value], rng: &mut R) -> Result<(), Error> {
+        self.check(values)?;
+        let result = self.perturb(&self.noise(values.len())?, values, rng);
+        if result.is_err() {
+            values.fill(Self::Value::default());
+        }
+        result
+    }
+
+    /// Releases one value.
+    ///
+    /// # Errors
+    /// As for [`Noisy::release`].
+    fn release_one(&self, value: Self::Value) -> Result<Self::Value, Error> {
+        let mut values = [value];
+        self.release_with(&mut values, &mut SecureRng::new()?)?;
+        Ok(values[0])
+    }
+
+    /// Adds `noise` to checked values, some at a time. A caller that interrupts long work calls this for part after
+    /// part, with the noise for the whole.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`]; some of `values` are released then and some are not, so none may be used.
+    fn perturb<R: TryCryptoRng + ?Sized>(
+        &self,
+        noise: &samplers::DiscreteLaplace,
+        values: &mut [Self::Value],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        let mut samples = Zeroizing::new(vec![0; values.len().min(CHUNK)]);
+        for values in values.chunks_mut(CHUNK) {
+            let samples = &mut samples[..values.len()];
+            noise.fill(rng, samples)?;
+            for (value, &sample) in values.iter_mut().zip(samples.iter()) {
+                *value = self.add(*value, sample);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Samples are made in chunks that fit the first-level cache.
+const CHUNK: usize = 2048;
+
+/// Threads share the work in units of this many values.
+pub const UNIT: usize = 1 << 14;

@@ -1,0 +1,211 @@
+//! Parameters that are checked once and can be trusted from then on.
+//!
+//! Everything here is public by definition: a mechanism's parameters are part of what it announces.
+
+use core::cmp::Ordering;
+
+use crate::error::Error;
+
+/// An exact positive rational number in lowest terms, both parts below 2^120.
+///
+/// Every finite positive `f64` whose exponent allows it is one, so nothing is ever rounded on the way in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ratio {
+    numerator: u128,
+    denominator: u128,
+}
+
+/// The exclusive upper bound of a [`Ratio`]'s parts.
+const PART_LIMIT: u128 = 1 << 120;
+
+impl Ratio {
+    /// The fraction `numerator / denominator`, or `None` when it is not positive or, reduced, too long.
+    #[must_use]
+    pub fn new(numerator: u128, denominator: u128) -> Option<Self> {
+        if numerator == 0 || denominator == 0 {
+            return None;
+        }
+        let divisor = gcd(numerator, denominator);
+        let (numerator, denominator) = (numerator / divisor, denominator / divisor);
+        (numerator < PART_LIMIT && denominator < PART_LIMIT).then_some(Self { numerator, denominator })
+    }
+
+    /// The exact value of a positive finite double, or `None` when it is not one or needs longer parts.
+    #[must_use]
+    pub fn from_f64(value: f64) -> Option<Self> {
+        if !(value.is_finite() && value > 0.0) {
+            return None;
+        }
+        let bits = value.to_bits();
+        let biased = (bits >> 52) as i32; // the sign bit is clear
+        let fraction = bits & ((1 << 52) - 1);
+        let (significand, exponent) = if biased == 0 { (fraction, -1074) } else { (fraction | 1 << 52, biased - 1075) };
+        let twos = significand.trailing_zeros() as i32;
+        let (odd, exponent) = (u128::from(significand >> twos), exponent + twos);
+        match exponent {
+            0..=66 => Self::new(odd << exponent, 1),
+            -119..0 => Self::new(odd, 1 << -exponent),
+            _ => None,
+        }
+    }
+
+    /// The numerator.
+    #[must_use]
+    pub fn numerator(self) -> u128 {
+        self.numerator
+    }
+
+    /// The denominator.
+    #[must_use]
+    pub fn denominator(self) -> u128 {
+        self.denominator
+    }
+
+    /// `self / other`, or `None` when the exact result has parts that are too long.
+    #[must_use]
+    pub fn checked_div(self, other: Self) -> Option<Self> {
+        let top = gcd(self.numerator, other.numerator);
+        let bottom = gcd(self.denominator, other.denominator);
+        Self::new(
+            (self.numerator / top).checked_mul(other.denominator / bottom)?,
+            (self.denominator / bottom).checked_mul(other.numerator / top)?,
+        )
+    }
+
+    /// The nearest double, within two units in the last place; for display and fast approximations only.
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
+    /// How `self` compares with `2^exponent`, for |exponent| < 120.
+    fn cmp_power_of_two(self, exponent: i32) -> Ordering {
+        // A part shifted past the top exceeds the other part, so saturation keeps the order.
+        let shifted = |part: u128, by: i32| if by < part.leading_zeros() as i32 { part << by } else { u128::MAX };
+        if exponent >= 0 {
+            self.numerator.cmp(&shifted(self.denominator, exponent))
+        } else {
+            shifted(self.numerator, -exponent).cmp(&self.denominator)
+        }
+    }
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The scale of a noise distribution over the integers: an exact rational from 2^-40 to 2^40.
+///
+/// ```
+/// use dpnoise_core::params::{Ratio, Scale};
+/// assert!(Scale::new(Ratio::new(1, 3).unwrap()).is_ok());
+/// assert!(Scale::from_f64(2e12).unwrap_err().to_string().contains("coarser grid"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scale(Ratio);
+
+impl Scale {
+    /// What a scale may be, for error messages.
+    pub const ALLOWED: &'static str = "an int, float or Fraction from 2**-40 to 2**40 whose numerator and denominator \
+         are below 2**120 (for a larger scale put the values on a coarser grid: divide them by a power of two and \
+         multiply the result)";
+
+    /// Checks the range.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `ratio` is outside [2^-40, 2^40].
+    pub fn new(ratio: Ratio) -> Result<Self, Error> {
+        Self::with_largest_exponent(ratio, 40)
+            .ok_or_else(|| Error::parameter("scale", format!("{:e}", ratio.to_f64()), Self::ALLOWED))
+    }
+
+    /// The exact value of a double.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] as for [`Scale::new`], and for values that are not positive and finite.
+    pub fn from_f64(value: f64) -> Result<Self, Error> {
+        Ratio::from_f64(value)
+            .and_then(|ratio| Self::with_largest_exponent(ratio, 40))
+            .ok_or_else(|| Error::parameter("scale", format!("{value:?}"), Self::ALLOWED))
+    }
+
+    /// A scale on a mechanism's grid, where the sensitivity of a vector may push it past 2^40 (up to 2^44).
+    pub(crate) fn on_grid(ratio: Ratio) -> Option<Self> {
+        Self::with_largest_exponent(ratio, 44)
+    }
+
+    fn with_largest_exponent(ratio: Ratio, exponent: i32) -> Option<Self> {
+        (ratio.cmp_power_of_two(-40).is_ge() && ratio.cmp_power_of_two(exponent).is_le()).then_some(Self(ratio))
+    }
+
+    /// The exact value.
+    #[must_use]
+    pub fn ratio(self) -> Ratio {
+        self.0
+    }
+}
+
+/// The privacy parameter epsilon: a positive finite double, taken at its exact value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Epsilon(f64);
+
+impl Epsilon {
+    /// Checks that epsilon is positive and finite.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] otherwise.
+    pub fn new(value: f64) -> Result<Self, Error> {
+        if value.is_finite() && value > 0.0 {
+            Ok(Self(value))
+        } else {
+            Err(Error::parameter("epsilon", format!("{value:?}"), "positive and finite"))
+        }
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_are_taken_exactly() {
+        assert_eq!(Ratio::from_f64(0.1), Ratio::new(3_602_879_701_896_397, 1 << 55));
+        assert_eq!(Ratio::from_f64(1e15), Ratio::new(1_000_000_000_000_000, 1));
+        assert_eq!(Ratio::from_f64(2f64.powi(-119)), Ratio::new(1, 1 << 119));
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE, f64::MAX] {
+            assert_eq!(Ratio::from_f64(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn scales_are_bounded_on_both_sides() {
+        let edge = 2f64.powi(40);
+        for good in [edge, 1.0 / edge, 1e-3, 1.0] {
+            assert!(Scale::from_f64(good).is_ok(), "{good}");
+        }
+        for bad in [edge.next_up(), (1.0 / edge).next_down(), 0.0, -1.0, f64::NAN, f64::INFINITY, 5e-324, 1e300] {
+            let message = Scale::from_f64(bad).unwrap_err().to_string();
+            assert!(message.starts_with("scale must be") && message.contains(&format!("{bad:?}")), "{message}");
+        }
+        assert!(Scale::on_grid(Ratio::new((1 << 40) + 1, 1).unwrap()).is_some());
+    }
+
+    #[test]
+    fn division_is_exact_or_refused() {
+        let third = Ratio::new(1, 3).unwrap();
+        let tenth = Ratio::from_f64(0.1).unwrap();
+        assert_eq!(third.checked_div(third), Ratio::new(1, 1));
+        assert_eq!(tenth.checked_div(third), Ratio::new(3 * 3_602_879_701_896_397, 1 << 55));
+        let long = Ratio::new((1 << 119) + 1, (1 << 119) - 1).unwrap();
+        assert_eq!(long.checked_div(Ratio::new((1 << 119) - 3, 7).unwrap()), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! The generators built on ChaCha12.
+
+use core::convert::Infallible;
+use core::fmt;
+
+use rand_core::block::{BlockRng, Generator};
+use rand_core::{TryCryptoRng, TryRng};
+use sha2::{Digest, Sha256};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::arch::Backend;
+use crate::arch::chacha::{BLOCKS, Group, chacha12};
+use crate::error::Error;
+
+/// The key stream as a sequence of groups, in the word order that [`crate::arch::chacha`] defines.
+struct KeyStream {
+    backend: Backend,
+    key: [u32; 8],
+    counter: u64,
+}
+
+impl KeyStream {
+    fn new(key: &[u8; 32]) -> Result<BlockRng<Self>, Error> {
+        let backend = Backend::current()?;
+        let mut stream = Self { backend, key: [0; 8], counter: 0 };
+        for (word, bytes) in stream.key.iter_mut().zip(key.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        Ok(BlockRng::new(stream))
+    }
+}
+
+impl Generator for KeyStream {
+    type Output = Group;
+
+    fn generate(&mut self, output: &mut Group) {
+        chacha12(self.backend, &self.key, self.counter, output);
+        self.counter += BLOCKS as u64;
+    }
+
+    /// Called when the generator is dropped: no trace of key or stream is left behind.
+    fn drop(&mut self, output: &mut Group) {
+        self.key.zeroize();
+        output.zeroize();
+    }
+}
+
+macro_rules! generator {
+    ($name:ident) => {
+        impl TryRng for $name {
+            type Error = Infallible;
+
+            #[inline]
+            fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+                Ok(self.0.next_word())
+            }
+
+            #[inline]
+            fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+                Ok(self.0.next_u64_from_u32())
+            }
+
+            #[inline]
+            fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+                self.0.fill_bytes(bytes);
+                Ok(())
+            }
+        }
+
+        impl TryCryptoRng for $name {}
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+/// A cryptographically secure generator: ChaCha12 under a 256-bit key drawn from the operating system.
+///
+/// It can be neither cloned nor seeded nor serialised. Make one for each call and thread, and drop it afterwards: key
+/// and buffer are wiped then.
+///
+/// Every `rand` user can take it:
+/// ```
+/// use dpnoise_core::rng::SecureRng;
+/// use rand::seq::SliceRandom;
+/// let mut deck: Vec<u8> = (0..52).collect();
+/// deck.shuffle(&mut SecureRng::new()?);
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+pub struct SecureRng(BlockRng<KeyStream>);
+
+impl SecureRng {
+    /// Draws a fresh key from the operating system.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`] when the operating system has no randomness to give, [`Error::Parameter`] when
+    /// `DPNOISE_BACKEND` names no backend of this CPU.
+    pub fn new() -> Result<Self, Error> {
+        Self::from_source(|key| getrandom::fill(key).map_err(Error::randomness))
+    }
+
+    fn from_source(source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Self, Error> {
+        let mut key = Zeroizing::new([0; 32]);
+        source(key.as_mut_slice())?;
+        KeyStream::new(&key).map(Self)
+    }
+}
+
+generator!(SecureRng);
+
+/// The same generator under a key derived from a seed: **for tests only**. Who knows the seed knows the noise.
+///
+/// ```
+/// use dpnoise_core::rng::SeededRng;
+/// use rand_core::Rng;
+/// assert_eq!(SeededRng::new(7)?.next_u64(), SeededRng::new(7)?.next_u64());
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+pub struct SeededRng(BlockRng<KeyStream>);
+
+impl SeededRng {
+    /// The generator whose key is the SHA-256 of `dpnoise seed ` followed by the seed, little-endian.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    pub fn new(seed: u64) -> Result<Self, Error> {
+        let mut hash = Sha256::new();
+        hash.update(b"dpnoise seed ");
+        hash.update(seed.to_le_bytes());
+        KeyStream::new(&hash.finalize().into()).map(Self)
+    }
+}
+
+generator!(SeededRng);
+
+#[cfg(test)]
+mod tests {
+    use rand_core::Rng;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_made_when_the_operating_system_fails() {
+        let failed = SecureRng::from_source(|_| Err(Error::randomness("no entropy")));
+        assert_eq!(failed.unwrap_err(), Error::Randomness("no entropy".into()));
+    }
+
+    #[test]
+    fn two_generators_never_share_a_stream() {
+        let words: Vec<u64> = (0..64).map(|_| SecureRng::new().unwrap().next_u64()).collect();
+        let distinct: std::collections::HashSet<_> = words.iter().collect();
+        assert_eq!(distinct.len(), words.len());
+    }
+
+    /// Pins the words of a seed: a change here changes every reproducible test of every user.
+    #[test]
+    fn seeded_words_are_stable() {
+        let mut rng = SeededRng::new(0).unwrap();
+        let first = rng.next_u64();
+        let mut rest = [0u8; 16 * 64 - 8];
+        rng.fill_bytes(&mut rest);
+        assert_eq!((first, rng.next_u64()), (14_638_442_720_295_698_499, 3_036_286_997_958_223_361));
+    }
+
+    /// The wiping is observed: the words that the buffer held are gone after `drop` has run on it.
+    #[test]
+    fn key_and_buffer_are_wiped() {
+        let mut stream = KeyStream { backend: Backend::PORTABLE, key: [7; 8], counter: 0 };
+        let mut group = [0; 16 * BLOCKS];
+        stream.generate(&mut group);
+        assert!(group.iter().any(|&word| word != 0));
+        Generator::drop(&mut stream, &mut group);
+        assert!(group.iter().chain(&stream.key).all(|&word| word == 0));
+    }
+
+    #[test]
+    fn debug_output_shows_no_state() {
+        assert_eq!(format!("{:?}", SeededRng::new(1).unwrap()), "SeededRng { .. }");
+    }
+}

@@ -1,0 +1,25 @@
+//! Random words: the secure generator, and two reproducible ones for tests.
+//!
+//! Samplers take any [`rand_core::TryCryptoRng`]. The library itself gives them a fresh [`SecureRng`] for every call and
+//! thread; there is no generator state that lives longer, and so nothing that a `fork()` or a restored snapshot of a
+//! virtual machine could repeat.
+
+mod chacha;
+mod parallel;
+mod scripted;
+
+pub use chacha::{SecureRng, SeededRng};
+pub use parallel::{available_threads, fill_parallel};
+pub use scripted::{Exhausted, ScriptedRng};
+
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+
+/// Fills `bytes` from `rng`.
+///
+/// # Errors
+/// [`Error::Randomness`] when `rng` fails; `bytes` must not be used then.
+pub fn fill_bytes<R: TryCryptoRng + ?Sized>(rng: &mut R, bytes: &mut [u8]) -> Result<(), Error> {
+    rng.try_fill_bytes(bytes).map_err(Error::randomness)
+}

@@ -1,0 +1,82 @@
+//! Bulk work on several threads, each with a generator of its own.
+
+use std::num::NonZero;
+use std::sync::OnceLock;
+use std::thread;
+
+use super::SecureRng;
+use crate::error::Error;
+
+/// The number of threads this process may use. The system is asked once: it takes longer than a small release.
+#[must_use]
+pub fn available_threads() -> usize {
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
+}
+
+/// Runs `work` on up to `threads` contiguous parts of `out`, each a multiple of `unit` items (but for the last), and
+/// each with its own freshly keyed [`SecureRng`]. `work` is also told the index of its part's first item.
+///
+/// Threads are started for the call and joined before it returns: no pool that would not survive a `fork()`.
+///
+/// # Errors
+/// The first error of any part; then all of `out` has been overwritten with the default value.
+///
+/// # Panics
+/// When `unit` or `threads` is zero, or `work` panics.
+pub fn fill_parallel<T, F>(out: &mut [T], unit: usize, threads: usize, work: F) -> Result<(), Error>
+where
+    T: Copy + Default + Send,
+    F: Fn(&mut SecureRng, usize, &mut [T]) -> Result<(), Error> + Sync,
+{
+    assert!(unit > 0 && threads > 0);
+    if out.is_empty() {
+        return Ok(());
+    }
+    let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
+    let run = |index: usize, part_out: &mut [T]| work(&mut SecureRng::new()?, index * part, part_out);
+    let result = thread::scope(|scope| {
+        let mut parts = out.chunks_mut(part).enumerate();
+        let own = parts.next();
+        let others: Vec<_> = parts.map(|(index, out)| scope.spawn(move || run(index, out))).collect();
+        let own = own.map_or(Ok(()), |(index, out)| run(index, out));
+        let others = others.into_iter().map(|thread| thread.join().expect("a worker does not panic"));
+        others.fold(own, Result::and)
+    });
+    if result.is_err() {
+        out.fill(T::default());
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_is_filled_once_in_whole_units() {
+        for threads in [1, 2, 3, 8] {
+            for length in [0, 1, 9, 10, 11, 100, 101] {
+                let mut out = vec![0usize; length];
+                fill_parallel(&mut out, 10, threads, |_, first, part| {
+                    assert_eq!(first % 10, 0);
+                    part.iter_mut().enumerate().for_each(|(i, item)| *item += first + i + 1);
+                    Ok(())
+                })
+                .unwrap();
+                assert!(out.iter().enumerate().all(|(i, &item)| item == i + 1), "{threads} {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failing_part_leaves_nothing_behind() {
+        let mut out = vec![0u8; 100];
+        let failed = fill_parallel(&mut out, 1, 4, |_, first, part| {
+            part.fill(1);
+            if first > 60 { Err(Error::randomness("dry")) } else { Ok(()) }
+        });
+        assert_eq!(failed, Err(Error::randomness("dry")));
+        assert_eq!(out, vec![0; 100]);
+    }
+}

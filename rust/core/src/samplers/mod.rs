@@ -1,0 +1,28 @@
+//! Noise over the integers: exact distribution, constant time, in bulk.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`discrete_laplace`] | P(x) proportional to exp(-\|x\| / scale) |
+//! | [`design`] | how a histogram proposal is laid out for a scale |
+//! | [`grid`] | real values on a grid, and integer noise on them |
+//! | `refine` | the exact decision of the trials that floating point leaves open |
+//!
+//! # What is promised
+//!
+//! The output distribution is exact: no floating-point approximation enters it. Running time, memory addresses and
+//! allocation depend only on public parameters and on discarded randomness that is independent of the output, except
+//!
+//! - *refinements*, of probability below 2^-26 per trial. Among all outputs but a set of total probability below 2^-60,
+//!   the likelihood ratio of a refinement between any two is 1 within 2^-27;
+//! - *tail events*, of probability at most 2^-64 per accepted value.
+//!
+//! The randomness itself is computational: ChaCha12. The proofs stand in the documentation of each sampler.
+
+pub mod design;
+pub mod discrete_laplace;
+pub mod grid;
+mod refine;
+
+pub use design::Design;
+pub use discrete_laplace::DiscreteLaplace;
+pub use grid::Grid;

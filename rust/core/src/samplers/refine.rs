@@ -1,0 +1,180 @@
+//! The exact decision of a trial: is U w < a, for a uniform U whose bits are drawn as far as they are needed?
+//!
+//! Numbers are intervals in fixed point. The first comparison, at 256 bits, takes the same time for every value; it
+//! leaves a trial open with a probability below 2^-62, and only then the work depends on the values.
+
+use rand_core::TryCryptoRng;
+
+use crate::arith::exp::{Constants, ERROR_ULPS, FIRST_LIMBS};
+use crate::arith::fixed::Fixed;
+use crate::arith::interval::Interval;
+use crate::error::Error;
+use crate::params::Ratio;
+
+/// The function f(x) = exp(-x / scale) at one precision.
+#[derive(Clone, Debug)]
+pub(super) struct Exponential {
+    /// log2(e) / scale, at most `rate_error` ulps too small.
+    rate: Fixed,
+    rate_error: u128,
+}
+
+impl Exponential {
+    pub(super) fn new(scale: Ratio, constants: &Constants) -> Self {
+        let limbs = constants.log2_e.limbs();
+        let inverse = Fixed::from_ratio_vartime(scale.denominator(), scale.numerator(), limbs);
+        // The errors of 1/scale times log2 e < 1.5, of log2 e times 1/scale, and of the product.
+        let rate_error = u128::from(inverse.integer()) + 4;
+        Self { rate: inverse.times(&constants.log2_e), rate_error }
+    }
+
+    /// Bounds of f(x). Public or not, x takes no influence on the time.
+    pub(super) fn at(&self, x: u64, constants: &Constants) -> Interval {
+        let (k, v) = constants.exp2_neg(self.rate.clone().times_integer(x));
+        let limbs = v.limbs();
+        // One more ulp for the shift. At 0 the function is 1, exactly.
+        let error = u128::from(x) * self.rate_error + ERROR_ULPS + 1;
+        let value = v.shifted_right(k);
+        let one = Fixed::from_integer(1, limbs);
+        Interval {
+            low: one.clone().select(&value.clone().minus_ulps(error), x == 0),
+            high: one.select(&value.plus_ulps(error), x == 0),
+        }
+    }
+}
+
+/// What a comparison at one precision tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// U w < a, whatever the further bits of U.
+    Below,
+    /// U w >= a, whatever the further bits of U.
+    NotBelow,
+    /// The further bits of U decide.
+    NeedsBits,
+    /// More precision decides.
+    NeedsPrecision,
+}
+
+/// A uniform number on [0, 1), known by its leading bits.
+struct Uniform(Vec<u64>);
+
+impl Uniform {
+    /// The prefix and the prefix plus one unit in its last place.
+    fn bounds(&self, limbs: usize) -> (Fixed, Fixed) {
+        // The first word has 63 bits and the others 64: one bit to the left they are the limbs of the fraction.
+        let mut fraction = vec![0; limbs];
+        let mut unit = vec![0; limbs];
+        for (i, &word) in self.0.iter().enumerate() {
+            let next = self.0.get(i + 1).map_or(0, |next| next >> 63);
+            fraction[limbs - 1 - i] = word << 1 | next;
+        }
+        unit[limbs - self.0.len()] = 2;
+        let low = Fixed::from_fraction(&fraction);
+        (low.clone(), low.plus(&Fixed::from_fraction(&unit)))
+    }
+
+    fn verdict(&self, weight: &Interval, threshold: &Interval) -> Verdict {
+        let (low, high) = self.bounds(weight.low.limbs());
+        let exact = weight.low == weight.high; // a public fact: it is so for all bins but the tail
+        let times =
+            |u: Fixed| if exact { Interval::exact(u.times(&weight.low)) } else { Interval::exact(u).times(weight) };
+        let (low, high) = (times(low), times(high));
+        let at_most = |a: &Fixed, b: &Fixed| !b.is_less(a);
+        let below = at_most(&high.high, &threshold.low);
+        let not_below = at_most(&threshold.high, &low.low);
+        let inside = at_most(&low.high, &threshold.low) & at_most(&threshold.high, &high.low);
+        match (below, not_below, inside) {
+            (true, _, _) => Verdict::Below,
+            (_, true, _) => Verdict::NotBelow,
+            (_, _, true) => Verdict::NeedsBits,
+            _ => Verdict::NeedsPrecision,
+        }
+    }
+}
+
+/// Decides U w < a exactly, where the first 63 bits of U are `prefix` and `sides` gives w and a at a precision.
+///
+/// Bits are drawn only when the ones at hand leave the answer open, which is a property of the numbers and not of the
+/// precision at which they were computed.
+///
+/// # Errors
+/// [`Error::Randomness`] when `rng` fails.
+pub(super) fn is_below<R: TryCryptoRng + ?Sized>(
+    rng: &mut R,
+    prefix: u64,
+    sides: impl Fn(&Constants) -> (Interval, Interval),
+) -> Result<bool, Error> {
+    let mut uniform = Uniform(vec![prefix]);
+    let mut wider: Constants;
+    let mut constants = Constants::first();
+    loop {
+        let (weight, threshold) = sides(constants);
+        let verdict = uniform.verdict(&weight, &threshold);
+        let limbs = constants.log2_e.limbs();
+        match verdict {
+            Verdict::Below => return Ok(true),
+            Verdict::NotBelow => return Ok(false),
+            Verdict::NeedsBits => uniform.0.push(rng.try_next_u64().map_err(Error::randomness)?),
+            Verdict::NeedsPrecision => {}
+        }
+        if verdict == Verdict::NeedsPrecision || uniform.0.len() + FIRST_LIMBS / 2 > limbs {
+            wider = Constants::new(2 * limbs);
+            constants = &wider;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::ScriptedRng;
+
+    fn decide(prefix: u64, further: &[u64], numerator: u64, weight: u64) -> Result<(bool, usize), Error> {
+        let script: Vec<u8> = further.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut rng = ScriptedRng::new(script);
+        let answer = is_below(&mut rng, prefix, |constants| {
+            let limbs = constants.log2_e.limbs();
+            let exact = |value| Interval::exact(Fixed::from_integer(value, limbs));
+            (exact(weight), exact(numerator))
+        })?;
+        Ok((answer, rng.remaining()))
+    }
+
+    #[test]
+    fn a_rational_threshold_is_hit_to_the_last_bit() {
+        // U < 1/3, with 1/3 = 0.010101... in binary: 63 bits leave it open only at 0b0101...01.
+        let third = 0x2aaa_aaaa_aaaa_aaaa;
+        assert_eq!(decide(third - 1, &[], 1, 3), Ok((true, 0)));
+        assert_eq!(decide(third + 1, &[], 1, 3), Ok((false, 0)));
+        assert!(matches!(decide(third, &[], 1, 3), Err(Error::Randomness(_))), "bits are missing");
+        // 63 bits are 31 pairs 01 and a 0: the next word continues with 10...
+        assert_eq!(decide(third, &[0xaaaa_aaaa_aaaa_aaa9], 1, 3), Ok((true, 0)));
+        assert_eq!(decide(third, &[0xaaaa_aaaa_aaaa_aaab], 1, 3), Ok((false, 0)));
+        // However long the bits go on agreeing, the answer is found and no word too many is drawn.
+        let mut further = vec![0xaaaa_aaaa_aaaa_aaaa; 9];
+        further.push(0);
+        further.push(7);
+        assert_eq!(decide(third, &further, 1, 3), Ok((true, 8)));
+    }
+
+    #[test]
+    fn thresholds_at_the_ends_need_no_further_bits() {
+        assert_eq!(decide((1 << 63) - 1, &[], 5, 5), Ok((true, 0)), "U < 1 always");
+        assert_eq!(decide(0, &[], 0, 5), Ok((false, 0)), "U < 0 never");
+        assert_eq!(decide(1 << 62, &[], 1, 2), Ok((false, 0)), "U >= 1/2");
+        assert_eq!(decide((1 << 62) - 1, &[], 1, 2), Ok((true, 0)), "U < 1/2");
+    }
+
+    #[test]
+    fn the_exponential_is_bounded_more_tightly_at_higher_precision() {
+        let scale = Ratio::new(10, 3).unwrap();
+        let (first, wide) = (Constants::new(4), Constants::new(8));
+        for x in [0, 1, 2, 17, 1000] {
+            let rough = Exponential::new(scale, &first).at(x, &first);
+            let fine = Exponential::new(scale, &wide).at(x, &wide);
+            assert!(!fine.high.truncated(4).is_less(&rough.low));
+            assert!(!rough.high.is_less(&fine.low.truncated(4)));
+        }
+    }
+}

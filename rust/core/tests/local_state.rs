@@ -1,0 +1,251 @@
+//! Specifications and states: what is read back, what is merged, and every kind of damage.
+
+use dpnoise_core::Error;
+use dpnoise_core::local::{Accumulator, Protocol, RandomizedResponse, UnaryEncoding};
+use dpnoise_core::rng::SeededRng;
+
+fn protocols() -> Vec<Protocol> {
+    let mut all = vec![*RandomizedResponse::coin_flips().protocol()];
+    for epsilon in [1e-6, 0.1, 1.0, 3f64.ln(), 5.5, 32.0] {
+        all.push(*RandomizedResponse::new(epsilon).unwrap().protocol());
+        all.push(*UnaryEncoding::symmetric(15, epsilon).unwrap().protocol());
+        all.push(*UnaryEncoding::optimized(1000, epsilon).unwrap().protocol());
+    }
+    for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.61, 0.2), (1e-4, 1e-5)] {
+        all.push(*UnaryEncoding::custom(9, p, q).unwrap().protocol());
+    }
+    all
+}
+
+fn reports(encoding: &UnaryEncoding, n: i64) -> Vec<u8> {
+    let k = i64::from(encoding.protocol().k());
+    let values: Vec<i64> = (0..n).map(|i| i % k).collect();
+    let mut out = vec![0; values.len() * encoding.protocol().report_bytes()];
+    encoding.perturb(&values, &mut out, &mut SeededRng::new(5).unwrap()).unwrap();
+    out
+}
+
+fn message<T: std::fmt::Debug>(failed: Result<T, Error>) -> String {
+    failed.unwrap_err().to_string()
+}
+
+#[test]
+fn specifications_read_back_as_they_were() {
+    for protocol in protocols() {
+        let json = protocol.to_json();
+        assert_eq!(Protocol::from_json(&json).unwrap(), protocol, "{json}");
+        assert_eq!(Protocol::from_json(&json.replace(':', " : \n")).unwrap(), protocol);
+    }
+}
+
+/// Pins specification and id: other programs, and states kept on disk, depend on them.
+#[test]
+fn specifications_are_stable() {
+    let protocol = *UnaryEncoding::optimized(15, 1.0).unwrap().protocol();
+    let expected =
+        r#"{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1}"#;
+    assert_eq!(protocol.to_json(), expected);
+    assert_eq!(protocol.spec_id_hex(), "d63975fc79f37bc3");
+    let coins = RandomizedResponse::coin_flips().protocol().to_json();
+    assert!(coins.starts_with(r#"{"epsilon":1.098612288668"#) && coins.contains(r#""p":3,"planes":2"#), "{coins}");
+}
+
+#[test]
+fn contradictory_specifications_are_refused() {
+    let json = UnaryEncoding::optimized(15, 1.0).unwrap().protocol().to_json();
+    let refused = |from: &str, to: &str| {
+        assert!(json.contains(from));
+        message(Protocol::from_json(&json.replace(from, to)))
+    };
+    let prefix = "not a protocol specification: ";
+    for (from, to, problem) in [
+        ("\"q\":551", "\"q\":552", "p, q and planes are not those that its epsilon gives"),
+        ("\"q\":551", "\"q\":550", "p, q and planes are not those that its epsilon gives"),
+        ("\"epsilon\":1.0", "\"epsilon\":2.0", "p, q and planes are not those that its epsilon gives"),
+        ("optimized_unary", "unary", ""),
+        ("optimized_", "optimised_", "unknown protocol \"optimised_unary_encoding\"; this release knows randomized"),
+        ("\"k\":15,", "", "the field \"k\" is missing"),
+        ("\"k\":15", "\"k\":15,\"extra\":1", "unknown field \"extra\""),
+        ("\"k\":15", "\"k\":-15", "the field \"k\" is not a non-negative integer"),
+        ("\"epsilon\":1.0", "\"epsilon\":\"1\"", "the field \"epsilon\" is not a number"),
+        ("\"version\":1", "\"version\":2", "version 2 is not 1"),
+        ("}", "} trailing", "it is not JSON: trailing characters"),
+        ("}", "", "it is not JSON: EOF"),
+    ] {
+        if problem.is_empty() {
+            let custom = Protocol::from_json(&json.replace(from, to)).unwrap();
+            assert_eq!(custom.flip().q(), 551, "a custom encoding may have these probabilities");
+        } else {
+            let message = refused(from, to);
+            assert!(message.starts_with(prefix) && message.contains(problem), "{message}");
+        }
+    }
+    assert!(refused("\"k\":15", "\"k\":1").starts_with("k must be an integer from 2"));
+    assert!(refused("\"epsilon\":1.0", "\"epsilon\":0").starts_with("epsilon must be between"));
+    assert!(refused("\"p\":1024", "\"p\":551").starts_with("p and q must be such that"));
+    assert!(refused("\"planes\":11", "\"planes\":99").starts_with("planes must be an integer from 2 to 62"));
+    assert!(message(Protocol::from_json("[]")).ends_with("it is not a JSON object"));
+    assert!(message(Protocol::from_json(&" ".repeat(5000))).contains("longer than"));
+    let custom = UnaryEncoding::custom(9, 0.75, 0.25).unwrap().protocol().to_json();
+    let doubled = custom.replace("\"p\":3,\"planes\":2", "\"p\":6,\"planes\":3").replace("\"q\":1", "\"q\":2");
+    assert!(message(Protocol::from_json(&doubled)).contains("are not those"), "one protocol has one specification");
+}
+
+#[test]
+fn the_split_of_the_reports_does_not_show() {
+    for k in [2, 9, 15, 128, 1000] {
+        let encoding = UnaryEncoding::optimized(k, 1.0).unwrap();
+        let width = encoding.protocol().report_bytes();
+        let reports = reports(&encoding, 10_000);
+        let mut whole = Accumulator::new(*encoding.protocol());
+        whole.add(&reports, width, 1).unwrap();
+        for (part, threads) in [(77, 1), (999, 3), (10_000, 4)] {
+            let mut merged = Accumulator::new(*encoding.protocol());
+            for part in reports.chunks(part * width).rev() {
+                let mut one = Accumulator::new(*encoding.protocol());
+                one.add(part, width, threads).unwrap();
+                let one = Accumulator::from_bytes(&one.to_bytes()).unwrap();
+                merged.merge(&one).unwrap();
+            }
+            assert_eq!(merged.to_bytes(), whole.to_bytes(), "{k} {part}");
+        }
+    }
+}
+
+#[test]
+fn many_threads_count_the_same() {
+    let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
+    let mut reports = reports(&encoding, 5_000_000);
+    reports[1] |= 0x80;
+    reports[7_000_001] |= 0x80;
+    let counted = |threads| {
+        let mut counts = Accumulator::new(*encoding.protocol());
+        counts.add(&reports, 2, threads).unwrap();
+        counts
+    };
+    assert_eq!((counted(1).n(), counted(1).rejected()), (4_999_998, 2));
+    for threads in [2, 3, 8] {
+        assert_eq!(counted(1), counted(threads));
+    }
+}
+
+#[test]
+fn malformed_rows_are_counted_as_rejected() {
+    let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
+    let mut counts = Accumulator::new(*encoding.protocol());
+    counts.add(&[1, 0, 1, 0x80, 1, 0x40, 0xff, 0xff, 0xff, 0xff], 2, 1).unwrap();
+    assert_eq!((counts.n(), counts.rejected()), (2, 3));
+    assert_eq!(counts.bit_counts()[0], 2);
+    assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("tail bits set", 3)]);
+    let mut answers = Accumulator::new(*RandomizedResponse::coin_flips().protocol());
+    answers.add(&[0, 1, 1, 2, 255, 1], 1, 1).unwrap();
+    assert_eq!((answers.n(), answers.rejected(), answers.bit_counts()), (4, 2, &[3][..]));
+    let estimate = answers.estimate();
+    // c = (3 - 4/4) / (1/2) = 4 of 4 said yes.
+    assert_eq!(estimate.counts, [0.0, 4.0]);
+}
+
+#[test]
+fn rows_of_another_width_are_refused_and_nothing_is_added() {
+    let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
+    let mut counts = Accumulator::new(*encoding.protocol());
+    let refused = message(counts.add(&[0; 6], 3, 1));
+    assert!(refused.starts_with("reports must be rows of 2 bytes (optimized_unary_encoding with k = 15"), "{refused}");
+    assert!(refused.ends_with("got rows of 3 bytes"), "{refused}");
+    assert_eq!(message(counts.add(&[0; 3], 2, 1)), "reports must be whole rows of 2 bytes, got 3 bytes");
+    assert_eq!(message(counts.add(&[0; 2], 2, 0)), "threads must be at least 1, or not given, got 0");
+    assert_eq!(counts, Accumulator::new(*encoding.protocol()));
+}
+
+#[test]
+fn states_of_two_protocols_do_not_merge() {
+    let first = *UnaryEncoding::optimized(15, 1.0).unwrap().protocol();
+    let second = *UnaryEncoding::symmetric(15, 1.0).unwrap().protocol();
+    let refused = message(Accumulator::new(first).merge(&Accumulator::new(second)));
+    for part in ["optimized_unary", "symmetric_unary", &first.spec_id_hex(), &second.spec_id_hex()] {
+        assert!(refused.contains(part), "{refused}");
+    }
+}
+
+fn small_state() -> Accumulator {
+    let encoding = UnaryEncoding::optimized(9, 1.0).unwrap();
+    let mut counts = Accumulator::new(*encoding.protocol());
+    counts.add(&reports(&encoding, 77), 2, 1).unwrap();
+    counts.add(&[0, 0xff], 2, 1).unwrap();
+    counts
+}
+
+#[test]
+fn every_truncation_and_every_flipped_bit_is_noticed() {
+    let counts = small_state();
+    let bytes = counts.to_bytes();
+    assert_eq!(Accumulator::from_bytes(&bytes).unwrap(), counts);
+    for length in 0..bytes.len() {
+        let refused = message(Accumulator::from_bytes(&bytes[..length]));
+        assert!(refused.contains("truncated"), "{length}: {refused}");
+    }
+    for bit in 0..8 * bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(matches!(Accumulator::from_bytes(&damaged), Err(Error::State(_))), "{bit}");
+    }
+    let longer = message(Accumulator::from_bytes(&[&bytes[..], &[0]].concat()));
+    assert!(longer.contains("is damaged"), "{longer}");
+}
+
+/// Damage with a right checksum: what a faulty program writes.
+#[test]
+fn every_kind_of_damage_is_named() {
+    let bytes = small_state().to_bytes();
+    let spec_length = bytes[16] as usize;
+    let after_spec = 20 + spec_length;
+    let refused = |at: usize, new: &[u8]| {
+        let mut damaged = bytes[..bytes.len() - 4].to_vec();
+        damaged[at..at + new.len()].copy_from_slice(new);
+        damaged.extend(crc32c::crc32c(&damaged).to_le_bytes());
+        message(Accumulator::from_bytes(&damaged))
+    };
+    assert!(refused(0, b"PNG").contains("does not begin with DPNA"));
+    assert!(refused(4, &[9]).contains("unknown family"));
+    assert!(refused(5, &[2]).contains("serial version 2; this release reads up to 1"));
+    assert!(refused(5, &[0]).contains("unknown family, version or flags"));
+    assert!(refused(6, &[1]).contains("unknown family, version or flags"));
+    assert!(refused(16, &[0xff; 4]).contains("truncated in its specification"));
+    assert!(refused(20, b"[").contains("it is not JSON"));
+    assert!(refused(20, &[0xff]).contains("not UTF-8"));
+    assert!(refused(after_spec, &[0; 8]).contains("specification id"));
+    assert!(refused(after_spec + 8, &[1, 0]).contains("a counter exceeds the number of reports"));
+    assert!(refused(after_spec + 8, &[0xff; 8]).contains("more than 2**64 - 1"));
+    assert!(refused(after_spec + 16, &[2]).contains("2 reasons"));
+    assert!(refused(16, &[spec_length as u8 - 8]).contains("it is not JSON"));
+    assert!(message(Accumulator::from_bytes(b"")).contains("truncated"));
+    let shorter: Vec<u8> = bytes[..bytes.len() - 12].to_vec();
+    let mut shorter = [&shorter[..8], &(bytes.len() as u64 - 8).to_le_bytes(), &shorter[16..]].concat();
+    shorter.extend(crc32c::crc32c(&shorter).to_le_bytes());
+    assert!(message(Accumulator::from_bytes(&shorter)).contains("bytes of counters instead of"));
+}
+
+#[test]
+fn a_specification_in_another_form_is_refused_in_a_state() {
+    let bytes = small_state().to_bytes();
+    let text = String::from_utf8_lossy(&bytes[20..20 + bytes[16] as usize]).replace("1.0", "1e0");
+    let mut other = bytes[..bytes.len() - 4].to_vec();
+    other[20..20 + text.len()].copy_from_slice(text.as_bytes());
+    other.extend(crc32c::crc32c(&other).to_le_bytes());
+    assert!(message(Accumulator::from_bytes(&other)).contains("canonical form"));
+}
+
+#[test]
+fn too_many_reports_are_refused() {
+    let mut bytes = Accumulator::new(*RandomizedResponse::coin_flips().protocol()).to_bytes();
+    let after_spec = 20 + bytes[16] as usize;
+    bytes.truncate(bytes.len() - 4);
+    bytes[after_spec + 8..after_spec + 16].fill(0xff);
+    bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
+    let mut full = Accumulator::from_bytes(&bytes).unwrap();
+    assert_eq!(full.n(), u64::MAX);
+    let unchanged = full.clone();
+    assert!(message(full.add(&[1], 1, 1)).contains("more than 2**64 - 1 reports"));
+    assert!(message(full.merge(&unchanged)).contains("more than 2**64 - 1 reports"));
+    assert_eq!(full, unchanged);
+}

@@ -1,0 +1,217 @@
+//! The sampler enumerated: with weights of 8 bits every bin word and every offset can be tried.
+//!
+//! 1. Proposal and weights: the probability of each output is the same constant times f(x), as exact fractions.
+//! 2. Decision: for each of those trials the production code accepts exactly the acceptance words it should, down to
+//!    the last bit, where further bits decide. Thresholds come from big-integer arithmetic that shares no code with it.
+
+use std::collections::BTreeMap;
+
+use dpnoise_core::arch::trials::{self, Layout, TAIL, Words};
+use dpnoise_core::params::{Ratio, Scale};
+use dpnoise_core::rng::ScriptedRng;
+use dpnoise_core::samplers::{Design, DiscreteLaplace};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+/// Toys: scale and layout. A graded layout with a small shift has a heavy tail at these scales.
+const TOYS: [((u128, u128), Layout); 6] = [
+    ((1, 2), Layout::Single),
+    ((7, 5), Layout::Single),
+    ((40, 1), Layout::Single),
+    ((9, 2), Layout::Graded { shift: 0 }),
+    ((9, 1), Layout::Graded { shift: 1 }),
+    ((40, 1), Layout::Graded { shift: 2 }),
+];
+
+fn toy((numerator, denominator): (u128, u128), layout: Layout, eta_bits: u32) -> DiscreteLaplace {
+    let scale = Scale::new(Ratio::new(numerator, denominator).unwrap()).unwrap();
+    DiscreteLaplace::with_design(scale, Design { layout, weight_bits: 8, eta_bits })
+}
+
+fn shift(layout: Layout) -> u32 {
+    match layout {
+        Layout::Single => 0,
+        Layout::Graded { shift } => shift,
+    }
+}
+
+/// The widest bin of a layout, as a number of offsets.
+fn offsets(layout: Layout) -> u64 {
+    match layout {
+        Layout::Single => 1,
+        Layout::Graded { shift } => 1 << (shift + 3),
+    }
+}
+
+fn fraction(numerator: impl Into<BigInt>, denominator: impl Into<BigInt>) -> BigRational {
+    BigRational::new(numerator.into(), denominator.into())
+}
+
+/// All trials of a toy that differ in their proposal.
+fn proposals(sampler: &DiscreteLaplace, layout: Layout) -> impl Iterator<Item = (u32, u64, u64, trials::Proposal)> {
+    let all = (0..256u32).flat_map(move |byte| {
+        (0..offsets(layout)).flat_map(move |offset| [0, 1].map(|sign| (byte << 24, offset, sign)))
+    });
+    all.map(|(bin, offset, sign)| {
+        let words = Words { bin: [bin; 64], offset: [offset; 64], accept: [sign; 64] };
+        (bin, offset, sign, trials::proposal(sampler.tables(), &words, 0))
+    })
+}
+
+/// The factor of f(x) in the probability of each output of the table, and the one of every value of the tail.
+fn coefficients(sampler: &DiscreteLaplace, layout: Layout) -> (BTreeMap<i64, BigRational>, BigRational) {
+    let tables = sampler.tables();
+    let mut table = BTreeMap::new();
+    let mut tail = fraction(0, 1);
+    let each = fraction(1, 256 * 2 * offsets(layout));
+    for (_, _, _, proposal) in proposals(sampler, layout) {
+        if proposal.bin == TAIL {
+            // Kept with probability C m f(start) / (2^s W (1 - q)), then (1 - q) q^(x - start): (1 - q) cancels. One sign.
+            let amplitude = tables.amplitude << u32::from(tables.folded);
+            tail += &each * fraction(amplitude, 2 * (u64::from(proposal.weight) << shift(layout)));
+        } else if !tables.is_negative_zero(&proposal) {
+            *table.entry(proposal.value()).or_insert(fraction(0, 1)) +=
+                &each * fraction(proposal.amplitude, proposal.weight);
+        }
+    }
+    (table, tail)
+}
+
+#[test]
+fn every_output_has_the_probability_of_the_target() {
+    for (scale, layout) in TOYS {
+        let sampler = toy(scale, layout, 29);
+        let (table, tail) = coefficients(&sampler, layout);
+        let constant = &table[&0];
+        assert!(table.values().all(|coefficient| coefficient == constant), "{scale:?} {layout:?}");
+        assert_eq!(&tail, constant, "the tail continues the table: {scale:?} {layout:?}");
+        let last = *table.keys().last().unwrap();
+        let expected = if layout == Layout::Single { 62 } else { (216 << shift(layout)) - 1 };
+        assert_eq!((last, table.len() as i64), (expected, 2 * expected + 1), "no value is missing");
+    }
+}
+
+/// Positive control: one unit of weight moved from one bin to another is seen.
+#[test]
+fn a_wrong_weight_is_seen() {
+    let (scale, layout) = TOYS[3];
+    let sampler = toy(scale, layout, 29);
+    let (table, _) = coefficients(&sampler, layout);
+    let mut planted = table.clone();
+    let moved = fraction(sampler.tables().weights[3], sampler.tables().weights[3] + (1 << 24));
+    *planted.get_mut(&3).unwrap() *= moved;
+    assert!(planted.values().any(|coefficient| *coefficient != planted[&0]));
+}
+
+/// exp(-n/d) * 2^bits, rounded down, with an error of a few units: Taylor's series at n/d / 2^k, then k squarings.
+fn exp_neg(n: &BigInt, d: &BigInt, bits: u64) -> BigInt {
+    let halvings = (n / d).bits() + 8;
+    let precision = bits + 64 + halvings;
+    let one = BigInt::from(1) << precision;
+    let y = (n << precision) / (d << halvings);
+    let (mut sum, mut term, mut i) = (one.clone(), one, 0);
+    while term != BigInt::ZERO {
+        i += 1;
+        term = -(&term * &y >> precision) / i;
+        sum += &term;
+    }
+    for _ in 0..halvings {
+        sum = (&sum * &sum) >> precision;
+    }
+    sum >> (precision - bits)
+}
+
+/// One scripted trial, what should come of it, and the further words it should take.
+struct Case {
+    words: (u32, u64, u64),
+    outcome: Option<i64>,
+    further: Vec<u64>,
+}
+
+/// The acceptance words around the threshold of a proposal.
+fn cases(sampler: &DiscreteLaplace, scale: (u128, u128), trial: (u32, u64, u64, trials::Proposal)) -> Vec<Case> {
+    let (bin, offset, sign, proposal) = trial;
+    let case = |uniform: u64, accepted: bool, further: Vec<u64>| Case {
+        words: (bin, offset, uniform << 1 | sign),
+        outcome: (accepted && !sampler.tables().is_negative_zero(&proposal)).then(|| proposal.value()),
+        further,
+    };
+    let never_left_open = sampler.tables().is_negative_zero(&proposal);
+    let last = (1u64 << 63) - 1;
+    if proposal.magnitude == 0 && u64::from(proposal.weight) == proposal.amplitude {
+        return vec![case(0, true, vec![]), case(last, true, vec![])];
+    }
+    // floor(2^127 C m 2^e f(x) / W): 63 bits, then the 64 bits of the first further word.
+    let f = exp_neg(&(BigInt::from(proposal.magnitude) * scale.1), &scale.0.into(), 400);
+    let threshold: BigInt = (f * proposal.amplitude / proposal.weight) >> (400 - 127);
+    let bits = |shift: u32| u64::try_from((&threshold >> shift) & BigInt::from(u64::MAX)).unwrap();
+    let (prefix, rest) = (bits(64), bits(0));
+    let mut cases = vec![case(0, prefix > 0, vec![]), case(last, false, vec![])];
+    cases.retain(|case| case.words.2 >> 1 != prefix);
+    if let Some(below) = prefix.checked_sub(1) {
+        cases.push(case(below, true, vec![]));
+    }
+    cases.push(case((prefix + 1).min(last), prefix == last, vec![]));
+    cases.retain(|case| case.words.2 >> 1 != prefix);
+    // At x = 0 the threshold is a fraction that ends, and the last bits below may be zero: stay clear of the end.
+    if !never_left_open && (1 << 20..u64::MAX - (1 << 20)).contains(&rest) {
+        cases.push(case(prefix, true, vec![rest - 2]));
+        cases.push(case(prefix, false, vec![rest + 2]));
+    }
+    cases
+}
+
+/// Runs 64 cases as one block through the sampler and tells whether all that comes out is as expected.
+fn plays(sampler: &DiscreteLaplace, layout: Layout, block: &[Case]) -> bool {
+    let mut script: Vec<u8> = block.iter().flat_map(|case| case.words.0.to_le_bytes()).collect();
+    if layout != Layout::Single {
+        script.extend(block.iter().flat_map(|case| (case.words.1 as u32).to_le_bytes()));
+    }
+    script.extend(block.iter().flat_map(|case| case.words.2.to_le_bytes()));
+    script.extend(block.iter().flat_map(|case| &case.further).flat_map(|word| word.to_le_bytes()));
+    let expected: Vec<i64> = block.iter().filter_map(|case| case.outcome).collect();
+    let mut out = vec![0; expected.len()];
+    let mut rng = ScriptedRng::new(script);
+    // No word too many, none too few.
+    sampler.fill(&mut rng, &mut out).is_ok() && out == expected && rng.remaining() == 0
+}
+
+/// The cases of a toy at a scale, in blocks.
+fn blocks(sampler: &DiscreteLaplace, scale: (u128, u128), layout: Layout) -> Vec<Vec<Case>> {
+    let trials = proposals(sampler, layout).filter(|trial| trial.3.bin != TAIL);
+    let mut all: Vec<Case> = trials.flat_map(|trial| cases(sampler, scale, trial)).collect();
+    // A block must accept something, or the sampler would ask for another one: put an accepted trial in each.
+    let certain = all.iter().find(|case| case.outcome.is_some() && case.further.is_empty()).unwrap();
+    let (words, outcome) = (certain.words, certain.outcome);
+    let mut blocks = Vec::new();
+    while !all.is_empty() {
+        let mut block: Vec<Case> = all.drain(..all.len().min(63)).collect();
+        block.resize_with(64, || Case { words, outcome, further: vec![] });
+        blocks.push(block);
+    }
+    blocks
+}
+
+#[test]
+fn every_decision_is_right_to_the_last_bit() {
+    let mut played = 0;
+    for (scale, layout) in TOYS {
+        for eta_bits in [29, 4] {
+            let sampler = toy(scale, layout, eta_bits);
+            for block in blocks(&sampler, scale, layout) {
+                assert!(plays(&sampler, layout, &block), "{scale:?} {layout:?} 2^-{eta_bits}");
+                played += block.len();
+            }
+        }
+    }
+    assert!(played > 100_000, "{played} trials");
+}
+
+/// Positive control: decisions for a scale that is off by a relative 2^-70 are seen.
+#[test]
+fn a_wrong_scale_is_seen() {
+    let (scale, layout) = TOYS[1];
+    let sampler = toy(scale, layout, 29);
+    let off = ((scale.0 << 70) + 1, scale.1 << 70);
+    assert!(blocks(&sampler, off, layout).iter().any(|block| !plays(&sampler, layout, block)));
+}

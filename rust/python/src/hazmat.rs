@@ -1,0 +1,102 @@
+//! Reproducible generators: for tests only.
+
+use dpnoise_core::Error;
+use dpnoise_core::rng;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use rand_core::{TryCryptoRng, TryRng};
+
+use crate::errors::to_py;
+
+/// A generator that is passed as `rng=`.
+#[pyclass(module = "dpnoise._native", subclass)]
+pub(crate) struct TestRng(Source);
+
+enum Source {
+    Seeded(Box<rng::SeededRng>),
+    Scripted(rng::ScriptedRng),
+}
+
+/// ChaCha12 under a key derived from a seed.
+#[pyclass(module = "dpnoise._native", extends = TestRng)]
+pub(crate) struct SeededRng;
+
+/// Plays back given bytes.
+#[pyclass(module = "dpnoise._native", extends = TestRng)]
+pub(crate) struct ScriptedRng;
+
+#[pymethods]
+impl SeededRng {
+    #[new]
+    fn new(seed: u64) -> PyResult<PyClassInitializer<Self>> {
+        let rng = rng::SeededRng::new(seed).map_err(to_py)?;
+        Ok(PyClassInitializer::from(TestRng(Source::Seeded(Box::new(rng)))).add_subclass(Self))
+    }
+}
+
+#[pymethods]
+impl ScriptedRng {
+    #[new]
+    fn new(script: Vec<u8>) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(TestRng(Source::Scripted(rng::ScriptedRng::new(script)))).add_subclass(Self)
+    }
+
+    #[getter]
+    fn remaining(this: PyRef<'_, Self>) -> usize {
+        match &this.as_super().0 {
+            Source::Seeded(_) => 0,
+            Source::Scripted(rng) => rng.remaining(),
+        }
+    }
+}
+
+impl TryRng for TestRng {
+    type Error = rng::Exhausted;
+
+    fn try_next_u32(&mut self) -> Result<u32, rng::Exhausted> {
+        match &mut self.0 {
+            Source::Seeded(rng) => Ok(rand_core::Rng::next_u32(rng)),
+            Source::Scripted(rng) => rng.try_next_u32(),
+        }
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, rng::Exhausted> {
+        match &mut self.0 {
+            Source::Seeded(rng) => Ok(rand_core::Rng::next_u64(rng)),
+            Source::Scripted(rng) => rng.try_next_u64(),
+        }
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), rng::Exhausted> {
+        match &mut self.0 {
+            Source::Seeded(rng) => {
+                rand_core::Rng::fill_bytes(rng, bytes);
+                Ok(())
+            }
+            Source::Scripted(rng) => rng.try_fill_bytes(bytes),
+        }
+    }
+}
+
+impl TryCryptoRng for TestRng {}
+
+/// Where a call takes its randomness from: `None` is fresh and secure.
+pub(crate) fn given<'py>(rng: Option<&Bound<'py, PyAny>>) -> PyResult<Option<PyRefMut<'py, TestRng>>> {
+    let Some(rng) = rng.filter(|rng| !rng.is_none()) else {
+        return Ok(None);
+    };
+    let Ok(rng) = rng.cast::<TestRng>() else {
+        return Err(PyTypeError::new_err(format!(
+            "rng must be None (secure randomness) or a generator of dpnoise.hazmat, got {}",
+            rng.get_type().name()?
+        )));
+    };
+    let busy = || to_py(Error::randomness("the generator is in use by another call"));
+    Ok(Some(rng.try_borrow_mut().map_err(|_| busy())?))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<TestRng>()?;
+    module.add_class::<SeededRng>()?;
+    module.add_class::<ScriptedRng>()
+}

@@ -1,0 +1,32 @@
+//! The native module behind the Python package dpnoise: conversion and error mapping, no logic.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `errors` | errors of the core as Python exceptions |
+//! | `numbers` | exact numbers from Python's |
+//! | `buffers` | NumPy arrays as slices |
+//! | `runtime` | releasing the GIL, threads, Ctrl-C |
+//! | `hazmat` | reproducible generators |
+//! | `samplers`, `mechanisms`, `local` | the areas of the library |
+
+use pyo3::prelude::*;
+
+mod buffers;
+mod errors;
+mod hazmat;
+mod local;
+mod mechanisms;
+mod numbers;
+mod runtime;
+mod samplers;
+
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ParameterError", module.py().get_type::<errors::ParameterError>())?;
+    module.add("RandomnessError", module.py().get_type::<errors::RandomnessError>())?;
+    hazmat::register(module)?;
+    samplers::register(module)?;
+    mechanisms::register(module)?;
+    local::register(module)
+}

@@ -1,0 +1,306 @@
+//! Local differential privacy.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dpnoise_core::Error;
+use dpnoise_core::local::unary_encoding::{MAX_K, MIN_K};
+use dpnoise_core::local::{Accumulator, Protocol, RandomizedResponse, UnaryEncoding};
+use numpy::{Element, IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes};
+
+use crate::errors::{ParameterError, to_py};
+use crate::{buffers, hazmat, runtime};
+
+/// Long work comes back to the interpreter after this many bytes of reports, to see whether the user has pressed Ctrl-C.
+const STEP_BYTES: usize = 1 << 24;
+
+/// A protocol of any family.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct LocalProtocol(Protocol);
+
+#[pymethods]
+impl LocalProtocol {
+    #[staticmethod]
+    fn randomized_response(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        RandomizedResponse::new(real(epsilon, "epsilon")?).map(|response| Self(*response.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn coin_flips() -> Self {
+        Self(*RandomizedResponse::coin_flips().protocol())
+    }
+
+    #[staticmethod]
+    fn symmetric_unary_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::encoding(UnaryEncoding::symmetric(number_of_values(k)?, real(epsilon, "epsilon")?))
+    }
+
+    #[staticmethod]
+    fn optimized_unary_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::encoding(UnaryEncoding::optimized(number_of_values(k)?, real(epsilon, "epsilon")?))
+    }
+
+    #[staticmethod]
+    fn unary_encoding(k: &Bound<'_, PyAny>, p: &Bound<'_, PyAny>, q: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::encoding(UnaryEncoding::custom(number_of_values(k)?, real(p, "p")?, real(q, "q")?))
+    }
+
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Self> {
+        Protocol::from_json(text).map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn family(&self) -> &'static str {
+        self.0.family().name()
+    }
+
+    #[getter]
+    fn k(&self) -> u32 {
+        self.0.k()
+    }
+
+    #[getter]
+    fn p(&self) -> f64 {
+        self.0.p()
+    }
+
+    #[getter]
+    fn q(&self) -> f64 {
+        self.0.q()
+    }
+
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon()
+    }
+
+    #[getter]
+    fn requested_epsilon(&self) -> f64 {
+        self.0.requested_epsilon()
+    }
+
+    #[getter]
+    fn report_bits(&self) -> usize {
+        self.0.report_bits()
+    }
+
+    #[getter]
+    fn report_bytes(&self) -> usize {
+        self.0.report_bytes()
+    }
+
+    #[getter]
+    fn spec_id(&self) -> String {
+        self.0.spec_id_hex()
+    }
+
+    fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+
+    fn variance(&self, n: u64, frequency: f64) -> PyResult<f64> {
+        self.0.variance(n, frequency).map_err(to_py)
+    }
+
+    /// One-hot rows of int64 `values`.
+    fn encode(&self, values: &Bound<'_, PyAny>, out: &Bound<'_, PyAny>) -> PyResult<()> {
+        let values = readable::<i64>(values, "values", "int64")?;
+        let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
+        let (values, out) = (slice(&values, "values")?, buffers::elements(&mut out, "out")?);
+        self.unary()?.encode(values, out).map_err(to_py)
+    }
+
+    /// Reports for `values`, an array that no other code has seen: int64, or uint8 for randomised response.
+    #[pyo3(signature = (values, out, threads=None, rng=None))]
+    fn perturb(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        threads: Option<i64>,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let threads = runtime::threads(threads)?;
+        let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
+        let out = buffers::elements(&mut out, "out")?;
+        if let Some(response) = RandomizedResponse::from_protocol(self.0) {
+            let values = readable::<u8>(values, "values", "uint8")?;
+            let values = slice(&values, "values")?;
+            if let Some(mut rng) = hazmat::given(rng)? {
+                return response.perturb(values, out, &mut *rng).map_err(to_py);
+            }
+            RandomizedResponse::check_values(values).map_err(to_py)?;
+            return in_steps(py, values, 1, 1, out, |values, out| response.perturb_secure(values, out, threads));
+        }
+        let encoding = self.unary()?;
+        let values = readable::<i64>(values, "values", "int64")?;
+        let values = slice(&values, "values")?;
+        if let Some(mut rng) = hazmat::given(rng)? {
+            return encoding.perturb(values, out, &mut *rng).map_err(to_py);
+        }
+        encoding.check_values(values).map_err(to_py)?;
+        let width = self.0.report_bytes();
+        in_steps(py, values, 1, width, out, |values, out| encoding.perturb_secure(values, out, threads))
+    }
+
+    /// Reports for one-hot rows, an array that no other code has seen.
+    #[pyo3(signature = (bits, out, threads=None, rng=None))]
+    fn perturb_encoded(
+        &self,
+        py: Python<'_>,
+        bits: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        threads: Option<i64>,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let threads = runtime::threads(threads)?;
+        let encoding = self.unary()?;
+        let bits = readable::<u8>(bits, "bits", "uint8")?;
+        let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
+        let (bits, out) = (slice(&bits, "bits")?, buffers::elements(&mut out, "out")?);
+        if let Some(mut rng) = hazmat::given(rng)? {
+            return encoding.perturb_encoded(bits, out, &mut *rng).map_err(to_py);
+        }
+        encoding.check_encoded(bits).map_err(to_py)?;
+        let width = self.0.report_bytes();
+        in_steps(py, bits, width, width, out, |bits, out| encoding.perturb_encoded_secure(bits, out, threads))
+    }
+}
+
+impl LocalProtocol {
+    fn encoding(encoding: Result<UnaryEncoding, Error>) -> PyResult<Self> {
+        encoding.map(|encoding| Self(*encoding.protocol())).map_err(to_py)
+    }
+
+    fn unary(&self) -> PyResult<UnaryEncoding> {
+        let other = || PyTypeError::new_err(format!("{} has no encoded form", self.0.family().name()));
+        UnaryEncoding::from_protocol(self.0).ok_or_else(other)
+    }
+}
+
+/// The collector's counters. Several threads may add to one: each counts by itself, and merges under the lock.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct LocalAccumulator(Mutex<Accumulator>);
+
+#[pymethods]
+impl LocalAccumulator {
+    #[new]
+    fn new(protocol: &LocalProtocol) -> Self {
+        Self(Mutex::new(Accumulator::new(protocol.0)))
+    }
+
+    #[staticmethod]
+    fn from_bytes(state: &[u8]) -> PyResult<Self> {
+        Accumulator::from_bytes(state).map(|state| Self(Mutex::new(state))).map_err(to_py)
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.state().to_bytes())
+    }
+
+    #[pyo3(signature = (reports, row_bytes, threads=None))]
+    fn add(&self, py: Python<'_>, reports: &Bound<'_, PyAny>, row_bytes: usize, threads: Option<i64>) -> PyResult<()> {
+        let threads = runtime::threads(threads)?;
+        let reports = readable::<u8>(reports, "reports", "uint8")?;
+        let reports = slice(&reports, "reports")?;
+        let mut part = Accumulator::new(*self.state().protocol());
+        let part = runtime::detached(py, move || part.add(reports, row_bytes, threads).map(|()| part))?;
+        self.state().merge(&part).map_err(to_py)
+    }
+
+    fn merge(&self, other: &Self) -> PyResult<()> {
+        // Copied first: the two may be the same, and no thread ever waits for one lock while it holds another.
+        let other = other.state().clone();
+        self.state().merge(&other).map_err(to_py)
+    }
+
+    #[getter]
+    fn protocol(&self) -> LocalProtocol {
+        LocalProtocol(*self.state().protocol())
+    }
+
+    #[getter]
+    fn n(&self) -> u64 {
+        self.state().n()
+    }
+
+    #[getter]
+    fn rejected_reasons(&self) -> Vec<(&'static str, u64)> {
+        self.state().rejected_reasons().collect()
+    }
+
+    /// Counts, standard errors, n and the number of rejected reports, all of one moment.
+    #[allow(clippy::type_complexity, reason = "a Python tuple")]
+    fn estimate<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64, u64) {
+        let state = self.state().clone();
+        let estimate = state.estimate();
+        (estimate.counts.into_pyarray(py), estimate.standard_errors.into_pyarray(py), estimate.n, state.rejected())
+    }
+}
+
+impl LocalAccumulator {
+    fn state(&self) -> MutexGuard<'_, Accumulator> {
+        // What panics under the lock has changed nothing yet: the checks of `merge` come first.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs `work` without the GIL on part after part of the rows of `from`, of `per_row` items, and of `out`, of `width`
+/// bytes; when it fails or is interrupted, all of `out` is wiped.
+fn in_steps<T, F>(py: Python<'_>, from: &[T], per_row: usize, width: usize, out: &mut [u8], work: F) -> PyResult<()>
+where
+    T: Sync,
+    F: Fn(&[T], &mut [u8]) -> Result<(), Error> + Sync,
+{
+    if from.len() / per_row * width != out.len() {
+        return Err(ParameterError::new_err("out must have one row for every row that comes in"));
+    }
+    let rows = (STEP_BYTES / width).max(1);
+    let mut parts = from.chunks(rows * per_row).zip(out.chunks_mut(rows * width));
+    let result = parts.try_for_each(|(from, out)| {
+        py.check_signals()?;
+        runtime::detached(py, || work(from, out))
+    });
+    if result.is_err() {
+        out.fill(0);
+    }
+    result
+}
+
+/// The number of values, which must be an int.
+fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {
+    if k.is_instance_of::<PyBool>() || !k.hasattr("__index__")? {
+        return Err(PyTypeError::new_err(format!("k must be an int, got {}", k.get_type().name()?)));
+    }
+    let allowed = || format!("an integer from {MIN_K} to {MAX_K}");
+    k.extract().map_err(|_| to_py(Error::parameter("k", k, allowed())))
+}
+
+/// A parameter that must be a number.
+fn real(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
+    let kind = value.get_type().name()?;
+    value.extract().map_err(|_| PyTypeError::new_err(format!("{name} must be a number, got {kind}")))
+}
+
+fn readable<'py, T: Element>(
+    array: &Bound<'py, PyAny>,
+    name: &str,
+    kind: &str,
+) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+    let typed = array
+        .cast::<PyArrayDyn<T>>()
+        .map_err(|_| PyTypeError::new_err(format!("{name} must be a NumPy array of dtype {kind}")))?;
+    typed.try_readonly().map_err(|_| ParameterError::new_err(format!("{name} is being written to by another call")))
+}
+
+fn slice<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: &str) -> PyResult<&'a [T]> {
+    array.as_slice().map_err(|_| ParameterError::new_err(format!("{name} must be C-contiguous")))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<LocalProtocol>()?;
+    module.add_class::<LocalAccumulator>()
+}

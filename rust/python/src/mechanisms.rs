@@ -1,0 +1,138 @@
+//! The mechanisms.
+
+use dpnoise_core::mechanisms::{self, Noisy, UNIT};
+use dpnoise_core::rng::fill_parallel;
+use numpy::Element;
+use pyo3::prelude::*;
+
+use crate::errors::to_py;
+use crate::{buffers, hazmat, runtime};
+
+/// Replaces the values of `array`, which no other code has seen, by their releases.
+fn release<M: Noisy>(
+    mechanism: &M,
+    array: &Bound<'_, PyAny>,
+    kind: &str,
+    threads: Option<i64>,
+    rng: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()>
+where
+    M::Value: Element,
+{
+    let threads = runtime::threads(threads)?;
+    let mut values = buffers::writable::<M::Value>(array, "x", kind)?;
+    let values = buffers::elements(&mut values, "x")?;
+    if let Some(mut rng) = hazmat::given(rng)? {
+        return mechanism.release_with(values, &mut *rng).map_err(to_py);
+    }
+    mechanism.check(values).map_err(to_py)?;
+    let noise = mechanism.noise(values.len()).map_err(to_py)?;
+    runtime::in_parts(array.py(), values, |part| {
+        fill_parallel(part, UNIT, threads, |rng, _, part| mechanism.perturb(&noise, part, rng))
+    })
+}
+
+fn release_one<M: Noisy>(mechanism: &M, value: M::Value, rng: Option<&Bound<'_, PyAny>>) -> PyResult<M::Value> {
+    match hazmat::given(rng)? {
+        Some(mut rng) => {
+            let mut values = [value];
+            mechanism.release_with(&mut values, &mut *rng).map(|()| values[0])
+        }
+        None => mechanism.release_one(value),
+    }
+    .map_err(to_py)
+}
+
+/// The Laplace mechanism on a grid.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct Laplace(mechanisms::Laplace);
+
+#[pymethods]
+impl Laplace {
+    #[new]
+    #[pyo3(signature = (*, epsilon, sensitivity, granularity=None))]
+    fn new(epsilon: f64, sensitivity: f64, granularity: Option<f64>) -> PyResult<Self> {
+        mechanisms::Laplace::new(epsilon, sensitivity, granularity).map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon()
+    }
+
+    #[getter]
+    fn sensitivity(&self) -> f64 {
+        self.0.sensitivity()
+    }
+
+    #[getter]
+    fn granularity(&self) -> f64 {
+        self.0.granularity()
+    }
+
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.0.scale()
+    }
+
+    fn error(&self, level: f64, count: usize) -> PyResult<f64> {
+        self.0.error(level, count).map_err(to_py)
+    }
+
+    #[pyo3(signature = (x, rng=None))]
+    fn release_one(&self, x: f64, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+        release_one(&self.0, x, rng)
+    }
+
+    #[pyo3(signature = (x, threads=None, rng=None))]
+    fn release(&self, x: &Bound<'_, PyAny>, threads: Option<i64>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        release(&self.0, x, "float64", threads, rng)
+    }
+}
+
+/// The discrete Laplace mechanism.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct DiscreteLaplace(mechanisms::DiscreteLaplace);
+
+#[pymethods]
+impl DiscreteLaplace {
+    #[new]
+    #[pyo3(signature = (*, epsilon, sensitivity))]
+    fn new(epsilon: f64, sensitivity: u64) -> PyResult<Self> {
+        mechanisms::DiscreteLaplace::new(epsilon, sensitivity).map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon()
+    }
+
+    #[getter]
+    fn sensitivity(&self) -> u64 {
+        self.0.sensitivity()
+    }
+
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.0.scale()
+    }
+
+    fn error(&self, level: f64) -> PyResult<f64> {
+        self.0.error(level).map_err(to_py)
+    }
+
+    #[pyo3(signature = (x, rng=None))]
+    fn release_one(&self, x: i64, rng: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
+        release_one(&self.0, x, rng)
+    }
+
+    #[pyo3(signature = (x, threads=None, rng=None))]
+    fn release(&self, x: &Bound<'_, PyAny>, threads: Option<i64>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        release(&self.0, x, "int64", threads, rng)
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Laplace>()?;
+    module.add_class::<DiscreteLaplace>()
+}

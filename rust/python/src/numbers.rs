@@ -1,0 +1,32 @@
+//! Exact numbers from Python's ints, floats and Fractions.
+
+use dpnoise_core::Error;
+use dpnoise_core::params::{Ratio, Scale};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat};
+
+use crate::errors::to_py;
+
+/// The exact value of a scale: an int, a float, a Fraction, or a NumPy number.
+pub(crate) fn scale(value: &Bound<'_, PyAny>) -> PyResult<Scale> {
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return Scale::from_f64(float.extract()?).map_err(to_py);
+    }
+    let ratio = if value.is_instance_of::<PyBool>() { None } else { integer_ratio(value) };
+    let Some((numerator, denominator)) = ratio else {
+        let kind = value.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("scale must be an int, float or Fraction, got {kind}")));
+    };
+    // Negative and overlong parts do not convert.
+    let parts = numerator.extract::<u128>().ok().zip(denominator.extract::<u128>().ok());
+    let out_of_range = || Error::parameter("scale", value, Scale::ALLOWED);
+    let ratio = parts.and_then(|(numerator, denominator)| Ratio::new(numerator, denominator));
+    ratio.and_then(|ratio| Scale::new(ratio).ok()).ok_or_else(out_of_range).map_err(to_py)
+}
+
+/// The two ints of `value.as_integer_ratio()`; NumPy's integers only have `__index__`.
+fn integer_ratio<'py>(value: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let whole = value.call_method0("__index__");
+    whole.unwrap_or_else(|_| value.clone()).call_method0("as_integer_ratio").ok()?.extract().ok()
+}

@@ -1,0 +1,40 @@
+//! How native work runs beside the interpreter.
+
+use dpnoise_core::Error;
+use dpnoise_core::rng::available_threads;
+use pyo3::prelude::*;
+
+use crate::errors::to_py;
+
+/// Long work comes back to the interpreter after this many items, to see whether the user has pressed Ctrl-C.
+const ITEMS: usize = 1 << 22;
+
+/// Runs `work` without the GIL.
+pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> Result<T, Error>) -> PyResult<T> {
+    py.detach(work).map_err(to_py)
+}
+
+/// Runs `work` without the GIL on part after part of `items`; when it fails or is interrupted, all are overwritten.
+pub(crate) fn in_parts<T, F>(py: Python<'_>, items: &mut [T], work: F) -> PyResult<()>
+where
+    T: Copy + Default + Send,
+    F: Fn(&mut [T]) -> Result<(), Error> + Sync,
+{
+    let result = items.chunks_mut(ITEMS).try_for_each(|part| {
+        py.check_signals()?;
+        detached(py, || work(part))
+    });
+    if result.is_err() {
+        items.fill(T::default());
+    }
+    result
+}
+
+/// The number of threads that `threads` asks for: all that the process may use, unless told otherwise.
+pub(crate) fn threads(threads: Option<i64>) -> PyResult<usize> {
+    let chosen = threads.map_or_else(|| Ok(available_threads()), usize::try_from);
+    chosen
+        .ok()
+        .filter(|&count| count > 0)
+        .ok_or_else(|| to_py(Error::parameter("threads", threads.unwrap_or_default(), "None or a positive integer")))
+}

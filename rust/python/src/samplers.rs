@@ -1,0 +1,92 @@
+//! Noise over the integers.
+
+use dpnoise_core::arch::Backend;
+use dpnoise_core::arch::trials::Layout;
+use dpnoise_core::mechanisms::UNIT;
+use dpnoise_core::rng::{self, SecureRng, fill_parallel};
+use dpnoise_core::samplers::{self, Design, discrete_laplace::Rarities};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::to_py;
+use crate::{buffers, hazmat, numbers, runtime};
+
+/// The discrete Laplace distribution for one scale, with its tables.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct DiscreteLaplaceSampler(samplers::DiscreteLaplace);
+
+#[pymethods]
+impl DiscreteLaplaceSampler {
+    #[new]
+    fn new(scale: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(samplers::DiscreteLaplace::new(numbers::scale(scale)?)))
+    }
+
+    /// The same distribution with another allowance for the error of the fast comparison, and with single bins or bins
+    /// whose first width is 2**shift: for tests of the rare paths.
+    #[staticmethod]
+    fn with_design(scale: &Bound<'_, PyAny>, eta_bits: u32, shift: Option<u32>) -> PyResult<Self> {
+        let scale = numbers::scale(scale)?;
+        let layout = shift.map_or(Layout::Single, |shift| Layout::Graded { shift });
+        let design = Design { layout, weight_bits: 32, eta_bits };
+        Ok(Self(samplers::DiscreteLaplace::with_design(scale, design)))
+    }
+
+    #[pyo3(signature = (rng=None))]
+    fn sample(&self, rng: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
+        match hazmat::given(rng)? {
+            Some(mut rng) => self.0.sample(&mut *rng),
+            None => SecureRng::new().and_then(|mut rng| self.0.sample(&mut rng)),
+        }
+        .map_err(to_py)
+    }
+
+    #[pyo3(signature = (out, threads=None, rng=None))]
+    fn fill(
+        &self,
+        py: Python<'_>,
+        out: &Bound<'_, PyAny>,
+        threads: Option<i64>,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let threads = runtime::threads(threads)?;
+        let mut out = buffers::writable::<i64>(out, "out", "int64")?;
+        let out = buffers::elements(&mut out, "out")?;
+        if let Some(mut rng) = hazmat::given(rng)? {
+            return self.0.fill(&mut *rng, out).map(drop).map_err(to_py);
+        }
+        runtime::in_parts(py, out, |part| {
+            fill_parallel(part, UNIT, threads, |rng, _, part| self.0.fill(rng, part).map(drop))
+        })
+    }
+
+    /// Fills `out` from `rng` and tells how many trials, refinements and tail proposals that took: for tests.
+    fn fill_counted(&self, out: &Bound<'_, PyAny>, rng: &Bound<'_, PyAny>) -> PyResult<(u64, u64, u64)> {
+        let mut out = buffers::writable::<i64>(out, "out", "int64")?;
+        let out = buffers::elements(&mut out, "out")?;
+        let result = match hazmat::given(Some(rng))? {
+            Some(mut rng) => self.0.fill(&mut *rng, out),
+            None => SecureRng::new().and_then(|mut rng| self.0.fill(&mut rng, out)),
+        };
+        result.map(|Rarities { trials, refinements, tails }| (trials, refinements, tails)).map_err(to_py)
+    }
+}
+
+/// `n` random bytes.
+#[pyfunction]
+fn random_bytes(py: Python<'_>, n: usize) -> PyResult<Bound<'_, PyBytes>> {
+    let mut secure = SecureRng::new().map_err(to_py)?;
+    PyBytes::new_with(py, n, |bytes| rng::fill_bytes(&mut secure, bytes).map_err(to_py))
+}
+
+/// The instruction set in use.
+#[pyfunction]
+fn cpu_backend() -> PyResult<&'static str> {
+    Backend::current().map(Backend::name).map_err(to_py)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<DiscreteLaplaceSampler>()?;
+    module.add_function(wrap_pyfunction!(random_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(cpu_backend, module)?)
+}

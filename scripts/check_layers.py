@@ -1,0 +1,298 @@
+"""Check who imports whom, and where ``unsafe`` stands. Run by ``make lint``; exits with 1 on any violation.
+
+Rust, below rust/core/src: a module may use its own layer and the layers below, where
+
+    high    mechanisms, local, stability, sgd    never each other
+    mid     rng, samplers
+    low     arith, arch
+    leaves  params, error                        error uses nothing
+
+Rust, everywhere: ``unsafe`` only in rust/core/src/arch and rust/python/src/buffers.rs, each with its SAFETY comment.
+Python: the packages of the extras are imported at module level only by the command line and the plots.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+LAYERS = {
+    **dict.fromkeys(["params", "error"], 0),
+    **dict.fromkeys(["arith", "arch"], 1),
+    **dict.fromkeys(["rng", "samplers"], 2),
+    **dict.fromkeys(["mechanisms", "local", "stability", "sgd"], 3),
+}
+NAMES = ["leaf", "low", "mid", "high"]
+HIGH = 3
+
+UNSAFE_ALLOWED = ("rust/core/src/arch/", "rust/python/src/buffers.rs")
+SAFETY_REACH = 5  # lines
+
+EXTRAS = {"typer", "click", "rich", "pyarrow", "matplotlib", "scipy", "pandas"}
+EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py")
+
+
+class Violation(NamedTuple):
+    """One broken rule and where it is."""
+
+    path: str
+    line: int
+    rule: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.rule}"
+
+
+# --- Rust source, lexed just enough ------------------------------------------------------------------------------
+
+_OPAQUE = re.compile(
+    r"""
+      //[^\n]*
+    | (?P<block>/\*)
+    | (?P<raw>\b[bc]?r(?P<hashes>\#*)"[\s\S]*?"(?P=hashes))
+    | (?:\b[bc]?"(?:\\[\s\S]|[^"\\])*"|"(?:\\[\s\S]|[^"\\])*")
+    | (?:'(?:\\(?:u\{[^}]*\}|x..|.)|[^'\\\n])')   # a lifetime has no closing quote
+    """,
+    re.VERBOSE,
+)
+
+
+def _end_of_block_comment(source: str, start: int) -> int:
+    depth = 0
+    for mark in re.compile(r"/\*|\*/").finditer(source, start):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    return len(source)
+
+
+def code_of(source: str) -> str:
+    """Return a Rust file with its comments and literals blanked, every line where it was."""
+    code, position = [], 0
+    while match := _OPAQUE.search(source, position):
+        end = _end_of_block_comment(source, match.start()) if match["block"] else match.end()
+        code += [source[position : match.start()], re.sub(r"[^\n]", " ", source[match.start() : end])]
+        position = end
+    return "".join([*code, source[position:]])
+
+
+def _line_of(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*|::|\S")
+
+
+class CratePath(NamedTuple):
+    """A path as written in the source, made absolute within the crate."""
+
+    segments: tuple[str, ...]
+    alias: str
+    line: int
+
+
+def crate_paths(code: str, module: tuple[str, ...]) -> Iterator[CratePath]:
+    """Yield every path of `code` that starts with ``crate`` or ``super``, made absolute; `module` is the file's own."""
+    words = [(match[0], match.start()) for match in _WORD.finditer(code)]
+    words += [("", len(code))] * 3
+    nested: list[str | None] = []  # one entry per open brace: the module it opens, if it opens one
+    index = 0
+
+    def tree(prefix: tuple[str, ...]) -> Iterator[CratePath]:
+        """Read one use tree, or a plain path, from `index` on."""
+        nonlocal index
+        segments, start = prefix, words[index][1]
+        while True:
+            word = words[index][0]
+            if word == "{":
+                index += 1
+                while words[index][0] not in ("}", ""):
+                    yield from tree(segments)
+                    index += words[index][0] == ","
+                index += 1
+                return
+            index += 1
+            if word == "crate":
+                segments = ()
+            elif word == "super":
+                segments = segments[:-1]
+            elif word != "self":
+                segments = (*segments, word)
+            if words[index][0] != "::" or not re.match(r"\w|[{*]", words[index + 1][0]):
+                break
+            index += 1
+        alias = segments[-1] if segments else ""
+        if words[index][0] == "as":
+            alias, index = words[index + 1][0], index + 2
+        yield CratePath(segments, alias, _line_of(code, start))
+
+    while index < len(words) - 3:
+        word, following = words[index][0], words[index + 1][0]
+        if word == "mod" and words[index + 2][0] == "{":
+            nested.append(following)
+            index += 3
+        elif word in ("crate", "super", "self") and following == "::":
+            yield from tree((*module, *(name for name in nested if name)))
+        else:
+            if word == "{":
+                nested.append(None)
+            elif word == "}" and nested:
+                nested.pop()
+            index += 1
+
+
+# --- the rules ---------------------------------------------------------------------------------------------------
+
+
+def module_of(relative: Path) -> tuple[str, ...]:
+    """Return the module path of a file, given relative to the crate's src folder."""
+    parts = relative.with_suffix("").parts
+    return parts[:-1] if parts[-1] in ("mod", "lib") else parts
+
+
+def import_rule(importer: str, imported: str) -> str | None:
+    """Return the rule that `importer` breaks by using `imported`, if any."""
+    if imported == importer:
+        return None
+    if imported not in LAYERS:
+        return f"crate::{imported} has no layer: name its module, or give it a layer in scripts/check_layers.py"
+    own, other = LAYERS[importer], LAYERS[imported]
+    if importer == "error":
+        return f"error is a leaf that uses nothing, but imports {imported}"
+    if other > own:
+        return f"{importer} ({NAMES[own]}) imports upward from {imported} ({NAMES[other]})"
+    if other == own == HIGH:
+        return f"{importer} imports sideways from {imported}: what two high modules share moves down"
+    return None
+
+
+def check_imports(root: Path) -> Iterator[Violation]:
+    """Yield every import that the layers of rust/core/src forbid."""
+    source = root / "rust/core/src"
+    library = source / "lib.rs"
+    reexports = {}
+    if library.exists():
+        code = code_of(library.read_text(encoding="utf-8"))
+        # `pub use error::Error` makes crate::Error a name of the module `error`.
+        code = re.sub(r"\buse\s+(?!crate\b|self\b|super\b|::)", "use self::", code)
+        reexports = {path.alias: path.segments[0] for path in crate_paths(code, ()) if len(path.segments) > 1}
+    for file in sorted(source.rglob("*.rs")):
+        module = module_of(file.relative_to(source))
+        if not module:
+            continue  # the crate root sees every layer
+        name = str(file.relative_to(root))
+        if module[0] not in LAYERS:
+            yield Violation(name, 1, f"module {module[0]} has no layer: give it one in scripts/check_layers.py")
+            continue
+        code = code_of(file.read_text(encoding="utf-8"))
+        for path in crate_paths(code, module):
+            imported = path.segments[0] if path.segments else "*"
+            rule = import_rule(module[0], reexports.get(imported, imported))
+            if rule:
+                yield Violation(name, path.line, rule)
+
+
+_UNSAFE = re.compile(r"\bunsafe\b(?=(?P<item>\s*\{|\s+(?:impl|trait)\b|\s+(?:extern\s+(?:\S+\s+)?)?(?P<fn>fn)\s+\w)?)")
+
+
+def _enclosing_header(code: str, position: int) -> tuple[str, int]:
+    """Return what stands before the brace that `position` is in, and where that text starts."""
+    depth = 0
+    for brace in range(position - 1, -1, -1):
+        depth += (code[brace] == "}") - (code[brace] == "{")
+        if depth < 0:
+            start = max(code.rfind(mark, 0, brace) for mark in ";{}") + 1
+            return code[start:brace], start
+    return "", 0
+
+
+def _has_safety_section(lines: list[str], index: int) -> bool:
+    """Return whether the documentation right above line `index` has a Safety section."""
+    while index > 0 and re.match(r"\s*(///|//|#\[)", lines[index - 1]):
+        index -= 1
+        if re.match(r"\s*///\s*# Safety\b", lines[index]):
+            return True
+    return False
+
+
+def _explained(code: str, lines: list[str], found: re.Match[str]) -> bool:
+    """Return whether an ``unsafe`` item says why it is sound, or what its callers owe."""
+    index = _line_of(code, found.start()) - 1
+    if any(re.search(r"//.*\bSAFETY:", line) for line in lines[max(0, index - SAFETY_REACH) : index + 1]):
+        return True
+    if not found["fn"]:
+        return False
+    if _has_safety_section(lines, index):
+        return True
+    header, start = _enclosing_header(code, found.start())
+    if re.search(r"\bimpl\b.*\sfor\s+(?!<)", header, re.DOTALL):
+        return True  # the contract is the trait's, and is asked for there
+    trait = re.search(r"\btrait\b", header)
+    return trait is not None and _has_safety_section(lines, _line_of(code, start + trait.start()) - 1)
+
+
+def check_unsafe(root: Path) -> Iterator[Violation]:
+    """Yield every ``unsafe`` outside its two places, and every one without its reason."""
+    for file in sorted((root / "rust").rglob("*.rs")):
+        name = file.relative_to(root).as_posix()
+        source = file.read_text(encoding="utf-8")
+        code, lines = code_of(source), source.split("\n")
+        for match in _UNSAFE.finditer(code):
+            line = _line_of(code, match.start())
+            if not name.startswith(UNSAFE_ALLOWED):
+                yield Violation(name, line, f"unsafe is allowed only in {' and '.join(UNSAFE_ALLOWED)}")
+            elif match["item"] and not _explained(code, lines, match):
+                yield Violation(name, line, f"unsafe without a SAFETY comment in the {SAFETY_REACH} lines above it")
+
+
+def _at_module_level(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes that run when the module is imported."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            continue
+        yield child
+        yield from _at_module_level(child)
+
+
+def check_extras(root: Path) -> Iterator[Violation]:
+    """Yield every import of an optional package that would make the core package need it."""
+    for file in sorted((root / "python/dpnoise").rglob("*.py")):
+        name = file.relative_to(root).as_posix()
+        if name.startswith(EXTRAS_ALLOWED):
+            continue
+        for node in _at_module_level(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                imported = [node.module or ""]
+            else:
+                continue
+            for package in sorted({target.split(".")[0] for target in imported} & EXTRAS):
+                yield Violation(name, node.lineno, f"{package} is an extra: import it inside the function that uses it")
+
+
+def check(root: Path) -> list[Violation]:
+    """Return every violation below `root`."""
+    return [*check_imports(root), *check_unsafe(root), *check_extras(root)]
+
+
+def main() -> int:
+    """Check the tree named on the command line, or the one this script is in."""
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent)
+    if not (root / "rust/core/src").is_dir():
+        print(f"{root} has no rust/core/src: not a dpnoise checkout", file=sys.stderr)
+        return 1
+    violations = check(root)
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,292 @@
+"""Protocols: parameters, reports, and every input that cannot be used, with its message."""
+
+import math
+import pickle
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dpnoise
+from dpnoise import ParameterError, local
+from dpnoise.hazmat import ScriptedRng, SeededRng
+
+ENCODINGS = [
+    local.OptimizedUnaryEncoding(k=15, epsilon=1.0),
+    local.SymmetricUnaryEncoding(k=128, epsilon=0.3),
+    local.UnaryEncoding(k=9, p=0.75, q=0.25),
+    local.UnaryEncoding(k=1000, p=0.4, q=0.123),
+]
+RESPONSES = [local.RandomizedResponse(epsilon=1.0), local.RandomizedResponse.coin_flips()]
+PROTOCOLS = [*ENCODINGS, *RESPONSES]
+
+
+def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
+    with pytest.raises(kind, match=re.escape(message)):
+        call(*args, **kwargs)
+
+
+# --- Parameters ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 0, -3, 2**24 + 1, 2**70])
+def test_k_out_of_range(k):
+    for make in (local.OptimizedUnaryEncoding, local.SymmetricUnaryEncoding):
+        refuses(ParameterError, f"k must be an integer from 2 to 16777216, got {k}", make, k=k, epsilon=1.0)
+    refuses(ParameterError, f"k must be an integer from 2 to 16777216, got {k}", local.UnaryEncoding, k=k, p=0.5, q=0.1)
+
+
+@pytest.mark.parametrize("k", [2.0, "2", None, True])
+def test_k_of_the_wrong_type(k):
+    refuses(TypeError, "k must be an int, got", local.OptimizedUnaryEncoding, k=k, epsilon=1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e-7, 33.0])
+def test_epsilon_out_of_range(epsilon):
+    message = "epsilon must be between 2**-20 and 32, got"
+    refuses(ParameterError, message, local.OptimizedUnaryEncoding, k=3, epsilon=epsilon)
+    refuses(ParameterError, message, local.SymmetricUnaryEncoding, k=3, epsilon=epsilon)
+    refuses(ParameterError, message, local.RandomizedResponse, epsilon=epsilon)
+
+
+def test_epsilon_of_the_wrong_type():
+    refuses(TypeError, "epsilon must be a number, got str", local.RandomizedResponse, epsilon="1")
+    refuses(TypeError, "p must be a number, got NoneType", local.UnaryEncoding, k=3, p=None, q=0.1)
+
+
+def test_probabilities_out_of_range():
+    refuses(ParameterError, "p must be greater than q = 0.5, got 0.5", local.UnaryEncoding, k=3, p=0.5, q=0.5)
+    refuses(ParameterError, "p must be greater than q = 0.5, got 0.2", local.UnaryEncoding, k=3, p=0.2, q=0.5)
+    for bad in (0.0, 1.0, -0.1, math.nan):
+        for name, other in (("p", {"q": 0.1}), ("q", {"p": 0.9})):
+            message = f"{name} must be a probability strictly between 0 and 1, got"
+            refuses(ParameterError, message, local.UnaryEncoding, k=3, **{name: bad}, **other)
+    message = "p and q must be such that epsilon = ln(p (1 - q) / ((1 - p) q)) is between 2**-20 and 32, got p = 0.9"
+    refuses(ParameterError, message, local.UnaryEncoding, k=3, p=0.9, q=1e-300)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
+def test_the_achieved_epsilon(protocol):
+    assert 0.999 * protocol.requested_epsilon <= protocol.epsilon <= protocol.requested_epsilon
+    assert 0.0 < protocol.q < protocol.p < 1.0
+
+
+def test_known_probabilities():
+    assert (RESPONSES[1].p, RESPONSES[1].q) == (0.75, 0.25)
+    assert RESPONSES[1].epsilon == pytest.approx(math.log(3), rel=1e-15)
+    assert RESPONSES[1].epsilon >= math.log(3)
+    optimized = local.OptimizedUnaryEncoding(k=2, epsilon=2.0)
+    assert optimized.p == 0.5
+    assert optimized.q == pytest.approx(1 / (math.e**2 + 1), rel=2e-3)
+    symmetric = local.SymmetricUnaryEncoding(k=2, epsilon=2.0)
+    assert symmetric.p == pytest.approx(math.e / (math.e + 1), rel=1e-3)
+    assert symmetric.p + symmetric.q == 1.0
+
+
+def test_variances_follow_the_law():
+    for protocol in PROTOCOLS:
+        p, q = protocol.p, protocol.q
+        for f in (0.0, 0.3, 1.0):
+            law = q * (1 - q) / (p - q) ** 2 + f * (1 - p - q) / (p - q)
+            assert protocol.variance(1000, f) == pytest.approx(1000 * law, rel=1e-12)
+        refuses(ParameterError, "frequency must be between 0 and 1, got 1.5", protocol.variance, 10, 1.5)
+        refuses(ParameterError, "n must not be negative, got -1", protocol.variance, -1)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
+def test_a_protocol_is_a_value(protocol):
+    for same in (
+        pickle.loads(pickle.dumps(protocol)),  # noqa: S301
+        local.protocol_from_json(protocol.to_json()),
+        type(protocol).from_json(protocol.to_json()),
+    ):
+        assert same == protocol
+        assert hash(same) == hash(protocol)
+        assert type(same) is type(protocol)
+        assert (same.spec_id, same.epsilon) == (protocol.spec_id, protocol.epsilon)
+    assert len({*PROTOCOLS, *PROTOCOLS}) == len(PROTOCOLS)
+    again = eval(repr(protocol), vars(local).copy())  # noqa: S307
+    assert (again.k, again.p, again.q, again.epsilon) == (protocol.k, protocol.p, protocol.q, protocol.epsilon)
+    for name in ("k", "p", "epsilon", "anything"):
+        with pytest.raises(AttributeError):
+            setattr(protocol, name, 1)
+
+
+def test_specifications_that_cannot_be_used():
+    text = ENCODINGS[0].to_json()
+    changed = text.replace('"q":551', '"q":550')
+    message = "not a protocol specification: p, q and planes are not those that its epsilon gives"
+    refuses(ParameterError, message, local.protocol_from_json, changed)
+    refuses(ParameterError, "it is not JSON", local.protocol_from_json, text[:-1])
+    refuses(ParameterError, "unknown protocol", local.protocol_from_json, text.replace("optimized", "improved"))
+    message = (
+        "the specification must be of RandomizedResponse, got one of OptimizedUnaryEncoding: use protocol_from_json"
+    )
+    refuses(ParameterError, message, local.RandomizedResponse.from_json, text)
+    refuses(TypeError, "make one of the protocols", local.Protocol)
+
+
+# --- Values --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", ENCODINGS, ids=repr)
+def test_encoded_rows_are_one_hot(protocol):
+    values = np.arange(protocol.k)
+    bits = np.unpackbits(protocol.encode(values), axis=1, bitorder="little")
+    assert np.array_equal(bits[:, : protocol.k], np.eye(protocol.k, dtype=np.uint8))
+    assert not bits[:, protocol.k :].any()
+
+
+@pytest.mark.parametrize("protocol", ENCODINGS, ids=repr)
+def test_all_ways_to_pass_values_agree(protocol):
+    values = [3, 0, 8, 8, 1] * 20
+    expected = protocol.perturb(values, rng=SeededRng(1))
+    assert expected.shape == (100, protocol.report_bytes)
+    assert expected.dtype == np.uint8
+    strided = np.full(300, -1)
+    strided[::3] = values
+    backwards = np.array(values[::-1])[::-1]
+    arrow = pa.chunked_array([pa.array(values[:7], pa.int8()), pa.array(values[7:], pa.int8())])
+    kinds = [np.array(values, dtype) for dtype in ("i1", "u1", ">i2", "u4", "i8", "u8")]
+    for given in (*kinds, tuple(values), strided[::3], backwards, arrow, np.ma.masked_array(values)):
+        assert np.array_equal(protocol.perturb(given, rng=SeededRng(1)), expected)
+    bits = protocol.encode(values)
+    wide = np.zeros((100, 2 * protocol.report_bytes), np.uint8)
+    wide[:, ::2] = bits
+    for given in (bits, np.asfortranarray(bits), wide[:, ::2]):
+        assert np.array_equal(protocol.perturb_encoded(given, rng=SeededRng(1)), expected)
+    for given in ([], (), np.empty(0, np.int32)):
+        assert protocol.perturb(given).shape == (0, protocol.report_bytes)
+    assert protocol.perturb_encoded(bits[:0]).shape == (0, protocol.report_bytes)
+
+
+@pytest.mark.parametrize("bad", [15, -1, 2**40, -(2**63), 4242424242])
+def test_a_value_outside_the_domain_is_not_shown(bad):
+    for call in (ENCODINGS[0].perturb, ENCODINGS[0].encode):
+        with pytest.raises(ParameterError) as caught:
+            call([1, bad, 2])
+        assert str(caught.value) == "values must be integers in [0, k) with k = 15"
+
+
+def test_an_unsigned_value_beyond_int64_is_outside_the_domain():
+    refuses(ParameterError, "values must be integers in [0, k)", ENCODINGS[0].perturb, np.array([2**64 - 1], np.uint64))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "message"),
+    [
+        ([0.0, 1.0], TypeError, "values must be integers, got dtype float64: fill or drop missing values (NaN) first"),
+        ([1, math.nan], TypeError, "values must be integers, got dtype float64: fill or drop missing values (NaN)"),
+        ([1, None], TypeError, "values must be integers, got dtype object: fill or drop missing values (None, NA)"),
+        ([2**70], TypeError, "values must be integers, got dtype object"),
+        ([True, False], TypeError, "values must be integers, got dtype bool: cast with .astype(int)"),
+        (["7"], TypeError, "values must be integers, got dtype <U1: replace every value by its index"),
+        (pa.array([1, None]), TypeError, "values must be integers, got dtype float64: fill or drop missing values"),
+        (None, TypeError, "values must be integers, for example a NumPy array of dtype int64, got None"),
+        (np.ma.masked_array([7, 1], [False, True]), ParameterError, "values must have no masked values: fill or drop"),
+        (7, ParameterError, "values must be one-dimensional, one for each person, got shape ()"),
+        ([[7]], ParameterError, "values must be one-dimensional, one for each person, got shape (1, 1)"),
+        ([[7], [7, 7]], ParameterError, "values must be one-dimensional, one for each person, got a nested sequence"),
+        (np.empty(0), TypeError, "values must be integers, got dtype float64"),
+    ],
+)
+def test_values_that_cannot_be_used(values, kind, message):
+    refuses(kind, message, ENCODINGS[0].perturb, values, rng=ScriptedRng(b""))
+    refuses(kind, message, ENCODINGS[0].encode, values)
+
+
+def test_rows_that_are_not_one_hot_are_refused():
+    protocol = ENCODINGS[0]
+    bits = protocol.encode([3, 4])
+    message = "bits must have exactly one of the first k = 15 bits set in every row"
+    for row in ([0, 0], [3, 0], [1, 1], [0, 0x80], [1, 0x80]):
+        bits[1] = row
+        refuses(ParameterError, message, protocol.perturb_encoded, bits, rng=ScriptedRng(b""))
+    refuses(ParameterError, "bits must have shape (n, 2), got (4, 3)", protocol.perturb_encoded, np.zeros((4, 3), "u1"))
+    refuses(ParameterError, "bits must have shape (n, 2), got (4,)", protocol.perturb_encoded, np.zeros(4, "u1"))
+    message = "bits must be a NumPy array of dtype uint8 and shape (n, 2), got dtype int64"
+    refuses(TypeError, message, protocol.perturb_encoded, np.zeros((4, 2), "i8"))
+
+
+def test_answers_that_cannot_be_used():
+    perturb = RESPONSES[0].perturb
+    refuses(TypeError, "values must be booleans, got dtype int64: compare to get booleans", perturb, [0, 1])
+    refuses(TypeError, "values must be booleans, got dtype object", perturb, [True, None])
+    refuses(TypeError, "values must be booleans, for example a NumPy array of dtype bool, got None", perturb, None)
+    refuses(ParameterError, "values must be one-dimensional", perturb, True)
+    masked = np.ma.masked_array([True, False], [False, True])
+    refuses(ParameterError, "values must have no masked values", perturb, masked)
+    # NumPy lets bytes other than 0 and 1 pass for booleans.
+    refuses(ParameterError, "values must be booleans (0 or 1)", perturb, np.array([7], np.uint8).view(bool))
+
+
+# --- Reports -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
+def test_out_is_filled_in_place(protocol):
+    binary = isinstance(protocol, local.RandomizedResponse)
+    values = np.ones(1000, bool if binary else int)
+    expected = protocol.perturb(values, rng=SeededRng(2))
+    out = np.empty_like(expected)
+    assert protocol.perturb(values, out=out, rng=SeededRng(2)) is out
+    assert np.array_equal(out, expected)
+    read_only = out.copy()
+    read_only.flags.writeable = False
+    refuses(ParameterError, "out must be writable", protocol.perturb, values, out=read_only)
+    refuses(ParameterError, "out must have the shape", protocol.perturb, values, out=out[:-1])
+    refuses(TypeError, "out must be a NumPy array of dtype", protocol.perturb, values, out=out.astype(float))
+    refuses(TypeError, "out must be a NumPy array of dtype", protocol.perturb, values, out=out.tolist())
+    strided = np.empty((2000, *out.shape[1:]), out.dtype)[::2]
+    refuses(ParameterError, "out must be C-contiguous", protocol.perturb, values, out=strided)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
+@pytest.mark.parametrize("threads", [0, -1])
+def test_threads_out_of_range(protocol, threads):
+    message = f"threads must be None or a positive integer, got {threads}"
+    values = np.ones(3, bool if isinstance(protocol, local.RandomizedResponse) else int)
+    refuses(ParameterError, message, protocol.perturb, values, threads=threads)
+    refuses(ParameterError, message, protocol.aggregate, protocol.perturb(values), threads=threads)
+
+
+def test_rng_of_the_wrong_type():
+    refuses(TypeError, "rng must be None", ENCODINGS[0].perturb, [1], rng=np.random.default_rng(1))
+
+
+def test_a_dry_source_leaves_nothing_behind():
+    def fails(call, values, out, script):
+        refuses(dpnoise.RandomnessError, "nothing was released", call, values, out=out, rng=ScriptedRng(script))
+        assert not out.any()
+
+    values = np.ones(10_000, int)
+    for protocol in ENCODINGS:
+        bits = protocol.encode(values)
+        for script in (b"", bytes(20_000)):
+            fails(protocol.perturb, values, np.full_like(bits, 0xAA), script)
+            fails(protocol.perturb_encoded, bits, np.full_like(bits, 0xAA), script)
+    fails(RESPONSES[0].perturb, np.ones(1000, bool), np.ones(1000, bool), b"")
+
+
+@pytest.mark.parametrize("protocol", ENCODINGS, ids=repr)
+def test_unused_bits_are_zero(protocol):
+    bits = np.unpackbits(protocol.perturb(np.zeros(5000, int)), axis=1, bitorder="little")
+    assert not bits[:, protocol.k :].any()
+    assert bits[:, : protocol.k].any(axis=0).all()
+
+
+def test_randomised_response_is_of_booleans():
+    reports = RESPONSES[1].perturb([True, False, True])
+    assert reports.dtype == np.bool_
+    assert reports.shape == (3,)
+    assert RESPONSES[1].perturb([]).shape == (0,)
+    assert (RESPONSES[1].k, RESPONSES[1].report_bytes) == (2, 1)
+
+
+def test_specifications_are_stable():
+    """Other programs, and states kept on disk, depend on them."""
+    assert ENCODINGS[0].to_json() == (
+        '{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1}'
+    )
+    assert ENCODINGS[0].spec_id == "d63975fc79f37bc3"

@@ -1,0 +1,67 @@
+"""Charts: written in every format, nothing left on failure, every refusal named."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpnoise
+from dpnoise import plots
+
+LABELS = ("a$b$c", "", "[bold]")
+SERIES = {"estimate": (np.array([5.0, -2.0, 3.0]), np.array([1.0, -5.0, 1.0]), np.array([7.0, 3.0, 4.0]))}
+MAGIC = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("suffix", plots.SUFFIXES)
+def test_every_format_is_written_and_reproducible(tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    path = tmp_path / f"chart{suffix}"
+    plots.histogram(path, LABELS, SERIES, true_counts=[4, 1, 2], title="$title")
+    first = path.read_bytes()
+    assert first.startswith(MAGIC[suffix])
+    if suffix == ".svg":
+        assert b"a$b$c" in first  # "$" was drawn, not read as a formula
+    else:
+        plots.histogram(path, LABELS, SERIES, true_counts=[4, 1, 2], title="$title")
+        assert path.read_bytes() == first
+
+
+def test_many_labels_stay_drawable(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    counts = np.arange(10_000.0)
+    path = tmp_path / "chart.svg"
+    labels = [f"v{i}" for i in range(10_000)]
+    plots.histogram(path, labels, {"estimate": (counts, counts - 1.0, counts + 1.0)})
+    text = path.read_text(encoding="utf-8")
+    assert "the 60 largest of 10,000" in text
+    assert "v9999" in text
+    assert "v9939" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("chart.bmp", LABELS, SERIES), "path must end in one of .png, .svg, .pdf, got 'chart.bmp'"),
+        (("chart.png", LABELS, {}), "estimates must hold at least one series, got none"),
+        (("chart.png", LABELS[:2], SERIES), r"estimates\['estimate'\] must be three arrays of length 2, got \(3, 3\)"),
+        (("chart.png", LABELS, SERIES, [1, 2]), r"true_counts must have length 3, got the shape \(2,\)"),
+    ],
+)
+def test_bad_input(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(dpnoise.ParameterError, match=message):
+        plots.histogram(*arguments)  # type: ignore[arg-type]
+
+
+def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'dpnoise\[plot\]'"):
+        plots.histogram(tmp_path / "chart.png", LABELS, SERIES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_the_module_does_not_import_matplotlib() -> None:
+    program = "import sys, dpnoise.plots; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

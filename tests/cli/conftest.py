@@ -1,0 +1,91 @@
+"""Running the command line inside the test process, and data with a known truth."""
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpnoise.cli import main
+
+TRUTH = {"red": 9_000, "green": 5_000, "": 2_500, "deep blue": 1_500}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the command line left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Return the document on stdout."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Return a function that runs the command line on its arguments."""
+
+    def call(*arguments: object) -> Outcome:
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def refuse(run: Callable[..., Outcome]) -> Callable[..., str]:
+    """Return a function that runs the command line, expects exactly one line of refusal, and returns it."""
+
+    def call(*arguments: object) -> str:
+        outcome = run(*arguments)
+        assert outcome.code == 2, outcome
+        assert outcome.out == ""
+        assert outcome.err.startswith("dpnoise: ")
+        assert outcome.err.count("\n") == 1, outcome.err
+        return outcome.err.removeprefix("dpnoise: ").strip()
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def values() -> list[str]:
+    """Return one value per row, as `TRUTH` counts them, in a mixed order."""
+    rows = [value for value, count in TRUTH.items() for _ in range(count)]
+    return [rows[i] for i in np.random.default_rng(1).permutation(len(rows))]
+
+
+@pytest.fixture
+def colours_csv(tmp_path: Path, values: list[str]) -> Path:
+    """Return a CSV file with the values in the second of three columns."""
+    path = tmp_path / "colours.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "colour", "note"])
+        writer.writerows([i, value, "a\nb" if i % 1000 == 0 else "-"] for i, value in enumerate(values))
+    return path
+
+
+@pytest.fixture(scope="session")
+def tolerance() -> Callable[[int, float, float], float]:
+    """Return how far a count may be off before a test with at most 100 counts gives a false alarm of 1e-9.
+
+    Bernstein's inequality, so no normal approximation: every report moves the count by at most M = 1/(p - q) around
+    its mean with a variance of at most M^2/4, and P(|sum| > t) <= 2 exp(-t^2 / (2 n M^2/4 + 2 M t/3)).
+    """
+
+    def bound(n: int, p: float, q: float) -> float:
+        step, logarithm = 1.0 / (p - q), math.log(2 * 100 / 1e-9)
+        linear = step * logarithm / 3
+        return linear + math.sqrt(linear**2 + n * step**2 / 2 * logarithm)
+
+    return bound

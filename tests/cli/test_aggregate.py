@@ -1,0 +1,325 @@
+"""``dpnoise aggregate``: from values to reports to estimates near the truth, and every refusal."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pytest.importorskip("rich", reason="the extra `cli` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpnoise.cli import tables
+
+Run = Callable[..., Any]
+Refuse = Callable[..., str]
+Tolerance = Callable[[int, float, float], float]
+
+TRUTH = {"red": 9_000, "green": 5_000, "": 2_500, "deep blue": 1_500}  # of the fixture `values`
+PROTOCOLS = {
+    "sue": ["--protocol", "sue", "--epsilon", 2],
+    "oue": ["--protocol", "oue", "--epsilon", 2],
+    "ue": ["--protocol", "ue", "--p", 0.75, "--q", 0.25],
+}
+COLUMNS = ["value", "estimate", "standard_error", "lower", "upper"]
+
+
+@pytest.fixture
+def reports(run: Run, colours_csv: Path, tmp_path: Path) -> Path:
+    """Return a file of OUE reports about the values of `colours_csv`."""
+    path = tmp_path / "reports.parquet"
+    assert run("perturb", colours_csv, "--column", "colour", *PROTOCOLS["oue"], "--domain", ",".join(TRUTH),
+               "-o", path).code == 0  # fmt: skip
+    return path
+
+
+def rewritten(
+    source: Path, target: Path, column: Any = None, metadata: dict[bytes, bytes | None] | None = None
+) -> Path:
+    """Copy a file of reports with another column, or with metadata changed (None: left out)."""
+    table = pq.read_table(source)
+    changed = {**table.schema.metadata, **(metadata or {})}
+    new = pa.table({"report": table["report"] if column is None else column})
+    pq.write_table(new.replace_schema_metadata({k: v for k, v in changed.items() if v is not None}), target)
+    return target
+
+
+def read_estimates(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of an estimate, whatever the format."""
+    if path.suffix == ".parquet":
+        rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    elif path.suffix == ".json":
+        rows = json.loads(path.read_text(encoding="utf-8"))["estimates"]
+    else:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [
+                {"value": row.pop("value"), **{k: float(v) for k, v in row.items()}} for row in csv.DictReader(file)
+            ]
+    return rows
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("source_suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
+def test_estimates_are_near_the_truth(
+    run: Run, tmp_path: Path, colours_csv: Path, values: list[str], tolerance: Tolerance,
+    protocol: str, source_suffix: str, suffix: str,
+) -> None:  # fmt: skip
+    source = colours_csv
+    if source_suffix == ".parquet":
+        source = tmp_path / "colours.parquet"
+        pq.write_table(pa.table({"colour": pa.array(values).dictionary_encode()}), source, row_group_size=4_000)
+    made, out = tmp_path / "reports.parquet", tmp_path / f"estimate{suffix}"
+    record = run("perturb", source, "--column", "colour", *PROTOCOLS[protocol], "--domain", ",".join(TRUTH),
+                 "-o", made, "--json").json  # fmt: skip
+    outcome = run("aggregate", made, "-o", out)
+    assert outcome.code == 0
+    assert outcome.err == ""
+    assert "18,000 reports, 0 rejected; epsilon " in outcome.out
+    rows = read_estimates(out)
+    assert [list(row) for row in rows] == [COLUMNS] * 4
+    assert [row["value"] for row in rows] == list(TRUTH)
+    off = tolerance(18_000, record["p"], record["q"])
+    for row in rows:
+        assert abs(row["estimate"] - TRUTH[row["value"]]) < off
+        assert row["lower"] < row["estimate"] < row["upper"]
+        assert 0 < row["standard_error"] < off
+    # Positive control: labels that had slipped by one place would be noticed.
+    assert max(abs(row["estimate"] - count) for row, count in zip(rows[1:], TRUTH.values(), strict=False)) > off
+
+
+def test_memory_does_not_grow_with_the_file(reports: Path, tmp_path: Path) -> None:
+    column = pa.array([b"\x05"] * (1 << 18), pa.binary(1))
+    metadata = pq.read_schema(reports).metadata
+    large = tmp_path / "large.parquet"
+    with pq.ParquetWriter(large, pa.schema({"report": column.type}, metadata), use_dictionary=False,
+                          compression="none") as writer:  # fmt: skip
+        for _ in range(40):
+            writer.write_batch(pa.record_batch([column], names=["report"]))
+    assert large.stat().st_size > 10 << 20
+    before, peak, rows = pa.total_allocated_bytes(), 0, 0
+    for batch, _ in tables.read_reports(tables.open_reports(large)):
+        peak = max(peak, pa.total_allocated_bytes() - before)
+        rows += len(batch)
+    assert rows == 40 << 18
+    assert peak < 4 << 20
+
+
+def test_randomised_response(run: Run, tmp_path: Path, tolerance: Tolerance) -> None:
+    source, made = tmp_path / "in.parquet", tmp_path / "reports.parquet"
+    pq.write_table(pa.table({"smokes": pa.array([True] * 3_000 + [False] * 7_000)}), source)
+    record = run("perturb", source, "--column", "smokes", "--protocol", "rr", "--epsilon", 1, "--domain", "false,true",
+                 "-o", made, "--json").json  # fmt: skip
+    estimates = run("aggregate", made, "--json").json["estimates"]
+    off = tolerance(10_000, record["p"], record["q"])
+    assert [row["value"] for row in estimates] == ["false", "true"]
+    assert abs(estimates[0]["estimate"] - 7_000) < off
+    assert abs(estimates[1]["estimate"] - 3_000) < off
+
+
+def test_json(run: Run, reports: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    record = run("aggregate", reports, "--json", "--level", 0.9, "--simultaneous", "-o", out).json
+    assert record["command"] == "aggregate"
+    assert (record["n"], record["rejected"], record["rejected_reasons"]) == (18_000, 0, {})
+    assert (record["level"], record["simultaneous"]) == (0.9, True)
+    assert (record["output"], record["plot"]) == (str(out), None)
+    assert {"epsilon", "spec_id", "seconds"} <= set(record)
+    assert record["estimates"] == pq.read_table(out).to_pylist()
+    assert json.loads(pq.read_schema(out).metadata[b"dpnoise.n"]) == 18_000
+
+
+def test_simultaneous_intervals_are_wider(run: Run, reports: Path) -> None:
+    one = run("aggregate", reports, "--json").json["estimates"]
+    all_of_them = run("aggregate", reports, "--json", "--simultaneous").json["estimates"]
+    for narrow, wide in zip(one, all_of_them, strict=True):
+        assert wide["lower"] < narrow["lower"] < narrow["upper"] < wide["upper"]
+
+
+def test_splitting_the_reports_changes_nothing(
+    run: Run, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run("aggregate", reports, "--json").json
+    column = pq.read_table(reports)["report"]
+    parts = [
+        rewritten(reports, tmp_path / "a.parquet", column.slice(0, 5_001)),
+        rewritten(reports, tmp_path / "b.parquet", column.slice(5_001, 0)),
+        rewritten(reports, tmp_path / "c.parquet", column.slice(5_001).cast(pa.binary())),
+    ]
+    monkeypatch.setattr(tables, "rows_per_batch", lambda _bytes: 777)
+    split = run("aggregate", *parts, "--json", "--threads", 2).json
+    assert (split["n"], split["estimates"]) == (whole["n"], whole["estimates"])
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_malformed_reports_are_counted_with_the_reason(run: Run, reports: Path, tmp_path: Path, kind: Any) -> None:
+    good = pq.read_table(reports)["report"].to_pylist()
+    bad = [b"", None, b"\x01\x02", b"\x01\x02\x03"]
+    mixed = rewritten(reports, tmp_path / "mixed.parquet", pa.array([*good[:9_000], *bad, *good[9_000:]], kind))
+    record = run("aggregate", mixed, "--json").json
+    assert (record["n"], record["rejected"]) == (18_000, 4)
+    assert record["rejected_reasons"] == {"wrong length": 3, "missing report": 1}
+    assert record["estimates"] == run("aggregate", reports, "--json").json["estimates"]
+    assert "18,000 reports, 4 rejected (" in run("aggregate", mixed).out
+
+
+def test_set_tail_bits_are_rejected(run: Run, reports: Path, tmp_path: Path) -> None:
+    good = pq.read_table(reports)["report"].to_pylist()
+    mixed = rewritten(reports, tmp_path / "mixed.parquet", pa.array([*good, b"\x11", b"\x80"], pa.binary(1)))
+    record = run("aggregate", mixed, "--json").json
+    assert (record["n"], record["rejected"]) == (18_000, 2)
+    assert sum(record["rejected_reasons"].values()) == 2
+
+
+def test_a_file_of_reports_of_another_width_is_rejected_whole(run: Run, reports: Path, tmp_path: Path) -> None:
+    wide = rewritten(reports, tmp_path / "wide.parquet", pa.array([b"\x01\x02"] * 3, pa.binary(2)))
+    record = run("aggregate", wide, "--json").json
+    assert (record["n"], record["rejected_reasons"]) == (0, {"wrong length": 3})
+
+
+def test_no_reports_are_legal(run: Run, reports: Path, tmp_path: Path) -> None:
+    none = rewritten(reports, tmp_path / "none.parquet", pa.array([], pa.binary(1)))
+    outcome = run("aggregate", none, "-o", tmp_path / "out.csv")
+    assert outcome.code == 0
+    assert "0 reports, 0 rejected" in outcome.out
+    assert [row["estimate"] for row in run("aggregate", none, "--json").json["estimates"]] == [0.0] * 4
+
+
+def test_without_a_domain_the_values_are_numbered(run: Run, reports: Path, tmp_path: Path) -> None:
+    bare = rewritten(reports, tmp_path / "bare.parquet", metadata={b"dpnoise.domain": None})
+    assert [row["value"] for row in run("aggregate", bare, "--json").json["estimates"]] == ["0", "1", "2", "3"]
+
+
+def test_a_large_table_is_cut(run: Run, tmp_path: Path) -> None:
+    source, made = tmp_path / "in.csv", tmp_path / "reports.parquet"
+    source.write_text("n\n7\n", encoding="utf-8")
+    domain = ",".join(map(str, range(100)))
+    assert run("perturb", source, "--column", "n", *PROTOCOLS["oue"], "--domain", domain, "-o", made).code == 0
+    assert "the 40 largest of 100" in run("aggregate", made).out
+    assert len(run("aggregate", made, "--json").json["estimates"]) == 100
+
+
+def test_a_value_is_never_markup(run: Run, tmp_path: Path) -> None:
+    source, made = tmp_path / "in.csv", tmp_path / "reports.parquet"
+    source.write_text("n\n[red]x\n", encoding="utf-8")
+    assert run("perturb", source, "--column", "n", *PROTOCOLS["oue"], "--domain", "[red]x,[/]", "-o", made).code == 0
+    outcome = run("aggregate", made)
+    assert outcome.code == 0
+    assert "[red]x" in outcome.out
+    assert "[/]" in outcome.out
+
+
+def test_chart(run: Run, reports: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    chart = tmp_path / "chart.png"
+    assert run("aggregate", reports, "--plot", chart, "--json").json["plot"] == str(chart)
+    assert chart.read_bytes().startswith(b"\x89PNG")
+
+
+def test_chart_without_matplotlib(
+    refuse: Refuse, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    message = refuse("aggregate", reports, "--plot", tmp_path / "chart.png", "-o", tmp_path / "out.csv")
+    assert message == "a chart needs matplotlib: pip install 'dpnoise[plot]'"
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_files_must_agree(run: Run, refuse: Refuse, reports: Path, colours_csv: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.parquet"
+    arguments = ["perturb", colours_csv, "--column", "colour", "-o", other]
+    assert run(*arguments, *PROTOCOLS["sue"], "--domain", ",".join(TRUTH)).code == 0
+    assert refuse("aggregate", reports, other) == f"'{reports}' and '{other}' were made with different protocols"
+    assert run(*arguments, *PROTOCOLS["oue"], "--domain", ",".join(reversed(TRUTH))).code == 0
+    assert refuse("aggregate", reports, other) == f"'{reports}' and '{other}' have different domains"
+    again = tmp_path / "." / "reports.parquet"
+    assert "is given twice" in refuse("aggregate", reports, again)
+
+
+@pytest.mark.parametrize("level", ["0", "1", "-0.5", "nan"])
+def test_bad_level(refuse: Refuse, reports: Path, tmp_path: Path, level: str) -> None:
+    assert "level must be" in refuse("aggregate", reports, "--level", level, "-o", tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_bad_targets(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
+    assert "the output must end in .csv or .json or .parquet" in refuse("aggregate", reports, "-o", "out.xlsx")
+    assert "the plot must end in .png or .svg or .pdf" in refuse("aggregate", reports, "--plot", "out.bmp")
+    assert "does not exist" in refuse("aggregate", reports, "-o", tmp_path / "no" / "out.csv")
+    assert "is also an input" in refuse("aggregate", reports, "-o", reports)
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    assert "it is a directory" in refuse("aggregate", reports, "-o", folder)
+
+
+def test_bad_files(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.parquet"
+    assert refuse("aggregate", missing) == f"{missing}: No such file or directory"
+    assert "which are binary and do not fit into CSV, must end in .parquet" in refuse(
+        "aggregate", tmp_path / "reports.csv"
+    )
+    text = tmp_path / "text.parquet"
+    text.write_text("hello", encoding="utf-8")
+    assert refuse("aggregate", text) == f"'{text}' is not a Parquet file"
+    plain = tmp_path / "plain.parquet"
+    pq.write_table(pa.table({"report": [b"\x01"]}), plain)
+    assert "does not say how its reports were made" in refuse("aggregate", plain)
+    number = rewritten(reports, tmp_path / "number.parquet", pa.array([1]))
+    assert "the column 'report' of" in refuse("aggregate", number)
+    renamed = tmp_path / "renamed.parquet"
+    table = pq.read_table(reports)
+    pq.write_table(table.rename_columns(["answer"]).replace_schema_metadata(table.schema.metadata), renamed)
+    assert "has no column 'report'; its columns are 'answer'" in refuse("aggregate", renamed)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({b"dpnoise.protocol": b"{"}, "the metadata of"),
+        ({b"dpnoise.protocol": b"\xff"}, "the metadata of"),
+        ({b"dpnoise.protocol": b'{"protocol":"carrier-pigeon"}'}, "the metadata of"),
+        ({b"dpnoise.domain": b"["}, "the metadata of"),
+        ({b"dpnoise.domain": b'["a","b"]'}, "must list 4 texts"),
+        ({b"dpnoise.domain": b"[1,2,3,4]"}, "must list 4 texts"),
+    ],
+)
+def test_damaged_metadata(
+    refuse: Refuse, reports: Path, tmp_path: Path, metadata: dict[bytes, bytes | None], message: str
+) -> None:
+    damaged = rewritten(reports, tmp_path / "damaged.parquet", metadata=metadata)
+    assert message in refuse("aggregate", damaged)
+
+
+def test_a_failed_write_leaves_the_older_file(
+    run: Run, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "out.csv"
+    out.write_text("older", encoding="utf-8")
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr("os.fsync", fail)
+    outcome = run("aggregate", reports, "-o", out)
+    assert (outcome.code, outcome.err) == (2, "dpnoise: No space left on device\n")
+    assert sorted(tmp_path.iterdir()) == before
+    assert out.read_text(encoding="utf-8") == "older"
+
+
+def test_intervals_cover_about_as_often_as_they_say(run: Run, tmp_path: Path) -> None:
+    # 300 values of which none occurs, so each interval should hold 0 with probability 0.95. Fewer than 237 of 300
+    # (79 %) happen by chance with probability below 1e-20, and the bits of a report are independent.
+    source, made = tmp_path / "in.csv", tmp_path / "reports.parquet"
+    source.write_text("n\n" + "present\n" * 4_000, encoding="utf-8")
+    domain = ",".join(["present", *map(str, range(300))])
+    assert run("perturb", source, "--column", "n", *PROTOCOLS["oue"], "--domain", domain, "-o", made).code == 0
+    absent = run("aggregate", made, "--json").json["estimates"][1:]
+    assert np.sum([row["lower"] <= 0 <= row["upper"] for row in absent]) > 237

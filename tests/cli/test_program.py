@@ -1,0 +1,90 @@
+"""The program as a whole: version, help, missing extras, interruption."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pytest.importorskip("rich", reason="the extra `cli` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+import dpnoise
+from dpnoise.cli import main
+
+Run = Callable[..., Any]
+
+
+def test_version(run: Run) -> None:
+    outcome = run("--version")
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"dpnoise {dpnoise.__version__}\n", "")
+
+
+def test_module_runs_as_the_program() -> None:
+    command = [sys.executable, "-m", "dpnoise", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.startswith("dpnoise ")
+
+
+def test_exit_code_reaches_the_shell() -> None:
+    command = [sys.executable, "-m", "dpnoise", "aggregate", "no-such-file.parquet"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert process.returncode == 2
+    assert process.stderr == "dpnoise: no-such-file.parquet: No such file or directory\n"
+
+
+def test_without_a_command_the_help_is_shown(run: Run) -> None:
+    outcome = run()
+    assert outcome.code == 0
+    for command in ("demo", "perturb", "aggregate"):
+        assert command in outcome.out
+
+
+@pytest.mark.parametrize("command", ["demo", "perturb", "aggregate"])
+def test_every_command_has_help_and_json(run: Run, command: str) -> None:
+    outcome = run(command, "--help")
+    assert outcome.code == 0
+    assert "--json" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frobnicate"], "No such command 'frobnicate'."),
+        (["demo", "--nonsense"], "No such option: --nonsense"),
+        (["demo", "--epsilon", "much"], "Invalid value for '--epsilon': "),
+        (["demo", "--threads", "0"], "Invalid value for '--threads': "),
+        (["aggregate"], "Missing argument"),
+    ],
+)
+def test_bad_usage_is_one_line(refuse: Callable[..., str], arguments: list[str], message: str) -> None:
+    assert message in refuse(*arguments)
+
+
+def test_failing_randomness_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise dpnoise.RandomnessError("the source of randomness failed, nothing was released: it is dry")
+
+    monkeypatch.setattr("dpnoise.cli.demo.datasets.adult_occupations", fail)
+    outcome = run("demo")
+    message = "dpnoise: the source of randomness failed, nothing was released: it is dry\n"
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", message)
+
+
+@pytest.mark.parametrize("package", ["typer", "rich", "pyarrow"])
+def test_missing_extra_is_one_line(
+    package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("dpnoise.cli.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(["--version"]) == 2
+    assert capsys.readouterr().err == (
+        f"dpnoise: the command line needs the package {package}: pip install 'dpnoise[cli]'\n"
+    )
+
+
+def test_importing_the_package_imports_no_extra() -> None:
+    program = "import sys, dpnoise; sys.exit(any(x in sys.modules for x in ('typer', 'rich', 'pyarrow', 'matplotlib')))"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -1,0 +1,170 @@
+"""The structure check accepts this repository and catches every kind of planted violation."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "check_layers.py"
+
+spec = importlib.util.spec_from_file_location("check_layers", SCRIPT)
+check_layers = importlib.util.module_from_spec(spec)
+sys.modules["check_layers"] = check_layers
+spec.loader.exec_module(check_layers)
+
+
+def plant(root, files):
+    (root / "rust/core/src").mkdir(parents=True)
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return check_layers.check(root)
+
+
+def core(name):
+    return f"rust/core/src/{name}"
+
+
+def test_this_repository_is_clean():
+    assert check_layers.check(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "line", "words"),
+    [
+        ("samplers/bernoulli.rs", "use crate::mechanisms::laplace::Laplace;", 1, "samplers (mid) imports upward"),
+        ("arith/exp.rs", "//! Docs.\n\nuse crate::rng::SecureRng;", 3, "arith (low) imports upward"),
+        ("params.rs", "use crate::arith::Dyadic;", 1, "params (leaf) imports upward"),
+        ("error.rs", "use crate::params::Scale;", 1, "error is a leaf that uses nothing"),
+        ("error.rs", "use super::params::Scale;", 1, "error is a leaf that uses nothing"),
+        ("local/mod.rs", "use crate::mechanisms::Laplace;", 1, "local imports sideways from mechanisms"),
+        ("mechanisms/laplace.rs", "pub use super::super::local;", 1, "mechanisms imports sideways from local"),
+        ("rng/mod.rs", "use {std::fmt, crate::local};", 1, "rng (mid) imports upward from local"),
+        ("rng/mod.rs", "use crate::{\n  error::Error,\n  arith::{self, exp},\n  sgd as descent,\n};", 4, "from sgd"),
+        ("arch/mod.rs", "fn f() -> u8 {\n    crate::rng::word()\n}", 2, "arch (low) imports upward from rng"),
+        ("arch/mod.rs", "macro_rules! m { () => { $crate::samplers::fill() } }", 1, "from samplers"),
+        ("arith/mod.rs", "#[cfg(test)]\nmod tests {\n    use super::super::rng::SecureRng;\n}", 3, "from rng"),
+        ("arith/mod.rs", "#[cfg(test)]\nmod tests {\n    use crate::rng::ScriptedRng;\n}", 3, "from rng"),
+        ("samplers/mod.rs", "/* a /* nested */ comment */ use crate::stability::mode;", 1, "from stability"),
+        ("samplers/mod.rs", "use crate::prelude::*;", 1, "crate::prelude has no layer"),
+        ("samplers/mod.rs", "use crate::*;", 1, "crate::* has no layer"),
+        ("samplers/mod.rs", "use crate::Noise;", 1, "imports upward from mechanisms"),
+        ("helpers.rs", "", 1, "module helpers has no layer"),
+    ],
+)
+def test_forbidden_import(tmp_path, file, text, line, words):
+    library = "pub use mechanisms::laplace::Laplace as Noise;\npub mod mechanisms;"
+    (violation,) = plant(tmp_path, {core("lib.rs"): library, core(file): text})
+    assert (violation.path, violation.line) == (core(file), line)
+    assert words in violation.rule
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("local/mod.rs", "use crate::{Error, arith, arch::Backend, rng::SecureRng, params::Epsilon};"),
+        ("local/direct.rs", "use super::wire::Report; use crate::local::accumulator::Accumulator;"),
+        ("samplers/grid.rs", "use crate::rng::SecureRng; use super::geometric;"),
+        ("arith/exp.rs", "use crate::arch::lanes;\nmod tests { use super::*; use super::super::fixed; }"),
+        ("params.rs", "use crate::error::Error;"),
+        ("error.rs", "use std::fmt; fn f() -> Error { self::Error::Empty }"),
+        ("error.rs", '//! Raised by crate::local::encode.\nconst S: &str = "crate::local"; // crate::rng\n'),
+        ("error.rs", "const S: &str = r#\"a \" crate::rng \"#; const C: char = '\"'; fn f<'a>(x: &'a str) {}"),
+        ("arch/mod.rs", "pub(crate) fn f() {} pub(super) fn g() {}"),
+    ],
+)
+def test_allowed_import(tmp_path, file, text):
+    assert plant(tmp_path, {core("lib.rs"): "pub use error::Error;", core(file): text}) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (
+            "rust/core/src/rng/mod.rs",
+            "fn f() {\n    // SAFETY: in the wrong folder all the same.\n    unsafe { g() }\n}",
+        ),
+        ("rust/core/src/architecture.rs", "unsafe fn f() {}"),
+        ("rust/core/tests/oracle.rs", "unsafe impl Send for X {}"),
+        ("rust/python/src/lib.rs", "#[unsafe(no_mangle)]\nfn f() {}"),
+    ],
+)
+def test_unsafe_outside_its_places(tmp_path, file, text):
+    rules = [violation.rule for violation in plant(tmp_path, {file: text})]
+    assert any("unsafe is allowed only in" in rule for rule in rules)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fn f() {\n    unsafe { g() }\n}",
+        "unsafe impl Send for X {}",
+        "unsafe fn f() {}",
+        "/// # Errors\n/// None.\nunsafe fn f() {}",
+        "/// No contract.\ntrait Lanes {\n    unsafe fn load();\n}",
+        "impl<F: for<'a> Fn(&'a u8)> X<F> {\n    unsafe fn load() {}\n}",
+        "// SAFETY: too far away.\n\n\n\n\n\nunsafe impl Send for X {}",
+        'fn f() {\n    let s = "unsafe";\n    unsafe\n    { g() }\n}',
+    ],
+)
+@pytest.mark.parametrize("file", [core("arch/avx2.rs"), "rust/python/src/buffers.rs"])
+def test_unsafe_without_its_reason(tmp_path, file, text):
+    (violation,) = plant(tmp_path, {file: text})
+    assert "SAFETY" in violation.rule
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fn f() {\n    // SAFETY: g has no precondition here.\n    unsafe { g() }\n}",
+        '/// # Safety\n/// AVX2.\n#[inline]\n#[target_feature(enable = "avx2")]\n#[must_use]\nunsafe fn f() {}',
+        "/// # Safety\n/// The CPU has AVX2.\ntrait Lanes {\n    unsafe fn load();\n}",
+        "impl Lanes for X {\n    #[inline(always)]\n    unsafe fn load() {}\n}",
+        '#![allow(unsafe_code)] // unsafe is named here\nconst S: &str = "unsafe { }";\ntype F = unsafe fn(u8);',
+    ],
+)
+def test_unsafe_with_its_reason(tmp_path, text):
+    assert plant(tmp_path, {core("arch/avx2.rs"): text}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("import pyarrow as pa", 1),
+        ("import numpy as np\nfrom matplotlib.figure import Figure", 2),
+        ("try:\n    import pandas\nexcept ImportError:\n    pandas = None", 2),
+        ("class A:\n    import scipy.stats", 2),
+        ("if True:\n    from rich import print", 2),
+    ],
+)
+def test_extra_imported_by_the_core_package(tmp_path, text, line):
+    (violation,) = plant(tmp_path, {"python/dpnoise/local.py": text})
+    assert violation.line == line
+    assert "is an extra" in violation.rule
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("local.py", "def to_pandas():\n    import pandas\n    return pandas"),
+        ("local.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas"),
+        ("local.py", "from . import plots\nimport numpy"),
+        ("plots.py", "import matplotlib"),
+        ("cli/main.py", "import typer, rich"),
+    ],
+)
+def test_extra_imported_where_it_may_be(tmp_path, file, text):
+    assert plant(tmp_path, {f"python/dpnoise/{file}": text}) == []
+
+
+def test_exit_code_and_message(tmp_path):
+    plant(tmp_path, {core("error.rs"): "use crate::rng;"})
+    caught = subprocess.run([sys.executable, SCRIPT, tmp_path], capture_output=True, text=True, check=False)
+    assert caught.returncode == 1
+    assert caught.stdout.startswith("rust/core/src/error.rs:1: error is a leaf")
+    nothing_to_check = subprocess.run([sys.executable, SCRIPT, tmp_path / "python"], capture_output=True, check=False)
+    assert nothing_to_check.returncode == 1

@@ -1,0 +1,60 @@
+"""What the README and the documentation show runs as shown."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def python_blocks(page):
+    """Return the code of every python block of a Markdown page, with the number of its first line."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [(text.count("\n", 0, block.start(1)), block[1]) for block in found]
+
+
+def run_blocks(page):
+    """Run the blocks in order, as one program; a traceback names the page and its line."""
+    namespace = {"__name__": "__main__"}
+    for line, code in python_blocks(page):
+        exec(compile("\n" * line + code, str(page), "exec"), namespace)  # noqa: S102
+
+
+PAGES = [page for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))] if python_blocks(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_blocks(page)
+
+
+def test_the_readme_has_code():
+    assert ROOT / "README.md" in PAGES
+
+
+def test_a_block_that_raises_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("Text.\n\n```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n")
+    with pytest.raises(AssertionError) as caught:
+        run_blocks(page)
+    assert (caught.traceback[-1].path, caught.traceback[-1].lineno + 1) == (page, 8)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
+def test_linked_files_exist(name):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / name).read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("command", [["dpnoise"], ["python", "-m", "dpnoise"]])
+def test_command_line_starts(command):
+    program, *arguments = command
+    scripts = Path(sys.executable).parent
+    shown = subprocess.run([scripts / program, *arguments, "--help"], capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert "demo" in shown.stdout
