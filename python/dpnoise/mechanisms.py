@@ -113,8 +113,8 @@ class Laplace(_Mechanism):
 
     References
     ----------
-    Dwork, McSherry, Nissim and Smith (2006), "Calibrating noise to sensitivity in private data analysis"; Mironov (2012),
-    "On significance of the least significant bits for differential privacy", for what the grid prevents.
+    Dwork, McSherry, Nissim and Smith (2006), "Calibrating noise to sensitivity in private data analysis"; Mironov
+    (2012), "On significance of the least significant bits for differential privacy", for what the grid prevents.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import Size, output, shape_of
-from dpnoise._native import ParameterError, ScriptedRng, SeededRng
+from dpnoise._native import ScriptedRng, SeededRng
 
 __all__ = ["discrete_laplace", "random_bytes"]
 

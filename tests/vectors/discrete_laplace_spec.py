@@ -6,6 +6,7 @@ Python ints, fractions, and mpmath floats of 600 bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -33,7 +34,7 @@ class Words:
 
 def shift_for(scale: Fraction) -> int | None:
     """Binary logarithm of the first bin's width, None for single bins."""
-    if 63 >= Fraction(89, 2) * scale:
+    if Fraction(89, 2) * scale <= 63:
         return None
     shift = 0
     while 216 * 2**shift < Fraction(89, 2) * scale:
@@ -55,11 +56,11 @@ class Sampler:
         exponents = [0] * BINS if self.shift is None else [0] * 32 + [2] * 16 + [3] * 16
         self.exponents = exponents
         self.starts = [sum(2**e for e in exponents[:h]) * 2**shift for h in range(BINS)]
-        tail_size = -(-(-(-(self.scale + 1) // 1)) // 2**shift)
+        tail_size = math.ceil(Fraction(math.ceil(self.scale + 1), 2**shift))
         relative = []
         for h in range(BINS):
             size = tail_size if h == TAIL else 2 ** exponents[h]
-            relative.append(self.copies(h) * int(size) * self.f(self.starts[h]))
+            relative.append(self.copies(h) * size * self.f(self.starts[h]))
         self.amplitude = int(mpmath.floor((2 * (2**32 - BINS) - 1) / (2 * sum(relative))))
         self.weights = [int(mpmath.ceil(self.amplitude * weight)) for weight in relative]
         self.weights[0] += 2**32 - sum(self.weights)

@@ -112,7 +112,7 @@ fn exp_neg(n: &BigInt, d: &BigInt, bits: u64) -> BigInt {
     let (mut sum, mut term, mut i) = (one.clone(), one, 0);
     while term != BigInt::ZERO {
         i += 1;
-        term = -(&term * &y >> precision) / i;
+        term = -((&term * &y) >> precision) / i;
         sum += &term;
     }
     for _ in 0..halvings {

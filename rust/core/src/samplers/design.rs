@@ -20,7 +20,7 @@ pub struct Design {
 }
 
 /// The fast comparison allows for a relative error of 2^-29, so that a trial is left open with a probability of at most
-/// 4 * 2^-29 = 2^-27; the error that is proved is below 2^-41.
+/// 4 * 2^-29 = 2^-27; the error that is proved is below 2^-40.
 const ETA_BITS: u32 = 29;
 
 impl Design {

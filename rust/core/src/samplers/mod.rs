@@ -12,8 +12,8 @@
 //! The output distribution is exact: no floating-point approximation enters it. Running time, memory addresses and
 //! allocation depend only on public parameters and on discarded randomness that is independent of the output, except
 //!
-//! - *refinements*, of probability below 2^-26 per trial. Among all outputs but a set of total probability below 2^-60,
-//!   the likelihood ratio of a refinement between any two is 1 within 2^-27;
+//! - *refinements*, of probability at most 2^-27 per trial. The probability that a sample was refined differs by less
+//!   than 2^-43 between any two outputs, outside of an event of probability below 2^-61 per trial;
 //! - *tail events*, of probability at most 2^-64 per accepted value.
 //!
 //! The randomness itself is computational: ChaCha12. The proofs stand in the documentation of each sampler.

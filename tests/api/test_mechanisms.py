@@ -1,0 +1,177 @@
+"""The face of the mechanisms: what they take, what they refuse, and what their error bars mean."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpnoise
+from dpnoise import DiscreteLaplace, Laplace, PrivacyCost, hazmat
+
+NOT_FINITE = "x must be finite: no NaN and no infinity"
+
+
+def test_scalars_and_arrays() -> None:
+    mechanism = Laplace(epsilon=1.0, sensitivity=2.0)
+    assert type(mechanism.release(3)) is float
+    assert type(mechanism.release(np.float32(3))) is float
+    assert mechanism.release([1.0, 2.0]).shape == (2,)
+    assert mechanism.release(np.ones((2, 3), np.float32)).dtype == np.float64
+    assert mechanism.release(np.array(1.0)).shape == ()
+    assert mechanism.release([]).shape == (0,)
+    counts = DiscreteLaplace(epsilon=1.0)
+    assert type(counts.release(3)) is int
+    assert type(counts.release(np.uint8(3))) is int
+    assert counts.release(np.ones((2, 3), np.uint16)).dtype == np.int64
+    assert counts.release([]).shape == (0,)
+
+
+def test_the_input_is_left_alone_and_may_have_any_layout() -> None:
+    values = np.arange(12.0).reshape(3, 4)
+    for given in (values, values[:, ::2], values.T, values.astype(">f8"), values[::-1]):
+        before = given.copy()
+        released = Laplace(epsilon=1e6).release(given)
+        assert np.array_equal(given, before)
+        assert np.allclose(released, given, atol=1e-3)
+    assert np.array_equal(DiscreteLaplace(epsilon=50.0).release(np.arange(10)[::3]), [0, 3, 6, 9])
+
+
+def test_releases_are_on_the_grid() -> None:
+    mechanism = Laplace(epsilon=1.0, sensitivity=1.0, granularity=0.25)
+    released = mechanism.release(np.linspace(-1, 1, 10_001))
+    assert np.array_equal(released * 4, np.rint(released * 4))
+    assert mechanism.granularity == 0.25
+    assert Laplace(epsilon=1.0).granularity == 2.0**-40
+
+
+def test_the_scale_is_sensitivity_over_epsilon() -> None:
+    assert Laplace(epsilon=0.5, sensitivity=3.0).scale == pytest.approx(6.0, rel=1e-11)
+    assert DiscreteLaplace(epsilon=0.5, sensitivity=3).scale == 6.0
+    # Too coarse a grid widens the noise: a value moves by up to two steps of 0.5 where its sensitivity is 0.6.
+    assert Laplace(epsilon=1.0, sensitivity=0.6, granularity=0.5).scale == 1.0
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Laplace(epsilon=0.7, sensitivity=2.5), DiscreteLaplace(epsilon=0.7, sensitivity=3)]
+)
+def test_a_mechanism_is_a_value(mechanism: Any) -> None:
+    again = pickle.loads(pickle.dumps(mechanism))  # noqa: S301 - our own bytes
+    assert again == mechanism
+    assert hash(again) == hash(mechanism)
+    assert eval(repr(mechanism), vars(dpnoise)) == mechanism  # noqa: S307 - our own text
+    assert mechanism != type(mechanism)(epsilon=0.8)
+    assert mechanism.cost == PrivacyCost(0.7, 0.0)
+    assert (mechanism.epsilon, mechanism.delta) == (0.7, 0.0)
+    with pytest.raises(AttributeError):
+        mechanism.epsilon = 1.0
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_confidence_intervals_cover(size: int) -> None:
+    for mechanism, value in ((Laplace(epsilon=0.3, sensitivity=2.0), 17.3), (DiscreteLaplace(epsilon=0.3), 17)):
+        n, misses = 40_000, 0
+        for _ in range(n // size if size > 1 else 1):
+            released = mechanism.release(np.full(size if size > 1 else n, value))
+            low, high = mechanism.confidence_interval(released, level=0.9)
+            misses += int(np.sum((value < low) | (value > high)))
+        # Discrete noise covers at least the level, and not much more.
+        assert stats.binom.cdf(misses, n, 0.1) > 1e-9 or mechanism.scale < 10
+        assert stats.binom.sf(misses, n, 0.1) > 1e-9
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, float("nan")])
+@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0), DiscreteLaplace(epsilon=1.0)])
+def test_a_level_out_of_range_is_refused(mechanism: Any, level: float) -> None:
+    with pytest.raises(dpnoise.ParameterError, match="level must be between 0 and 1, both excluded, got"):
+        mechanism.error(level)
+    with pytest.raises(dpnoise.ParameterError, match="level must be"):
+        mechanism.confidence_interval(1, level)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("kind", [Laplace, DiscreteLaplace])
+def test_a_bad_epsilon_is_refused(kind: Any, epsilon: float) -> None:
+    with pytest.raises(dpnoise.ParameterError, match=r"^epsilon must be positive and finite, got "):
+        kind(epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Laplace(epsilon=1.0, sensitivity=0.0), "^sensitivity must be positive and finite, got 0.0"),
+        (lambda: Laplace(epsilon=1.0, sensitivity=float("inf")), "^sensitivity must be positive and finite, got inf"),
+        (lambda: Laplace(epsilon=1.0, granularity=0.1), r"^granularity must be a power of two .* got 0.1"),
+        (lambda: Laplace(epsilon=1.0, granularity=2.0**-41), "^granularity must be at least 9.09.* got 4.5"),
+        (lambda: Laplace(epsilon=1e-300), "^epsilon must be such that sensitivity/epsilon is below"),
+        (lambda: DiscreteLaplace(epsilon=1.0, sensitivity=0), "^sensitivity must be a positive integer, got 0"),
+        (lambda: DiscreteLaplace(epsilon=1.0, sensitivity=-3), "^sensitivity must be a positive integer, got -3"),
+        (lambda: DiscreteLaplace(epsilon=1e-13), "^epsilon must be such that sensitivity/epsilon is from"),
+    ],
+)
+def test_bad_parameters_are_named(make: Any, message: str) -> None:
+    with pytest.raises(dpnoise.ParameterError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_values_that_are_not_finite_are_refused_before_anything_is_drawn(bad: float) -> None:
+    mechanism = Laplace(epsilon=1.0)
+    dry = hazmat.ScriptedRng(b"")
+    for x in (bad, [1.0, bad], np.array([bad])):
+        with pytest.raises(dpnoise.ParameterError, match=NOT_FINITE):
+            mechanism.release(x, rng=dry)
+
+
+SECRET = 918273645546372819
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "x", "error", "message"),
+    [
+        (Laplace(epsilon=1.0), "a", TypeError, "x must be real numbers"),
+        (Laplace(epsilon=1.0), [True], TypeError, "x must be real numbers"),
+        (Laplace(epsilon=1.0), [1j], TypeError, "x must be real numbers"),
+        (Laplace(epsilon=1.0), [None], TypeError, "x must be real numbers"),
+        (Laplace(epsilon=1.0), [SECRET], ValueError, "x must have integers of at most 2"),
+        (
+            Laplace(epsilon=1.0),
+            np.ma.masked_array([1.0, 2.0], [False, True]),
+            ValueError,
+            "x must have no masked values",
+        ),
+        (DiscreteLaplace(epsilon=1.0), 1.5, TypeError, "x must be integers, got dtype float64"),
+        (DiscreteLaplace(epsilon=1.0), [True], TypeError, "x must be integers, got dtype bool"),
+        (
+            DiscreteLaplace(epsilon=1.0),
+            np.array([2**63 + SECRET], np.uint64),
+            ValueError,
+            "x must be in the range of int64",
+        ),
+        (DiscreteLaplace(epsilon=1.0), 100 * SECRET, ValueError, "x must be in the range of int64"),
+        (DiscreteLaplace(epsilon=1.0), [100 * SECRET], TypeError, "x must be integers"),
+        (DiscreteLaplace(epsilon=1.0), np.ma.masked_array([1, 2], [False, True]), ValueError, "x must have no masked"),
+    ],
+)
+def test_unfit_values_are_refused_without_showing_them(mechanism: Any, x: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        mechanism.release(x)
+    assert str(SECRET) not in str(caught.value)
+
+
+def test_integers_saturate() -> None:
+    top = np.full(1000, 2**63 - 1)
+    released = DiscreteLaplace(epsilon=0.01).release(top)
+    assert np.all(released > 2**62)
+    assert np.any(released == 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(-1.0, 0.0), (float("nan"), 0.0), (1.0, 1.0), (1.0, -0.1), (1.0, float("nan"))]
+)
+def test_a_cost_out_of_range_is_refused(epsilon: float, delta: float) -> None:
+    with pytest.raises(dpnoise.ParameterError, match=r"^(epsilon|delta) must be "):
+        PrivacyCost(epsilon, delta)

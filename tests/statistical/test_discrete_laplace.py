@@ -1,0 +1,143 @@
+"""The samples against the probabilities at 50 digits.
+
+Each check rejects a correct sampler with a probability of 1e-9, the quantile of its exact or asymptotic law, and is
+also run on planted faults that it must find.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from dpnoise import samplers
+
+ALARM = 1e-9
+N = 2_000_000
+SCALES = [0.1, Fraction(1, 3), 1, 2.5, 10, 1000, 10**6, 2**40]
+
+Samples = NDArray[np.int64]
+
+
+def bins(scale: float | Fraction, n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Cut the integers into intervals with an expected count of 50 or more; give inner edges and probabilities."""
+    with mpmath.workdps(50):
+        exact = Fraction(scale)
+        q = mpmath.exp(-mpmath.mpf(exact.denominator) / exact.numerator)
+        smallest = mpmath.mpf(50) / n
+        widest = mpmath.mpf(1) / 200
+
+        def edge_with(tail: mpmath.mpf) -> int:
+            # P(x >= a) = q^a / (1 + q) for a >= 1: the first a where that is at most the given tail.
+            return max(1, int(mpmath.ceil(mpmath.log(tail * (1 + q)) / mpmath.log(q))))
+
+        def tail_from(edge: int) -> mpmath.mpf:
+            return q ** mpmath.mpf(edge) / (1 + q)
+
+        # Steps of equal probability in the middle, then half of what is left at a time, as long as that is enough.
+        edges = [edge_with((1 - widest) / 2)]
+        tails = [tail_from(edges[0])]
+        while (step := max(smallest, min(widest, tails[-1] / 2))) <= tails[-1] - smallest:
+            following = edge_with(tails[-1] - step)
+            if tail_from(following) < smallest:
+                break
+            edges.append(following)
+            tails.append(tail_from(following))
+        positive = [p - r for p, r in itertools.pairwise([*tails, 0])]
+        # A value x is in the bin after the last edge e <= x; -x >= e is x < 1 - e.
+        inner = [*(1 - e for e in reversed(edges)), *edges]
+        probabilities = [*reversed(positive), 1 - 2 * sum(positive), *positive]
+        return np.array(inner, np.int64), np.array([float(p) for p in probabilities])
+
+
+def g_test(samples: Samples, scale: float | Fraction) -> float:
+    """Return the p-value of the likelihood-ratio test."""
+    edges, probabilities = bins(scale, samples.size)
+    observed = np.bincount(np.searchsorted(edges, samples, side="right"), minlength=probabilities.size)
+    expected = samples.size * probabilities
+    seen = observed > 0
+    g = 2 * float(np.sum(observed[seen] * np.log(observed[seen] / expected[seen])))
+    return float(stats.chi2.sf(g, probabilities.size - 1))
+
+
+def sign_test(samples: Samples) -> float:
+    positive, negative = int(np.sum(samples > 0)), int(np.sum(samples < 0))
+    return float(stats.binomtest(positive, positive + negative).pvalue) if positive + negative else 1.0
+
+
+def low_bits_test(samples: Samples) -> float:
+    """For a scale far above 64 the residues modulo 64 are uniform, up to a relative 1e-8."""
+    return float(stats.chisquare(np.bincount(samples & 63, minlength=64)).pvalue)
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_the_probabilities_add_up(scale: float | Fraction) -> None:
+    edges, probabilities = bins(scale, N)
+    assert probabilities.sum() == pytest.approx(1, abs=1e-12)
+    assert probabilities.size == edges.size + 1
+    assert probabilities.min() * N > 49.99
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_the_distribution(scale: float | Fraction) -> None:
+    samples = samplers.discrete_laplace(scale, N)
+    assert g_test(samples, scale) > ALARM
+    assert sign_test(samples) > ALARM
+    if scale >= 10**6:
+        assert low_bits_test(samples) > ALARM
+
+
+def test_successive_samples_are_uncorrelated() -> None:
+    samples = samplers.discrete_laplace(100, N).astype(float)
+    correlation = np.corrcoef(samples[1:], samples[:-1])[0, 1]
+    assert abs(correlation) < stats.norm.isf(ALARM / 2) / np.sqrt(N)
+
+
+def rounded(scale: float, n: int) -> Samples:
+    return np.rint(np.random.default_rng().laplace(0, scale, n)).astype(np.int64)
+
+
+def wrong_scale(scale: float, n: int) -> Samples:
+    return samplers.discrete_laplace(1.02 * scale, n)
+
+
+def short_tail(scale: float, n: int) -> Samples:
+    samples = samplers.discrete_laplace(scale, n)
+    return np.where(np.abs(samples) > 8 * scale, 0, samples)
+
+
+def double_zero(scale: float, n: int) -> Samples:
+    """Forget to reject the second zero: a coin for the sign of a magnitude that has zero once."""
+    magnitude = np.random.default_rng().geometric(1 - np.exp(-1 / scale), n) - 1
+    return magnitude * np.random.default_rng().choice([-1, 1], n)
+
+
+@pytest.mark.parametrize(
+    ("fault", "scale"),
+    [
+        (rounded, 1.0),
+        (wrong_scale, 1.0),
+        (wrong_scale, 10.0),
+        (short_tail, 1.0),
+        (short_tail, 10.0),
+        (double_zero, 10.0),
+    ],
+)
+def test_planted_faults_are_found(fault: Callable[[float, int], Samples], scale: float) -> None:
+    assert g_test(fault(scale, N), scale) < ALARM
+
+
+def test_a_biased_sign_is_found() -> None:
+    samples = samplers.discrete_laplace(10, N)
+    flip = (samples < 0) & (np.random.default_rng().random(N) < 0.02)
+    assert sign_test(np.where(flip, -samples, samples)) < ALARM
+
+
+def test_missing_low_bits_are_found() -> None:
+    assert low_bits_test(samplers.discrete_laplace(2**30, N) & ~1) < ALARM
