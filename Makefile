@@ -44,7 +44,7 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
 bench: $(VENV)/.native $(VENV)/.extra-bench ## run the Python benchmarks
-	$(BIN)/python -m pytest benches --benchmark-only
+	$(BIN)/python -m pytest benches --benchmark-only --benchmark-quiet --benchmark-columns=median
 
 docs: $(VENV)/.native $(VENV)/.extra-docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

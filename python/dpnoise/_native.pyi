@@ -7,7 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
-__all__: list[str]
+__all__ = [
+    "DiscreteLaplace",
+    "DiscreteLaplaceSampler",
+    "Laplace",
+    "LocalAccumulator",
+    "LocalProtocol",
+    "ParameterError",
+    "RandomnessError",
+    "ScriptedRng",
+    "SeededRng",
+    "TestRng",
+    "__version__",
+    "cpu_backend",
+    "random_bytes",
+]
+
 __version__: str
 
 class ParameterError(ValueError): ...
