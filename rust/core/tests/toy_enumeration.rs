@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dpnoise_core::arch::trials::{self, Layout, TAIL, Words};
+use dpnoise_core::arch::trials::{self, Layout, TAIL};
 use dpnoise_core::params::{Ratio, Scale};
 use dpnoise_core::rng::ScriptedRng;
 use dpnoise_core::samplers::{Design, DiscreteLaplace};
@@ -52,10 +52,7 @@ fn proposals(sampler: &DiscreteLaplace, layout: Layout) -> impl Iterator<Item = 
     let all = (0..256u32).flat_map(move |byte| {
         (0..offsets(layout)).flat_map(move |offset| [0, 1].map(|sign| (byte << 24, offset, sign)))
     });
-    all.map(|(bin, offset, sign)| {
-        let words = Words { bin: [bin; 64], offset: [offset; 64], accept: [sign; 64] };
-        (bin, offset, sign, trials::proposal(sampler.tables(), &words, 0))
-    })
+    all.map(|(bin, offset, sign)| (bin, offset, sign, trials::proposal(sampler.tables(), bin, offset, sign)))
 }
 
 /// The factor of f(x) in the probability of each output of the table, and the one of every value of the tail.

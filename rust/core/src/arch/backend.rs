@@ -34,10 +34,10 @@ impl Backend {
         let mut found = vec![Self::PORTABLE];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 found.push(Self(Kind::Avx2));
             }
-            if is_x86_feature_detected!("avx512f") {
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
                 found.push(Self(Kind::Avx512));
             }
         }
@@ -80,6 +80,39 @@ impl Backend {
         self.0
     }
 }
+
+/// Calls a kernel, a function that is generic over the [`InstructionSet`](super::lanes::InstructionSet), in the version
+/// for a backend: `on_backend!(backend, kernel(argument: Type, ...))`.
+macro_rules! on_backend {
+    ($backend:expr, $kernel:ident($($argument:ident: $type:ty),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2($($argument: $type),*) {
+            // SAFETY: compiled for the instruction set, and called only where the CPU has it.
+            unsafe { $kernel::<crate::arch::lanes::Avx2>($($argument),*) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512dq")]
+        fn avx512($($argument: $type),*) {
+            // SAFETY: compiled for the instruction set, and called only where the CPU has it.
+            unsafe { $kernel::<crate::arch::lanes::Avx512>($($argument),*) }
+        }
+        match $backend.kind() {
+            // SAFETY: plain code runs on every CPU.
+            crate::arch::backend::Kind::Portable => unsafe {
+                $kernel::<crate::arch::lanes::Portable>($($argument),*)
+            },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this `Backend` exists only on a CPU with AVX2 and FMA.
+            crate::arch::backend::Kind::Avx2 => unsafe { avx2($($argument),*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this `Backend` exists only on a CPU with AVX-512 F and DQ.
+            crate::arch::backend::Kind::Avx512 => unsafe { avx512($($argument),*) },
+        }
+    }};
+}
+
+pub(super) use on_backend;
 
 #[cfg(test)]
 mod tests {

@@ -8,8 +8,8 @@
 //! (18 % of the speed) through the `chacha20` crate, whose generator makes four blocks at a time.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
-use super::backend::{Backend, Kind};
-use super::lanes::{Lanes, Portable};
+use super::backend::{Backend, on_backend};
+use super::lanes::{InstructionSet, Lanes32};
 
 /// The blocks in a group.
 pub const BLOCKS: usize = 16;
@@ -22,52 +22,25 @@ const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]
 
 /// Writes the key stream of blocks `counter` to `counter + 15` to `group`.
 pub fn chacha12(backend: Backend, key: &[u32; 8], counter: u64, group: &mut Group) {
-    match backend.kind() {
-        // SAFETY: plain code runs on every CPU.
-        Kind::Portable => unsafe { fill::<Portable>(key, counter, group) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: this `Backend` exists only on a CPU with AVX2.
-        Kind::Avx2 => unsafe { fill_avx2(key, counter, group) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: this `Backend` exists only on a CPU with AVX-512F.
-        Kind::Avx512 => unsafe { fill_avx512(key, counter, group) },
-    }
+    on_backend!(backend, fill(key: &[u32; 8], counter: u64, group: &mut Group));
 }
 
 /// # Safety
-/// The CPU must have AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn fill_avx2(key: &[u32; 8], counter: u64, group: &mut Group) {
-    // SAFETY: compiled for AVX2, which the caller has.
-    unsafe { fill::<core::arch::x86_64::__m256i>(key, counter, group) }
-}
-
-/// # Safety
-/// The CPU must have AVX-512F.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-unsafe fn fill_avx512(key: &[u32; 8], counter: u64, group: &mut Group) {
-    // SAFETY: compiled for AVX-512F, which the caller has.
-    unsafe { fill::<core::arch::x86_64::__m512i>(key, counter, group) }
-}
-
-/// # Safety
-/// As for the methods of [`Lanes`].
+/// As for the methods of [`Lanes32`].
 #[inline(always)]
-unsafe fn fill<V: Lanes>(key: &[u32; 8], counter: u64, group: &mut Group) {
+unsafe fn fill<S: InstructionSet>(key: &[u32; 8], counter: u64, group: &mut Group) {
     let counters: [u64; BLOCKS] = std::array::from_fn(|block| counter.wrapping_add(block as u64));
     let low = counters.map(|count| count as u32);
     let high = counters.map(|count| (count >> 32) as u32);
-    for first in (0..BLOCKS).step_by(V::N) {
+    for first in (0..BLOCKS).step_by(S::U32::N) {
         // SAFETY: passed on from the caller; every slice has at least N words, since N divides BLOCKS.
         unsafe {
-            let mut start = [V::splat(0); 16];
+            let mut start = [S::U32::splat(0); 16];
             for (row, &word) in start.iter_mut().zip(CONSTANTS.iter().chain(key)) {
-                *row = V::splat(word);
+                *row = S::U32::splat(word);
             }
-            start[12] = V::load(&low[first..]);
-            start[13] = V::load(&high[first..]);
+            start[12] = S::U32::load(&low[first..]);
+            start[13] = S::U32::load(&high[first..]);
             let mut rows = start;
             for _ in 0..6 {
                 for column in 0..4 {
@@ -86,9 +59,9 @@ unsafe fn fill<V: Lanes>(key: &[u32; 8], counter: u64, group: &mut Group) {
 }
 
 /// # Safety
-/// As for the methods of [`Lanes`].
+/// As for the methods of [`Lanes32`].
 #[inline(always)]
-unsafe fn quarter_round<V: Lanes>(rows: &mut [V; 16], a: usize, b: usize, c: usize, d: usize) {
+unsafe fn quarter_round<V: Lanes32>(rows: &mut [V; 16], a: usize, b: usize, c: usize, d: usize) {
     // SAFETY: passed on from the caller.
     unsafe {
         rows[a] = rows[a].add(rows[b]);

@@ -4,7 +4,10 @@
 //! computes it in floating point where that is certain, and marks the rest for an exact decision, so that every backend
 //! gives the same result. See `samplers/discrete_laplace.md` for the algorithm and the proofs.
 
-use core::hint::black_box;
+#![allow(unsafe_code, reason = "kernels over vendor intrinsics")]
+
+use super::backend::{Backend, on_backend};
+use super::lanes::{InstructionSet, Lanes64, Portable};
 
 /// The trials in a block.
 pub const TRIALS: usize = 64;
@@ -51,17 +54,6 @@ pub struct Tables {
     pub window: f64,
 }
 
-/// The random words of a block.
-#[derive(Clone, Debug)]
-pub struct Words {
-    /// Which bin.
-    pub bin: [u32; TRIALS],
-    /// Where in the bin.
-    pub offset: [u64; TRIALS],
-    /// The lowest bit is the sign, the others the 63 leading bits of the uniform number that decides acceptance.
-    pub accept: [u64; TRIALS],
-}
-
 /// What became of a block's trials. Bit i of a mask speaks of trial i; the masks exclude each other.
 #[derive(Clone, Debug)]
 pub struct Trials {
@@ -73,12 +65,6 @@ pub struct Trials {
     pub undecided: u64,
     /// The tail bin was chosen.
     pub tail: u64,
-}
-
-impl Default for Words {
-    fn default() -> Self {
-        Self { bin: [0; TRIALS], offset: [0; TRIALS], accept: [0; TRIALS] }
-    }
 }
 
 impl Default for Trials {
@@ -104,33 +90,69 @@ pub struct Proposal {
     pub amplitude: u64,
 }
 
-/// Trials are worked on in groups this large, so that a group's intermediate values stay in registers.
-const LANES: usize = 16;
+impl Layout {
+    /// The bytes of an offset word.
+    #[must_use]
+    pub fn offset_bytes(self) -> usize {
+        match self {
+            Self::Single => 0,
+            Self::Graded { shift: 0..=29 } => 4,
+            Self::Graded { .. } => 8,
+        }
+    }
 
-/// Runs the block's trials.
-pub fn run(tables: &Tables, words: &Words, trials: &mut Trials) {
-    (trials.accepted, trials.undecided, trials.tail) = (0, 0, 0);
-    for (group, bin_words) in words.bin.as_chunks().0.iter().enumerate() {
-        let bins = choose_bins(tables, bin_words);
-        let weights = look_up(&tables.weights, &bins);
-        for lane in 0..LANES {
-            let i = group * LANES + lane;
-            let proposal = propose(tables, bins[lane], weights[lane], words.offset[i], words.accept[i]);
-            let (accept, undecided, tail) = judge(tables, &proposal);
-            trials.values[i] = proposal.value();
-            trials.accepted |= u64::from(accept) << i;
-            trials.undecided |= u64::from(undecided) << i;
-            trials.tail |= u64::from(tail) << i;
+    /// The bytes of `trials` trials: all bin words (32 bits), then all offset words, then all acceptance words (64
+    /// bits: the lowest bit is the sign, the others lead the uniform number), little-endian.
+    #[must_use]
+    pub fn bytes(self, trials: usize) -> usize {
+        trials * (4 + self.offset_bytes() + 8)
+    }
+
+    /// Where bin `bin` begins, in units of the first bin's width, and its e; for public bins.
+    #[must_use]
+    pub fn bin_start(self, bin: u32) -> (u64, u32) {
+        match (self, bin) {
+            (Self::Single, _) | (_, 0..32) => (bin.into(), 0),
+            (_, 32..48) => (32 + 4 * u64::from(bin - 32), 2),
+            _ => (96 + 8 * u64::from(bin - 48), 3),
         }
     }
 }
 
-/// The proposal of trial `i`, for an exact decision.
+/// Runs a block of [`TRIALS`] trials on its words, [`Layout::bytes`] of them.
+pub fn run(backend: Backend, tables: &Tables, words: &[u8], trials: &mut Trials) {
+    on_backend!(backend, run_lanes(tables: &Tables, words: &[u8], trials: &mut Trials));
+}
+
+/// Moves the accepted values to the front of `packed`, in order, and returns their number. Every value is written,
+/// whether accepted or not; the addresses depend on the mask alone (Theorem 1).
+pub fn compact(backend: Backend, trials: &Trials, packed: &mut [i64; TRIALS]) -> usize {
+    on_backend!(backend, compact_lanes(trials: &Trials, packed: &mut [i64; TRIALS]));
+    trials.accepted.count_ones() as usize
+}
+
+/// The proposal of a trial with these words, for an exact decision.
 #[must_use]
-pub fn proposal(tables: &Tables, words: &Words, i: usize) -> Proposal {
-    let bins = choose_bins(tables, &[words.bin[i]; LANES]);
-    let weights = look_up(&tables.weights, &bins);
-    propose(tables, bins[0], weights[0], words.offset[i], words.accept[i])
+pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal {
+    type V = <Portable as InstructionSet>::U64;
+    let mut lanes = [[0; V::N]; 4];
+    // SAFETY: plain code runs on every CPU.
+    unsafe {
+        let proposed = propose(tables, V::splat(bin.into()), V::splat(offset));
+        let parts = [proposed.bin, proposed.magnitude, proposed.weight, proposed.amplitude];
+        for (lanes, part) in lanes.iter_mut().zip(parts) {
+            part.store(lanes);
+        }
+    }
+    let [bin, magnitude, weight, amplitude] = lanes.map(|lanes| lanes[0].cast_unsigned());
+    Proposal {
+        bin: bin as usize,
+        magnitude,
+        negative: accept & 1 == 1,
+        uniform: accept >> 1,
+        weight: weight as u32,
+        amplitude,
+    }
 }
 
 impl Proposal {
@@ -150,92 +172,120 @@ impl Tables {
     }
 }
 
-fn choose_bins(tables: &Tables, words: &[u32; LANES]) -> [u32; LANES] {
-    let columns = words.map(|word| word >> COLUMN_BITS);
-    let entries = look_up(&tables.alias, &columns);
-    std::array::from_fn(|lane| {
-        let fraction = words[lane] & ((1 << COLUMN_BITS) - 1);
-        let own = mask(fraction < entries[lane] >> 6);
-        columns[lane] & own | entries[lane] & 63 & !own
-    })
+/// The proposals of some trials.
+struct Proposed<V> {
+    bin: V,
+    magnitude: V,
+    weight: V,
+    amplitude: V,
 }
 
-/// `table[index]` in every lane, by reading the whole table: no address depends on an index.
+/// # Safety
+/// As for the methods of [`Lanes64`].
 #[inline(always)]
-fn look_up(table: &[u32; BINS], indices: &[u32; LANES]) -> [u32; LANES] {
-    let mut found = [0; LANES];
-    for (entry, &value) in (0u32..).zip(table) {
-        for (found, &index) in found.iter_mut().zip(indices) {
-            *found |= value & mask(index == entry);
+unsafe fn propose<V: Lanes64>(tables: &Tables, bin_word: V, offset: V) -> Proposed<V> {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let column = bin_word.shr(COLUMN_BITS);
+        let fraction = bin_word.and(V::splat((1 << COLUMN_BITS) - 1));
+        let entry = column.look_up(&tables.alias);
+        let own = fraction.less(entry.shr(6));
+        let bin = column.select(entry.and(V::splat(63)), own);
+        let weight = bin.look_up(&tables.weights);
+        // A folded layout counts every bin but that of zero twice.
+        let amplitude = V::splat(tables.amplitude);
+        let amplitude =
+            if tables.folded { amplitude.select(amplitude.shl(1), bin.less(V::splat(1))) } else { amplitude };
+        let Layout::Graded { shift } = tables.layout else {
+            return Proposed { bin, magnitude: bin, weight, amplitude };
+        };
+        // Steps of 1 up to bin 32, of 4 up to bin 48, then of 8: see `Layout::bin_start`.
+        let (first, second) = (bin.less(V::splat(32)), bin.less(V::splat(48)));
+        let units = bin.shl(2).sub(V::splat(4 * 32 - 32)).select(bin.shl(3).sub(V::splat(8 * 48 - 96)), second);
+        let units = bin.select(units, first);
+        let within = |e: u32| (1 << (shift + e)) - 1;
+        let within = V::splat(within(0)).select(V::splat(within(2)).select(V::splat(within(3)), second), first);
+        Proposed {
+            bin,
+            magnitude: units.shl(shift).add(offset.and(within)),
+            weight,
+            amplitude: amplitude.select(amplitude.shl(2).select(amplitude.shl(3), second), first),
         }
     }
-    found
 }
 
+/// # Safety
+/// As for the methods of [`Lanes64`].
 #[inline(always)]
-fn mask(condition: bool) -> u32 {
-    u32::from(condition).wrapping_neg()
-}
-
-/// Where bin `bin` begins, in units of 2^shift, and its e.
-pub(crate) fn bin_start(layout: Layout, bin: u32) -> (u64, u32) {
-    match layout {
-        Layout::Single => (u64::from(bin), 0),
-        Layout::Graded { .. } => {
-            // Steps of 1 from bin 0, of 4 from bin 32, of 8 from bin 48; without branches, since the bin is secret.
-            let (second, third) = (mask(bin >= 32), mask(bin >= 48));
-            let units = bin + 3 * (bin.wrapping_sub(32) & second) + 4 * (bin.wrapping_sub(48) & third);
-            (u64::from(units), (2 & second) + (1 & third))
+unsafe fn run_lanes<S: InstructionSet>(tables: &Tables, words: &[u8], trials: &mut Trials) {
+    let (bins, rest) = words.split_at(4 * TRIALS);
+    let (offsets, accepts) = rest.split_at(tables.layout.offset_bytes() * TRIALS);
+    let (mut accepted, mut undecided, mut tails) = (0, 0, 0);
+    for first in (0..TRIALS).step_by(S::U64::N) {
+        // SAFETY: passed on from the caller; every slice has at least N words, since N divides TRIALS.
+        unsafe {
+            let offset = match tables.layout.offset_bytes() {
+                0 => S::U64::splat(0),
+                4 => S::U64::load_u32(&offsets[4 * first..]),
+                _ => S::U64::load_u64(&offsets[8 * first..]),
+            };
+            let accept = S::U64::load_u64(&accepts[8 * first..]);
+            let proposed = propose(tables, S::U64::load_u32(&bins[4 * first..]), offset);
+            let negative = accept.and(S::U64::splat(1));
+            let sign = S::U64::splat(0).sub(negative);
+            proposed.magnitude.xor(sign).sub(sign).store(&mut trials.values[first..]);
+            let (below, above) = judge(tables, &proposed, accept.shr(1));
+            let tail = S::U64::bits(S::U64::splat(TAIL as u64 - 1).less(proposed.bin));
+            let zero = S::U64::bits(proposed.magnitude.less(negative));
+            let eligible = !(tail | if tables.folded { 0 } else { zero });
+            accepted |= (eligible & below) << first;
+            undecided |= (eligible & !below & !above & lanes(S::U64::N)) << first;
+            tails |= tail << first;
         }
     }
+    (trials.accepted, trials.undecided, trials.tail) = (accepted, undecided, tails);
 }
 
+/// Whether U w < a and U w >= a are certain, where `uniform` holds the 63 leading bits of U.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
 #[inline(always)]
-fn propose(tables: &Tables, bin: u32, weight: u32, offset: u64, accept: u64) -> Proposal {
-    let (units, e) = bin_start(tables.layout, bin);
-    let magnitude = match tables.layout {
-        Layout::Single => units,
-        Layout::Graded { shift } => (units << shift) + (offset & ((1 << (shift + e)) - 1)),
-    };
-    let twice = u32::from(tables.folded & (bin != 0));
-    Proposal {
-        bin: bin as usize,
-        magnitude,
-        negative: accept & 1 == 1,
-        uniform: accept >> 1,
-        weight,
-        amplitude: tables.amplitude << (e + twice),
+unsafe fn judge<V: Lanes64>(tables: &Tables, proposed: &Proposed<V>, uniform: V) -> (u64, u64) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let weight = proposed.weight.to_float();
+        let lhs = V::fmul(uniform.to_float(), weight);
+        let t = V::fmul(proposed.magnitude.to_float(), V::float(tables.rate));
+        let rhs = V::fmul(proposed.amplitude.to_float(), exp2_neg_times_2_63::<V>(t));
+        let margin = V::fmul(rhs, V::float(tables.window));
+        // U lies between its prefix and the next one: the left side is in [lhs, lhs + weight).
+        let below = V::fless(V::fadd(lhs, weight), V::fsub(rhs, margin));
+        let above = V::fless(V::fadd(rhs, margin), lhs);
+        (V::bits(below), V::bits(above))
     }
 }
 
-/// Whether the trial is certainly accepted, undecided, or in the tail.
+/// 2^(63 - t) for t >= 0: with a relative error below 2^-45 up to t = 1000, and some number near 2^-937 beyond.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
 #[inline(always)]
-fn judge(tables: &Tables, proposal: &Proposal) -> (bool, bool, bool) {
-    let weight = f64::from(proposal.weight);
-    let lhs = proposal.uniform.cast_signed() as f64 * weight;
-    let rhs = proposal.amplitude as f64 * TWO_63 * exp2_neg(proposal.magnitude as f64 * tables.rate);
-    let margin = tables.window * rhs;
-    // The uniform number lies between its prefix and the next one: the left side is in [lhs, lhs + weight).
-    let below = lhs + weight < rhs - margin;
-    let above = lhs > rhs + margin;
-    let tail = proposal.bin == TAIL;
-    let eligible = !tail & !tables.is_negative_zero(proposal);
-    (eligible & below, eligible & !below & !above, tail)
-}
-
-/// 2^63
-const TWO_63: f64 = (1u64 << 63) as f64;
-
-/// 2^-t for t >= 0: with a relative error below 2^-45 up to t = 1000, and some number near 2^-1000 beyond.
-#[inline(always)]
-pub(crate) fn exp2_neg(t: f64) -> f64 {
+unsafe fn exp2_neg_times_2_63<V: Lanes64>(t: V::Float) -> V::Float {
     // Adding and subtracting 1.5 * 2^52 rounds to a whole number k, whose bits are then at the low end of the sum.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
-    let t = t.min(1000.0);
-    let rounded = t + ROUNDER;
-    let r = t - (rounded - ROUNDER); // exact, in [-1/2, 1/2]
-    let power = f64::from_bits(1023u64.wrapping_sub(rounded.to_bits()) << 52); // 2^-k
-    power * COEFFICIENTS.iter().rev().fold(0.0, |sum, c| sum * r + c)
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let t = V::fmin(t, V::float(1000.0));
+        let rounded = V::fadd(t, V::float(ROUNDER));
+        let r = V::fsub(t, V::fsub(rounded, V::float(ROUNDER))); // exact, in [-1/2, 1/2]
+        let power = V::splat(1023 + 63).sub(V::from_float(rounded)).shl(52).as_float(); // 2^(63 - k)
+        let mut sum = V::float(COEFFICIENTS[COEFFICIENTS.len() - 1]);
+        for &c in COEFFICIENTS.iter().rev().skip(1) {
+            sum = V::mul_add(sum, r, V::float(c));
+        }
+        V::fmul(power, sum)
+    }
 }
 
 /// (-ln 2)^n / n!: the Taylor polynomial of degree 11 leaves a relative error below 2 (ln 2 / 2)^12 / 12! < 2^-46.1.
@@ -249,15 +299,23 @@ const COEFFICIENTS: [f64; 12] = {
     coefficients
 };
 
-/// Moves the accepted values to the front of `packed`, in order, and returns their number. Every value is written,
-/// whether accepted or not; the addresses depend on the mask alone (Theorem 1).
-pub fn compact(trials: &Trials, packed: &mut [i64; TRIALS]) -> usize {
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn compact_lanes<S: InstructionSet>(trials: &Trials, packed: &mut [i64; TRIALS]) {
     let mut count = 0;
-    for (i, &value) in trials.values.iter().enumerate() {
-        packed[count.min(TRIALS - 1)] = value;
-        count += black_box(trials.accepted >> i & 1) as usize;
+    for first in (0..TRIALS).step_by(S::U64::N) {
+        let keep = trials.accepted >> first & lanes(S::U64::N);
+        // SAFETY: passed on from the caller; there are N words from `first` on, and so from `count` <= `first` on.
+        unsafe { S::U64::load(&trials.values[first..]).compress(keep, &mut packed[count..]) };
+        count += keep.count_ones() as usize;
     }
-    count
+}
+
+/// A bit for each of `count` lanes.
+#[inline(always)]
+fn lanes(count: usize) -> u64 {
+    u64::MAX >> (TRIALS - count)
 }
 
 #[cfg(test)]
@@ -271,12 +329,17 @@ mod tests {
         for (layout, end) in [(Layout::Single, 63), (Layout::Graded { shift: 7 }, 216)] {
             let mut next = 0;
             for bin in 0..BINS as u32 {
-                let (start, e) = bin_start(layout, bin);
+                let (start, e) = layout.bin_start(bin);
                 assert_eq!(start, next, "bin {bin}");
                 next = start + (1 << e);
             }
-            assert_eq!(bin_start(layout, TAIL as u32).0, end);
+            assert_eq!(layout.bin_start(TAIL as u32).0, end);
         }
+    }
+
+    fn exp2_neg(t: f64) -> f64 {
+        // SAFETY: plain code runs on every CPU.
+        unsafe { exp2_neg_times_2_63::<<Portable as InstructionSet>::U64>([t; 8])[0] * 2f64.powi(-63) }
     }
 
     /// The claimed bound on a grid of arguments, against the certified exponential.
@@ -299,10 +362,12 @@ mod tests {
         let mut trials = Trials { values: std::array::from_fn(|i| i as i64), ..Trials::default() };
         for accepted in [0, 1, u64::MAX, 1 << 63, 0xaaaa_5555_0f0f_1234] {
             trials.accepted = accepted;
-            let mut packed = [-1; TRIALS];
-            let count = compact(&trials, &mut packed);
             let expected: Vec<i64> = (0..64).filter(|i| accepted >> i & 1 == 1).collect();
-            assert_eq!(packed[..count], expected);
+            for backend in Backend::available() {
+                let mut packed = [-1; TRIALS];
+                let count = compact(backend, &trials, &mut packed);
+                assert_eq!(packed[..count], expected, "{}", backend.name());
+            }
         }
     }
 }

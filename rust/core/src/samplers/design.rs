@@ -3,7 +3,7 @@
 //! Everything here is a mathematical function of the scale and the [`Design`], independent of machine and precision;
 //! `discrete_laplace.md` gives the formulas.
 
-use crate::arch::trials::{BINS, COLUMN_BITS, Layout, TAIL, Tables, bin_start};
+use crate::arch::trials::{BINS, COLUMN_BITS, Layout, TAIL, Tables};
 use crate::arith::interval::Interval;
 use crate::params::Ratio;
 
@@ -63,7 +63,7 @@ pub(super) fn tables(design: Design, scale: Ratio, power: impl Fn(u64) -> Interv
     let mut f = power(0);
     let mut relative = Vec::with_capacity(BINS);
     for bin in 0..BINS as u32 {
-        let (_, e) = bin_start(design.layout, bin);
+        let (_, e) = design.layout.bin_start(bin);
         let copies = if folded && bin > 0 { 2 } else { 1 };
         let size = if bin as usize == TAIL { tail_bound(scale, shift) } else { 1 << e };
         relative.push(f.clone().times_integer(copies * size));

@@ -5,7 +5,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::design::{Design, tables};
 use super::refine::{Exponential, is_below};
-use crate::arch::trials::{self, Layout, Proposal, TAIL, TRIALS, Tables, Trials, Words};
+use crate::arch::Backend;
+use crate::arch::trials::{self, Layout, Proposal, TAIL, TRIALS, Tables, Trials};
 use crate::arith::exp::Constants;
 use crate::arith::fixed::Fixed;
 use crate::arith::interval::Interval;
@@ -124,19 +125,20 @@ impl DiscreteLaplace {
     }
 
     fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
+        let backend = Backend::current()?;
         let mut block = Zeroizing::new(Block::default());
         let mut packed = Zeroizing::new([0; TRIALS]);
         let mut rarities = Rarities::default();
         let mut rest = out;
         while !rest.is_empty() {
             block.draw(rng, self.tables.layout, TRIALS)?;
-            let Block { words, trials, .. } = &mut *block;
-            trials::run(&self.tables, words, trials);
+            let Block { words, trials } = &mut *block;
+            trials::run(backend, &self.tables, words, trials);
             rarities.count(trials);
             if trials.undecided | trials.tail != 0 {
                 self.resolve(rng, &mut block)?;
             }
-            let count = trials::compact(&block.trials, &mut packed).min(rest.len());
+            let count = trials::compact(backend, &block.trials, &mut packed).min(rest.len());
             let (head, tail) = rest.split_at_mut(count);
             head.copy_from_slice(&packed[..count]);
             rest = tail;
@@ -148,7 +150,8 @@ impl DiscreteLaplace {
     fn resolve<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, block: &mut Block) -> Result<(), Error> {
         for i in 0..TRIALS {
             if (block.trials.undecided | block.trials.tail) >> i & 1 == 1 {
-                let proposal = trials::proposal(&self.tables, &block.words, i);
+                let (bin, offset, accept) = block.words_of(self.tables.layout, TRIALS, i);
+                let proposal = trials::proposal(&self.tables, bin, offset, accept);
                 if let Some(value) = self.decide(rng, &proposal)? {
                     block.trials.values[i] = value;
                     block.trials.accepted |= 1 << i;
@@ -176,7 +179,7 @@ impl DiscreteLaplace {
             Layout::Single => 0,
             Layout::Graded { shift } => shift,
         };
-        let (units, _) = trials::bin_start(self.tables.layout, TAIL as u32);
+        let (units, _) = self.tables.layout.bin_start(TAIL as u32);
         let start = units << shift;
         let kept = is_below(rng, proposal.uniform, |constants| {
             let f = self.f(constants);
@@ -190,7 +193,8 @@ impl DiscreteLaplace {
         let mut block = Zeroizing::new(Block::default());
         let further = loop {
             block.draw(rng, self.tables.layout, 1)?;
-            let trial = trials::proposal(&self.tables, &block.words, 0);
+            let (bin, offset, accept) = block.words_of(self.tables.layout, 1, 0);
+            let trial = trials::proposal(&self.tables, bin, offset, accept);
             if let Some(value) = self.decide(rng, &trial)?
                 && let Ok(value) = u64::try_from(value)
             {
@@ -226,49 +230,31 @@ impl Rarities {
 /// The words of some trials and their outcome, in one place so that one wipe takes all.
 #[derive(Default)]
 struct Block {
-    bytes: Vec<u8>,
-    words: Words,
+    words: Vec<u8>,
     trials: Trials,
 }
 
 impl Block {
-    /// Draws the words of the first `count` trials. In the stream stand all bin words (32 bits), then all offset words
-    /// (none for single bins, 32 bits where they suffice, else 64), then all acceptance words (64 bits), little-endian.
+    /// Draws the words of `count` trials.
     fn draw<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R, layout: Layout, count: usize) -> Result<(), Error> {
-        let offset_bytes = match layout {
-            Layout::Single => 0,
-            Layout::Graded { shift: 0..=29 } => 4,
-            Layout::Graded { .. } => 8,
-        };
-        self.bytes.resize(count * (4 + offset_bytes + 8), 0);
-        rng::fill_bytes(rng, &mut self.bytes)?;
-        let (bins, rest) = self.bytes.split_at(4 * count);
-        let (offsets, accepts) = rest.split_at(offset_bytes * count);
-        for (word, bytes) in self.words.bin.iter_mut().zip(bins.as_chunks().0) {
-            *word = u32::from_le_bytes(*bytes);
-        }
-        for (word, bytes) in self.words.accept.iter_mut().zip(accepts.as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        if offset_bytes == 4 {
-            for (word, bytes) in self.words.offset.iter_mut().zip(offsets.as_chunks().0) {
-                *word = u32::from_le_bytes(*bytes).into();
-            }
-        } else {
-            for (word, bytes) in self.words.offset.iter_mut().zip(offsets.as_chunks().0) {
-                *word = u64::from_le_bytes(*bytes);
-            }
-        }
-        Ok(())
+        self.words.resize(layout.bytes(count), 0);
+        rng::fill_bytes(rng, &mut self.words)
+    }
+
+    /// The bin, offset and acceptance words of trial `i` of `count`.
+    fn words_of(&self, layout: Layout, count: usize, i: usize) -> (u32, u64, u64) {
+        let size = layout.offset_bytes();
+        let (bins, rest) = self.words.split_at(4 * count);
+        let (offsets, accepts) = rest.split_at(size * count);
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        let at = |words: &[u8], size: usize| word(&words[size * i..size * (i + 1)]);
+        (at(bins, 4) as u32, at(offsets, size), at(accepts, 8))
     }
 }
 
 impl Zeroize for Block {
     fn zeroize(&mut self) {
-        self.bytes.zeroize();
-        self.words.bin.zeroize();
-        self.words.offset.zeroize();
-        self.words.accept.zeroize();
+        self.words.zeroize();
         self.trials.values.zeroize();
         self.trials.accepted.zeroize();
         self.trials.undecided.zeroize();

@@ -1,0 +1,295 @@
+//! AVX2 with FMA.
+
+#[allow(clippy::wildcard_imports, reason = "two dozen intrinsics, each named in full where it is used")]
+use core::arch::x86_64::*;
+
+use super::{InstructionSet, Lanes32, Lanes64};
+
+/// AVX2 and FMA.
+pub(crate) struct Avx2;
+
+impl InstructionSet for Avx2 {
+    type U32 = Words32;
+    type U64 = Words64;
+}
+
+/// Eight words.
+#[derive(Clone, Copy)]
+pub(crate) struct Words32(__m256i);
+
+impl Lanes32 for Words32 {
+    const N: usize = 8;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_set1_epi32(word.cast_signed())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[u32]) -> Self {
+        let words: &[u32; 8] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm256_loadu_si256(words.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: &mut [u32]) {
+        let words: &mut [u32; 8] = target.first_chunk_mut().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
+        unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_add_epi32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_xor_si256(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<const LEFT: i32, const RIGHT: i32>(self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_or_si256(_mm256_slli_epi32::<LEFT>(self.0), _mm256_srli_epi32::<RIGHT>(self.0))) }
+    }
+}
+
+/// Four words; a mask is all ones or zero.
+#[derive(Clone, Copy)]
+pub(crate) struct Words64(__m256i);
+
+impl Words64 {
+    /// The entries of the 16 in a quarter of the table that the lower 4 bits of each index name.
+    #[inline(always)]
+    unsafe fn quarter(self, table: &[u32; 64], quarter: usize) -> Self {
+        let (eighths, _) = table.as_chunks::<8>();
+        // SAFETY: the caller has the instruction set; 32 bytes are readable twice, and no alignment is asked for.
+        unsafe {
+            let a = _mm256_loadu_si256(eighths[2 * quarter].as_ptr().cast());
+            let b = _mm256_loadu_si256(eighths[2 * quarter + 1].as_ptr().cast());
+            // The permutation looks at the lower 3 bits of the index.
+            let (a, b) = (_mm256_permutevar8x32_epi32(a, self.0), _mm256_permutevar8x32_epi32(b, self.0));
+            choose(Self(a), Self(b), self, 3)
+        }
+    }
+}
+
+/// `a` or `b` in each 32-bit half, by bit `bit` of the index there.
+#[inline(always)]
+unsafe fn choose(a: Words64, b: Words64, index: Words64, bit: i32) -> Words64 {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        // The blend looks at the sign of each half: move the bit there.
+        let sign = _mm256_castsi256_ps(_mm256_sll_epi32(index.0, _mm_cvtsi32_si128(31 - bit)));
+        Words64(_mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(a.0), _mm256_castsi256_ps(b.0), sign)))
+    }
+}
+
+/// For each choice of four lanes, the 32-bit halves of the chosen ones, in order; then anything.
+const ORDERS: [[u32; 8]; 16] = {
+    let mut orders = [[0; 8]; 16];
+    let mut keep = 0;
+    while keep < 16 {
+        let (mut lane, mut count) = (0, 0);
+        while lane < 4 {
+            if keep >> lane & 1 == 1 {
+                orders[keep][2 * count] = 2 * lane;
+                orders[keep][2 * count + 1] = 2 * lane + 1;
+                count += 1;
+            }
+            lane += 1;
+        }
+        keep += 1;
+    }
+    orders
+};
+
+impl Lanes64 for Words64 {
+    const N: usize = 4;
+    type Float = __m256d;
+    type Mask = __m256i;
+
+    #[inline(always)]
+    unsafe fn splat(word: u64) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_set1_epi64x(word.cast_signed())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_u64(source: &[u8]) -> Self {
+        let bytes: &[u8; 32] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm256_loadu_si256(bytes.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_u32(source: &[u8]) -> Self {
+        let bytes: &[u8; 16] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm256_cvtepu32_epi64(_mm_loadu_si128(bytes.as_ptr().cast()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(self, table: &[u32; 64]) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let first = choose(self.quarter(table, 0), self.quarter(table, 1), self, 4);
+            let second = choose(self.quarter(table, 2), self.quarter(table, 3), self, 4);
+            choose(first, second, self, 5).and(Self::splat(0xffff_ffff))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[i64]) -> Self {
+        let words: &[i64; 4] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm256_loadu_si256(words.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: &mut [i64]) {
+        let words: &mut [i64; 4] = target.first_chunk_mut().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
+        unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn compress(self, keep: u64, target: &mut [i64]) {
+        // The choice of lanes is public (Theorem 1), so it may address a table.
+        let order = &ORDERS[keep as usize & 15];
+        // SAFETY: the caller has the instruction set; 32 bytes are readable, and no alignment is asked for.
+        unsafe {
+            let order = _mm256_loadu_si256(order.as_ptr().cast());
+            Self(_mm256_permutevar8x32_epi32(self.0, order)).store(target);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_add_epi64(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_sub_epi64(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_and_si256(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_xor_si256(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn shl(self, count: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_sll_epi64(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn shr(self, count: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_srl_epi64(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn less(self, other: Self) -> __m256i {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_cmpgt_epi64(other.0, self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: __m256i) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_blendv_epi8(other.0, self.0, mask)) }
+    }
+
+    #[inline(always)]
+    unsafe fn to_float(self) -> __m256d {
+        // Each half is placed in the significand of a double of fixed exponent, 2^84 or 2^52. Taking both exponents off
+        // the upper one is exact, and the sum is rounded once.
+        const TWO_84: f64 = 19_342_813_113_834_066_795_298_816.0;
+        const TWO_52: f64 = 4_503_599_627_370_496.0;
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let upper = _mm256_or_si256(_mm256_srli_epi64::<32>(self.0), Self::from_float(Self::float(TWO_84)).0);
+            let lower = _mm256_and_si256(self.0, _mm256_set1_epi64x(0xffff_ffff));
+            let lower = _mm256_or_si256(lower, Self::from_float(Self::float(TWO_52)).0);
+            let upper = _mm256_sub_pd(Self(upper).as_float(), Self::float(TWO_84 + TWO_52));
+            _mm256_add_pd(upper, Self(lower).as_float())
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn as_float(self) -> __m256d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_castsi256_pd(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn from_float(float: __m256d) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_castpd_si256(float)) }
+    }
+
+    #[inline(always)]
+    unsafe fn float(value: f64) -> __m256d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_set1_pd(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn fadd(a: __m256d, b: __m256d) -> __m256d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_add_pd(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn fsub(a: __m256d, b: __m256d) -> __m256d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_sub_pd(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn fmul(a: __m256d, b: __m256d) -> __m256d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_mul_pd(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(a: __m256d, b: __m256d, c: __m256d) -> __m256d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_fmadd_pd(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn fmin(a: __m256d, b: __m256d) -> __m256d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_min_pd(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn fless(a: __m256d, b: __m256d) -> __m256i {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_LT_OQ>(a, b)) }
+    }
+
+    #[inline(always)]
+    unsafe fn bits(mask: __m256i) -> u64 {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(mask)) as u64 }
+    }
+}

@@ -1,0 +1,243 @@
+//! AVX-512.
+
+#[allow(clippy::wildcard_imports, reason = "two dozen intrinsics, each named in full where it is used")]
+use core::arch::x86_64::*;
+
+use super::{InstructionSet, Lanes32, Lanes64};
+
+/// AVX-512 F and DQ.
+pub(crate) struct Avx512;
+
+impl InstructionSet for Avx512 {
+    type U32 = Words32;
+    type U64 = Words64;
+}
+
+/// Sixteen words.
+#[derive(Clone, Copy)]
+pub(crate) struct Words32(__m512i);
+
+impl Lanes32 for Words32 {
+    const N: usize = 16;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_set1_epi32(word.cast_signed())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[u32]) -> Self {
+        let words: &[u32; 16] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm512_loadu_si512(words.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: &mut [u32]) {
+        let words: &mut [u32; 16] = target.first_chunk_mut().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
+        unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_add_epi32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_xor_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<const LEFT: i32, const RIGHT: i32>(self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_rol_epi32::<LEFT>(self.0)) }
+    }
+}
+
+/// Eight words.
+#[derive(Clone, Copy)]
+pub(crate) struct Words64(__m512i);
+
+/// The lower half of each lane. The upper ones are masked out of permutations, which look at the lower 5 bits of each.
+const LOWER_HALVES: u16 = 0x5555;
+
+impl Lanes64 for Words64 {
+    const N: usize = 8;
+    type Float = __m512d;
+    type Mask = __mmask8;
+
+    #[inline(always)]
+    unsafe fn splat(word: u64) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_set1_epi64(word.cast_signed())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_u64(source: &[u8]) -> Self {
+        let bytes: &[u8; 64] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm512_loadu_si512(bytes.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_u32(source: &[u8]) -> Self {
+        let bytes: &[u8; 32] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm512_cvtepu32_epi64(_mm256_loadu_si256(bytes.as_ptr().cast()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(self, table: &[u32; 64]) -> Self {
+        let quarters = table.as_chunks::<16>().0;
+        // SAFETY: the caller has the instruction set; 64 bytes are readable four times, and no alignment is asked for.
+        unsafe {
+            let a = _mm512_loadu_si512(quarters[0].as_ptr().cast());
+            let b = _mm512_loadu_si512(quarters[1].as_ptr().cast());
+            let c = _mm512_loadu_si512(quarters[2].as_ptr().cast());
+            let d = _mm512_loadu_si512(quarters[3].as_ptr().cast());
+            let first = _mm512_maskz_permutex2var_epi32(LOWER_HALVES, a, self.0, b);
+            let second = _mm512_maskz_permutex2var_epi32(LOWER_HALVES, c, self.0, d);
+            let upper = _mm512_test_epi64_mask(self.0, _mm512_set1_epi64(32));
+            Self(_mm512_mask_blend_epi64(upper, first, second))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[i64]) -> Self {
+        let words: &[i64; 8] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm512_loadu_si512(words.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: &mut [i64]) {
+        let words: &mut [i64; 8] = target.first_chunk_mut().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
+        unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn compress(self, keep: u64, target: &mut [i64]) {
+        // To a register first: the form that writes to memory is slow on some CPUs.
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_maskz_compress_epi64(keep as __mmask8, self.0)).store(target) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_add_epi64(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_sub_epi64(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_and_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_xor_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn shl(self, count: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_sll_epi64(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn shr(self, count: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_srl_epi64(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn less(self, other: Self) -> __mmask8 {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_cmplt_epu64_mask(self.0, other.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: __mmask8) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_mask_blend_epi64(mask, other.0, self.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn to_float(self) -> __m512d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_cvtepi64_pd(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn as_float(self) -> __m512d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_castsi512_pd(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn from_float(float: __m512d) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_castpd_si512(float)) }
+    }
+
+    #[inline(always)]
+    unsafe fn float(value: f64) -> __m512d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_set1_pd(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn fadd(a: __m512d, b: __m512d) -> __m512d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_add_pd(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn fsub(a: __m512d, b: __m512d) -> __m512d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_sub_pd(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn fmul(a: __m512d, b: __m512d) -> __m512d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_mul_pd(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(a: __m512d, b: __m512d, c: __m512d) -> __m512d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_fmadd_pd(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn fmin(a: __m512d, b: __m512d) -> __m512d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_min_pd(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn fless(a: __m512d, b: __m512d) -> __mmask8 {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn bits(mask: __mmask8) -> u64 {
+        mask.into()
+    }
+}

@@ -1,0 +1,123 @@
+//! The small vector traits that kernels are written in, and the types of each instruction set.
+//!
+//! | module | instruction set |
+//! | --- | --- |
+//! | `portable` | plain code, which the compiler may vectorise for the baseline of the target |
+//! | `avx2` | AVX2 and FMA |
+//! | `avx512` | AVX-512 F and DQ |
+//!
+//! All methods are `inline(always)`, so that they take on the `target_feature` of the function that a kernel is called
+//! from.
+#![allow(unsafe_code, reason = "vendor intrinsics")]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx512::Avx512;
+pub(super) use portable::Portable;
+
+/// The vector types of an instruction set.
+pub(super) trait InstructionSet {
+    /// Vectors of 32-bit words.
+    type U32: Lanes32;
+    /// Vectors of 64-bit words, and doubles.
+    type U64: Lanes64;
+}
+
+/// A vector of `N` 32-bit words.
+///
+/// # Safety
+/// Every method may be called only on a CPU that has the vector's instruction set, from a function compiled for it.
+pub(super) trait Lanes32: Copy {
+    /// The number of words.
+    const N: usize;
+
+    /// Every lane holds `word`.
+    unsafe fn splat(word: u32) -> Self;
+    /// The first `N` words of `source`, which has at least as many.
+    unsafe fn load(source: &[u32]) -> Self;
+    /// Writes the lanes to the first `N` words of `target`, which has at least as many.
+    unsafe fn store(self, target: &mut [u32]);
+    /// Lane by lane, modulo 2^32.
+    unsafe fn add(self, other: Self) -> Self;
+    /// Lane by lane.
+    unsafe fn xor(self, other: Self) -> Self;
+    /// Every lane rotated by `LEFT` bits to the left and `RIGHT = 32 - LEFT` to the right.
+    unsafe fn rotate<const LEFT: i32, const RIGHT: i32>(self) -> Self;
+}
+
+/// A vector of `N` 64-bit words, or of as many doubles.
+///
+/// # Safety
+/// Every method may be called only on a CPU that has the vector's instruction set, from a function compiled for it.
+pub(super) trait Lanes64: Copy {
+    /// The number of words, at most 64.
+    const N: usize;
+    /// The same number of doubles.
+    type Float: Copy;
+    /// A truth value for each lane.
+    type Mask: Copy;
+
+    /// Every lane holds `word`.
+    unsafe fn splat(word: u64) -> Self;
+    /// Lane i holds little-endian word i of `source`, which has at least `N` of them.
+    unsafe fn load_u64(source: &[u8]) -> Self;
+    /// Lane i holds little-endian 32-bit word i of `source`, which has at least `N` of them.
+    unsafe fn load_u32(source: &[u8]) -> Self;
+    /// Lane i holds `table[self[i]]`, by reading the whole table: no address depends on an index. Indices are below 64.
+    unsafe fn look_up(self, table: &[u32; 64]) -> Self;
+    /// Lane i holds word i of `source`, which has at least `N` of them.
+    unsafe fn load(source: &[i64]) -> Self;
+    /// Writes the lanes to the first `N` words of `target`, which has at least as many.
+    unsafe fn store(self, target: &mut [i64]);
+    /// Writes the lanes whose bit in `keep` is set to the front of `target`, in order, and anything to the places
+    /// behind them; `target` has at least `N` words. Addresses depend on `keep` alone.
+    unsafe fn compress(self, keep: u64, target: &mut [i64]);
+
+    /// Lane by lane, modulo 2^64.
+    unsafe fn add(self, other: Self) -> Self;
+    /// Lane by lane, modulo 2^64.
+    unsafe fn sub(self, other: Self) -> Self;
+    /// Lane by lane.
+    unsafe fn and(self, other: Self) -> Self;
+    /// Lane by lane.
+    unsafe fn xor(self, other: Self) -> Self;
+    /// Every lane shifted to the left, by less than 64.
+    unsafe fn shl(self, count: u32) -> Self;
+    /// Every lane shifted to the right, by less than 64.
+    unsafe fn shr(self, count: u32) -> Self;
+    /// Lane by lane, for words below 2^63.
+    unsafe fn less(self, other: Self) -> Self::Mask;
+    /// Lane by lane: `self` where `mask` is set, else `other`.
+    unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
+
+    /// The doubles nearest to the words, which are below 2^63.
+    unsafe fn to_float(self) -> Self::Float;
+    /// The doubles with these bits.
+    unsafe fn as_float(self) -> Self::Float;
+    /// The bits of the doubles.
+    unsafe fn from_float(float: Self::Float) -> Self;
+    /// Every lane holds `value`.
+    unsafe fn float(value: f64) -> Self::Float;
+    /// Lane by lane.
+    unsafe fn fadd(a: Self::Float, b: Self::Float) -> Self::Float;
+    /// Lane by lane.
+    unsafe fn fsub(a: Self::Float, b: Self::Float) -> Self::Float;
+    /// Lane by lane.
+    unsafe fn fmul(a: Self::Float, b: Self::Float) -> Self::Float;
+    /// a * b + c, with one rounding or two.
+    unsafe fn mul_add(a: Self::Float, b: Self::Float, c: Self::Float) -> Self::Float;
+    /// The smaller one, lane by lane.
+    unsafe fn fmin(a: Self::Float, b: Self::Float) -> Self::Float;
+    /// a < b, lane by lane.
+    unsafe fn fless(a: Self::Float, b: Self::Float) -> Self::Mask;
+
+    /// The mask as bits, lane i at bit i.
+    unsafe fn bits(mask: Self::Mask) -> u64;
+}

@@ -1,0 +1,225 @@
+//! Plain code.
+
+use super::{InstructionSet, Lanes32, Lanes64};
+
+/// The instruction set that every CPU has.
+pub(crate) struct Portable;
+
+impl InstructionSet for Portable {
+    type U32 = Words32;
+    type U64 = Words64;
+}
+
+/// Four words: a register of the baseline of x86-64 and aarch64.
+#[derive(Clone, Copy)]
+pub(crate) struct Words32([u32; 4]);
+
+impl Lanes32 for Words32 {
+    const N: usize = 4;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        Self([word; 4])
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[u32]) -> Self {
+        Self(*source.first_chunk().expect("N words"))
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: &mut [u32]) {
+        *target.first_chunk_mut().expect("N words") = self.0;
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i].wrapping_add(other.0[i])))
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] ^ other.0[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<const LEFT: i32, const RIGHT: i32>(self) -> Self {
+        Self(self.0.map(|word| word.rotate_left(LEFT as u32)))
+    }
+}
+
+/// The lanes of [`Words64`]: enough work at a time to hide the latency of the table scans.
+const N: usize = 8;
+
+/// Eight words; a mask is all ones or zero.
+#[derive(Clone, Copy)]
+pub(crate) struct Words64([u64; N]);
+
+impl Words64 {
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
+        Self(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+}
+
+#[inline(always)]
+fn mask(condition: bool) -> u64 {
+    u64::from(condition).wrapping_neg()
+}
+
+#[inline(always)]
+fn zip(a: [f64; N], b: [f64; N], f: impl Fn(f64, f64) -> f64) -> [f64; N] {
+    std::array::from_fn(|i| f(a[i], b[i]))
+}
+
+impl Lanes64 for Words64 {
+    const N: usize = N;
+    type Float = [f64; N];
+    type Mask = Self;
+
+    #[inline(always)]
+    unsafe fn splat(word: u64) -> Self {
+        Self([word; N])
+    }
+
+    #[inline(always)]
+    unsafe fn load_u64(source: &[u8]) -> Self {
+        let words = source.as_chunks().0;
+        Self(std::array::from_fn(|i| u64::from_le_bytes(words[i])))
+    }
+
+    #[inline(always)]
+    unsafe fn load_u32(source: &[u8]) -> Self {
+        let words = source.as_chunks().0;
+        Self(std::array::from_fn(|i| u32::from_le_bytes(words[i]).into()))
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(self, table: &[u32; 64]) -> Self {
+        // In 32-bit lanes, which the baseline can compare.
+        let indices = self.0.map(|index| index as u32);
+        let mut found = [0u32; N];
+        for (entry, &value) in (0u32..).zip(table) {
+            for (found, &index) in found.iter_mut().zip(&indices) {
+                *found |= value & u32::from(index == entry).wrapping_neg();
+            }
+        }
+        Self(found.map(u64::from))
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[i64]) -> Self {
+        let words: &[i64; N] = source.first_chunk().expect("N words");
+        Self(words.map(i64::cast_unsigned))
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, target: &mut [i64]) {
+        *target.first_chunk_mut().expect("N words") = self.0.map(u64::cast_signed);
+    }
+
+    #[inline(always)]
+    unsafe fn compress(self, keep: u64, target: &mut [i64]) {
+        let mut count = 0;
+        for (i, word) in self.0.into_iter().enumerate() {
+            target[count] = word.cast_signed();
+            count += (keep >> i & 1) as usize;
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        self.zip(other, u64::wrapping_add)
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        self.zip(other, u64::wrapping_sub)
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        self.zip(other, |a, b| a & b)
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        self.zip(other, |a, b| a ^ b)
+    }
+
+    #[inline(always)]
+    unsafe fn shl(self, count: u32) -> Self {
+        Self(self.0.map(|word| word << count))
+    }
+
+    #[inline(always)]
+    unsafe fn shr(self, count: u32) -> Self {
+        Self(self.0.map(|word| word >> count))
+    }
+
+    #[inline(always)]
+    unsafe fn less(self, other: Self) -> Self {
+        self.zip(other, |a, b| mask(a < b))
+    }
+
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] & mask.0[i] | other.0[i] & !mask.0[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn to_float(self) -> [f64; N] {
+        self.0.map(|word| word.cast_signed() as f64)
+    }
+
+    #[inline(always)]
+    unsafe fn as_float(self) -> [f64; N] {
+        self.0.map(f64::from_bits)
+    }
+
+    #[inline(always)]
+    unsafe fn from_float(float: [f64; N]) -> Self {
+        Self(float.map(f64::to_bits))
+    }
+
+    #[inline(always)]
+    unsafe fn float(value: f64) -> [f64; N] {
+        [value; N]
+    }
+
+    #[inline(always)]
+    unsafe fn fadd(a: [f64; N], b: [f64; N]) -> [f64; N] {
+        zip(a, b, |a, b| a + b)
+    }
+
+    #[inline(always)]
+    unsafe fn fsub(a: [f64; N], b: [f64; N]) -> [f64; N] {
+        zip(a, b, |a, b| a - b)
+    }
+
+    #[inline(always)]
+    unsafe fn fmul(a: [f64; N], b: [f64; N]) -> [f64; N] {
+        zip(a, b, |a, b| a * b)
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(a: [f64; N], b: [f64; N], c: [f64; N]) -> [f64; N] {
+        // `f64::mul_add` would be a library call where the target has no FMA.
+        std::array::from_fn(|i| a[i] * b[i] + c[i])
+    }
+
+    #[inline(always)]
+    unsafe fn fmin(a: [f64; N], b: [f64; N]) -> [f64; N] {
+        zip(a, b, |a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    unsafe fn fless(a: [f64; N], b: [f64; N]) -> Self {
+        Self(std::array::from_fn(|i| mask(a[i] < b[i])))
+    }
+
+    #[inline(always)]
+    unsafe fn bits(mask: Self) -> u64 {
+        mask.0.into_iter().enumerate().fold(0, |bits, (i, lane)| bits | (lane & 1) << i)
+    }
+}

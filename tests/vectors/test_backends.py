@@ -1,0 +1,71 @@
+"""Every instruction set gives the same samples and reports from the same words, bit for bit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# Samples of every layout and of the rare paths, reports, and bytes, from one seeded stream each.
+PROGRAM = """
+import hashlib
+from fractions import Fraction
+import numpy as np
+from dpnoise import _native, cpu_backend, hazmat, local
+digest = hashlib.sha256(hashlib.sha256(str({seed}).encode()).digest())
+out = np.empty(100_000, np.int64)
+designs = [(29, None), (4, None), (29, 0), (4, 0), (4, 2), (29, 29), (29, 30), (29, 38)]
+scales = (Fraction(1, 1000), 1, Fraction(432, 89), 10, 1000, 10**6, 2**31 - 1, Fraction(2**35 + 1, 3), 2**40)
+for scale in scales:
+    _native.DiscreteLaplaceSampler(scale).fill(out, 1, hazmat.SeededRng({seed}))
+    digest.update(out.tobytes())
+    for eta_bits, shift in designs:
+        # Only a layout that is not too coarse or too fine for the scale leaves room for all weights.
+        if shift is not None and not 0.5 <= scale / 2**shift <= 100 or shift is None and scale > 20:
+            continue
+        small = out[:20_000]
+        _native.DiscreteLaplaceSampler.with_design(scale, eta_bits, shift).fill(small, 1, hazmat.SeededRng({seed}))
+        digest.update(small.tobytes())
+for k in (2, 15, 128, 1000):
+    protocol = local.OptimizedUnaryEncoding(k=k, epsilon=1.0)
+    digest.update(protocol.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed})).tobytes())
+print(cpu_backend(), digest.hexdigest())
+"""
+
+
+def digest(backend: str, seed: int = 1) -> str:
+    environment = {**os.environ, "DPNOISE_BACKEND": backend}
+    command = [sys.executable, "-c", PROGRAM.format(seed=seed)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if "DPNOISE_BACKEND must be unset or a backend of this CPU" in run.stderr:
+        pytest.skip(f"this CPU has no {backend}")
+    assert run.returncode == 0, run.stderr
+    name, value = run.stdout.split()
+    assert name == backend
+    return value
+
+
+@pytest.fixture(scope="module")
+def portable() -> str:
+    return digest("portable")
+
+
+@pytest.mark.parametrize("backend", ["avx2", "avx512"])
+def test_a_backend_agrees_with_portable_code(backend: str, portable: str) -> None:
+    assert digest(backend) == portable
+
+
+def test_another_stream_is_told_apart(portable: str) -> None:
+    # Positive control.
+    assert digest("portable", seed=2) != portable
+
+
+def test_an_unknown_backend_is_an_error() -> None:
+    environment = {**os.environ, "DPNOISE_BACKEND": "sse9"}
+    command = [sys.executable, "-c", "import dpnoise; dpnoise.cpu_backend()"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "DPNOISE_BACKEND must be unset or a backend of this CPU (portable" in run.stderr
+    assert "'sse9'" in run.stderr or '"sse9"' in run.stderr
