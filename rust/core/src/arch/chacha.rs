@@ -14,8 +14,8 @@ use super::lanes::{InstructionSet, Lanes32};
 /// The blocks in a group.
 pub const BLOCKS: usize = 16;
 
-/// The words of a group of [`BLOCKS`] blocks.
-pub type Group = [u32; 16 * BLOCKS];
+/// The 256 words of a group of [`BLOCKS`] blocks, as little-endian bytes.
+pub type Group = [u8; 64 * BLOCKS];
 
 /// "expand 32-byte k"
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
@@ -52,7 +52,7 @@ unsafe fn fill<S: InstructionSet>(key: &[u32; 8], counter: u64, group: &mut Grou
                 }
             }
             for (j, (row, first_row)) in rows.into_iter().zip(start).enumerate() {
-                row.add(first_row).store(&mut group[BLOCKS * j + first..]);
+                row.add(first_row).store(&mut group[4 * (BLOCKS * j + first)..]);
             }
         }
     }
@@ -85,13 +85,13 @@ mod tests {
     const KEY: [u32; 8] = [0x0302_0100, 0x0706_0504, 0xdead_beef, 1, 0, u32::MAX, 0x8000_0000, 42];
 
     /// The same words from the chacha20 crate, put in our order.
-    fn oracle(key: &[u32; 8], counter: u64) -> Group {
+    fn oracle(key: &[u32; 8], counter: u64) -> Vec<u8> {
         let bytes: Vec<u8> = key.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut rng = ChaCha12Rng::from_seed(bytes.try_into().unwrap());
         rng.set_block_pos(counter);
-        let stream: Group = std::array::from_fn(|_| rng.next_u32());
-        let word = |block: usize, j: usize| stream[16 * block + j];
-        std::array::from_fn(|i| word(i % BLOCKS, i / BLOCKS))
+        let stream: [u32; 16 * BLOCKS] = std::array::from_fn(|_| rng.next_u32());
+        let word = |i: usize| stream[16 * (i % BLOCKS) + i / BLOCKS];
+        (0..16 * BLOCKS).flat_map(|i| word(i).to_le_bytes()).collect()
     }
 
     #[test]
@@ -99,9 +99,9 @@ mod tests {
         for backend in Backend::available() {
             // The last one carries into the high word of the counter within the group.
             for counter in [0, 16, 1 << 31, (1 << 32) - 8] {
-                let mut group = [0; 16 * BLOCKS];
+                let mut group = [0; 64 * BLOCKS];
                 chacha12(backend, &KEY, counter, &mut group);
-                assert_eq!(group, oracle(&KEY, counter), "{} {counter}", backend.name());
+                assert_eq!(group.as_slice(), oracle(&KEY, counter), "{} {counter}", backend.name());
             }
         }
     }
@@ -109,9 +109,9 @@ mod tests {
     /// Test vector 1 for ChaCha12 with a 256-bit key of zeros, draft-strombergson-chacha-test-vectors-01, section 2.1.
     #[test]
     fn the_published_vector_is_reproduced() {
-        let mut group = [0; 16 * BLOCKS];
+        let mut group = [0; 64 * BLOCKS];
         chacha12(Backend::PORTABLE, &[0; 8], 0, &mut group);
-        let first_block: Vec<u8> = (0..16).flat_map(|j| group[BLOCKS * j].to_le_bytes()).collect();
+        let first_block: Vec<u8> = (0..16).flat_map(|j| &group[4 * BLOCKS * j..][..4]).copied().collect();
         assert_eq!(first_block[..16], *b"\x9b\xf4\x9a\x6a\x07\x55\xf9\x53\x81\x1f\xce\x12\x5f\x26\x83\xd5");
     }
 }

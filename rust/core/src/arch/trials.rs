@@ -124,10 +124,10 @@ pub fn run(backend: Backend, tables: &Tables, words: &[u8], trials: &mut Trials)
     on_backend!(backend, run_lanes(tables: &Tables, words: &[u8], trials: &mut Trials));
 }
 
-/// Moves the accepted values to the front of `packed`, in order, and returns their number. Every value is written,
-/// whether accepted or not; the addresses depend on the mask alone (Theorem 1).
-pub fn compact(backend: Backend, trials: &Trials, packed: &mut [i64; TRIALS]) -> usize {
-    on_backend!(backend, compact_lanes(trials: &Trials, packed: &mut [i64; TRIALS]));
+/// Moves the accepted values to the front of `packed`, in order, and returns their number; `packed` has room for all
+/// [`TRIALS`]. Every value is written, whether accepted or not; the addresses depend on the mask alone (Theorem 1).
+pub fn compact(backend: Backend, trials: &Trials, packed: &mut [i64]) -> usize {
+    on_backend!(backend, compact_lanes(trials: &Trials, packed: &mut [i64]));
     trials.accepted.count_ones() as usize
 }
 
@@ -302,7 +302,7 @@ const COEFFICIENTS: [f64; 12] = {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn compact_lanes<S: InstructionSet>(trials: &Trials, packed: &mut [i64; TRIALS]) {
+unsafe fn compact_lanes<S: InstructionSet>(trials: &Trials, packed: &mut [i64]) {
     let mut count = 0;
     for first in (0..TRIALS).step_by(S::U64::N) {
         let keep = trials.accepted >> first & lanes(S::U64::N);

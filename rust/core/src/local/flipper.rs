@@ -1,12 +1,11 @@
 //! Bits in, randomised bits out: random words are drawn for some tiles at a time and handed to the kernel.
 
 use rand_core::TryCryptoRng;
-use zeroize::Zeroizing;
 
 use super::bit_flip::BitFlip;
 use crate::arch::planes::{self, TILE_BYTES};
 use crate::error::Error;
-use crate::rng::fill_bytes;
+use crate::rng::{Wiped, fill_bytes};
 
 /// The random bytes drawn at once: few enough to stay in the first-level cache with the bits that they flip.
 const RANDOM_BYTES: usize = 1 << 14;
@@ -17,7 +16,7 @@ const RANDOM_BYTES_PER_THREAD: usize = 1 << 19;
 /// A [`BitFlip`] with a buffer for its random words, which is wiped when dropped.
 pub(super) struct Flipper {
     flip: BitFlip,
-    random: Zeroizing<Vec<u8>>,
+    random: Wiped<u8>,
 }
 
 impl Flipper {
@@ -25,7 +24,7 @@ impl Flipper {
     pub(super) fn new(flip: BitFlip, bytes: usize) -> Self {
         let tile = flip.planes() as usize * TILE_BYTES;
         let tiles = bytes.div_ceil(TILE_BYTES).clamp(1, RANDOM_BYTES / tile);
-        Self { flip, random: Zeroizing::new(vec![0; tiles * tile]) }
+        Self { flip, random: Wiped::new(tiles * tile) }
     }
 
     /// Flips every bit of `data`. A last, incomplete tile takes the random words of a whole one.
@@ -39,11 +38,11 @@ impl Flipper {
             planes::flip(planes, p, q, random, tiles);
         }
         if !rest.is_empty() {
-            let mut tile = Zeroizing::new([0; TILE_BYTES]);
+            let mut tile = Wiped::new(TILE_BYTES);
             tile[..rest.len()].copy_from_slice(rest);
             let random = &mut self.random[..planes as usize * TILE_BYTES];
             fill_bytes(rng, random)?;
-            planes::flip(planes, p, q, random, tile.as_mut_slice());
+            planes::flip(planes, p, q, random, &mut tile);
             rest.copy_from_slice(&tile[..rest.len()]);
         }
         Ok(())

@@ -10,14 +10,13 @@
 //! A report is one byte, 0 or 1. Inside, eight values share a byte of every plane, so no random bit is wasted.
 
 use rand_core::TryCryptoRng;
-use zeroize::Zeroizing;
 
 use super::bit_flip::{BitFlip, Neighbours};
 use super::flipper::{Flipper, useful_threads, wiped_on_error};
 use super::protocol::{Family, Protocol, check_threads};
 use crate::arch::planes::TILE_BYTES;
 use crate::error::Error;
-use crate::rng::fill_parallel;
+use crate::rng::{Wiped, fill_parallel};
 
 /// The values that one tile holds.
 const TILE_VALUES: usize = 8 * TILE_BYTES;
@@ -109,7 +108,7 @@ impl RandomizedResponse {
     where
         R: TryCryptoRng + ?Sized,
     {
-        let mut packed = Zeroizing::new([0; CHUNK_TILES * TILE_BYTES]);
+        let mut packed = Wiped::new(CHUNK_TILES * TILE_BYTES);
         let mut flipper = Flipper::new(self.0.flip(), values.len().div_ceil(8));
         let chunks = out.chunks_mut(8 * packed.len());
         for (values, out) in values.chunks(8 * packed.len()).zip(chunks) {

@@ -10,10 +10,9 @@ pub use discrete_laplace::DiscreteLaplace;
 pub use laplace::Laplace;
 
 use rand_core::TryCryptoRng;
-use zeroize::Zeroizing;
 
 use crate::error::Error;
-use crate::rng::{SecureRng, fill_parallel};
+use crate::rng::{SecureRng, Wiped, fill_parallel};
 use crate::samplers;
 
 /// A mechanism that adds integer noise to values of one type.
@@ -81,7 +80,7 @@ pub trait Noisy: Sync {
         values: &mut [Self::Value],
         rng: &mut R,
     ) -> Result<(), Error> {
-        let mut samples = Zeroizing::new(vec![0; values.len().min(CHUNK)]);
+        let mut samples = Wiped::new(values.len().min(CHUNK));
         for values in values.chunks_mut(CHUNK) {
             let samples = &mut samples[..values.len()];
             noise.fill(rng, samples)?;

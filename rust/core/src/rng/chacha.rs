@@ -3,45 +3,74 @@
 use core::convert::Infallible;
 use core::fmt;
 
-use rand_core::block::{BlockRng, Generator};
 use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha256};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
+use super::wipe::wipe;
 use crate::arch::Backend;
 use crate::arch::chacha::{BLOCKS, Group, chacha12};
 use crate::error::Error;
 
-/// The key stream as a sequence of groups, in the word order that [`crate::arch::chacha`] defines.
+/// The key stream, in the word order that [`crate::arch::chacha`] defines. Dropping it wipes it.
 struct KeyStream {
     backend: Backend,
     key: [u32; 8],
     counter: u64,
+    group: Group,
+    /// The bytes of `group` that have been given out.
+    taken: usize,
 }
 
 impl KeyStream {
-    fn new(key: &[u8; 32]) -> Result<BlockRng<Self>, Error> {
+    fn new(key: &[u8; 32]) -> Result<Self, Error> {
         let backend = Backend::current()?;
-        let mut stream = Self { backend, key: [0; 8], counter: 0 };
+        let group = [0; size_of::<Group>()];
+        let mut stream = Self { backend, key: [0; 8], counter: 0, taken: group.len(), group };
         for (word, bytes) in stream.key.iter_mut().zip(key.as_chunks::<4>().0) {
             *word = u32::from_le_bytes(*bytes);
         }
-        Ok(BlockRng::new(stream))
+        Ok(stream)
+    }
+
+    /// Gives out the next bytes of the stream. A word of four that is begun is used up.
+    fn fill(&mut self, bytes: &mut [u8]) {
+        let (first, rest) = bytes.split_at_mut(bytes.len().min(self.group.len() - self.taken));
+        self.take(first);
+        let (groups, rest) = rest.as_chunks_mut();
+        for group in groups {
+            chacha12(self.backend, &self.key, self.counter, group);
+            self.counter += BLOCKS as u64;
+        }
+        if !rest.is_empty() {
+            chacha12(self.backend, &self.key, self.counter, &mut self.group);
+            self.counter += BLOCKS as u64;
+            self.taken = 0;
+            self.take(rest);
+        }
+    }
+
+    /// Gives out bytes that are there already.
+    fn take(&mut self, bytes: &mut [u8]) {
+        bytes.copy_from_slice(&self.group[self.taken..self.taken + bytes.len()]);
+        self.taken += bytes.len().next_multiple_of(4);
+    }
+
+    fn wipe(&mut self) {
+        wipe(&mut self.key);
+        wipe(&mut self.group);
+    }
+
+    fn next<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes);
+        bytes
     }
 }
 
-impl Generator for KeyStream {
-    type Output = Group;
-
-    fn generate(&mut self, output: &mut Group) {
-        chacha12(self.backend, &self.key, self.counter, output);
-        self.counter += BLOCKS as u64;
-    }
-
-    /// Called when the generator is dropped: no trace of key or stream is left behind.
-    fn drop(&mut self, output: &mut Group) {
-        self.key.zeroize();
-        output.zeroize();
+impl Drop for KeyStream {
+    fn drop(&mut self) {
+        self.wipe();
     }
 }
 
@@ -52,17 +81,17 @@ macro_rules! generator {
 
             #[inline]
             fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-                Ok(self.0.next_word())
+                Ok(u32::from_le_bytes(self.0.next()))
             }
 
             #[inline]
             fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-                Ok(self.0.next_u64_from_u32())
+                Ok(u64::from_le_bytes(self.0.next()))
             }
 
             #[inline]
             fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-                self.0.fill_bytes(bytes);
+                self.0.fill(bytes);
                 Ok(())
             }
         }
@@ -90,7 +119,7 @@ macro_rules! generator {
 /// deck.shuffle(&mut SecureRng::new()?);
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-pub struct SecureRng(BlockRng<KeyStream>);
+pub struct SecureRng(KeyStream);
 
 impl SecureRng {
     /// Draws a fresh key from the operating system.
@@ -119,7 +148,7 @@ generator!(SecureRng);
 /// assert_eq!(SeededRng::new(7)?.next_u64(), SeededRng::new(7)?.next_u64());
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-pub struct SeededRng(BlockRng<KeyStream>);
+pub struct SeededRng(KeyStream);
 
 impl SeededRng {
     /// The generator whose key is the SHA-256 of `dpnoise seed ` followed by the seed, little-endian.
@@ -165,15 +194,32 @@ mod tests {
         assert_eq!((first, rng.next_u64()), (14_638_442_720_295_698_499, 3_036_286_997_958_223_361));
     }
 
-    /// The wiping is observed: the words that the buffer held are gone after `drop` has run on it.
+    /// The bytes are one stream, however they are asked for; only a word that is begun is used up.
+    #[test]
+    fn requests_of_any_length_continue_the_stream() {
+        let mut whole = vec![0u8; 8192];
+        SeededRng::new(5).unwrap().fill_bytes(&mut whole);
+        for lengths in [&[1024, 4, 8, 1020, 3000, 1024][..], &[4; 300], &[2048, 1, 3, 1023, 6], &[8, 1016, 1024]] {
+            let mut rng = SeededRng::new(5).unwrap();
+            let mut at = 0;
+            for &length in lengths {
+                let mut part = vec![0u8; length];
+                rng.fill_bytes(&mut part);
+                assert_eq!(part, whole[at..at + length]);
+                at += length.next_multiple_of(4);
+            }
+            assert_eq!(rng.next_u32().to_le_bytes(), whole[at..at + 4]);
+        }
+    }
+
+    /// What `drop` does, observed: the key and the bytes that the buffer held are gone.
     #[test]
     fn key_and_buffer_are_wiped() {
-        let mut stream = KeyStream { backend: Backend::PORTABLE, key: [7; 8], counter: 0 };
-        let mut group = [0; 16 * BLOCKS];
-        stream.generate(&mut group);
-        assert!(group.iter().any(|&word| word != 0));
-        Generator::drop(&mut stream, &mut group);
-        assert!(group.iter().chain(&stream.key).all(|&word| word == 0));
+        let mut stream = KeyStream::new(&[7; 32]).unwrap();
+        assert_ne!(stream.next::<4>(), [0; 4]);
+        assert!(stream.group.iter().any(|&byte| byte != 0));
+        stream.wipe();
+        assert!(stream.group.iter().all(|&byte| byte == 0) && stream.key == [0; 8]);
     }
 
     #[test]

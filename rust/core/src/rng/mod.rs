@@ -7,10 +7,12 @@
 mod chacha;
 mod parallel;
 mod scripted;
+mod wipe;
 
 pub use chacha::{SecureRng, SeededRng};
 pub use parallel::{available_threads, fill_parallel};
 pub use scripted::{Exhausted, ScriptedRng};
+pub(crate) use wipe::{Wiped, wipe};
 
 use rand_core::TryCryptoRng;
 

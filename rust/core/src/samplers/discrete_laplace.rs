@@ -1,7 +1,6 @@
 #![doc = include_str!("discrete_laplace.md")]
 
 use rand_core::TryCryptoRng;
-use zeroize::{Zeroize, Zeroizing};
 
 use super::design::{Design, tables};
 use super::refine::{Exponential, is_below};
@@ -12,7 +11,7 @@ use crate::arith::fixed::Fixed;
 use crate::arith::interval::Interval;
 use crate::error::Error;
 use crate::params::{Ratio, Scale};
-use crate::rng;
+use crate::rng::{self, Wiped, wipe};
 
 /// The discrete Laplace distribution: P(x) proportional to exp(-|x| / scale), over all integers.
 ///
@@ -109,7 +108,7 @@ impl DiscreteLaplace {
     pub fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
         let result = self.try_fill(rng, out);
         if result.is_err() {
-            out.zeroize();
+            wipe(out);
         }
         result
     }
@@ -126,13 +125,13 @@ impl DiscreteLaplace {
 
     fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
         let backend = Backend::current()?;
-        let mut block = Zeroizing::new(Block::default());
-        let mut packed = Zeroizing::new([0; TRIALS]);
+        let mut block = Block::new(self.tables.layout, TRIALS);
+        let mut packed = Wiped::new(TRIALS);
         let mut rarities = Rarities::default();
         let mut rest = out;
         while !rest.is_empty() {
-            block.draw(rng, self.tables.layout, TRIALS)?;
-            let Block { words, trials } = &mut *block;
+            rng::fill_bytes(rng, &mut block.words)?;
+            let Block { words, trials } = &mut block;
             trials::run(backend, &self.tables, words, trials);
             rarities.count(trials);
             if trials.undecided | trials.tail != 0 {
@@ -190,9 +189,9 @@ impl DiscreteLaplace {
             return Ok(None);
         }
         // Beyond the start the tail is the whole distribution of magnitudes again.
-        let mut block = Zeroizing::new(Block::default());
+        let mut block = Block::new(self.tables.layout, 1);
         let further = loop {
-            block.draw(rng, self.tables.layout, 1)?;
+            rng::fill_bytes(rng, &mut block.words)?;
             let (bin, offset, accept) = block.words_of(self.tables.layout, 1, 0);
             let trial = trials::proposal(&self.tables, bin, offset, accept);
             if let Some(value) = self.decide(rng, &trial)?
@@ -228,17 +227,15 @@ impl Rarities {
 }
 
 /// The words of some trials and their outcome, in one place so that one wipe takes all.
-#[derive(Default)]
 struct Block {
-    words: Vec<u8>,
+    words: Wiped<u8>,
     trials: Trials,
 }
 
 impl Block {
-    /// Draws the words of `count` trials.
-    fn draw<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R, layout: Layout, count: usize) -> Result<(), Error> {
-        self.words.resize(layout.bytes(count), 0);
-        rng::fill_bytes(rng, &mut self.words)
+    /// Room for `count` trials.
+    fn new(layout: Layout, count: usize) -> Self {
+        Self { words: Wiped::new(layout.bytes(count)), trials: Trials::default() }
     }
 
     /// The bin, offset and acceptance words of trial `i` of `count`.
@@ -252,12 +249,8 @@ impl Block {
     }
 }
 
-impl Zeroize for Block {
-    fn zeroize(&mut self) {
-        self.words.zeroize();
-        self.trials.values.zeroize();
-        self.trials.accepted.zeroize();
-        self.trials.undecided.zeroize();
-        self.trials.tail.zeroize();
+impl Drop for Block {
+    fn drop(&mut self) {
+        wipe(&mut self.trials.values);
     }
 }

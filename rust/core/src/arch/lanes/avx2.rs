@@ -34,8 +34,8 @@ impl Lanes32 for Words32 {
     }
 
     #[inline(always)]
-    unsafe fn store(self, target: &mut [u32]) {
-        let words: &mut [u32; 8] = target.first_chunk_mut().expect("N words");
+    unsafe fn store(self, target: &mut [u8]) {
+        let words: &mut [u8; 32] = target.first_chunk_mut().expect("N words");
         // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
         unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), self.0) }
     }
@@ -65,6 +65,9 @@ pub(crate) struct Words64(__m256i);
 
 impl Words64 {
     /// The entries of the 16 in a quarter of the table that the lower 4 bits of each index name.
+    ///
+    /// # Safety
+    /// As for the methods of [`Lanes64`].
     #[inline(always)]
     unsafe fn quarter(self, table: &[u32; 64], quarter: usize) -> Self {
         let (eighths, _) = table.as_chunks::<8>();
@@ -80,6 +83,9 @@ impl Words64 {
 }
 
 /// `a` or `b` in each 32-bit half, by bit `bit` of the index there.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
 #[inline(always)]
 unsafe fn choose(a: Words64, b: Words64, index: Words64, bit: i32) -> Words64 {
     // SAFETY: the caller has the instruction set.

@@ -34,8 +34,8 @@ impl Lanes32 for Words32 {
     }
 
     #[inline(always)]
-    unsafe fn store(self, target: &mut [u32]) {
-        let words: &mut [u32; 16] = target.first_chunk_mut().expect("N words");
+    unsafe fn store(self, target: &mut [u8]) {
+        let words: &mut [u8; 64] = target.first_chunk_mut().expect("N words");
         // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
         unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) }
     }

@@ -42,8 +42,8 @@ pub(super) trait Lanes32: Copy {
     unsafe fn splat(word: u32) -> Self;
     /// The first `N` words of `source`, which has at least as many.
     unsafe fn load(source: &[u32]) -> Self;
-    /// Writes the lanes to the first `N` words of `target`, which has at least as many.
-    unsafe fn store(self, target: &mut [u32]);
+    /// Writes the lanes to `target` as little-endian words; it has room for at least `N`.
+    unsafe fn store(self, target: &mut [u8]);
     /// Lane by lane, modulo 2^32.
     unsafe fn add(self, other: Self) -> Self;
     /// Lane by lane.

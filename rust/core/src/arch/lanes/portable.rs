@@ -28,8 +28,10 @@ impl Lanes32 for Words32 {
     }
 
     #[inline(always)]
-    unsafe fn store(self, target: &mut [u32]) {
-        *target.first_chunk_mut().expect("N words") = self.0;
+    unsafe fn store(self, target: &mut [u8]) {
+        for (bytes, word) in target.as_chunks_mut().0.iter_mut().zip(self.0) {
+            *bytes = word.to_le_bytes();
+        }
     }
 
     #[inline(always)]

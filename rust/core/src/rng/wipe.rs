@@ -1,0 +1,57 @@
+//! Memory that is wiped after use, at the speed of `memset`.
+
+use core::ops::{Deref, DerefMut};
+
+use zeroize::optimization_barrier;
+
+/// Overwrites `items` with the default value, in a way that the compiler must not leave out.
+///
+/// `zeroize` does the same one volatile store at a time: for the buffers of a single draw that takes as long as the
+/// draw.
+pub(crate) fn wipe<T: Copy + Default>(items: &mut [T]) {
+    items.fill(T::default());
+    optimization_barrier(items);
+}
+
+/// A buffer that is wiped when it is dropped.
+#[derive(Default)]
+pub(crate) struct Wiped<T: Copy + Default>(Vec<T>);
+
+impl<T: Copy + Default> Wiped<T> {
+    /// A buffer of `length` default values.
+    pub(crate) fn new(length: usize) -> Self {
+        Self(vec![T::default(); length])
+    }
+}
+
+impl<T: Copy + Default> Deref for Wiped<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Copy + Default> DerefMut for Wiped<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T: Copy + Default> Drop for Wiped<T> {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wiping_leaves_zeros() {
+        let mut secrets = [1u8, 2, 3];
+        wipe(&mut secrets);
+        assert_eq!(secrets, [0; 3]);
+    }
+}
