@@ -21,6 +21,20 @@ def test_sizes_follow_numpy() -> None:
     assert samplers.discrete_laplace(10.0, np.int64(4)).dtype == np.int64
 
 
+def test_the_other_distributions_have_the_same_face() -> None:
+    for draw in (samplers.discrete_gaussian, samplers.geometric):
+        assert type(draw(10.0)) is int
+        out = np.empty((2, 3), np.int64)
+        assert draw(Fraction(7, 2), out=out) is out
+        with pytest.raises(dpnoise.ParameterError, match="must be an int, float or Fraction"):
+            draw(0.0)
+    assert samplers.geometric(3, 1000).min() >= 0
+    with pytest.raises(TypeError, match="sigma must be an int, float or Fraction, got str"):
+        samplers.discrete_gaussian("1")  # type: ignore[call-overload]
+    with pytest.raises(dpnoise.ParameterError, match=r"sigma must be from 2\*\*-20 to 2\*\*40, got"):
+        samplers.discrete_gaussian(2.0**-21)
+
+
 def test_out_is_filled_in_place() -> None:
     out = np.full((2, 500), 2**62)
     assert samplers.discrete_laplace(3, out=out) is out

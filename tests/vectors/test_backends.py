@@ -19,15 +19,17 @@ out = np.empty(100_000, np.int64)
 designs = [(29, None), (4, None), (29, 0), (4, 0), (4, 2), (29, 29), (29, 30), (29, 38)]
 scales = (Fraction(1, 1000), 1, Fraction(432, 89), 10, 1000, 10**6, 2**31 - 1, Fraction(2**35 + 1, 3), 2**40)
 for scale in scales:
-    _native.DiscreteLaplaceSampler(scale).fill(out, 1, hazmat.SeededRng({seed}))
-    digest.update(out.tobytes())
-    for eta_bits, shift in designs:
-        # Only a layout that is not too coarse or too fine for the scale leaves room for all weights.
-        if shift is not None and not 0.5 <= scale / 2**shift <= 100 or shift is None and scale > 20:
-            continue
-        small = out[:20_000]
-        _native.DiscreteLaplaceSampler.with_design(scale, eta_bits, shift).fill(small, 1, hazmat.SeededRng({seed}))
-        digest.update(small.tobytes())
+    kinds = _native.NoiseSampler
+    for make in (kinds.discrete_laplace, kinds.discrete_gaussian, kinds.geometric):
+        make(scale).fill(out, 1, hazmat.SeededRng({seed}))
+        digest.update(out.tobytes())
+        for eta_bits, shift in designs:
+            # Only a layout that is not too coarse or too fine for the scale leaves room for all weights.
+            if shift is not None and not 0.5 <= scale / 2**shift <= 100 or shift is None and scale > 20:
+                continue
+            small = out[:20_000]
+            make(scale, (eta_bits, shift)).fill(small, 1, hazmat.SeededRng({seed}))
+            digest.update(small.tobytes())
 for k in (2, 15, 128, 1000):
     protocol = local.OptimizedUnaryEncoding(k=k, epsilon=1.0)
     digest.update(protocol.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed})).tobytes())

@@ -6,32 +6,67 @@
 
 use std::collections::BTreeMap;
 
-use dpnoise_core::arch::trials::{self, Layout, TAIL};
+use dpnoise_core::arch::trials::{self, Layout, Sides, TAIL};
 use dpnoise_core::params::{Ratio, Scale};
 use dpnoise_core::rng::ScriptedRng;
-use dpnoise_core::samplers::{Design, DiscreteLaplace};
+use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Geometric, Histogram};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-/// Toys: scale and layout. A graded layout with a small shift has a heavy tail at these scales.
-const TOYS: [((u128, u128), Layout); 6] = [
-    ((1, 2), Layout::Single),
-    ((7, 5), Layout::Single),
-    ((40, 1), Layout::Single),
-    ((9, 2), Layout::Graded { shift: 0 }),
-    ((9, 1), Layout::Graded { shift: 1 }),
-    ((40, 1), Layout::Graded { shift: 2 }),
-];
-
-fn toy((numerator, denominator): (u128, u128), layout: Layout, eta_bits: u32) -> DiscreteLaplace {
-    let scale = Scale::new(Ratio::new(numerator, denominator).unwrap()).unwrap();
-    DiscreteLaplace::with_design(scale, Design { layout, weight_bits: 8, eta_bits })
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shape {
+    Laplace,
+    Gaussian,
+    Geometric,
 }
 
-fn shift(layout: Layout) -> u32 {
-    match layout {
-        Layout::Single => 0,
-        Layout::Graded { shift } => shift,
+/// A distribution with few enough words to try them all. A graded layout with a small shift has a heavy tail.
+#[derive(Clone, Copy, Debug)]
+struct Toy {
+    shape: Shape,
+    scale: (u128, u128),
+    layout: Layout,
+}
+
+const fn toy(shape: Shape, numerator: u128, denominator: u128, layout: Layout) -> Toy {
+    Toy { shape, scale: (numerator, denominator), layout }
+}
+
+const TOYS: [Toy; 14] = [
+    toy(Shape::Laplace, 1, 2, Layout::Single),
+    toy(Shape::Laplace, 7, 5, Layout::Single),
+    toy(Shape::Laplace, 40, 1, Layout::Single),
+    toy(Shape::Laplace, 9, 2, Layout::Graded { shift: 0 }),
+    toy(Shape::Laplace, 9, 1, Layout::Graded { shift: 1 }),
+    toy(Shape::Laplace, 40, 1, Layout::Graded { shift: 2 }),
+    toy(Shape::Gaussian, 1, 2, Layout::Single),
+    toy(Shape::Gaussian, 20, 3, Layout::Single),
+    toy(Shape::Gaussian, 15, 1, Layout::Graded { shift: 0 }),
+    toy(Shape::Gaussian, 60, 1, Layout::Graded { shift: 0 }),
+    toy(Shape::Gaussian, 80, 1, Layout::Graded { shift: 2 }),
+    toy(Shape::Geometric, 7, 5, Layout::Single),
+    toy(Shape::Geometric, 9, 2, Layout::Graded { shift: 0 }),
+    toy(Shape::Geometric, 40, 1, Layout::Graded { shift: 1 }),
+];
+
+impl Toy {
+    fn sampler(self, eta_bits: u32) -> Histogram {
+        let scale = Scale::new(Ratio::new(self.scale.0, self.scale.1).unwrap()).unwrap();
+        let design = Design { layout: self.layout, weight_bits: 8, eta_bits };
+        match self.shape {
+            Shape::Laplace => DiscreteLaplace::with_design(scale, design).into(),
+            Shape::Gaussian => DiscreteGaussian::with_design(scale, design).unwrap().into(),
+            Shape::Geometric => Geometric::with_design(scale, design).into(),
+        }
+    }
+
+    /// The exponent of f(x) = exp(-exponent), as a fraction.
+    fn exponent(self, x: u64) -> (BigInt, BigInt) {
+        let (n, d) = (BigInt::from(self.scale.0), BigInt::from(self.scale.1));
+        match self.shape {
+            Shape::Gaussian => (BigInt::from(x) * x * &d * &d, 2 * &n * &n),
+            _ => (x * d, n),
+        }
     }
 }
 
@@ -48,7 +83,7 @@ fn fraction(numerator: impl Into<BigInt>, denominator: impl Into<BigInt>) -> Big
 }
 
 /// All trials of a toy that differ in their proposal.
-fn proposals(sampler: &DiscreteLaplace, layout: Layout) -> impl Iterator<Item = (u32, u64, u64, trials::Proposal)> {
+fn proposals(sampler: &Histogram, layout: Layout) -> impl Iterator<Item = (u32, u64, u64, trials::Proposal)> {
     let all = (0..256u32).flat_map(move |byte| {
         (0..offsets(layout)).flat_map(move |offset| [0, 1].map(|sign| (byte << 24, offset, sign)))
     });
@@ -56,16 +91,18 @@ fn proposals(sampler: &DiscreteLaplace, layout: Layout) -> impl Iterator<Item = 
 }
 
 /// The factor of f(x) in the probability of each output of the table, and the one of every value of the tail.
-fn coefficients(sampler: &DiscreteLaplace, layout: Layout) -> (BTreeMap<i64, BigRational>, BigRational) {
+fn coefficients(toy: Toy, sampler: &Histogram) -> (BTreeMap<i64, BigRational>, BigRational) {
     let tables = sampler.tables();
     let mut table = BTreeMap::new();
     let mut tail = fraction(0, 1);
-    let each = fraction(1, 256 * 2 * offsets(layout));
-    for (_, _, _, proposal) in proposals(sampler, layout) {
+    let each = fraction(1, 256 * 2 * offsets(toy.layout));
+    let signs = if tables.sides == Sides::One { 1 } else { 2 };
+    for (_, _, _, proposal) in proposals(sampler, toy.layout) {
         if proposal.bin == TAIL {
-            // Kept with probability C m f(start) / (2^s W (1 - q)), then (1 - q) q^(x - start): (1 - q) cancels. One sign.
-            let amplitude = tables.amplitude << u32::from(tables.folded);
-            tail += &each * fraction(amplitude, 2 * (u64::from(proposal.weight) << shift(layout)));
+            // Kept with probability C m f(start) / (2^s W (1 - q)), then (1 - q) q^k and perhaps an excess: the density
+            // at start + k, and (1 - q) cancels.
+            let amplitude = tables.amplitude << u32::from(tables.sides == Sides::Folded);
+            tail += &each * fraction(amplitude, signs * (u64::from(proposal.weight) << toy.layout.shift()));
         } else if !tables.is_negative_zero(&proposal) {
             *table.entry(proposal.value()).or_insert(fraction(0, 1)) +=
                 &each * fraction(proposal.amplitude, proposal.weight);
@@ -76,24 +113,23 @@ fn coefficients(sampler: &DiscreteLaplace, layout: Layout) -> (BTreeMap<i64, Big
 
 #[test]
 fn every_output_has_the_probability_of_the_target() {
-    for (scale, layout) in TOYS {
-        let sampler = toy(scale, layout, 29);
-        let (table, tail) = coefficients(&sampler, layout);
+    for toy in TOYS {
+        let sampler = toy.sampler(29);
+        let (table, tail) = coefficients(toy, &sampler);
         let constant = &table[&0];
-        assert!(table.values().all(|coefficient| coefficient == constant), "{scale:?} {layout:?}");
-        assert_eq!(&tail, constant, "the tail continues the table: {scale:?} {layout:?}");
-        let last = *table.keys().last().unwrap();
-        let expected = if layout == Layout::Single { 62 } else { (216 << shift(layout)) - 1 };
-        assert_eq!((last, table.len() as i64), (expected, 2 * expected + 1), "no value is missing");
+        assert!(table.values().all(|coefficient| coefficient == constant), "{toy:?}");
+        assert_eq!(&tail, constant, "the tail continues the table: {toy:?}");
+        let last = if toy.layout == Layout::Single { 62 } else { (216 << toy.layout.shift()) - 1 };
+        let first = if toy.shape == Shape::Geometric { 0 } else { -last };
+        assert!(table.keys().copied().eq(first..=last), "no value is missing: {toy:?}");
     }
 }
 
 /// Positive control: one unit of weight moved from one bin to another is seen.
 #[test]
 fn a_wrong_weight_is_seen() {
-    let (scale, layout) = TOYS[3];
-    let sampler = toy(scale, layout, 29);
-    let (table, _) = coefficients(&sampler, layout);
+    let sampler = TOYS[3].sampler(29);
+    let (table, _) = coefficients(TOYS[3], &sampler);
     let mut planted = table.clone();
     let moved = fraction(sampler.tables().weights[3], sampler.tables().weights[3] + (1 << 24));
     *planted.get_mut(&3).unwrap() *= moved;
@@ -126,7 +162,7 @@ struct Case {
 }
 
 /// The acceptance words around the threshold of a proposal.
-fn cases(sampler: &DiscreteLaplace, scale: (u128, u128), trial: (u32, u64, u64, trials::Proposal)) -> Vec<Case> {
+fn cases(toy: Toy, sampler: &Histogram, trial: (u32, u64, u64, trials::Proposal)) -> Vec<Case> {
     let (bin, offset, sign, proposal) = trial;
     let case = |uniform: u64, accepted: bool, further: Vec<u64>| Case {
         words: (bin, offset, uniform << 1 | sign),
@@ -139,7 +175,8 @@ fn cases(sampler: &DiscreteLaplace, scale: (u128, u128), trial: (u32, u64, u64, 
         return vec![case(0, true, vec![]), case(last, true, vec![])];
     }
     // floor(2^127 C m 2^e f(x) / W): 63 bits, then the 64 bits of the first further word.
-    let f = exp_neg(&(BigInt::from(proposal.magnitude) * scale.1), &scale.0.into(), 400);
+    let (n, d) = toy.exponent(proposal.magnitude);
+    let f = exp_neg(&n, &d, 400);
     let threshold: BigInt = (f * proposal.amplitude / proposal.weight) >> (400 - 127);
     let bits = |shift: u32| u64::try_from((&threshold >> shift) & BigInt::from(u64::MAX)).unwrap();
     let (prefix, rest) = (bits(64), bits(0));
@@ -159,9 +196,9 @@ fn cases(sampler: &DiscreteLaplace, scale: (u128, u128), trial: (u32, u64, u64, 
 }
 
 /// Runs 64 cases as one block through the sampler and tells whether all that comes out is as expected.
-fn plays(sampler: &DiscreteLaplace, layout: Layout, block: &[Case]) -> bool {
+fn plays(toy: Toy, sampler: &Histogram, block: &[Case]) -> bool {
     let mut script: Vec<u8> = block.iter().flat_map(|case| case.words.0.to_le_bytes()).collect();
-    if layout != Layout::Single {
+    if toy.layout != Layout::Single {
         script.extend(block.iter().flat_map(|case| (case.words.1 as u32).to_le_bytes()));
     }
     script.extend(block.iter().flat_map(|case| case.words.2.to_le_bytes()));
@@ -173,10 +210,10 @@ fn plays(sampler: &DiscreteLaplace, layout: Layout, block: &[Case]) -> bool {
     sampler.fill(&mut rng, &mut out).is_ok() && out == expected && rng.remaining() == 0
 }
 
-/// The cases of a toy at a scale, in blocks.
-fn blocks(sampler: &DiscreteLaplace, scale: (u128, u128), layout: Layout) -> Vec<Vec<Case>> {
-    let trials = proposals(sampler, layout).filter(|trial| trial.3.bin != TAIL);
-    let mut all: Vec<Case> = trials.flat_map(|trial| cases(sampler, scale, trial)).collect();
+/// The cases of a toy for the trials of a sampler, in blocks.
+fn blocks(toy: Toy, sampler: &Histogram) -> Vec<Vec<Case>> {
+    let trials = proposals(sampler, toy.layout).filter(|trial| trial.3.bin != TAIL);
+    let mut all: Vec<Case> = trials.flat_map(|trial| cases(toy, sampler, trial)).collect();
     // A block must accept something, or the sampler would ask for another one: put an accepted trial in each.
     let certain = all.iter().find(|case| case.outcome.is_some() && case.further.is_empty()).unwrap();
     let (words, outcome) = (certain.words, certain.outcome);
@@ -192,23 +229,24 @@ fn blocks(sampler: &DiscreteLaplace, scale: (u128, u128), layout: Layout) -> Vec
 #[test]
 fn every_decision_is_right_to_the_last_bit() {
     let mut played = 0;
-    for (scale, layout) in TOYS {
+    for toy in TOYS {
         for eta_bits in [29, 4] {
-            let sampler = toy(scale, layout, eta_bits);
-            for block in blocks(&sampler, scale, layout) {
-                assert!(plays(&sampler, layout, &block), "{scale:?} {layout:?} 2^-{eta_bits}");
+            let sampler = toy.sampler(eta_bits);
+            for block in blocks(toy, &sampler) {
+                assert!(plays(toy, &sampler, &block), "{toy:?} 2^-{eta_bits}");
                 played += block.len();
             }
         }
     }
-    assert!(played > 100_000, "{played} trials");
+    assert!(played > 200_000, "{played} trials");
 }
 
 /// Positive control: decisions for a scale that is off by a relative 2^-70 are seen.
 #[test]
 fn a_wrong_scale_is_seen() {
-    let (scale, layout) = TOYS[1];
-    let sampler = toy(scale, layout, 29);
-    let off = ((scale.0 << 70) + 1, scale.1 << 70);
-    assert!(blocks(&sampler, off, layout).iter().any(|block| !plays(&sampler, layout, block)));
+    for toy in [TOYS[1], TOYS[7], TOYS[11]] {
+        let sampler = toy.sampler(29);
+        let off = Toy { scale: ((toy.scale.0 << 70) + 1, toy.scale.1 << 70), ..toy };
+        assert!(blocks(off, &sampler).iter().any(|block| !plays(off, &sampler, block)));
+    }
 }

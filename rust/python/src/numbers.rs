@@ -8,19 +8,21 @@ use pyo3::types::{PyBool, PyFloat};
 
 use crate::errors::to_py;
 
-/// The exact value of a scale: an int, a float, a Fraction, or a NumPy number.
-pub(crate) fn scale(value: &Bound<'_, PyAny>) -> PyResult<Scale> {
+/// The exact value of the scale called `name`: an int, a float, a Fraction, or a NumPy number.
+pub(crate) fn scale(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Scale> {
     if let Ok(float) = value.cast::<PyFloat>() {
-        return Scale::from_f64(float.extract()?).map_err(to_py);
+        let float: f64 = float.extract()?;
+        let scale = Ratio::from_f64(float).and_then(|ratio| Scale::new(ratio).ok());
+        return scale.ok_or_else(|| to_py(Error::parameter(name, format!("{float:?}"), Scale::ALLOWED)));
     }
     let ratio = if value.is_instance_of::<PyBool>() { None } else { integer_ratio(value) };
     let Some((numerator, denominator)) = ratio else {
         let kind = value.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("scale must be an int, float or Fraction, got {kind}")));
+        return Err(PyTypeError::new_err(format!("{name} must be an int, float or Fraction, got {kind}")));
     };
     // Negative and overlong parts do not convert.
     let parts = numerator.extract::<u128>().ok().zip(denominator.extract::<u128>().ok());
-    let out_of_range = || Error::parameter("scale", value, Scale::ALLOWED);
+    let out_of_range = || Error::parameter(name, value, Scale::ALLOWED);
     let ratio = parts.and_then(|(numerator, denominator)| Ratio::new(numerator, denominator));
     ratio.and_then(|ratio| Scale::new(ratio).ok()).ok_or_else(out_of_range).map_err(to_py)
 }

@@ -4,32 +4,59 @@ use dpnoise_core::arch::Backend;
 use dpnoise_core::arch::trials::Layout;
 use dpnoise_core::mechanisms::UNIT;
 use dpnoise_core::rng::{self, SecureRng, fill_parallel};
-use dpnoise_core::samplers::{self, Design, discrete_laplace::Rarities};
+use dpnoise_core::samplers::histogram::{Histogram, Rarities};
+use dpnoise_core::samplers::{self, Design};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::to_py;
 use crate::{buffers, hazmat, numbers, runtime};
 
-/// The discrete Laplace distribution for one scale, with its tables.
+/// A noise distribution with its tables.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct DiscreteLaplaceSampler(samplers::DiscreteLaplace);
+pub(crate) struct NoiseSampler(Histogram);
+
+/// Another design than the usual one, for tests of the rare paths: the allowance for the error of the fast comparison,
+/// 2**-eta_bits, and the binary logarithm of the first bin's width, or `None` for single bins.
+type GivenDesign = Option<(u32, Option<u32>)>;
+
+fn design((eta_bits, shift): (u32, Option<u32>)) -> Design {
+    let layout = shift.map_or(Layout::Single, |shift| Layout::Graded { shift });
+    Design { layout, weight_bits: 32, eta_bits }
+}
 
 #[pymethods]
-impl DiscreteLaplaceSampler {
-    #[new]
-    fn new(scale: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self(samplers::DiscreteLaplace::new(numbers::scale(scale)?)))
+impl NoiseSampler {
+    #[staticmethod]
+    #[pyo3(signature = (scale, given=None))]
+    fn discrete_laplace(scale: &Bound<'_, PyAny>, given: GivenDesign) -> PyResult<Self> {
+        let scale = numbers::scale(scale, "scale")?;
+        let sampler = given.map(design).map_or_else(
+            || samplers::DiscreteLaplace::new(scale),
+            |design| samplers::DiscreteLaplace::with_design(scale, design),
+        );
+        Ok(Self(sampler.into()))
     }
 
-    /// The same distribution with another allowance for the error of the fast comparison, and with single bins or bins
-    /// whose first width is 2**shift: for tests of the rare paths.
     #[staticmethod]
-    fn with_design(scale: &Bound<'_, PyAny>, eta_bits: u32, shift: Option<u32>) -> PyResult<Self> {
-        let scale = numbers::scale(scale)?;
-        let layout = shift.map_or(Layout::Single, |shift| Layout::Graded { shift });
-        let design = Design { layout, weight_bits: 32, eta_bits };
-        Ok(Self(samplers::DiscreteLaplace::with_design(scale, design)))
+    #[pyo3(signature = (sigma, given=None))]
+    fn discrete_gaussian(sigma: &Bound<'_, PyAny>, given: GivenDesign) -> PyResult<Self> {
+        let sigma = numbers::scale(sigma, "sigma")?;
+        let sampler = given.map(design).map_or_else(
+            || samplers::DiscreteGaussian::new(sigma),
+            |design| samplers::DiscreteGaussian::with_design(sigma, design),
+        );
+        sampler.map(|sampler| Self(sampler.into())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (scale, given=None))]
+    fn geometric(scale: &Bound<'_, PyAny>, given: GivenDesign) -> PyResult<Self> {
+        let scale = numbers::scale(scale, "scale")?;
+        let sampler = given
+            .map(design)
+            .map_or_else(|| samplers::Geometric::new(scale), |design| samplers::Geometric::with_design(scale, design));
+        Ok(Self(sampler.into()))
     }
 
     #[pyo3(signature = (rng=None))]
@@ -86,7 +113,7 @@ fn cpu_backend() -> PyResult<&'static str> {
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<DiscreteLaplaceSampler>()?;
+    module.add_class::<NoiseSampler>()?;
     module.add_function(wrap_pyfunction!(random_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(cpu_backend, module)?)
 }

@@ -33,6 +33,17 @@ pub enum Layout {
     },
 }
 
+/// How the signs share the bins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sides {
+    /// There are no negative values: m = 1.
+    One,
+    /// Zero has a bin of its own and counts once (m = 1); every other bin counts twice (m = 2), for both signs.
+    Folded,
+    /// m = 1 everywhere, and the trials that propose a negative zero are rejected.
+    Two,
+}
+
 /// What a trial needs to know; all of it public.
 #[derive(Clone, Debug)]
 pub struct Tables {
@@ -45,10 +56,11 @@ pub struct Tables {
     pub weights: [u32; BINS],
     /// C: a value x of bin h is accepted with probability C m 2^e f(x) / `weights[h]`.
     pub amplitude: u64,
-    /// Whether 0 has a bin of its own and counts once (m = 1) where every other bin counts twice (m = 2), being shared
-    /// by both signs. Otherwise m = 1 everywhere and the trials that propose a negative zero are rejected.
-    pub folded: bool,
-    /// log2(e)/scale: f(x) = 2^(-rate x), up to the rounding of a double.
+    /// How the signs share the bins.
+    pub sides: Sides,
+    /// Whether f(x) = 2^(-rate x^2) rather than 2^(-rate x).
+    pub square: bool,
+    /// The rate, up to the rounding of a double.
     pub rate: f64,
     /// Twice the relative error that the fast comparison allows for.
     pub window: f64,
@@ -91,6 +103,15 @@ pub struct Proposal {
 }
 
 impl Layout {
+    /// The binary logarithm of the first bin's width.
+    #[must_use]
+    pub fn shift(self) -> u32 {
+        match self {
+            Self::Single => 0,
+            Self::Graded { shift } => shift,
+        }
+    }
+
     /// The bytes of an offset word.
     #[must_use]
     pub fn offset_bytes(self) -> usize {
@@ -148,7 +169,7 @@ pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal
     Proposal {
         bin: bin as usize,
         magnitude,
-        negative: accept & 1 == 1,
+        negative: (accept & 1 == 1) & (tables.sides != Sides::One),
         uniform: accept >> 1,
         weight: weight as u32,
         amplitude,
@@ -168,7 +189,7 @@ impl Tables {
     /// Whether a proposal is the second zero that must not count.
     #[must_use]
     pub fn is_negative_zero(&self, proposal: &Proposal) -> bool {
-        !self.folded & proposal.negative & (proposal.magnitude == 0)
+        (self.sides != Sides::Folded) & proposal.negative & (proposal.magnitude == 0)
     }
 }
 
@@ -194,8 +215,11 @@ unsafe fn propose<V: Lanes64>(tables: &Tables, bin_word: V, offset: V) -> Propos
         let weight = bin.look_up(&tables.weights);
         // A folded layout counts every bin but that of zero twice.
         let amplitude = V::splat(tables.amplitude);
-        let amplitude =
-            if tables.folded { amplitude.select(amplitude.shl(1), bin.less(V::splat(1))) } else { amplitude };
+        let amplitude = if tables.sides == Sides::Folded {
+            amplitude.select(amplitude.shl(1), bin.less(V::splat(1)))
+        } else {
+            amplitude
+        };
         let Layout::Graded { shift } = tables.layout else {
             return Proposed { bin, magnitude: bin, weight, amplitude };
         };
@@ -231,13 +255,13 @@ unsafe fn run_lanes<S: InstructionSet>(tables: &Tables, words: &[u8], trials: &m
             };
             let accept = S::U64::load_u64(&accepts[8 * first..]);
             let proposed = propose(tables, S::U64::load_u32(&bins[4 * first..]), offset);
-            let negative = accept.and(S::U64::splat(1));
+            let negative = accept.and(S::U64::splat(u64::from(tables.sides != Sides::One)));
             let sign = S::U64::splat(0).sub(negative);
             proposed.magnitude.xor(sign).sub(sign).store(&mut trials.values[first..]);
             let (below, above) = judge(tables, &proposed, accept.shr(1));
             let tail = S::U64::bits(S::U64::splat(TAIL as u64 - 1).less(proposed.bin));
             let zero = S::U64::bits(proposed.magnitude.less(negative));
-            let eligible = !(tail | if tables.folded { 0 } else { zero });
+            let eligible = !(tail | if tables.sides == Sides::Folded { 0 } else { zero });
             accepted |= (eligible & below) << first;
             undecided |= (eligible & !below & !above & lanes(S::U64::N)) << first;
             tails |= tail << first;
@@ -256,7 +280,8 @@ unsafe fn judge<V: Lanes64>(tables: &Tables, proposed: &Proposed<V>, uniform: V)
     unsafe {
         let weight = proposed.weight.to_float();
         let lhs = V::fmul(uniform.to_float(), weight);
-        let t = V::fmul(proposed.magnitude.to_float(), V::float(tables.rate));
+        let x = proposed.magnitude.to_float();
+        let t = V::fmul(if tables.square { V::fmul(x, x) } else { x }, V::float(tables.rate));
         let rhs = V::fmul(proposed.amplitude.to_float(), exp2_neg_times_2_63::<V>(t));
         let margin = V::fmul(rhs, V::float(tables.window));
         // U lies between its prefix and the next one: the left side is in [lhs, lhs + weight).

@@ -3,12 +3,14 @@
 //! Everything here is a mathematical function of the scale and the [`Design`], independent of machine and precision;
 //! `discrete_laplace.md` gives the formulas.
 
-use crate::arch::trials::{BINS, COLUMN_BITS, Layout, TAIL, Tables};
+use super::density::{Density, Shape};
+use crate::arch::trials::{BINS, COLUMN_BITS, Layout, Sides, TAIL, Tables};
+use crate::arith::exp::Constants;
 use crate::arith::interval::Interval;
 use crate::params::Ratio;
 
 /// The free choices of a proposal. Every design samples the same distribution; they differ in speed, and in how often
-/// the rare paths are taken. [`Design::for_scale`] is what the library uses, the others are for tests.
+/// the rare paths are taken. The library chooses one by the scale; others are for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
     /// How the bins are laid out.
@@ -24,15 +26,14 @@ pub struct Design {
 const ETA_BITS: u32 = 29;
 
 impl Design {
-    /// The design for a scale: the finest bins whose tail begins at 44.5 scales or later, so that a value in the tail has
-    /// a probability of at most exp(-44.5) < 2^-64.
-    #[must_use]
-    pub fn for_scale(scale: Ratio) -> Self {
-        let layout = if reaches(63, scale) {
+    /// The design for a scale: the finest bins whose tail begins where the density is below 2^-64 of its maximum (44.5
+    /// scales for an exponential, 9.45 for a Gaussian).
+    pub(super) fn for_scale(shape: Shape, scale: Ratio) -> Self {
+        let layout = if reaches(shape, 63, scale) {
             Layout::Single
         } else {
             let mut shift = 0;
-            while !reaches(216 << shift, scale) {
+            while !reaches(shape, 216 << shift, scale) {
                 shift += 1;
             }
             Layout::Graded { shift }
@@ -41,59 +42,56 @@ impl Design {
     }
 }
 
-/// Whether `tail >= 44.5 scale`.
-fn reaches(tail: u128, scale: Ratio) -> bool {
-    // With n = q d + r the claim 89 n <= 2 tail d is 89 r <= (2 tail - 89 q) d, and parts are below 2^120.
+/// Whether the density is below 2^-64 at `tail`: whether `tail >= p/q scale`.
+fn reaches(shape: Shape, tail: u128, scale: Ratio) -> bool {
+    // With n = w d + r the claim p n <= q tail d is p r <= (q tail - p w) d, and parts are below 2^120.
+    let (p, q) = shape.reach();
     let (whole, rest) = (scale.numerator() / scale.denominator(), scale.numerator() % scale.denominator());
-    (2 * tail).checked_sub(89 * whole).is_some_and(|slack| 89 * rest <= slack.min(89) * scale.denominator())
+    (q * tail).checked_sub(p * whole).is_some_and(|slack| p * rest <= slack.min(p) * scale.denominator())
 }
 
-/// Builds the tables for a target f(x) = 2^(-rate x) with `rate` = log2(e)/scale, or `None` when the precision of the
-/// given powers of f does not decide them.
-///
-/// `power(d)` must give bounds of f(d); it is called for a few d only.
-pub(super) fn tables(design: Design, scale: Ratio, power: impl Fn(u64) -> Interval) -> Option<Tables> {
-    let folded = matches!(design.layout, Layout::Single | Layout::Graded { shift: 0 });
-    let shift = match design.layout {
-        Layout::Single => 0,
-        Layout::Graded { shift } => shift,
+/// Builds the tables of a proposal for a density, or `None` when the precision does not decide them.
+pub(super) fn tables(
+    design: Design,
+    shape: Shape,
+    scale: Ratio,
+    both_signs: bool,
+    constants: &Constants,
+) -> Option<Tables> {
+    let Design { layout, weight_bits, eta_bits } = design;
+    let sides = match (both_signs, layout.shift()) {
+        (false, _) => Sides::One,
+        (true, 0) => Sides::Folded,
+        (true, _) => Sides::Two,
     };
-    // The relative weights m 2^e f(x_h): each the one before times f(width), where the width has three values at most.
-    let widths = [0, 2, 3].map(|e| (e, power(1 << (shift + e))));
-    let mut f = power(0);
-    let mut relative = Vec::with_capacity(BINS);
-    for bin in 0..BINS as u32 {
-        let (_, e) = design.layout.bin_start(bin);
-        let copies = if folded && bin > 0 { 2 } else { 1 };
-        let size = if bin as usize == TAIL { tail_bound(scale, shift) } else { 1 << e };
-        relative.push(f.clone().times_integer(copies * size));
-        let (_, step) = widths.iter().find(|(width, _)| *width == e)?;
-        f = f.times(step);
-    }
-    let total = 1u64 << design.weight_bits;
+    // The relative weights g = m 2^e f(x_h), for the tail m B f(x_T).
+    let tail = layout.bin_start(TAIL as u32).0 << layout.shift();
+    let tail_size = (shape.inverse_slope(scale, tail) + 1).div_ceil(1 << layout.shift());
+    let starts = Density::new(shape, scale, constants).at_bins(layout, constants);
+    let relative = starts.into_iter().enumerate().map(|(bin, f)| {
+        let size = if bin == TAIL { tail_size } else { 1 << layout.bin_start(bin as u32).1 };
+        f.times_integer(size << u32::from(sides == Sides::Folded && bin > 0))
+    });
+    let relative: Vec<Interval> = relative.collect();
+    let total = 1u64 << weight_bits;
     let sum = relative.iter().skip(1).fold(relative[0].clone(), Interval::plus);
     // Half a unit of slack keeps the quotient off a whole number when the sum is 1 and next to nothing.
     let amplitude = sum.times_integer(2).times_within_vartime(2 * (total - BINS as u64) - 1)?;
     let mut weights = relative.into_iter().map(|w| w.times_integer(amplitude).ceiling()).collect::<Option<Vec<_>>>()?;
     // Rounding up added less than 1 to each of the 64 weights, so the sum is still at most the total.
     weights[0] += total - weights.iter().sum::<u64>();
-    let unit = 32 - design.weight_bits;
+    let unit = 32 - weight_bits;
     let weights: [u32; BINS] = std::array::from_fn(|bin| (weights[bin] << unit) as u32);
     Some(Tables {
-        layout: design.layout,
+        layout,
         alias: alias_table(&weights),
         weights,
         amplitude: amplitude << unit,
-        folded,
-        rate: core::f64::consts::LOG2_E * (scale.denominator() as f64 / scale.numerator() as f64),
-        window: 2.0 * 0.5f64.powi(design.eta_bits as i32),
+        sides,
+        square: shape == Shape::Gaussian,
+        rate: shape.rate(scale),
+        window: 2.0 * 0.5f64.powi(eta_bits as i32),
     })
-}
-
-/// A whole number that is at least 1 / (2^shift (1 - exp(-1/scale))), since 1 - exp(-1/b) >= 1 / (b + 1).
-pub(super) fn tail_bound(scale: Ratio, shift: u32) -> u64 {
-    let (n, d) = (scale.numerator(), scale.denominator());
-    ((n + d).div_ceil(d).div_ceil(1 << shift)) as u64
 }
 
 /// The alias table (Walker 1977, Vose 1991) of weights that sum to 2^32, in whole numbers.
@@ -126,8 +124,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tail_begins_at_44_and_a_half_scales() {
-        let layout = |numerator, denominator| Design::for_scale(Ratio::new(numerator, denominator).unwrap()).layout;
+    fn the_tail_begins_where_it_should() {
+        let layout = |numerator, denominator| {
+            Design::for_scale(Shape::Exponential, Ratio::new(numerator, denominator).unwrap()).layout
+        };
         assert_eq!(layout(1, 1000), Layout::Single);
         assert_eq!(layout(126, 89), Layout::Single);
         assert_eq!(layout(126 << 60, (89 << 60) - 1), Layout::Graded { shift: 0 });
@@ -135,6 +135,12 @@ mod tests {
         assert_eq!(layout(433, 89), Layout::Graded { shift: 1 });
         assert_eq!(layout(1 << 40, 1), Layout::Graded { shift: 38 });
         assert_eq!(layout(1 << 44, 1), Layout::Graded { shift: 42 });
+        let layout = |numerator, denominator| {
+            Design::for_scale(Shape::Gaussian, Ratio::new(numerator, denominator).unwrap()).layout
+        };
+        assert_eq!(layout(20, 3), Layout::Single);
+        assert_eq!(layout(20 << 60, (3 << 60) - 1), Layout::Graded { shift: 0 });
+        assert_eq!(layout(1 << 40, 1), Layout::Graded { shift: 36 });
     }
 
     #[test]

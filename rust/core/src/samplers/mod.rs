@@ -3,7 +3,11 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`discrete_laplace`] | P(x) proportional to exp(-\|x\| / scale) |
+//! | [`discrete_gaussian`] | P(x) proportional to exp(-x^2 / (2 sigma^2)) |
+//! | [`geometric`] | P(x) proportional to exp(-x / scale), for x = 0, 1, 2, ... |
+//! | [`histogram`] | the sampler that these share |
 //! | [`design`] | how a histogram proposal is laid out for a scale |
+//! | `density` | the functions that are drawn from, as certified intervals |
 //! | [`grid`] | real values on a grid, and integer noise on them |
 //! | `refine` | the exact decision of the trials that floating point leaves open |
 //!
@@ -13,16 +17,23 @@
 //! allocation depend only on public parameters and on discarded randomness that is independent of the output, except
 //!
 //! - *refinements*, of probability at most 2^-27 per trial. The probability that a sample was refined differs by less
-//!   than 2^-43 between any two outputs, outside of an event of probability below 2^-61 per trial;
+//!   than 2^-42 between any two outputs, outside of an event of probability below 2^-61 per trial;
 //! - *tail events*, of probability at most 2^-64 per accepted value.
 //!
 //! The randomness itself is computational: ChaCha12. The proofs stand in the documentation of each sampler.
 
+mod density;
 pub mod design;
+pub mod discrete_gaussian;
 pub mod discrete_laplace;
+pub mod geometric;
 pub mod grid;
+pub mod histogram;
 mod refine;
 
 pub use design::Design;
+pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
+pub use geometric::Geometric;
 pub use grid::Grid;
+pub use histogram::Histogram;

@@ -5,43 +5,10 @@
 
 use rand_core::TryCryptoRng;
 
-use crate::arith::exp::{Constants, ERROR_ULPS, FIRST_LIMBS};
+use crate::arith::exp::{Constants, FIRST_LIMBS};
 use crate::arith::fixed::Fixed;
 use crate::arith::interval::Interval;
 use crate::error::Error;
-use crate::params::Ratio;
-
-/// The function f(x) = exp(-x / scale) at one precision.
-#[derive(Clone, Debug)]
-pub(super) struct Exponential {
-    /// log2(e) / scale, at most `rate_error` ulps too small.
-    rate: Fixed,
-    rate_error: u128,
-}
-
-impl Exponential {
-    pub(super) fn new(scale: Ratio, constants: &Constants) -> Self {
-        let limbs = constants.log2_e.limbs();
-        let inverse = Fixed::from_ratio_vartime(scale.denominator(), scale.numerator(), limbs);
-        // The errors of 1/scale times log2 e < 1.5, of log2 e times 1/scale, and of the product.
-        let rate_error = u128::from(inverse.integer()) + 4;
-        Self { rate: inverse.times(&constants.log2_e), rate_error }
-    }
-
-    /// Bounds of f(x). Public or not, x takes no influence on the time.
-    pub(super) fn at(&self, x: u64, constants: &Constants) -> Interval {
-        let (k, v) = constants.exp2_neg(self.rate.clone().times_integer(x));
-        let limbs = v.limbs();
-        // One more ulp for the shift. At 0 the function is 1, exactly.
-        let error = u128::from(x) * self.rate_error + ERROR_ULPS + 1;
-        let value = v.shifted_right(k);
-        let one = Fixed::from_integer(1, limbs);
-        Interval {
-            low: one.clone().select(&value.clone().minus_ulps(error), x == 0),
-            high: one.select(&value.plus_ulps(error), x == 0),
-        }
-    }
-}
 
 /// What a comparison at one precision tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +58,21 @@ impl Uniform {
             _ => Verdict::NeedsPrecision,
         }
     }
+}
+
+/// Draws a trial of probability `probability`, exactly.
+///
+/// # Errors
+/// [`Error::Randomness`] when `rng` fails.
+pub(super) fn bernoulli<R: TryCryptoRng + ?Sized>(
+    rng: &mut R,
+    probability: impl Fn(&Constants) -> Interval,
+) -> Result<bool, Error> {
+    let prefix = rng.try_next_u64().map_err(Error::randomness)? >> 1;
+    is_below(rng, prefix, |constants| {
+        let one = Fixed::from_integer(1, constants.log2_e.limbs());
+        (Interval::exact(one), probability(constants))
+    })
 }
 
 /// Decides U w < a exactly, where the first 63 bits of U are `prefix` and `sides` gives w and a at a precision.
@@ -164,17 +146,5 @@ mod tests {
         assert_eq!(decide(0, &[], 0, 5), Ok((false, 0)), "U < 0 never");
         assert_eq!(decide(1 << 62, &[], 1, 2), Ok((false, 0)), "U >= 1/2");
         assert_eq!(decide((1 << 62) - 1, &[], 1, 2), Ok((true, 0)), "U < 1/2");
-    }
-
-    #[test]
-    fn the_exponential_is_bounded_more_tightly_at_higher_precision() {
-        let scale = Ratio::new(10, 3).unwrap();
-        let (first, wide) = (Constants::new(4), Constants::new(8));
-        for x in [0, 1, 2, 17, 1000] {
-            let rough = Exponential::new(scale, &first).at(x, &first);
-            let fine = Exponential::new(scale, &wide).at(x, &wide);
-            assert!(!fine.high.truncated(4).is_less(&rough.low));
-            assert!(!rough.high.is_less(&fine.low.truncated(4)));
-        }
     }
 }

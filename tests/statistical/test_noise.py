@@ -93,6 +93,58 @@ def test_the_distribution(scale: float | Fraction) -> None:
         assert low_bits_test(samples) > ALARM
 
 
+def exact_g_test(samples: Samples, density: Callable[[int], mpmath.mpf], first: int, last: int) -> float:
+    """G-test against a density at 50 digits, every value from ``first`` to ``last`` a bin and the rest in the ends."""
+    with mpmath.workdps(50):
+        weights = [density(x) for x in range(first, last + 1)]
+        beyond = [mpmath.nsum(lambda k, a=end, d=sign: density(a + d * int(k)), [1, 20 * (last - first)])
+                  for end, sign in ((first, -1), (last, 1))]  # fmt: skip
+        weights[0] += beyond[0] if first < 0 else 0
+        weights[-1] += beyond[1]
+        total = sum(weights)
+        expected = np.array([float(weight / total) for weight in weights]) * samples.size
+    assert expected.min() >= 50
+    observed = np.bincount(np.clip(samples, first, last) - first, minlength=last - first + 1)
+    g = 2 * float(np.sum(observed * np.log(np.maximum(observed, 1) / expected)))
+    return float(stats.chi2.sf(g, observed.size - 1))
+
+
+def gaussian(sigma: float) -> Callable[[int], mpmath.mpf]:
+    return lambda x: mpmath.exp(-(mpmath.mpf(x) ** 2) / (2 * mpmath.mpf(sigma) ** 2))
+
+
+def one_sided(scale: float) -> Callable[[int], mpmath.mpf]:
+    return lambda x: mpmath.exp(-mpmath.mpf(x) / mpmath.mpf(scale))
+
+
+@pytest.mark.parametrize(("sigma", "last"), [(0.3, 1), (1.0, 3), (4.0, 15), (25.0, 90)])
+def test_the_discrete_gaussian(sigma: float, last: int) -> None:
+    samples = samplers.discrete_gaussian(sigma, N)
+    assert exact_g_test(samples, gaussian(sigma), -last, last) > ALARM
+    assert sign_test(samples) > ALARM
+    # Positive control: the continuous Gaussian, rounded; at a large sigma the two can not be told apart.
+    if sigma <= 1:
+        rounded = np.rint(np.random.default_rng().normal(0, sigma, N)).astype(np.int64)
+        assert exact_g_test(rounded, gaussian(sigma), -last, last) < ALARM
+    assert exact_g_test(samplers.discrete_gaussian(1.02 * sigma, N), gaussian(sigma), -last, last) < ALARM
+
+
+@pytest.mark.parametrize("sigma", [1e3, 1e6, 2.0**40])
+def test_large_discrete_gaussians_are_normal(sigma: float) -> None:
+    # The two distribution functions differ by less than 1/sigma, which this n does not see.
+    samples = samplers.discrete_gaussian(sigma, N)
+    cells = np.floor(stats.norm.cdf((samples + np.random.default_rng().random(N) - 0.5) / sigma) * 500).astype(int)
+    assert stats.chisquare(np.bincount(cells, minlength=500)).pvalue > ALARM
+    wrong = np.floor(stats.norm.cdf(1.01 * samples / sigma) * 500).astype(int)
+    assert stats.chisquare(np.bincount(wrong, minlength=500)).pvalue < ALARM
+
+
+@pytest.mark.parametrize(("scale", "last"), [(0.2, 1), (1.0, 8), (4.0, 30), (30.0, 200)])
+def test_the_geometric(scale: float, last: int) -> None:
+    assert exact_g_test(samplers.geometric(scale, N), one_sided(scale), 0, last) > ALARM
+    assert exact_g_test(samplers.geometric(1.02 * scale, N), one_sided(scale), 0, last) < ALARM
+
+
 def test_successive_samples_are_uncorrelated() -> None:
     samples = samplers.discrete_laplace(100, N).astype(float)
     correlation = np.corrcoef(samples[1:], samples[:-1])[0, 1]

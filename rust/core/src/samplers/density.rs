@@ -1,0 +1,174 @@
+//! The functions that samplers draw from, as certified intervals at any precision.
+
+use crate::arch::trials::{BINS, Layout};
+use crate::arith::exp::{Constants, ERROR_ULPS};
+use crate::arith::fixed::Fixed;
+use crate::arith::interval::Interval;
+use crate::params::Ratio;
+
+/// The shape of a distribution's density f over x = 0, 1, 2, ..., not normalised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Shape {
+    /// f(x) = exp(-x / scale)
+    Exponential,
+    /// f(x) = exp(-x^2 / (2 scale^2))
+    Gaussian,
+}
+
+/// A density at one precision: f(x) = 2^(-rate x) or 2^(-rate x^2).
+#[derive(Clone, Debug)]
+pub(super) struct Density {
+    shape: Shape,
+    /// log2(e) / scale or log2(e) / (2 scale^2), at most `rate_error` ulps too small.
+    rate: Fixed,
+    rate_error: u128,
+}
+
+impl Shape {
+    /// p and q such that f(p/q scales) < 2^-64: exp(-44.5) and exp(-9.45^2 / 2).
+    pub(super) fn reach(self) -> (u128, u128) {
+        match self {
+            Self::Exponential => (89, 2),
+            Self::Gaussian => (189, 20),
+        }
+    }
+
+    /// A whole number that is at least 1/slope at `start`, where f falls from there at least like exp(-slope x).
+    pub(super) fn inverse_slope(self, scale: Ratio, start: u64) -> u64 {
+        let whole = scale.numerator().div_ceil(scale.denominator());
+        match self {
+            Self::Exponential => whole as u64,
+            Self::Gaussian => (whole * whole).div_ceil(start.into()) as u64,
+        }
+    }
+
+    /// The rate as a double: five roundings for an exponential, nine for a Gaussian.
+    pub(super) fn rate(self, scale: Ratio) -> f64 {
+        let inverse = scale.denominator() as f64 / scale.numerator() as f64;
+        match self {
+            Self::Exponential => core::f64::consts::LOG2_E * inverse,
+            Self::Gaussian => 0.5 * core::f64::consts::LOG2_E * inverse * inverse,
+        }
+    }
+}
+
+impl Density {
+    pub(super) fn new(shape: Shape, scale: Ratio, constants: &Constants) -> Self {
+        let limbs = constants.log2_e.limbs();
+        // Less than one ulp too small.
+        let inverse = Fixed::from_ratio_vartime(scale.denominator(), scale.numerator(), limbs);
+        let (factor, factor_error) = match shape {
+            Shape::Exponential => (inverse, 1),
+            Shape::Gaussian => {
+                let error = 2 * u128::from(inverse.integer()) + 4;
+                (inverse.times(&inverse).shifted_right(1), error)
+            }
+        };
+        // The errors of the factor times log2 e < 1.5, of log2 e times the factor, and of the product.
+        let rate_error = 2 * factor_error + u128::from(factor.integer()) + 3;
+        Self { shape, rate: factor.times(&constants.log2_e), rate_error }
+    }
+
+    /// Bounds of f(x). Public or not, x takes no influence on the time.
+    pub(super) fn at(&self, x: u64, constants: &Constants) -> Interval {
+        match self.shape {
+            Shape::Exponential => self.power(x, 1, constants),
+            Shape::Gaussian => self.power(x, x, constants),
+        }
+    }
+
+    /// Bounds of exp(-slope k), where f(start + k) = f(start) exp(-slope k) `excess(k)`.
+    pub(super) fn decay(&self, start: u64, k: u64, constants: &Constants) -> Interval {
+        match self.shape {
+            Shape::Exponential => self.power(k, 1, constants),
+            Shape::Gaussian => self.power(k, 2 * start, constants),
+        }
+    }
+
+    /// Bounds of what f falls by beyond the decay.
+    pub(super) fn excess(&self, k: u64, constants: &Constants) -> Interval {
+        match self.shape {
+            Shape::Exponential => Interval::exact(Fixed::from_integer(1, constants.log2_e.limbs())),
+            Shape::Gaussian => self.power(k, k, constants),
+        }
+    }
+
+    /// Bounds of f at the beginning of every bin, each from the one before: f(x + d) / f(x) is decay times excess of d,
+    /// and from one step of width d to the next it falls by the square of the excess.
+    pub(super) fn at_bins(&self, layout: Layout, constants: &Constants) -> Vec<Interval> {
+        let shift = layout.shift();
+        let mut values = Vec::with_capacity(BINS);
+        let mut value = self.at(0, constants);
+        let mut step: Option<(u32, Interval, Interval)> = None;
+        for bin in 0..BINS as u32 {
+            let (units, e) = layout.bin_start(bin);
+            let width = 1 << (shift + e);
+            let (ratio, bend) = match step {
+                Some((last, ratio, bend)) if last == e => (ratio, bend),
+                _ => {
+                    let excess = self.excess(width, constants);
+                    let ratio = self.decay(units << shift, width, constants).times(&excess);
+                    (ratio, excess.times(&excess))
+                }
+            };
+            values.push(value.clone());
+            value = value.times(&ratio);
+            let next = if self.shape == Shape::Gaussian { ratio.times(&bend) } else { ratio };
+            step = Some((e, next, bend));
+        }
+        values
+    }
+
+    /// Bounds of 2^(-rate a b).
+    fn power(&self, a: u64, b: u64, constants: &Constants) -> Interval {
+        let (k, v) = constants.exp2_neg(self.rate.clone().times_integer(a).times_integer(b));
+        let limbs = v.limbs();
+        // One more ulp for the shift. At 0 the function is 1, exactly.
+        let error = u128::from(a) * u128::from(b) * self.rate_error + ERROR_ULPS + 1;
+        let value = v.shifted_right(k);
+        let one = Fixed::from_integer(1, limbs);
+        let zero = (a == 0) | (b == 0);
+        Interval {
+            low: one.clone().select(&value.clone().minus_ulps(error), zero),
+            high: one.select(&value.plus_ulps(error), zero),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_tighter_at_higher_precision_and_agree() {
+        let scale = Ratio::new(10, 3).unwrap();
+        let (first, wide) = (Constants::new(4), Constants::new(8));
+        for shape in [Shape::Exponential, Shape::Gaussian] {
+            for x in [0, 1, 2, 17, 100] {
+                let rough = Density::new(shape, scale, &first).at(x, &first);
+                let fine = Density::new(shape, scale, &wide).at(x, &wide);
+                assert!(!fine.high.truncated(4).is_less(&rough.low));
+                assert!(!rough.high.is_less(&fine.low.truncated(4)));
+            }
+        }
+    }
+
+    /// The chain of products and the direct evaluation must overlap.
+    #[test]
+    fn bins_follow_from_each_other() {
+        let constants = Constants::first();
+        for (shape, scale) in [(Shape::Exponential, 37), (Shape::Gaussian, 150)] {
+            let density = Density::new(shape, Ratio::new(scale, 3).unwrap(), constants);
+            for layout in [Layout::Single, Layout::Graded { shift: 0 }, Layout::Graded { shift: 2 }] {
+                for (bin, chained) in (0..).zip(density.at_bins(layout, constants)) {
+                    let direct = density.at(layout.bin_start(bin).0 << layout.shift(), constants);
+                    assert!(
+                        !direct.high.is_less(&chained.low) && !chained.high.is_less(&direct.low),
+                        "{layout:?} {bin}"
+                    );
+                    assert!(!chained.low.clone().plus_ulps(1 << 40).is_less(&chained.high), "still tight");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The geometric distribution: exponential noise of one side.
+//!
+//! It is the sampler of [`super::discrete_laplace`] with m = 1 for all bins and no sign; the proofs are the same.
+
+use core::ops::Deref;
+
+use super::density::Shape;
+use super::design::Design;
+use super::histogram::Histogram;
+use crate::params::Scale;
+
+/// The geometric distribution: P(x) proportional to exp(-x / scale), over x = 0, 1, 2, ...
+///
+/// ```
+/// use dpnoise_core::{params::Scale, rng::SecureRng, samplers::Geometric};
+/// assert!(Geometric::new(Scale::from_f64(10.0)?).sample(&mut SecureRng::new()?)? >= 0);
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Geometric(Histogram);
+
+impl Geometric {
+    /// Prepares the tables for a scale.
+    #[must_use]
+    pub fn new(scale: Scale) -> Self {
+        Self(Histogram::new(Shape::Exponential, scale, false))
+    }
+
+    /// The same distribution by another proposal, for tests.
+    ///
+    /// # Panics
+    /// When the design has no room for this scale.
+    #[must_use]
+    pub fn with_design(scale: Scale, design: Design) -> Self {
+        Self(Histogram::with_design(Shape::Exponential, scale, false, design))
+    }
+}
+
+impl Deref for Geometric {
+    type Target = Histogram;
+
+    fn deref(&self) -> &Histogram {
+        &self.0
+    }
+}
+
+impl From<Geometric> for Histogram {
+    fn from(sampler: Geometric) -> Self {
+        sampler.0
+    }
+}

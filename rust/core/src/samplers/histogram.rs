@@ -1,0 +1,232 @@
+//! The sampler that all noise distributions share: the histogram proposal of `discrete_laplace.md`.
+
+use rand_core::TryCryptoRng;
+
+use super::density::{Density, Shape};
+use super::design::{Design, tables};
+use super::refine::{bernoulli, is_below};
+use crate::arch::Backend;
+use crate::arch::trials::{self, Layout, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
+use crate::arith::exp::Constants;
+use crate::arith::fixed::Fixed;
+use crate::arith::interval::Interval;
+use crate::error::Error;
+use crate::params::Scale;
+use crate::rng::{self, Wiped, wipe};
+
+/// A sampler of the integers whose density is an exponential or a Gaussian of the magnitude.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    shape: Shape,
+    scale: Scale,
+    tables: Tables,
+    density: Density,
+}
+
+/// How often the rare paths were taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rarities {
+    /// Trials in all.
+    pub trials: u64,
+    /// Trials that floating point left open.
+    pub refinements: u64,
+    /// Trials that proposed the tail.
+    pub tails: u64,
+}
+
+impl Histogram {
+    pub(super) fn new(shape: Shape, scale: Scale, both_signs: bool) -> Self {
+        Self::with_design(shape, scale, both_signs, Design::for_scale(shape, scale.ratio()))
+    }
+
+    /// The same distribution by another proposal, for tests.
+    ///
+    /// # Panics
+    /// When the design has no room for this scale: `weight_bits` outside 8 to 32, a shift above 48, or an expected
+    /// number of tail proposals that exceeds the weights.
+    pub(super) fn with_design(shape: Shape, scale: Scale, both_signs: bool, design: Design) -> Self {
+        let ratio = scale.ratio();
+        let first = Constants::first();
+        let tables = tables(design, shape, ratio, both_signs, first).unwrap_or_else(|| {
+            // Some weight is within 2^-150 of a whole number.
+            let mut limbs = first.log2_e.limbs();
+            loop {
+                limbs *= 2;
+                if let Some(tables) = tables(design, shape, ratio, both_signs, &Constants::new(limbs)) {
+                    break tables;
+                }
+            }
+        });
+        Self { shape, scale, tables, density: Density::new(shape, ratio, first) }
+    }
+
+    /// The scale.
+    #[must_use]
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// The tables of the proposal.
+    #[must_use]
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Fills `out` with independent samples. Magnitudes above `i64::MAX` saturate; at the largest scale that has a
+    /// probability below 2^(-2^19).
+    ///
+    /// # Errors
+    /// [`Error::Randomness`] when `rng` fails; `out` is zero then.
+    pub fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
+        let result = self.try_fill(rng, out);
+        if result.is_err() {
+            wipe(out);
+        }
+        result
+    }
+
+    /// One sample.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`] when `rng` fails.
+    pub fn sample<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<i64, Error> {
+        let mut out = [0];
+        self.fill(rng, &mut out)?;
+        Ok(out[0])
+    }
+
+    fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
+        let backend = Backend::current()?;
+        let mut block = Block::new(self.tables.layout, TRIALS);
+        let mut packed = Wiped::new(TRIALS);
+        let mut rarities = Rarities::default();
+        let mut rest = out;
+        while !rest.is_empty() {
+            rng::fill_bytes(rng, &mut block.words)?;
+            let Block { words, trials } = &mut block;
+            trials::run(backend, &self.tables, words, trials);
+            rarities.count(trials);
+            if trials.undecided | trials.tail != 0 {
+                self.resolve(rng, &mut block)?;
+            }
+            let count = trials::compact(backend, &block.trials, &mut packed).min(rest.len());
+            let (head, tail) = rest.split_at_mut(count);
+            head.copy_from_slice(&packed[..count]);
+            rest = tail;
+        }
+        Ok(rarities)
+    }
+
+    /// Decides the block's open trials, in order.
+    fn resolve<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, block: &mut Block) -> Result<(), Error> {
+        for i in 0..TRIALS {
+            if (block.trials.undecided | block.trials.tail) >> i & 1 == 1 {
+                let (bin, offset, accept) = block.words_of(self.tables.layout, TRIALS, i);
+                let proposal = trials::proposal(&self.tables, bin, offset, accept);
+                if let Some(value) = self.decide(rng, &proposal)? {
+                    block.trials.values[i] = value;
+                    block.trials.accepted |= 1 << i;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The outcome of a trial, exactly.
+    fn decide<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, proposal: &Proposal) -> Result<Option<i64>, Error> {
+        if proposal.bin == TAIL {
+            return self.tail(rng, proposal);
+        }
+        let accepted = is_below(rng, proposal.uniform, |constants| {
+            let weight = Interval::exact(Fixed::from_integer(proposal.weight.into(), constants.log2_e.limbs()));
+            (weight, self.density(constants).at(proposal.magnitude, constants).times_integer(proposal.amplitude))
+        })?;
+        Ok((accepted & !self.tables.is_negative_zero(proposal)).then(|| proposal.value()))
+    }
+
+    /// The outcome of a trial that chose the tail bin: see "The tail" in the documentation of the discrete Laplace.
+    fn tail<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, proposal: &Proposal) -> Result<Option<i64>, Error> {
+        let shift = self.tables.layout.shift();
+        let start = self.tables.layout.bin_start(TAIL as u32).0 << shift;
+        let copies = u32::from(self.tables.sides == Sides::Folded);
+        let kept = is_below(rng, proposal.uniform, |constants| {
+            let density = self.density(constants);
+            let mass = density.decay(start, 1, constants).complement().times_integer(1 << shift);
+            let threshold = density.at(start, constants).times_integer(self.tables.amplitude << copies);
+            (mass.times_integer(proposal.weight.into()), threshold)
+        })?;
+        if !kept {
+            return Ok(None);
+        }
+        let beyond = self.geometric(rng, start, shift)?;
+        if self.shape == Shape::Gaussian
+            && !bernoulli(rng, |constants| self.density(constants).excess(beyond, constants))?
+        {
+            return Ok(None);
+        }
+        let magnitude = start.saturating_add(beyond).min(i64::MAX.unsigned_abs()).cast_signed();
+        Ok(Some(if proposal.negative { -magnitude } else { magnitude }))
+    }
+
+    /// A value with probability proportional to the density's decay from `start`: high and low bits are independent.
+    fn geometric<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, start: u64, shift: u32) -> Result<u64, Error> {
+        let decays = |rng: &mut R, k| bernoulli(rng, |constants| self.density(constants).decay(start, k, constants));
+        let low = loop {
+            let low = rng.try_next_u64().map_err(Error::randomness)? & ((1 << shift) - 1);
+            if decays(rng, low)? {
+                break low;
+            }
+        };
+        let mut high = 0;
+        while decays(rng, 1 << shift)? {
+            high += 1;
+        }
+        Ok((high << shift) + low)
+    }
+
+    /// The density at the precision of `constants`.
+    fn density(&self, constants: &Constants) -> Density {
+        if core::ptr::eq(constants, Constants::first()) {
+            self.density.clone()
+        } else {
+            Density::new(self.shape, self.scale.ratio(), constants)
+        }
+    }
+}
+
+impl Rarities {
+    fn count(&mut self, trials: &Trials) {
+        self.trials += TRIALS as u64;
+        self.refinements += u64::from(trials.undecided.count_ones());
+        self.tails += u64::from(trials.tail.count_ones());
+    }
+}
+
+/// The words of some trials and their outcome, in one place so that one wipe takes all.
+struct Block {
+    words: Wiped<u8>,
+    trials: Trials,
+}
+
+impl Block {
+    /// Room for `count` trials.
+    fn new(layout: Layout, count: usize) -> Self {
+        Self { words: Wiped::new(layout.bytes(count)), trials: Trials::default() }
+    }
+
+    /// The bin, offset and acceptance words of trial `i` of `count`.
+    fn words_of(&self, layout: Layout, count: usize, i: usize) -> (u32, u64, u64) {
+        let size = layout.offset_bytes();
+        let (bins, rest) = self.words.split_at(4 * count);
+        let (offsets, accepts) = rest.split_at(size * count);
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        let at = |words: &[u8], size: usize| word(&words[size * i..size * (i + 1)]);
+        (at(bins, 4) as u32, at(offsets, size), at(accepts, 8))
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        wipe(&mut self.trials.values);
+    }
+}

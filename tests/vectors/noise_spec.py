@@ -1,0 +1,180 @@
+"""The noise samplers as a short, slow specification: the same words must give the same samples.
+
+It is written from rust/core/src/samplers/discrete_laplace.md and shares no code with the implementation. Numbers are
+Python ints, fractions, and mpmath floats of 600 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import mpmath
+
+mpmath.mp.prec = 600
+BINS = 64
+TAIL = BINS - 1
+
+
+class Words:
+    """A stream of bytes, read as little-endian words."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.position = 0
+
+    def take(self, size: int) -> int:
+        word = self.data[self.position : self.position + size]
+        assert len(word) == size, "the stream is at its end"
+        self.position += size
+        return int.from_bytes(word, "little")
+
+
+def shift_for(shape: str, scale: Fraction) -> int | None:
+    """Binary logarithm of the first bin's width, None for single bins."""
+    reach = (Fraction(189, 20) if shape == "gaussian" else Fraction(89, 2)) * scale
+    if reach <= 63:
+        return None
+    shift = 0
+    while 216 * 2**shift < reach:
+        shift += 1
+    return shift
+
+
+def exp_neg(exponent: Fraction) -> mpmath.mpf | Fraction:
+    """exp(-exponent); exact where it is rational."""
+    return mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator) if exponent else Fraction(1)
+
+
+def is_below(words: Words, uniform: int, threshold: mpmath.mpf | Fraction) -> bool:
+    """Whether U < threshold, for a U whose first 63 bits are given."""
+    bits = 63
+    while True:
+        assert bits < 400, "more bits than the precision allows for"
+        below, above = Fraction(uniform, 2**bits), Fraction(uniform + 1, 2**bits)
+        if not isinstance(threshold, Fraction):
+            below, above = (mpmath.mpf(side.numerator) / side.denominator for side in (below, above))
+        if above <= threshold:
+            return True
+        if below >= threshold:
+            return False
+        uniform = uniform << 64 | words.take(8)
+        bits += 64
+
+
+def bernoulli(words: Words, probability: mpmath.mpf | Fraction) -> bool:
+    return is_below(words, words.take(8) >> 1, probability)
+
+
+@dataclass
+class Sampler:
+    """The tables for a shape ("laplace", "gaussian" or "geometric") and a scale."""
+
+    shape: str
+    scale: Fraction
+    shift: int | None
+    thresholds: dict[tuple[int, int], mpmath.mpf | Fraction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shift = self.shift or 0
+        self.folded = shift == 0 and self.shape != "geometric"
+        self.exponents = [0] * BINS if self.shift is None else [0] * 32 + [2] * 16 + [3] * 16
+        self.starts = [sum(2**e for e in self.exponents[:h]) * 2**shift for h in range(BINS)]
+        sizes = [2**e for e in self.exponents]
+        slope = Fraction(self.starts[TAIL], math.ceil(self.scale) ** 2) if self.shape == "gaussian" else 1 / self.scale
+        sizes[TAIL] = math.ceil(Fraction(math.ceil(1 / slope) + 1, 2**shift))
+        relative = [self.copies(h) * sizes[h] * self.f(self.starts[h]) for h in range(BINS)]
+        self.amplitude = int(
+            mpmath.floor((2 * (2**32 - BINS) - 1) / (2 * sum(relative[1:], relative[0] * mpmath.mpf(1))))
+        )
+        self.weights = [self.amplitude] + [int(mpmath.ceil(self.amplitude * weight)) for weight in relative[1:]]
+        self.weights[0] += 2**32 - sum(self.weights)
+        self.alias = self.alias_table()
+
+    def copies(self, h: int) -> int:
+        return 2 if self.folded and h > 0 else 1
+
+    def f(self, x: int) -> mpmath.mpf | Fraction:
+        if self.shape == "gaussian":
+            return exp_neg(Fraction(x * x) / (2 * self.scale**2))
+        return exp_neg(Fraction(x) / self.scale)
+
+    def decay(self, k: int) -> mpmath.mpf | Fraction:
+        """How f falls from the tail's start on, at least."""
+        if self.shape == "gaussian":
+            return exp_neg(Fraction(self.starts[TAIL] * k) / self.scale**2)
+        return exp_neg(Fraction(k) / self.scale)
+
+    def alias_table(self) -> list[tuple[int, int]]:
+        capacity = 2**26
+        rest = list(self.weights)
+        table = [(0, h) for h in range(BINS)]
+        short = [h for h in range(BINS) if rest[h] < capacity]
+        long = [h for h in range(BINS) if rest[h] >= capacity]
+        while short:
+            h, donor = short.pop(), long[-1]
+            table[h] = (rest[h], donor)
+            rest[donor] -= capacity - rest[h]
+            if rest[donor] < capacity:
+                short.append(long.pop())
+        return table
+
+    def bin(self, word: int) -> int:
+        column, fraction = word >> 26, word % 2**26
+        own, alias = self.alias[column]
+        return column if fraction < own else alias
+
+    def threshold(self, h: int, x: int) -> mpmath.mpf | Fraction:
+        """The acceptance probability of a proposal; of the tail's, without what lies beyond its start."""
+        if (h, x) not in self.thresholds:
+            amplitude = self.amplitude * self.copies(h) * (1 if h == TAIL else 2 ** self.exponents[h])
+            mass = 2 ** (self.shift or 0) * (1 - self.decay(1)) if h == TAIL else 1
+            self.thresholds[h, x] = self.f(x) * amplitude / (self.weights[h] * mass)
+        return self.thresholds[h, x]
+
+    def trial(self, words: Words, bin_word: int, offset: int, accept: int) -> int | None:
+        h, negative, uniform = self.bin(bin_word), accept % 2 == 1 and self.shape != "geometric", accept >> 1
+        width = 1 if h == TAIL else 2 ** ((self.shift or 0) + self.exponents[h])
+        x = self.starts[h] + offset % width
+        if not is_below(words, uniform, self.threshold(h, x)):
+            return None
+        if h == TAIL:
+            beyond = self.beyond(words)
+            if self.shape == "gaussian" and not bernoulli(words, self.f(beyond)):
+                return None
+            x += beyond
+        if x == 0 and negative and not self.folded:
+            return None
+        return -x if negative else x
+
+    def beyond(self, words: Words) -> int:
+        """Draw a geometric value for the tail, lower bits first."""
+        size = 2 ** (self.shift or 0)
+        low = words.take(8) % size
+        while not bernoulli(words, self.decay(low)):
+            low = words.take(8) % size
+        high = 0
+        while bernoulli(words, self.decay(size)):
+            high += 1
+        return size * high + low
+
+    def read(self, words: Words, count: int) -> list[tuple[int, int, int]]:
+        if self.shift is None:
+            size = 0
+        elif self.shift + 3 <= 32:
+            size = 4
+        else:
+            size = 8
+        bins = [words.take(4) for _ in range(count)]
+        offsets = [words.take(size) if size else 0 for _ in range(count)]
+        accepts = [words.take(8) for _ in range(count)]
+        return list(zip(bins, offsets, accepts, strict=True))
+
+    def samples(self, words: Words) -> Iterator[int]:
+        """Yield samples, block after block of 64 trials."""
+        while True:
+            # A block's rare trials read their further words right after the block.
+            outcomes = [self.trial(words, *trial) for trial in self.read(words, 64)]
+            yield from (value for value in outcomes if value is not None)

@@ -1,0 +1,97 @@
+"""Bit-for-bit equality of the native samplers with the specification, fed the same words."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from vectors.noise_spec import Sampler, Words, shift_for
+
+from dpnoise import _native, hazmat
+
+SCALES = [
+    Fraction(1, 1000),
+    Fraction(1, 2**40),
+    Fraction(1, 3),
+    Fraction(1),
+    Fraction(126, 89),  # the largest with single bins
+    Fraction(2),
+    Fraction(432, 89),  # the largest with a first width of 1
+    Fraction(10),
+    Fraction(0.1) * 100,  # the double 0.1, exactly
+    Fraction(1000),
+    Fraction(10**6),
+    Fraction(2**31 - 1),  # offsets of 32 bits
+    Fraction(2**35 + 1, 3),  # offsets of 64 bits
+    Fraction(2**40),
+]
+
+
+SHAPES = ["laplace", "gaussian", "geometric"]
+NATIVE = {
+    "laplace": _native.NoiseSampler.discrete_laplace,
+    "gaussian": _native.NoiseSampler.discrete_gaussian,
+    "geometric": _native.NoiseSampler.geometric,
+}
+# The discrete Gaussian begins at 2^-20.
+CASES = [(shape, scale) for shape in SHAPES for scale in SCALES if shape != "gaussian" or scale >= Fraction(1, 2**20)]
+
+
+def stream(label: str, size: int) -> bytes:
+    return hashlib.shake_256(label.encode()).digest(size)
+
+
+def compare(sampler: Sampler, native: _native.NoiseSampler, n: int) -> tuple[int, int, int]:
+    data = stream(f"{sampler.shape} {sampler.scale} {sampler.shift}", 512 * n)
+    rng = hazmat.ScriptedRng(data)
+    out = np.empty(n, np.int64)
+    counts = native.fill_counted(out, rng)
+    words = Words(data)
+    expected = np.fromiter(itertools.islice(sampler.samples(words), n), np.int64)
+    assert np.array_equal(out, expected)
+    assert rng.remaining == len(data) - words.position, "both took the same words"
+    return counts
+
+
+@pytest.mark.parametrize(("shape", "scale"), CASES, ids=str)
+def test_the_sampler_equals_its_specification(shape: str, scale: Fraction) -> None:
+    compare(Sampler(shape, scale, shift_for(shape, scale)), NATIVE[shape](scale), 10_000)
+
+
+@pytest.mark.parametrize(("shape", "scale"), CASES, ids=str)
+def test_the_slow_path_equals_the_specification(shape: str, scale: Fraction) -> None:
+    # With an allowance of 2^-4 about an eighth of the trials is decided by the exact comparison.
+    shift = shift_for(shape, scale)
+    trials, refinements, _ = compare(Sampler(shape, scale, shift), NATIVE[shape](scale, (4, shift)), 2_000)
+    assert refinements > trials / 16
+
+
+@pytest.mark.parametrize("eta_bits", [29, 4])
+@pytest.mark.parametrize(
+    ("shape", "scale", "shift"),
+    [
+        ("laplace", Fraction(40), 0),
+        ("laplace", Fraction(400), 2),
+        ("laplace", Fraction(300, 7), None),
+        ("gaussian", Fraction(100), 0),
+        ("gaussian", Fraction(400), 2),
+        ("gaussian", Fraction(200, 7), None),
+        ("geometric", Fraction(40), 0),
+        ("geometric", Fraction(400), 2),
+    ],
+    ids=str,
+)
+def test_a_heavy_tail_equals_the_specification(shape: str, scale: Fraction, shift: int | None, eta_bits: int) -> None:
+    trials, _, tails = compare(Sampler(shape, scale, shift), NATIVE[shape](scale, (eta_bits, shift)), 4_000)
+    assert tails > trials / 2000
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_wrong_specification_is_seen(shape: str) -> None:
+    # Positive control: the specification for a scale that is off by a relative 2^-10.
+    off = Fraction(10) * Fraction(2**10 + 1, 2**10)
+    with pytest.raises(AssertionError):
+        compare(Sampler(shape, off, shift_for(shape, off)), NATIVE[shape](10), 10_000)
