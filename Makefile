@@ -14,7 +14,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
-.PHONY: help demo test test-rust test-python lint bench docs wheel clean check-tools check-lint-tools
+.PHONY: help demo test test-rust test-python statistical lint bench docs wheel clean check-tools check-lint-tools
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -32,6 +32,9 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 
 test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests
 	$(BIN)/python -m pytest
+
+statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests with 10^8 samples each (6 GiB of memory)
+	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical --durations=5
 
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
 	cargo fmt --all --check

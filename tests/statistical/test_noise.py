@@ -7,6 +7,7 @@ also run on planted faults that it must find.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -19,7 +20,8 @@ from scipy import stats
 from dpnoise import samplers
 
 ALARM = 1e-9
-N = 2_000_000
+# `make statistical` draws more.
+N = int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000))
 SCALES = [0.1, Fraction(1, 3), 1, 2.5, 10, 1000, 10**6, 2**40]
 
 Samples = NDArray[np.int64]
