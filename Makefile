@@ -21,8 +21,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations, local against central; picture in demo/
-	@mkdir -p demo
-	$(BIN)/dpnoise demo --plot demo/occupations.png
+	$(BIN)/dpnoise demo
 
 test: test-rust test-python ## run all tests
 

@@ -10,7 +10,7 @@ The areas:
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
 
-from dpnoise import accounting, hazmat, local, samplers
+from dpnoise import accounting, datasets, hazmat, local, plots, samplers
 from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace, Laplace
@@ -24,7 +24,9 @@ __all__ = [
     "__version__",
     "accounting",
     "cpu_backend",
+    "datasets",
     "hazmat",
     "local",
+    "plots",
     "samplers",
 ]

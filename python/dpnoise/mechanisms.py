@@ -266,9 +266,11 @@ class DiscreteLaplace(_Mechanism):
     _parameters = ("epsilon", "sensitivity")
 
     def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
-        if sensitivity < 0:
-            raise ParameterError(f"sensitivity must be a positive integer, got {sensitivity}")
-        self._native = _native.DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity)
+        if not isinstance(sensitivity, numbers.Integral) or isinstance(sensitivity, bool):
+            raise TypeError(f"sensitivity must be a positive integer, got {sensitivity!r}")
+        if not 0 < sensitivity < 2**63:
+            raise ParameterError(f"sensitivity must be a positive integer below 2**63, got {sensitivity}")
+        self._native = _native.DiscreteLaplace(epsilon=epsilon, sensitivity=int(sensitivity))
 
     @property
     def sensitivity(self) -> int:
@@ -363,9 +365,16 @@ def _reals(x: Any) -> NDArray[np.float64]:
     if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
         if np.any(given > _EXACT) | np.any(given < -_EXACT):
             raise ParameterError("x must have integers of at most 2**53 in magnitude, or use DiscreteLaplace")
+    elif given.dtype.kind == "f" and isinstance(x, list | tuple) and _has_large_integers(x):
+        raise ParameterError("x must have integers of at most 2**53 in magnitude, or use DiscreteLaplace")
     elif given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
         raise TypeError(f"x must be real numbers of at most 64 bits, got dtype {given.dtype}")
     return np.array(given, np.float64, order="C")
+
+
+def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a list that NumPy makes floats of has integers that this would round."""
+    return any(isinstance(item, numbers.Integral) and abs(int(item)) > _EXACT for item in np.array(x, object).flat)
 
 
 def _integers(x: Any) -> NDArray[np.int64]:
@@ -378,6 +387,6 @@ def _integers(x: Any) -> NDArray[np.int64]:
         given = given.astype(np.int64)  # an empty list has no dtype of its own
     if given.dtype.kind not in "iu":
         raise TypeError(f"x must be integers, got dtype {given.dtype}: round them, or use Laplace")
-    if given.dtype == np.uint64 and np.any(given > np.uint64(2**63 - 1)):
+    if given.dtype.kind == "u" and given.dtype.itemsize == 8 and np.any(given > np.uint64(2**63 - 1)):
         raise ParameterError("x must be in the range of int64")
     return np.array(given, np.int64, order="C")

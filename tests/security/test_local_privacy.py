@@ -3,7 +3,10 @@
 import itertools
 import multiprocessing
 import re
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -150,3 +153,36 @@ def test_forked_processes_and_calls_never_repeat_a_report():
 def test_threads_never_repeat_a_part():
     reports = local.OptimizedUnaryEncoding(k=1000, epsilon=1.0).perturb(np.zeros(20_000, int), threads=4)
     assert len(np.unique(reports, axis=0)) == 20_000
+
+
+WATCHED = """
+import sys
+import numpy as np
+from dpnoise import local
+protocol = local.OptimizedUnaryEncoding(k=128, epsilon=0.1)
+values = np.arange(200_000) % 128
+out = np.memmap(sys.argv[1], np.uint8, "r+", shape=(200_000, 16))
+protocol.perturb(values, out=out, threads=1)
+print("ready", flush=True)
+while True:
+    protocol.perturb(values, out=out, threads=1)
+"""
+
+
+def one_hot_rows(matrix: np.ndarray) -> int:
+    return int(np.sum(np.unpackbits(matrix, axis=1).sum(axis=1) == 1))
+
+
+def test_out_never_holds_what_is_not_randomised(tmp_path: Path) -> None:
+    # Someone else may see the memory of `out`: at this epsilon a row of 128 bits has half of them set.
+    path = tmp_path / "out"
+    path.write_bytes(bytes(200_000 * 16))
+    with subprocess.Popen([sys.executable, "-c", WATCHED, str(path)], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        seen = np.memmap(path, np.uint8, "r", shape=(200_000, 16))
+        snapshots = [one_hot_rows(seen) for _ in range(60)]
+        writer.kill()
+    assert max(snapshots) == 0
+    # Positive control: the encoding itself would be seen.
+    assert one_hot_rows(local.OptimizedUnaryEncoding(k=128, epsilon=0.1).encode(np.arange(100))) == 100

@@ -92,15 +92,17 @@ def _open_all(sources: Sequence[Path]) -> list[tables.ReportsFile]:
     """Open every file; refuse files that do not go together, and one given twice, which would count people twice."""
     files = [tables.open_reports(path) for path in sources]
     first = files[0]
-    seen: set[Path] = set()
+    seen: set[tuple[int, int]] = set()
     for file in files:
         if file.protocol.spec_id != first.protocol.spec_id:
             raise InputError(f"{str(first.path)!r} and {str(file.path)!r} were made with different protocols")
         if file.domain != first.domain:
             raise InputError(f"{str(first.path)!r} and {str(file.path)!r} have different domains")
-        if file.path.resolve() in seen:
+        status = file.path.stat()
+        identity = (status.st_dev, status.st_ino)  # the same for every link to a file
+        if identity in seen:
             raise InputError(f"{str(file.path)!r} is given twice; its reports would be counted twice")
-        seen.add(file.path.resolve())
+        seen.add(identity)
     return files
 
 

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from dpnoise import local
 from dpnoise.cli.console import InputError, listing
 
-Threads: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Threads to use; all cores when not given.")]
+Threads: TypeAlias = Annotated[
+    int | None, typer.Option(min=1, max=4096, help="Threads to use; all cores when not given.")
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 
 Scheme: TypeAlias = (

@@ -1,8 +1,8 @@
 //! NumPy arrays as slices, one rule for all functions.
 //!
-//! The GIL is released only over memory that Python code cannot reach: arrays that were just made here. What the user
-//! passes to be written to (`out`) holds noise or reports and no secret; a write to it from another thread can spoil the
-//! content but neither privacy nor memory safety.
+//! Private input is copied before the GIL is released, so that no other Python code can change it while it is worked on.
+//! Arrays of the user's are used in place where they hold no secret: `out`, to which only finished noise or reports are
+//! written, and reports that are added up. A write to them from another thread can spoil the result, not the privacy.
 
 use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadwriteArrayDyn};
 use pyo3::exceptions::PyTypeError;

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
 
 use crate::errors::{ParameterError, to_py};
+use crate::numbers::real;
 use crate::{buffers, hazmat, runtime};
 
 /// Long work comes back to the interpreter after this many bytes of reports, to see whether the user has pressed Ctrl-C.
@@ -277,12 +278,6 @@ fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {
     }
     let allowed = || format!("an integer from {MIN_K} to {MAX_K}");
     k.extract().map_err(|_| to_py(Error::parameter("k", k, allowed())))
-}
-
-/// A parameter that must be a number.
-fn real(value: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
-    let kind = value.get_type().name()?;
-    value.extract().map_err(|_| PyTypeError::new_err(format!("{name} must be a number, got {kind}")))
 }
 
 fn readable<'py, T: Element>(

@@ -6,6 +6,7 @@ use numpy::Element;
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
+use crate::numbers::real;
 use crate::{buffers, hazmat, runtime};
 
 /// Replaces the values of `array`, which no other code has seen, by their releases.
@@ -51,7 +52,13 @@ pub(crate) struct Laplace(mechanisms::Laplace);
 impl Laplace {
     #[new]
     #[pyo3(signature = (*, epsilon, sensitivity, granularity=None))]
-    fn new(epsilon: f64, sensitivity: f64, granularity: Option<f64>) -> PyResult<Self> {
+    fn new(
+        epsilon: &Bound<'_, PyAny>,
+        sensitivity: &Bound<'_, PyAny>,
+        granularity: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (epsilon, sensitivity) = (real(epsilon, "epsilon")?, real(sensitivity, "sensitivity")?);
+        let granularity = granularity.map(|granularity| real(granularity, "granularity")).transpose()?;
         mechanisms::Laplace::new(epsilon, sensitivity, granularity).map(Self).map_err(to_py)
     }
 
@@ -98,8 +105,8 @@ pub(crate) struct DiscreteLaplace(mechanisms::DiscreteLaplace);
 impl DiscreteLaplace {
     #[new]
     #[pyo3(signature = (*, epsilon, sensitivity))]
-    fn new(epsilon: f64, sensitivity: u64) -> PyResult<Self> {
-        mechanisms::DiscreteLaplace::new(epsilon, sensitivity).map(Self).map_err(to_py)
+    fn new(epsilon: &Bound<'_, PyAny>, sensitivity: u64) -> PyResult<Self> {
+        mechanisms::DiscreteLaplace::new(real(epsilon, "epsilon")?, sensitivity).map(Self).map_err(to_py)
     }
 
     #[getter]

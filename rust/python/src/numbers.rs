@@ -2,7 +2,7 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::params::{Ratio, Scale};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat};
 
@@ -31,4 +31,17 @@ pub(crate) fn scale(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Sc
 fn integer_ratio<'py>(value: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let whole = value.call_method0("__index__");
     whole.unwrap_or_else(|_| value.clone()).call_method0("as_integer_ratio").ok()?.extract().ok()
+}
+
+/// The parameter called `name` as a double; its range is checked by whoever takes it.
+pub(crate) fn real(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
+    value.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            return to_py(Error::parameter(name, "an integer beyond the largest float", "in the range of a float"));
+        }
+        match value.get_type().name() {
+            Ok(kind) => PyTypeError::new_err(format!("{name} must be a number, got {kind}")),
+            Err(error) => error,
+        }
+    })
 }

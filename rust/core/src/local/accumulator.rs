@@ -5,13 +5,11 @@
 //!
 //! Reports are private already; nothing here needs to be constant-time.
 
-use std::panic::resume_unwind;
-use std::thread;
-
 use super::estimate::{self, Estimate};
 use super::protocol::{Family, Protocol, check_threads};
 use crate::arch::popcount::add_column_counts;
 use crate::error::Error;
+use crate::rng::on_threads;
 
 /// Why reports are rejected, in the order in which the counts are stored.
 pub const REASONS: [&str; 1] = ["tail bits set"];
@@ -59,14 +57,7 @@ impl Accumulator {
         let threads = threads.min(1 + reports.len() / BYTES_PER_THREAD);
         let part_bytes = rows.div_ceil(threads).max(1) * width;
         let protocol = &self.protocol;
-        let parts: Vec<(Vec<u64>, u64)> = thread::scope(|scope| {
-            let mut parts = reports.chunks(part_bytes);
-            let own = parts.next();
-            let others: Vec<_> = parts.map(|part| scope.spawn(move || count(protocol, part))).collect();
-            let own = own.map(|part| count(protocol, part));
-            let others = others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            own.into_iter().chain(others).collect()
-        });
+        let parts = on_threads(reports.chunks(part_bytes).collect(), |part| count(protocol, part));
         for (counters, rejected) in parts {
             // Counters stay at most n, and n at most the total, which fits.
             self.counters.iter_mut().zip(counters).for_each(|(total, count)| *total += count);

@@ -20,7 +20,7 @@ use super::flipper::{Flipper, useful_threads, wiped_on_error};
 use super::protocol::{Family, Protocol, check_threads};
 use crate::arch::planes::TILE_BYTES;
 use crate::error::Error;
-use crate::rng::fill_parallel;
+use crate::rng::{Wiped, fill_parallel};
 
 /// The smallest number of values.
 pub const MIN_K: u64 = 2;
@@ -153,18 +153,21 @@ impl UnaryEncoding {
     }
 
     /// Fills `out`, which begins at byte `first` of the matrix: `write(at, chunk)` puts data bits in `chunk`, which
-    /// begins at byte `at`; they are flipped while they are in cache.
+    /// begins at byte `at`. They are flipped in a private buffer, since `out` may be memory that others can read.
     fn randomise<R, W>(&self, rng: &mut R, first: usize, out: &mut [u8], write: W) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
         W: Fn(usize, &mut [u8]),
     {
         let mut flipper = Flipper::new(self.0.flip(), out.len());
-        for (index, chunk) in out.chunks_mut(CHUNK_BYTES).enumerate() {
+        let mut private = Wiped::new(out.len().min(CHUNK_BYTES));
+        for (index, out) in out.chunks_mut(CHUNK_BYTES).enumerate() {
             let at = first + index * CHUNK_BYTES;
+            let chunk = &mut private[..out.len()];
             write(at, chunk);
             flipper.flip(rng, chunk)?;
             self.clear_tail_bits(at, chunk);
+            out.copy_from_slice(chunk);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use core::fmt;
 
 use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha256};
-use zeroize::Zeroizing;
+use zeroize::zeroize_stack;
 
 use super::wipe::wipe;
 use crate::arch::Backend;
@@ -23,13 +23,19 @@ struct KeyStream {
 }
 
 impl KeyStream {
-    fn new(key: &[u8; 32]) -> Result<Self, Error> {
-        let backend = Backend::current()?;
+    /// The stream under the key that `source` writes. It is built in the place where it stays, since moving it would
+    /// leave copies of the key behind.
+    fn new(source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Box<Self>, Error> {
         let group = [0; size_of::<Group>()];
-        let mut stream = Self { backend, key: [0; 8], counter: 0, taken: group.len(), group };
-        for (word, bytes) in stream.key.iter_mut().zip(key.as_chunks::<4>().0) {
+        let backend = Backend::current()?;
+        let mut stream = Box::new(Self { backend, key: [0; 8], counter: 0, taken: group.len(), group });
+        // The buffer of the stream serves for the bytes of the key.
+        let Self { key, group, .. } = &mut *stream;
+        source(&mut group[..32])?;
+        for (word, bytes) in key.iter_mut().zip(group.as_chunks::<4>().0) {
             *word = u32::from_le_bytes(*bytes);
         }
+        wipe(&mut group[..32]);
         Ok(stream)
     }
 
@@ -71,6 +77,8 @@ impl KeyStream {
 impl Drop for KeyStream {
     fn drop(&mut self) {
         self.wipe();
+        // What the kernel left in its frame, just below this one.
+        zeroize_stack::<4096>();
     }
 }
 
@@ -119,7 +127,7 @@ macro_rules! generator {
 /// deck.shuffle(&mut SecureRng::new()?);
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-pub struct SecureRng(KeyStream);
+pub struct SecureRng(Box<KeyStream>);
 
 impl SecureRng {
     /// Draws a fresh key from the operating system.
@@ -132,9 +140,7 @@ impl SecureRng {
     }
 
     fn from_source(source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Self, Error> {
-        let mut key = Zeroizing::new([0; 32]);
-        source(key.as_mut_slice())?;
-        KeyStream::new(&key).map(Self)
+        KeyStream::new(source).map(Self)
     }
 }
 
@@ -148,7 +154,7 @@ generator!(SecureRng);
 /// assert_eq!(SeededRng::new(7)?.next_u64(), SeededRng::new(7)?.next_u64());
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-pub struct SeededRng(KeyStream);
+pub struct SeededRng(Box<KeyStream>);
 
 impl SeededRng {
     /// The generator whose key is the SHA-256 of `dpnoise seed ` followed by the seed, little-endian.
@@ -159,7 +165,12 @@ impl SeededRng {
         let mut hash = Sha256::new();
         hash.update(b"dpnoise seed ");
         hash.update(seed.to_le_bytes());
-        KeyStream::new(&hash.finalize().into()).map(Self)
+        let digest = hash.finalize();
+        KeyStream::new(|key| {
+            key.copy_from_slice(&digest);
+            Ok(())
+        })
+        .map(Self)
     }
 }
 
@@ -215,7 +226,12 @@ mod tests {
     /// What `drop` does, observed: the key and the bytes that the buffer held are gone.
     #[test]
     fn key_and_buffer_are_wiped() {
-        let mut stream = KeyStream::new(&[7; 32]).unwrap();
+        let mut stream = KeyStream::new(|key| {
+            key.fill(7);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(stream.key, [0x0707_0707; 8]);
         assert_ne!(stream.next::<4>(), [0; 4]);
         assert!(stream.group.iter().any(|&byte| byte != 0));
         stream.wipe();

@@ -1,7 +1,8 @@
 //! Bulk work on several threads, each with a generator of its own.
 
 use std::num::NonZero;
-use std::sync::OnceLock;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use super::SecureRng;
@@ -35,18 +36,37 @@ where
     }
     let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
     let run = |index: usize, part_out: &mut [T]| work(&mut SecureRng::new()?, index * part, part_out);
-    let result = thread::scope(|scope| {
-        let mut parts = out.chunks_mut(part).enumerate();
-        let own = parts.next();
-        let others: Vec<_> = parts.map(|(index, out)| scope.spawn(move || run(index, out))).collect();
-        let own = own.map_or(Ok(()), |(index, out)| run(index, out));
-        let others = others.into_iter().map(|thread| thread.join().expect("a worker does not panic"));
-        others.fold(own, Result::and)
-    });
+    let parts = out.chunks_mut(part).enumerate().collect();
+    let results = on_threads(parts, |(index, out)| run(index, out));
+    let result = results.into_iter().fold(Ok(()), Result::and);
     if result.is_err() {
         out.fill(T::default());
     }
     result
+}
+
+/// Runs `work` on every part, each on a thread of its own but for the first, which the calling thread takes; and it
+/// takes those, too, for which the system has no thread to give. The results are in the order of the parts.
+///
+/// # Panics
+/// When `work` panics.
+pub fn on_threads<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
+    let slots: Vec<Mutex<Option<P>>> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
+    let run = |slot: &Mutex<Option<P>>| {
+        let part = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        work(part.expect("every part is taken once"))
+    };
+    thread::scope(|scope| {
+        let run = &run;
+        let start = |slot| thread::Builder::new().spawn_scoped(scope, move || run(slot));
+        let others: Vec<_> = slots.iter().skip(1).map(|slot| (slot, start(slot))).collect();
+        let own = slots.first().map(run);
+        let others = others.into_iter().map(|(slot, thread)| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => run(slot),
+        });
+        own.into_iter().chain(others).collect()
+    })
 }
 
 #[cfg(test)]
