@@ -13,7 +13,7 @@ from dpnoise._native import ParameterError
 
 def integers(values: Any) -> NDArray[np.int64]:
     """Copy a vector of integers to a new int64 array, which no other code can change while it is in use."""
-    found = _vector(values, "integers, for example a NumPy array of dtype int64")
+    found = _vector(values, "integers, for example a NumPy array of dtype int64", np.int64)
     if found.dtype.kind not in "iu":
         hint = {
             "b": "cast with .astype(int) if False and True stand for 0 and 1",
@@ -26,7 +26,7 @@ def integers(values: Any) -> NDArray[np.int64]:
 
 def booleans(values: Any) -> NDArray[np.uint8]:
     """Copy a vector of booleans to a new uint8 array, which no other code can change while it is in use."""
-    found = _vector(values, "booleans, for example a NumPy array of dtype bool")
+    found = _vector(values, "booleans, for example a NumPy array of dtype bool", np.bool_)
     if found.dtype.kind != "b":
         hint = "compare to get booleans, for example answers == 1; fill or drop missing values first"
         raise TypeError(f"values must be booleans, got dtype {found.dtype}: {hint}")
@@ -58,7 +58,7 @@ def answers(reports: Any) -> NDArray[np.uint8]:
     raise ParameterError(f"{wanted}; got dtype {found.dtype} and shape {found.shape}")
 
 
-def _vector(values: Any, what: str) -> NDArray[Any]:
+def _vector(values: Any, what: str, empty: type[np.generic]) -> NDArray[Any]:
     refuse_missing(values, "values")
     if values is None:
         raise TypeError(f"values must be {what}, got None")
@@ -69,5 +69,5 @@ def _vector(values: Any, what: str) -> NDArray[Any]:
     if found.ndim != 1:
         raise ParameterError(f"values must be one-dimensional, one for each person, got shape {found.shape}")
     if found.size == 0 and isinstance(values, list | tuple):
-        return np.empty(0, np.bool_ if "booleans" in what else np.int64)  # an empty list has no type of its own
+        return np.empty(0, empty)  # an empty list has no type of its own
     return found

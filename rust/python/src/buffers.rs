@@ -4,7 +4,7 @@
 //! Arrays of the user's are used in place where they hold no secret: `out`, to which only finished noise or reports are
 //! written, and reports that are added up. A write to them from another thread can spoil the result, not the privacy.
 
-use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadwriteArrayDyn};
+use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -16,10 +16,7 @@ pub(crate) fn writable<'py, T: Element>(
     name: &str,
     kind: &str,
 ) -> PyResult<PyReadwriteArrayDyn<'py, T>> {
-    let typed = array
-        .cast::<PyArrayDyn<T>>()
-        .map_err(|_| PyTypeError::new_err(format!("{name} must be a NumPy array of dtype {kind}")))?;
-    let borrowed = typed.try_readwrite();
+    let borrowed = typed(array, name, kind)?.try_readwrite();
     borrowed.map_err(|_| ParameterError::new_err(format!("{name} must be writable and not in use by another call")))
 }
 
@@ -28,4 +25,28 @@ pub(crate) fn elements<'a, T: Element>(array: &'a mut PyReadwriteArrayDyn<'_, T>
     array.as_slice_mut().map_err(|_| {
         ParameterError::new_err(format!("{name} must be C-contiguous; use numpy.ascontiguousarray, or a new array"))
     })
+}
+
+/// Borrows `array` for reading; `name` and `kind` are for the message.
+pub(crate) fn readable<'py, T: Element>(
+    array: &Bound<'py, PyAny>,
+    name: &str,
+    kind: &str,
+) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+    let borrowed = typed(array, name, kind)?.try_readonly();
+    borrowed.map_err(|_| ParameterError::new_err(format!("{name} is being written to by another call")))
+}
+
+/// The elements of an array borrowed for reading.
+pub(crate) fn slice<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: &str) -> PyResult<&'a [T]> {
+    array.as_slice().map_err(|_| ParameterError::new_err(format!("{name} must be C-contiguous")))
+}
+
+fn typed<'a, 'py, T: Element>(
+    array: &'a Bound<'py, PyAny>,
+    name: &str,
+    kind: &str,
+) -> PyResult<&'a Bound<'py, PyArrayDyn<T>>> {
+    let cast = array.cast::<PyArrayDyn<T>>();
+    cast.map_err(|_| PyTypeError::new_err(format!("{name} must be a NumPy array of dtype {kind}")))
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dpnoise_core::Error;
 use dpnoise_core::local::unary_encoding::{MAX_K, MIN_K};
 use dpnoise_core::local::{Accumulator, Protocol, RandomizedResponse, UnaryEncoding};
-use numpy::{Element, IntoPyArray, PyArray1, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes};
@@ -108,9 +108,9 @@ impl LocalProtocol {
 
     /// One-hot rows of int64 `values`.
     fn encode(&self, values: &Bound<'_, PyAny>, out: &Bound<'_, PyAny>) -> PyResult<()> {
-        let values = readable::<i64>(values, "values", "int64")?;
+        let values = buffers::readable::<i64>(values, "values", "int64")?;
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
-        let (values, out) = (slice(&values, "values")?, buffers::elements(&mut out, "out")?);
+        let (values, out) = (buffers::slice(&values, "values")?, buffers::elements(&mut out, "out")?);
         self.unary()?.encode(values, out).map_err(to_py)
     }
 
@@ -128,8 +128,8 @@ impl LocalProtocol {
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
         let out = buffers::elements(&mut out, "out")?;
         if let Some(response) = RandomizedResponse::from_protocol(self.0) {
-            let values = readable::<u8>(values, "values", "uint8")?;
-            let values = slice(&values, "values")?;
+            let values = buffers::readable::<u8>(values, "values", "uint8")?;
+            let values = buffers::slice(&values, "values")?;
             if let Some(mut rng) = hazmat::given(rng)? {
                 return response.perturb(values, out, &mut *rng).map_err(to_py);
             }
@@ -137,8 +137,8 @@ impl LocalProtocol {
             return in_steps(py, values, 1, 1, out, |values, out| response.perturb_secure(values, out, threads));
         }
         let encoding = self.unary()?;
-        let values = readable::<i64>(values, "values", "int64")?;
-        let values = slice(&values, "values")?;
+        let values = buffers::readable::<i64>(values, "values", "int64")?;
+        let values = buffers::slice(&values, "values")?;
         if let Some(mut rng) = hazmat::given(rng)? {
             return encoding.perturb(values, out, &mut *rng).map_err(to_py);
         }
@@ -159,9 +159,9 @@ impl LocalProtocol {
     ) -> PyResult<()> {
         let threads = runtime::threads(threads)?;
         let encoding = self.unary()?;
-        let bits = readable::<u8>(bits, "bits", "uint8")?;
+        let bits = buffers::readable::<u8>(bits, "bits", "uint8")?;
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
-        let (bits, out) = (slice(&bits, "bits")?, buffers::elements(&mut out, "out")?);
+        let (bits, out) = (buffers::slice(&bits, "bits")?, buffers::elements(&mut out, "out")?);
         if let Some(mut rng) = hazmat::given(rng)? {
             return encoding.perturb_encoded(bits, out, &mut *rng).map_err(to_py);
         }
@@ -205,8 +205,8 @@ impl LocalAccumulator {
     #[pyo3(signature = (reports, row_bytes, threads=None))]
     fn add(&self, py: Python<'_>, reports: &Bound<'_, PyAny>, row_bytes: usize, threads: Option<i64>) -> PyResult<()> {
         let threads = runtime::threads(threads)?;
-        let reports = readable::<u8>(reports, "reports", "uint8")?;
-        let reports = slice(&reports, "reports")?;
+        let reports = buffers::readable::<u8>(reports, "reports", "uint8")?;
+        let reports = buffers::slice(&reports, "reports")?;
         let mut part = Accumulator::new(*self.state().protocol());
         let part = runtime::detached(py, move || part.add(reports, row_bytes, threads).map(|()| part))?;
         self.state().merge(&part).map_err(to_py)
@@ -260,11 +260,8 @@ where
         return Err(ParameterError::new_err("out must have one row for every row that comes in"));
     }
     let rows = (STEP_BYTES / width).max(1);
-    let mut parts = from.chunks(rows * per_row).zip(out.chunks_mut(rows * width));
-    let result = parts.try_for_each(|(from, out)| {
-        py.check_signals()?;
-        runtime::detached(py, || work(from, out))
-    });
+    let parts = from.chunks(rows * per_row).zip(out.chunks_mut(rows * width));
+    let result = runtime::interruptible(py, parts, |(from, out)| work(from, out));
     if result.is_err() {
         out.fill(0);
     }
@@ -278,21 +275,6 @@ fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {
     }
     let allowed = || format!("an integer from {MIN_K} to {MAX_K}");
     k.extract().map_err(|_| to_py(Error::parameter("k", k, allowed())))
-}
-
-fn readable<'py, T: Element>(
-    array: &Bound<'py, PyAny>,
-    name: &str,
-    kind: &str,
-) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
-    let typed = array
-        .cast::<PyArrayDyn<T>>()
-        .map_err(|_| PyTypeError::new_err(format!("{name} must be a NumPy array of dtype {kind}")))?;
-    typed.try_readonly().map_err(|_| ParameterError::new_err(format!("{name} is being written to by another call")))
-}
-
-fn slice<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: &str) -> PyResult<&'a [T]> {
-    array.as_slice().map_err(|_| ParameterError::new_err(format!("{name} must be C-contiguous")))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

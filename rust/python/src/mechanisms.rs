@@ -1,7 +1,7 @@
 //! The mechanisms.
 
-use dpnoise_core::mechanisms::{self, Noisy, UNIT};
-use dpnoise_core::rng::fill_parallel;
+use dpnoise_core::mechanisms::{self, Noisy};
+use dpnoise_core::rng::{NOISE_UNIT, fill_parallel};
 use numpy::Element;
 use pyo3::prelude::*;
 
@@ -29,7 +29,7 @@ where
     mechanism.check(values).map_err(to_py)?;
     let noise = mechanism.noise(values.len()).map_err(to_py)?;
     runtime::in_parts(array.py(), values, |part| {
-        fill_parallel(part, UNIT, threads, |rng, _, part| mechanism.perturb(&noise, part, rng))
+        fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| mechanism.perturb(&noise, part, rng))
     })
 }
 

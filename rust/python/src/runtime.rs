@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::errors::to_py;
 
-/// Long work comes back to the interpreter after this many items, to see whether the user has pressed Ctrl-C.
+/// Noise is made in parts of this many items: some tens of milliseconds.
 const ITEMS: usize = 1 << 22;
 
 /// Runs `work` without the GIL.
@@ -14,16 +14,26 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> Re
     py.detach(work).map_err(to_py)
 }
 
-/// Runs `work` without the GIL on part after part of `items`; when it fails or is interrupted, all are overwritten.
+/// Runs `work` without the GIL on one part after the other, and comes back between them to see whether the user has
+/// pressed Ctrl-C.
+pub(crate) fn interruptible<P: Send>(
+    py: Python<'_>,
+    mut parts: impl Iterator<Item = P>,
+    work: impl Fn(P) -> Result<(), Error> + Sync,
+) -> PyResult<()> {
+    parts.try_for_each(|part| {
+        py.check_signals()?;
+        detached(py, || work(part))
+    })
+}
+
+/// Runs `work` on part after part of `items`; when it fails or is interrupted, all are overwritten.
 pub(crate) fn in_parts<T, F>(py: Python<'_>, items: &mut [T], work: F) -> PyResult<()>
 where
     T: Copy + Default + Send,
     F: Fn(&mut [T]) -> Result<(), Error> + Sync,
 {
-    let result = items.chunks_mut(ITEMS).try_for_each(|part| {
-        py.check_signals()?;
-        detached(py, || work(part))
-    });
+    let result = interruptible(py, items.chunks_mut(ITEMS), work);
     if result.is_err() {
         items.fill(T::default());
     }

@@ -2,8 +2,7 @@
 
 use dpnoise_core::arch::Backend;
 use dpnoise_core::arch::trials::Layout;
-use dpnoise_core::mechanisms::UNIT;
-use dpnoise_core::rng::{self, SecureRng, fill_parallel};
+use dpnoise_core::rng::{self, NOISE_UNIT, SecureRng, fill_parallel};
 use dpnoise_core::samplers::histogram::{Histogram, Rarities};
 use dpnoise_core::samplers::{self, Design};
 use pyo3::prelude::*;
@@ -83,7 +82,7 @@ impl NoiseSampler {
             return self.0.fill(&mut *rng, out).map(drop).map_err(to_py);
         }
         runtime::in_parts(py, out, |part| {
-            fill_parallel(part, UNIT, threads, |rng, _, part| self.0.fill(rng, part).map(drop))
+            fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| self.0.fill(rng, part).map(drop))
         })
     }
 

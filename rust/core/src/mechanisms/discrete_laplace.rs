@@ -6,6 +6,8 @@
 //! P(x -> y) / P(x' -> y) = exp((|y - x'|_1 - |y - x|_1) epsilon / D) <= e^epsilon, and adding with saturation is a
 //! function of the exact sum.
 
+use std::borrow::Cow;
+
 use super::Noisy;
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
@@ -77,8 +79,8 @@ impl DiscreteLaplace {
 impl Noisy for DiscreteLaplace {
     type Value = i64;
 
-    fn noise(&self, _count: usize) -> Result<samplers::DiscreteLaplace, Error> {
-        Ok(self.noise.clone())
+    fn noise(&self, _count: usize) -> Result<Cow<'_, samplers::DiscreteLaplace>, Error> {
+        Ok(Cow::Borrowed(&self.noise))
     }
 
     fn check(&self, _values: &[i64]) -> Result<(), Error> {

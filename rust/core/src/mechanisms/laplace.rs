@@ -2,6 +2,8 @@
 //!
 //! [`crate::samplers::grid`] has the proof that the release is epsilon-differentially private, floating point included.
 
+use std::borrow::Cow;
+
 use super::Noisy;
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
@@ -117,16 +119,18 @@ fn ceil_log2_of_quotient(a: f64, b: f64) -> i32 {
 impl Noisy for Laplace {
     type Value = f64;
 
-    fn noise(&self, count: usize) -> Result<samplers::DiscreteLaplace, Error> {
+    fn noise(&self, count: usize) -> Result<Cow<'_, samplers::DiscreteLaplace>, Error> {
         if count <= 1 {
-            return Ok(self.noise.clone());
+            return Ok(Cow::Borrowed(&self.noise));
         }
         // Rounding can add less than a step to each difference, so up to count - 1 whole steps in all.
         let steps = self.steps + (count as u128 - 1);
-        steps_scale(steps, self.epsilon).map(samplers::DiscreteLaplace::new).ok_or_else(|| {
-            let allowed = format!("coarser for a release of {count} values at this epsilon");
-            Error::parameter("granularity", format!("{:?}", self.granularity()), allowed)
-        })
+        steps_scale(steps, self.epsilon).map(|scale| Cow::Owned(samplers::DiscreteLaplace::new(scale))).ok_or_else(
+            || {
+                let allowed = format!("coarser for a release of {count} values at this epsilon");
+                Error::parameter("granularity", format!("{:?}", self.granularity()), allowed)
+            },
+        )
     }
 
     fn check(&self, values: &[f64]) -> Result<(), Error> {

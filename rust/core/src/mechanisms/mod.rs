@@ -9,10 +9,12 @@ mod laplace;
 pub use discrete_laplace::DiscreteLaplace;
 pub use laplace::Laplace;
 
+use std::borrow::Cow;
+
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
-use crate::rng::{SecureRng, Wiped, fill_parallel};
+use crate::rng::{NOISE_UNIT, SecureRng, Wiped, fill_parallel};
 use crate::samplers;
 
 /// A mechanism that adds integer noise to values of one type.
@@ -24,7 +26,7 @@ pub trait Noisy: Sync {
     ///
     /// # Errors
     /// [`Error::Parameter`] when the noise for that many values is out of range.
-    fn noise(&self, count: usize) -> Result<samplers::DiscreteLaplace, Error>;
+    fn noise(&self, count: usize) -> Result<Cow<'_, samplers::DiscreteLaplace>, Error>;
 
     /// Refuses values that the mechanism is not defined for, in a time that does not depend on them.
     ///
@@ -43,7 +45,7 @@ pub trait Noisy: Sync {
     fn release(&self, values: &mut [Self::Value], threads: usize) -> Result<(), Error> {
         self.check(values)?;
         let noise = self.noise(values.len())?;
-        fill_parallel(values, UNIT, threads, |rng, _, part| self.perturb(&noise, part, rng))
+        fill_parallel(values, NOISE_UNIT, threads, |rng, _, part| self.perturb(&noise, part, rng))
     }
 
     /// Replaces each of `values` by its release, with noise from `rng`.
@@ -52,7 +54,8 @@ pub trait Noisy: Sync {
     /// As for [`Noisy::release`].
     fn release_with<R: TryCryptoRng + ?Sized>(&self, values: &mut [Self::Value], rng: &mut R) -> Result<(), Error> {
         self.check(values)?;
-        let result = self.perturb(&self.noise(values.len())?, values, rng);
+        let noise = self.noise(values.len())?;
+        let result = self.perturb(&noise, values, rng);
         if result.is_err() {
             values.fill(Self::Value::default());
         }
@@ -94,6 +97,3 @@ pub trait Noisy: Sync {
 
 /// Samples are made in chunks that fit the first-level cache.
 const CHUNK: usize = 2048;
-
-/// Threads share the work in units of this many values.
-pub const UNIT: usize = 1 << 14;

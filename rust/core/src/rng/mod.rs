@@ -10,7 +10,7 @@ mod scripted;
 mod wipe;
 
 pub use chacha::{SecureRng, SeededRng};
-pub use parallel::{available_threads, fill_parallel, on_threads};
+pub use parallel::{NOISE_UNIT, available_threads, fill_parallel, on_threads};
 pub use scripted::{Exhausted, ScriptedRng};
 pub(crate) use wipe::{Wiped, wipe};
 

@@ -15,6 +15,9 @@ pub fn available_threads() -> usize {
     *THREADS.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
 }
 
+/// Threads share noise in units of this many samples: below it a further thread costs more than it gains.
+pub const NOISE_UNIT: usize = 1 << 14;
+
 /// Runs `work` on up to `threads` contiguous parts of `out`, each a multiple of `unit` items (but for the last), and
 /// each with its own freshly keyed [`SecureRng`]. `work` is also told the index of its part's first item.
 ///
@@ -35,9 +38,8 @@ where
         return Ok(());
     }
     let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
-    let run = |index: usize, part_out: &mut [T]| work(&mut SecureRng::new()?, index * part, part_out);
     let parts = out.chunks_mut(part).enumerate().collect();
-    let results = on_threads(parts, |(index, out)| run(index, out));
+    let results = on_threads(parts, |(index, out)| work(&mut SecureRng::new()?, index * part, out));
     let result = results.into_iter().fold(Ok(()), Result::and);
     if result.is_err() {
         out.fill(T::default());
