@@ -6,6 +6,7 @@
 //! | `lanes` | the small vector trait that the kernels are written over |
 //! | [`chacha`] | ChaCha12, sixteen blocks at a time |
 //! | [`trials`] | the histogram proposal of the noise samplers, 64 trials at a time |
+//! | [`grid`] | integer noise on real numbers |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`popcount`] | column sums of a packed bit matrix |
 //!
@@ -14,6 +15,7 @@
 
 pub mod backend;
 pub mod chacha;
+pub mod grid;
 mod lanes;
 pub mod planes;
 pub mod popcount;

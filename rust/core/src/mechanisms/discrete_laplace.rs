@@ -87,8 +87,11 @@ impl Noisy for DiscreteLaplace {
         Ok(())
     }
 
-    fn add(&self, value: i64, noise: i64) -> i64 {
-        value.saturating_add(noise)
+    fn add(&self, values: &mut [i64], noise: &[i64]) -> Result<(), Error> {
+        for (value, &noise) in values.iter_mut().zip(noise) {
+            *value = value.saturating_add(noise);
+        }
+        Ok(())
     }
 }
 
@@ -125,7 +128,8 @@ mod tests {
         assert_eq!(values, [10 + samples[0], 20 + samples[1], 30 + samples[2]]);
         assert!(mechanism.release_with(&mut values, &mut ScriptedRng::new([0; 100])).is_err());
         assert_eq!(values, [0; 3], "no value is left behind when the randomness fails");
-        assert_eq!(mechanism.add(i64::MAX, 1), i64::MAX);
-        assert_eq!(mechanism.add(i64::MIN, -1), i64::MIN);
+        let mut extremes = [i64::MAX, i64::MIN];
+        mechanism.add(&mut extremes, &[1, -1]).unwrap();
+        assert_eq!(extremes, [i64::MAX, i64::MIN]);
     }
 }

@@ -137,8 +137,8 @@ impl Noisy for Laplace {
         if all_finite(values) { Ok(()) } else { Err(Error::data("x", "must be finite: no NaN and no infinity")) }
     }
 
-    fn add(&self, value: f64, noise: i64) -> f64 {
-        self.grid.add_noise(value, noise)
+    fn add(&self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {
+        self.grid.add_noise(values, noise)
     }
 }
 

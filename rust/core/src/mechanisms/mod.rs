@@ -34,8 +34,11 @@ pub trait Noisy: Sync {
     /// [`Error::Data`] that does not tell which value it was.
     fn check(&self, values: &[Self::Value]) -> Result<(), Error>;
 
-    /// A value with its noise.
-    fn add(&self, value: Self::Value, noise: i64) -> Self::Value;
+    /// Adds to every value its noise.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    fn add(&self, values: &mut [Self::Value], noise: &[i64]) -> Result<(), Error>;
 
     /// Replaces each of `values` by its release, on up to `threads` threads with a freshly keyed generator each.
     ///
@@ -87,9 +90,7 @@ pub trait Noisy: Sync {
         for values in values.chunks_mut(CHUNK) {
             let samples = &mut samples[..values.len()];
             noise.fill(rng, samples)?;
-            for (value, &sample) in values.iter_mut().zip(samples.iter()) {
-                *value = self.add(*value, sample);
-            }
+            self.add(values, samples)?;
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 #![doc = include_str!("grid.md")]
 
+use crate::arch::Backend;
+use crate::arch::grid as kernel;
 use crate::error::Error;
 
 /// A grid of real numbers: all multiples of a granularity g, a power of two from 2^-1019 to 2^900.
@@ -9,7 +11,7 @@ pub struct Grid {
 }
 
 /// Integers up to here are exact as doubles.
-const EXACT: f64 = (1u64 << 53) as f64;
+const EXACT: f64 = (1u64 << kernel::LIMIT) as f64;
 
 impl Grid {
     /// What a granularity may be, for error messages.
@@ -55,49 +57,42 @@ impl Grid {
         (whole < 2f64.powi(100)).then_some(whole as u128)
     }
 
-    /// Rounds `x` to the grid, half up, adds `noise` steps, and rounds the exact sum once to a double. Magnitudes beyond
-    /// the largest double saturate. Constant-time in `x`, which must be finite; and in `noise` up to 2^53, beyond which
-    /// a scale of at most 2^44 steps goes with a probability below 2^-738.
-    #[must_use]
-    pub fn add_noise(self, x: f64, noise: i64) -> f64 {
-        if noise.unsigned_abs() > 1 << 53 {
-            return self.add_noise_vartime(x, noise);
+    /// Rounds every value to the grid, half up, adds `noise` steps, and rounds the exact sum once to a double.
+    ///
+    /// Constant-time in the values, which must be finite; and in noise below 2^53, beyond which a scale of at most 2^44
+    /// steps goes with a probability below 2^-738.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    ///
+    /// # Panics
+    /// When there are fewer values than noise.
+    pub fn add_noise(self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {
+        if kernel::add_noise(Backend::current()?, self.exponent, noise, values) {
+            self.add_large_noise_vartime(values, noise);
         }
+        Ok(())
+    }
+
+    /// Adds the noise that the kernel left.
+    #[cold]
+    fn add_large_noise_vartime(self, values: &mut [f64], noise: &[i64]) {
+        let limit = 1 << kernel::LIMIT;
+        for (value, &noise) in values.iter_mut().zip(noise) {
+            if !(-limit..limit).contains(&noise) {
+                *value = self.add_one_vartime(*value, noise);
+            }
+        }
+    }
+
+    /// The same sum in 128-bit integers, which hold any noise: for the noise that the kernel left, and as the reference
+    /// for tests.
+    fn add_one_vartime(self, x: f64, noise: i64) -> f64 {
         let g = self.granularity();
-        let x = self.without_dust(x);
-        let (near, coarse) = self.split(x);
-        // Two exact terms; the addition rounds their exact sum, correctly.
-        let far = x + noise as f64 * g;
-        let near = near.saturating_add(noise) as f64 * g;
-        select(coarse, far, near).clamp(f64::MIN, f64::MAX)
-    }
-
-    /// `x`, or 0 where it is so small, below g/4, that it rounds to 0 in any case. Arithmetic on subnormal numbers takes
-    /// longer on many processors, and no number below 2^-1021 = g/4 gets beyond this point.
-    fn without_dust(self, x: f64) -> f64 {
-        let exponent = (x.to_bits() >> 52 & 0x7ff) as i32 - 1023;
-        f64::from_bits(x.to_bits() & u64::from(exponent >= self.exponent - 2).wrapping_neg())
-    }
-
-    /// `x` rounded to the grid, as a number of steps, and whether it is so large (2^53 steps) that it lies on the grid
-    /// already and the number of steps was not computed.
-    fn split(self, x: f64) -> (i64, bool) {
-        let coarse = x.abs() * self.inverse() >= EXACT;
-        let t = select(coarse, 0.0, x * self.inverse());
-        // Rounding towards zero and correcting is the floor without a library call.
-        let truncated = t as i64;
-        let floor = truncated - i64::from(truncated as f64 > t);
-        // The difference is exact where it matters, so this is half up, and commutes with shifts by whole steps.
-        (floor + i64::from(t - floor as f64 >= 0.5), coarse)
-    }
-
-    /// The same sum in 128-bit integers: for noise that a double does not hold, and as the reference for tests.
-    fn add_noise_vartime(self, x: f64, noise: i64) -> f64 {
-        let x = self.without_dust(x);
-        let (near, coarse) = self.split(x);
-        let g = self.granularity();
-        if !coarse {
-            return (i128::from(near) + i128::from(noise)) as f64 * g;
+        if x.abs() < g * EXACT {
+            let t = if x.abs() < g / 4.0 { 0.0 } else { x * self.inverse() };
+            let rounded = t.floor() as i64 + i64::from(t - t.floor() >= 0.5);
+            return (i128::from(rounded) + i128::from(noise)) as f64 * g;
         }
         // x = +-m 2^e with 53 bits in m, that is +-m 2^(e - exponent) steps.
         let bits = x.to_bits();
@@ -108,14 +103,8 @@ impl Grid {
             return x; // the noise is at most half a unit in the last place, and x is even where it is exactly half
         }
         let steps = if x < 0.0 { -(m << shift) } else { m << shift };
-        ((steps + i128::from(noise)) as f64 * g).clamp(f64::MIN, f64::MAX)
+        (steps + i128::from(noise)) as f64 * g
     }
-}
-
-/// `a` if `choice`, else `b`, without a branch.
-fn select(choice: bool, a: f64, b: f64) -> f64 {
-    let keep = u64::from(choice).wrapping_neg();
-    f64::from_bits(a.to_bits() & keep | b.to_bits() & !keep)
 }
 
 /// Whether all values are finite. Every value is looked at, whatever the others are.
@@ -143,23 +132,6 @@ mod tests {
         })
     }
 
-    #[test]
-    fn rounding_is_half_up_for_every_magnitude() {
-        for exponent in [-1019, -300, -40, 0, 17, 600, 900] {
-            let grid = Grid { exponent };
-            let half = BigRational::new(1.into(), 2.into());
-            for x in boundaries() {
-                let (steps, coarse) = grid.split(grid.without_dust(x));
-                let t = exact(x) / exact(grid.granularity());
-                if coarse {
-                    assert!(t.is_integer(), "{x:e} skips the rounding and so must be on the grid 2^{exponent}");
-                } else {
-                    assert_eq!(BigInt::from(steps), (t + &half).floor().to_integer(), "{x:e} on 2^{exponent}");
-                }
-            }
-        }
-    }
-
     /// The reference: the exact rational sum, rounded to the nearest double by the standard library's parser.
     fn reference(grid: Grid, x: f64, noise: i64) -> f64 {
         let half = BigRational::new(1.into(), 2.into());
@@ -169,23 +141,48 @@ mod tests {
         // A dyadic rational n / 2^k is n 5^k / 10^k, a finite decimal.
         let k = denominator.bits() - 1;
         let digits = numerator * BigInt::from(5).pow(k as u32);
-        let parsed: f64 = format!("{digits}e-{k}").parse().unwrap();
-        parsed.clamp(f64::MIN, f64::MAX)
+        format!("{digits}e-{k}").parse().unwrap()
+    }
+
+    /// Every value with every noise, on every backend and in every place of a vector.
+    #[test]
+    fn the_release_is_the_correctly_rounded_exact_sum() {
+        const NOISE: [i64; 11] =
+            [0, 1, -1, 3, -12345, (1 << 46) + 1, -(1 << 53), (1 << 53) - 1, 1 << 53, (1 << 53) + 1, i64::MAX / 2];
+        for exponent in [-1019, -300, -40, 17, 900] {
+            let grid = Grid { exponent };
+            let values: Vec<f64> = boundaries().step_by(13).flat_map(|x| [x; NOISE.len()]).collect();
+            let noise: Vec<i64> = NOISE.iter().copied().cycle().take(values.len()).collect();
+            let expected: Vec<f64> = values.iter().zip(&noise).map(|(&x, &n)| reference(grid, x, n)).collect();
+            for backend in Backend::available() {
+                let mut released = values.clone();
+                assert!(kernel::add_noise(backend, exponent, &noise, &mut released), "some noise is beyond the limit");
+                grid.add_large_noise_vartime(&mut released, &noise);
+                let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                for (i, (got, want)) in bits(&released).into_iter().zip(bits(&expected)).enumerate() {
+                    assert_eq!(got, want, "{:e} + {} on 2^{exponent}, {}", values[i], noise[i], backend.name());
+                }
+            }
+            for ((&x, &n), &want) in values.iter().zip(&noise).zip(&expected) {
+                assert_eq!(grid.add_one_vartime(x, n), want, "{x:e} + {n} on 2^{exponent}");
+            }
+        }
+        let mut largest = [f64::MAX, f64::MIN];
+        Grid { exponent: 900 }.add_noise(&mut largest, &[i64::MAX, i64::MIN]).unwrap();
+        assert_eq!(largest, [f64::MAX, f64::MIN]);
     }
 
     #[test]
-    fn the_release_is_the_correctly_rounded_exact_sum() {
-        for exponent in [-1019, -40, 900] {
-            let grid = Grid { exponent };
-            for x in boundaries().step_by(13) {
-                for noise in [0, 1, -1, 3, -12345, (1 << 46) + 1, -(1 << 53), (1 << 53) + 1, i64::MAX / 2] {
-                    let released = grid.add_noise(x, noise);
-                    assert_eq!(released, reference(grid, x, noise), "{x:e} + {noise} on 2^{exponent}");
-                    assert_eq!(released, grid.add_noise_vartime(x, noise), "{x:e} + {noise} on 2^{exponent}");
-                }
+    fn every_length_is_released_and_not_an_item_more() {
+        let grid = Grid { exponent: -2 };
+        for backend in Backend::available() {
+            for length in 0..40 {
+                let mut values = [0.6; 41];
+                assert!(!kernel::add_noise(backend, -2, &vec![3; length], &mut values));
+                let expected = if length == 0 { 0.6 } else { reference(grid, 0.6, 3) };
+                assert!(values[..length].iter().all(|&x| x == expected) && values[length..].iter().all(|&x| x == 0.6));
             }
         }
-        assert_eq!(Grid { exponent: 900 }.add_noise(f64::MAX, i64::MAX), f64::MAX);
     }
 
     /// Neighbouring inputs can produce the same outputs: only r + n counts.
@@ -193,23 +190,12 @@ mod tests {
     fn the_release_depends_on_the_integer_sum_alone() {
         let grid = Grid { exponent: -3 };
         for (x, y, shift) in [(0.1, 0.35, 2), (-7.3, 1e3 - 7.3, 8000), (0.062_499, -0.062_5, 0)] {
-            for noise in -100..100 {
-                assert_eq!(grid.add_noise(x, noise + shift), grid.add_noise(y, noise), "{x} {y}");
-            }
-        }
-    }
-
-    /// No arithmetic is done on a number that is subnormal, or becomes so when divided by g.
-    #[test]
-    fn dust_is_cleared_before_any_arithmetic() {
-        for exponent in [-1019, -40, 0, 900] {
-            let grid = Grid { exponent };
-            for x in boundaries() {
-                let kept = grid.without_dust(x);
-                let steps = kept * grid.inverse();
-                assert!(kept == 0.0 || kept.is_normal() && (steps.is_normal() || steps.is_infinite()), "{x:e}");
-                assert!(kept == x || x.abs() < grid.granularity() / 4.0, "{x:e}");
-            }
+            let noise: Vec<i64> = (-100..100).collect();
+            let shifted: Vec<i64> = noise.iter().map(|n| n + shift).collect();
+            let (mut xs, mut ys) = ([x; 200], [y; 200]);
+            grid.add_noise(&mut xs, &shifted).unwrap();
+            grid.add_noise(&mut ys, &noise).unwrap();
+            assert_eq!(xs.map(f64::to_bits), ys.map(f64::to_bits), "{x} {y}");
         }
     }
 

@@ -224,17 +224,32 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn load_float(source: &[f64]) -> __m256d {
+        let floats: &[f64; 4] = source.first_chunk().expect("N doubles");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { _mm256_loadu_pd(floats.as_ptr()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_float(float: __m256d, target: &mut [f64]) {
+        let floats: &mut [f64; 4] = target.first_chunk_mut().expect("N doubles");
+        // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
+        unsafe { _mm256_storeu_pd(floats.as_mut_ptr(), float) }
+    }
+
+    #[inline(always)]
     unsafe fn to_float(self) -> __m256d {
-        // Each half is placed in the significand of a double of fixed exponent, 2^84 or 2^52. Taking both exponents off
-        // the upper one is exact, and the sum is rounded once.
+        // Each half is placed in the significand of a double of fixed exponent, 2^84 or 2^52; the upper one with its
+        // sign bit flipped, which adds 2^63. Taking all that off the upper one is exact, and the sum is rounded once.
         const TWO_84: f64 = 19_342_813_113_834_066_795_298_816.0;
+        const TWO_63: f64 = 9_223_372_036_854_775_808.0;
         const TWO_52: f64 = 4_503_599_627_370_496.0;
         // SAFETY: the caller has the instruction set.
         unsafe {
-            let upper = _mm256_or_si256(_mm256_srli_epi64::<32>(self.0), Self::from_float(Self::float(TWO_84)).0);
-            let lower = _mm256_and_si256(self.0, _mm256_set1_epi64x(0xffff_ffff));
-            let lower = _mm256_or_si256(lower, Self::from_float(Self::float(TWO_52)).0);
-            let upper = _mm256_sub_pd(Self(upper).as_float(), Self::float(TWO_84 + TWO_52));
+            let flip = Self::from_float(Self::float(TWO_84)).xor(Self::splat(1 << 31));
+            let upper = _mm256_xor_si256(_mm256_srli_epi64::<32>(self.0), flip.0);
+            let lower = _mm256_blend_epi32::<0b1010_1010>(self.0, Self::from_float(Self::float(TWO_52)).0);
+            let upper = _mm256_sub_pd(Self(upper).as_float(), Self::float(TWO_84 + TWO_63 + TWO_52));
             _mm256_add_pd(upper, Self(lower).as_float())
         }
     }
@@ -279,6 +294,12 @@ impl Lanes64 for Words64 {
     unsafe fn mul_add(a: __m256d, b: __m256d, c: __m256d) -> __m256d {
         // SAFETY: the caller has the instruction set.
         unsafe { _mm256_fmadd_pd(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn floor(a: __m256d) -> __m256d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_floor_pd(a) }
     }
 
     #[inline(always)]

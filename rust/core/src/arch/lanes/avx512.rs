@@ -177,6 +177,20 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn load_float(source: &[f64]) -> __m512d {
+        let floats: &[f64; 8] = source.first_chunk().expect("N doubles");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { _mm512_loadu_pd(floats.as_ptr()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_float(float: __m512d, target: &mut [f64]) {
+        let floats: &mut [f64; 8] = target.first_chunk_mut().expect("N doubles");
+        // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
+        unsafe { _mm512_storeu_pd(floats.as_mut_ptr(), float) }
+    }
+
+    #[inline(always)]
     unsafe fn to_float(self) -> __m512d {
         // SAFETY: the caller has the instruction set.
         unsafe { _mm512_cvtepi64_pd(self.0) }
@@ -222,6 +236,12 @@ impl Lanes64 for Words64 {
     unsafe fn mul_add(a: __m512d, b: __m512d, c: __m512d) -> __m512d {
         // SAFETY: the caller has the instruction set.
         unsafe { _mm512_fmadd_pd(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn floor(a: __m512d) -> __m512d {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(a) }
     }
 
     #[inline(always)]

@@ -97,7 +97,11 @@ pub(super) trait Lanes64: Copy {
     /// Lane by lane: `self` where `mask` is set, else `other`.
     unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
 
-    /// The doubles nearest to the words, which are below 2^63.
+    /// The first `N` doubles of `source`, which has at least as many.
+    unsafe fn load_float(source: &[f64]) -> Self::Float;
+    /// Writes the doubles to the front of `target`, which has room for at least `N`.
+    unsafe fn store_float(float: Self::Float, target: &mut [f64]);
+    /// The doubles nearest to the words, as signed numbers.
     unsafe fn to_float(self) -> Self::Float;
     /// The doubles with these bits.
     unsafe fn as_float(self) -> Self::Float;
@@ -113,6 +117,8 @@ pub(super) trait Lanes64: Copy {
     unsafe fn fmul(a: Self::Float, b: Self::Float) -> Self::Float;
     /// a * b + c, with one rounding or two.
     unsafe fn mul_add(a: Self::Float, b: Self::Float, c: Self::Float) -> Self::Float;
+    /// The whole number below or at each double, which is below 2^53 in magnitude.
+    unsafe fn floor(a: Self::Float) -> Self::Float;
     /// The smaller one, lane by lane.
     unsafe fn fmin(a: Self::Float, b: Self::Float) -> Self::Float;
     /// a < b, lane by lane.

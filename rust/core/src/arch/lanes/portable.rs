@@ -170,6 +170,16 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn load_float(source: &[f64]) -> [f64; N] {
+        *source.first_chunk().expect("N doubles")
+    }
+
+    #[inline(always)]
+    unsafe fn store_float(float: [f64; N], target: &mut [f64]) {
+        *target.first_chunk_mut().expect("N doubles") = float;
+    }
+
+    #[inline(always)]
     unsafe fn to_float(self) -> [f64; N] {
         self.0.map(|word| word.cast_signed() as f64)
     }
@@ -208,6 +218,15 @@ impl Lanes64 for Words64 {
     unsafe fn mul_add(a: [f64; N], b: [f64; N], c: [f64; N]) -> [f64; N] {
         // `f64::mul_add` would be a library call where the target has no FMA.
         std::array::from_fn(|i| a[i] * b[i] + c[i])
+    }
+
+    #[inline(always)]
+    unsafe fn floor(a: [f64; N]) -> [f64; N] {
+        // `f64::floor` would be a library call where the target cannot round. Towards zero, and one less if that is more.
+        a.map(|a| {
+            let truncated = a as i64 as f64;
+            truncated - f64::from(u8::from(truncated > a))
+        })
     }
 
     #[inline(always)]

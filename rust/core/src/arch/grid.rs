@@ -1,0 +1,84 @@
+//! Integer noise on real numbers: rounding to a grid and addition, as `samplers/grid.md` defines and proves them.
+#![allow(unsafe_code, reason = "functions compiled for one instruction set")]
+
+use zeroize::Zeroize;
+
+use super::backend::{Backend, on_backend};
+use super::lanes::{InstructionSet, Lanes64};
+
+/// Noise is added here when it is at least -2^LIMIT and below 2^LIMIT steps: then it is exact as a double.
+pub const LIMIT: u32 = 53;
+
+/// Rounds every value to the multiples of 2^exponent, half up, and adds as many of them as its `noise` says, with one
+/// rounding of the exact sum.
+///
+/// Where the noise is beyond the limit the value stays as it was, and the answer is true.
+///
+/// # Panics
+/// When there are fewer values than noise, or the exponent is outside [-1019, 900].
+#[must_use]
+pub fn add_noise(backend: Backend, exponent: i32, noise: &[i64], values: &mut [f64]) -> bool {
+    assert!((-1019..=900).contains(&exponent));
+    let mut lanes = 0;
+    let left = &mut lanes;
+    on_backend!(backend, add_lanes(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64));
+    lanes != 0
+}
+
+/// 2^exponent, for an exponent in [-1022, 1023].
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_lanes<S: InstructionSet>(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64) {
+    let whole = noise.len() - noise.len() % S::U64::N;
+    for first in (0..whole).step_by(S::U64::N) {
+        // SAFETY: passed on from the caller; there are N items from `first` on.
+        *left |= unsafe { add_vector::<S::U64>(exponent, &noise[first..], &mut values[first..]) };
+    }
+    if whole < noise.len() {
+        let rest = whole..noise.len();
+        let (mut padded, mut padded_noise) = ([0.0; 64], [0; 64]);
+        padded[..rest.len()].copy_from_slice(&values[rest.clone()]);
+        padded_noise[..rest.len()].copy_from_slice(&noise[rest.clone()]);
+        // SAFETY: passed on from the caller; there are 64 items, which is at least N.
+        *left |= unsafe { add_vector::<S::U64>(exponent, &padded_noise, &mut padded) };
+        values[rest.clone()].copy_from_slice(&padded[..rest.len()]);
+        padded.zeroize();
+        padded_noise.zeroize();
+    }
+}
+
+/// Returns a bit for each lane whose noise is beyond the limit.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_vector<V: Lanes64>(exponent: i32, noise: &[i64], values: &mut [f64]) -> u64 {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let pick = |a: V::Float, b: V::Float, mask| V::from_float(a).select(V::from_float(b), mask).as_float();
+        let bits_of = |exponent| V::splat(power_of_two(exponent).to_bits());
+        let (zero, one) = (V::float(0.0), V::float(1.0));
+        let (granularity, inverse) = (V::float(power_of_two(exponent)), V::float(power_of_two(-exponent)));
+
+        let given = V::load_float(values);
+        // Magnitudes are compared as integers: the order is the same, and subnormal numbers take no longer.
+        let magnitude = V::from_float(given).and(V::splat(u64::MAX >> 1));
+        let x = pick(zero, given, magnitude.less(bits_of(exponent - 2)));
+        let fine = magnitude.less(bits_of(exponent + LIMIT as i32));
+        let t = V::fmul(pick(x, zero, fine), inverse);
+        let floor = V::floor(t);
+        let rounded = V::fadd(floor, pick(zero, one, V::fless(V::fsub(t, floor), V::float(0.5))));
+        let on_grid = pick(V::fmul(rounded, granularity), x, fine);
+
+        let steps = V::load(noise);
+        let fits = steps.add(V::splat(1 << LIMIT)).shr(LIMIT + 1).less(V::splat(1));
+        let sum = V::fadd(on_grid, V::fmul(steps.to_float(), granularity));
+        V::store_float(pick(sum, given, fits), values);
+        !V::bits(fits) & (u64::MAX >> (64 - V::N))
+    }
+}
