@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -33,6 +34,91 @@ def test_the_other_distributions_have_the_same_face() -> None:
         samplers.discrete_gaussian("1")  # type: ignore[call-overload]
     with pytest.raises(dpnoise.ParameterError, match=r"sigma must be from 2\*\*-20 to 2\*\*40, got"):
         samplers.discrete_gaussian(2.0**-21)
+
+
+REAL = [samplers.laplace, samplers.gaussian]
+
+
+@pytest.mark.parametrize("draw", REAL)
+@pytest.mark.parametrize(
+    ("scale", "granularity"), [(0.3, 0.25), (10, 2.0**-30), (1e-300, 2.0**-1019), (Fraction(1, 3), 2.0**-10)]
+)
+def test_real_samples_are_multiples_of_the_granularity(draw: Any, scale: Any, granularity: float) -> None:
+    samples = draw(scale, (50, 2), granularity=granularity)
+    assert samples.dtype == np.float64
+    assert samples.shape == (50, 2)
+    assert np.all(samples / granularity % 1 == 0)
+    assert samples.any()
+    assert type(draw(scale, granularity=granularity)) is float
+    out = np.empty(7)
+    assert draw(scale, out=out, threads=1) is out
+
+
+@pytest.mark.parametrize("draw", REAL)
+@pytest.mark.parametrize("scale", [1e-290, 0.7, 2**70, Fraction(10**30, 7), 1e280])
+def test_the_default_grid_has_2_to_the_38_steps_or_more(draw: Any, scale: Any) -> None:
+    samples = draw(scale, 1000)
+    # The granularity is the power of two in (2^-40, 2^-38] scales, so all samples are multiples of the smallest.
+    finest = 2.0 ** (math.floor(math.log2(scale)) - 40)
+    assert np.all(samples / finest % 1 == 0)
+    assert np.any(samples / finest % 2**6 != 0)
+    assert 0.5 < np.abs(samples).mean() / float(scale) < 1.5
+
+
+@pytest.mark.parametrize("draw", REAL)
+def test_bad_real_scales_and_granularities_are_refused(draw: Any) -> None:
+    name = "scale" if draw is samplers.laplace else "sigma"
+    for bad in (0, -1.0, float("nan"), float("inf"), 10**400):
+        with pytest.raises(dpnoise.ParameterError, match=f"^{name} must be a positive finite int, float or Fraction"):
+            draw(bad, 3)
+    for bad in (0.3, -1.0, 0.0, float("nan"), float("inf")):
+        with pytest.raises(dpnoise.ParameterError, match="granularity must be a power of two"):
+            draw(1.0, 3, granularity=bad)
+    with pytest.raises(dpnoise.ParameterError, match=rf"granularity must be such that {name} is from 2\*\*-40"):
+        draw(1.0, 3, granularity=2.0**-41)
+    for bad in (1e300, 5e-324):
+        with pytest.raises(
+            dpnoise.ParameterError, match=rf"{name} must be from .* when granularity is None, got {bad}"
+        ):
+            draw(bad, 3)
+    with pytest.raises(TypeError, match=f"{name} must be an int, float or Fraction, got str"):
+        draw("1", 3)
+    with pytest.raises(TypeError, match="out must be a NumPy array of dtype float64, got int64"):
+        draw(1.0, out=np.empty(3, np.int64))
+
+
+def test_real_samples_are_the_integers_times_the_granularity() -> None:
+    for real, integer in (
+        (samplers.laplace, samplers.discrete_laplace),
+        (samplers.gaussian, samplers.discrete_gaussian),
+    ):
+        given = real(5.0, 1000, granularity=0.125, rng=hazmat.SeededRng(4))  # type: ignore[operator]
+        assert np.array_equal(given * 8, integer(40, 1000, rng=hazmat.SeededRng(4)))  # type: ignore[operator]
+
+
+def test_coins() -> None:
+    assert type(samplers.bernoulli(0.5)) is bool
+    assert samplers.bernoulli(0.5, (3, 4)).dtype == np.bool_
+    assert not samplers.bernoulli(0, 1000).any()
+    assert samplers.bernoulli(1, 1000).all()
+    assert samplers.bernoulli(np.float32(0.5), out=np.empty(3, bool)).shape == (3,)
+    assert not samplers.bernoulli(5e-324, 1000).any()
+    assert samplers.bernoulli(1 - 2**-53, 1000).all()
+
+
+def test_bad_coins_are_refused() -> None:
+    for bad in (-0.1, 1.1, float("nan"), float("inf"), 10**400):
+        with pytest.raises(dpnoise.ParameterError, match="p must be"):
+            samplers.bernoulli(bad, 3)
+    with pytest.raises(dpnoise.ParameterError, match="p must be a number that a float holds exactly, got 1/3"):
+        samplers.bernoulli(Fraction(1, 3))  # type: ignore[call-overload]
+    assert samplers.bernoulli(Fraction(1, 4), 3).shape == (3,)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="p must be a number, got str"):
+        samplers.bernoulli("0.5", 3)  # type: ignore[call-overload]
+    out = np.ones(5000, bool)
+    with pytest.raises(dpnoise.RandomnessError):
+        samplers.bernoulli(0.9, out=out, rng=hazmat.ScriptedRng(bytes(5000)))
+    assert not out.any()
 
 
 def test_out_is_filled_in_place() -> None:

@@ -147,6 +147,27 @@ def test_the_geometric(scale: float, last: int) -> None:
     assert exact_g_test(samplers.geometric(1.02 * scale, N), one_sided(scale), 0, last) < ALARM
 
 
+@pytest.mark.parametrize(("scale", "granularity"), [(2.5, 0.25), (1e-9, 2.0**-50), (3e50, 2.0**150)])
+def test_real_noise_is_integer_noise_on_the_grid(scale: float, granularity: float) -> None:
+    steps = samplers.laplace(scale, N, granularity=granularity) / granularity
+    assert g_test(steps.astype(np.int64), Fraction(scale) / Fraction(granularity)) > ALARM
+    assert g_test(steps.astype(np.int64), Fraction(scale) / Fraction(granularity) * Fraction(102, 100)) < ALARM
+    sigma = 4 * granularity
+    steps = samplers.gaussian(sigma, N, granularity=granularity) / granularity
+    assert exact_g_test(steps.astype(np.int64), gaussian(4.0), -15, 15) > ALARM
+
+
+@pytest.mark.parametrize("p", [0.5, 0.3, 1 / 3, 0.001, 0.999])
+def test_coins(p: float) -> None:
+    coins = samplers.bernoulli(p, N)
+    assert stats.binomtest(int(coins.sum()), N, p).pvalue > ALARM
+    # Coins are tossed 512 at a time: those of one place must not differ from those of another.
+    per_place = coins[: N - N % 512].reshape(-1, 512).sum(axis=0)
+    assert stats.chisquare(per_place).pvalue > ALARM
+    wrong = samplers.bernoulli(p * 0.8 if p < 0.9 else 1 - (1 - p) * 0.8, N)
+    assert stats.binomtest(int(wrong.sum()), N, p).pvalue < ALARM
+
+
 def test_successive_samples_are_uncorrelated() -> None:
     samples = samplers.discrete_laplace(100, N).astype(float)
     correlation = np.corrcoef(samples[1:], samples[:-1])[0, 1]

@@ -19,7 +19,7 @@ out = np.empty(100_000, np.int64)
 designs = [(29, None), (4, None), (29, 0), (4, 0), (4, 2), (29, 29), (29, 30), (29, 38)]
 scales = (Fraction(1, 1000), 1, Fraction(432, 89), 10, 1000, 10**6, 2**31 - 1, Fraction(2**35 + 1, 3), 2**40)
 for scale in scales:
-    kinds = _native.NoiseSampler
+    kinds = _native.Sampler
     for make in (kinds.discrete_laplace, kinds.discrete_gaussian, kinds.geometric):
         make(scale).fill(out, 1, hazmat.SeededRng({seed}))
         digest.update(out.tobytes())
@@ -30,6 +30,20 @@ for scale in scales:
             small = out[:20_000]
             make(scale, (eta_bits, shift)).fill(small, 1, hazmat.SeededRng({seed}))
             digest.update(small.tobytes())
+for scale in (1e-300, 0.3, 7.0, 1e200):
+    for make in (_native.Sampler.laplace, _native.Sampler.gaussian):
+        real = np.empty(5_001)
+        make(scale).fill(real, 1, hazmat.SeededRng({seed}))
+        digest.update(real.tobytes())
+for exponent in (-1019, -40, 0, 900):
+    values = np.ldexp(np.arange(5_000) - 2500.5, np.arange(5_000) % 2000 - 1040)
+    mechanism = _native.Laplace(epsilon=1.0, sensitivity=2.0**exponent, granularity=2.0**exponent)
+    mechanism.release(values, 1, hazmat.SeededRng({seed}))
+    digest.update(values.tobytes())
+for p in (0.5, 0.1, 1e-5, 1e-300):
+    coins = np.empty(5_000, bool)
+    _native.Sampler.bernoulli(p).fill(coins, 1, hazmat.SeededRng({seed}))
+    digest.update(coins.tobytes())
 for k in (2, 15, 128, 1000):
     protocol = local.OptimizedUnaryEncoding(k=k, epsilon=1.0)
     digest.update(protocol.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed})).tobytes())

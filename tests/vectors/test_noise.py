@@ -32,9 +32,9 @@ SCALES = [
 
 SHAPES = ["laplace", "gaussian", "geometric"]
 NATIVE = {
-    "laplace": _native.NoiseSampler.discrete_laplace,
-    "gaussian": _native.NoiseSampler.discrete_gaussian,
-    "geometric": _native.NoiseSampler.geometric,
+    "laplace": _native.Sampler.discrete_laplace,
+    "gaussian": _native.Sampler.discrete_gaussian,
+    "geometric": _native.Sampler.geometric,
 }
 # The discrete Gaussian begins at 2^-20.
 CASES = [(shape, scale) for shape in SHAPES for scale in SCALES if shape != "gaussian" or scale >= Fraction(1, 2**20)]
@@ -44,7 +44,7 @@ def stream(label: str, size: int) -> bytes:
     return hashlib.shake_256(label.encode()).digest(size)
 
 
-def compare(sampler: Sampler, native: _native.NoiseSampler, n: int) -> tuple[int, int, int]:
+def compare(sampler: Sampler, native: _native.Sampler, n: int) -> tuple[int, int, int]:
     data = stream(f"{sampler.shape} {sampler.scale} {sampler.shift}", 512 * n)
     rng = hazmat.ScriptedRng(data)
     out = np.empty(n, np.int64)

@@ -78,6 +78,19 @@ impl Ratio {
         self.numerator as f64 / self.denominator as f64
     }
 
+    /// `self` times 2^exponent, or `None` when the exact result has parts that are too long.
+    fn times_power_of_two(self, exponent: i32) -> Option<Self> {
+        let shifted = |part: u128, by: u32| (by < part.leading_zeros()).then(|| part << by);
+        let by = exponent.unsigned_abs();
+        if exponent >= 0 {
+            let halvings = by.min(self.denominator.trailing_zeros());
+            Self::new(shifted(self.numerator, by - halvings)?, self.denominator >> halvings)
+        } else {
+            let halvings = by.min(self.numerator.trailing_zeros());
+            Self::new(self.numerator >> halvings, shifted(self.denominator, by - halvings)?)
+        }
+    }
+
     /// How `self` compares with `2^exponent`, for |exponent| < 120.
     fn cmp_power_of_two(self, exponent: i32) -> Ordering {
         // A part shifted past the top exceeds the other part, so saturation keeps the order.
@@ -148,6 +161,70 @@ impl Scale {
     }
 }
 
+/// The scale of a noise distribution over the real numbers: an exact positive number, ratio times 2^exponent.
+///
+/// ```
+/// use dpnoise_core::params::{RealScale, Scale};
+/// let scale = RealScale::from_f64(3e-300).unwrap();
+/// assert_eq!(scale.ceil_log2(), -994);
+/// assert_eq!(scale.in_steps(-1034), Some(Scale::from_f64(3e-300 * 2f64.powi(1000) * 2f64.powi(34))?));
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RealScale {
+    ratio: Ratio,
+    exponent: i32,
+}
+
+impl RealScale {
+    /// What a scale may be, for error messages.
+    pub const ALLOWED: &'static str =
+        "a positive finite int, float or Fraction whose numerator and denominator are below 2**120";
+
+    /// The exact value of a double, or `None` when it is not positive and finite.
+    #[must_use]
+    pub fn from_f64(value: f64) -> Option<Self> {
+        if !(value.is_finite() && value > 0.0) {
+            return None;
+        }
+        let bits = value.to_bits();
+        let biased = ((bits >> 52) as i32).max(1);
+        let significand = (bits & ((1 << 52) - 1)) | u64::from(value >= f64::MIN_POSITIVE) << 52;
+        Some(Self { ratio: Ratio::new(significand.into(), 1)?, exponent: biased - 1075 })
+    }
+
+    /// ceil(log2(self)), exactly.
+    #[must_use]
+    pub fn ceil_log2(self) -> i32 {
+        let bits = |part: u128| 128 - part.leading_zeros() as i32;
+        // The quotient is above 2^(guess - 1) and below 2^(guess + 1).
+        let guess = bits(self.ratio.numerator) - bits(self.ratio.denominator);
+        let above = self.ratio.cmp_power_of_two(guess).is_gt();
+        let at_most_half = self.ratio.cmp_power_of_two(guess - 1).is_le();
+        guess + i32::from(above) - i32::from(at_most_half) + self.exponent
+    }
+
+    /// The nearest double, within two units in the last place; for display only.
+    #[must_use]
+    pub fn to_f64(self) -> f64 {
+        // In two factors, as 2^exponent alone may be out of range.
+        let half = self.exponent / 2;
+        self.ratio.to_f64() * 2f64.powi(half) * 2f64.powi(self.exponent - half)
+    }
+
+    /// The scale in steps of 2^exponent, or `None` when it is not a [`Scale`].
+    #[must_use]
+    pub fn in_steps(self, exponent: i32) -> Option<Scale> {
+        Scale::new(self.ratio.times_power_of_two(self.exponent - exponent)?).ok()
+    }
+}
+
+impl From<Ratio> for RealScale {
+    fn from(ratio: Ratio) -> Self {
+        Self { ratio, exponent: 0 }
+    }
+}
+
 /// The privacy parameter epsilon: a positive finite double, taken at its exact value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Epsilon(f64);
@@ -197,6 +274,26 @@ mod tests {
             assert!(message.starts_with("scale must be") && message.contains(&format!("{bad:?}")), "{message}");
         }
         assert!(Scale::on_grid(Ratio::new((1 << 40) + 1, 1).unwrap()).is_some());
+    }
+
+    #[test]
+    fn real_scales_are_exact_at_every_magnitude() {
+        for value in [5e-324, 2.5e-310, f64::MIN_POSITIVE, 1e-9, 0.75, 1.0, 3.0, 1e300, f64::MAX] {
+            let scale = RealScale::from_f64(value).unwrap();
+            let exponent = scale.ceil_log2();
+            let exact = num_rational::BigRational::from_float(value).unwrap();
+            let two = num_rational::BigRational::from_integer(2.into());
+            assert!(exact <= two.pow(exponent) && exact > two.pow(exponent - 1), "{value:e}");
+            let steps = scale.in_steps(exponent - 40).unwrap().ratio();
+            let steps = num_rational::BigRational::new(steps.numerator().into(), steps.denominator().into());
+            assert_eq!(steps * two.pow(exponent - 40), exact, "{value:e}");
+            assert_eq!(scale.in_steps(exponent - 41), None, "{value:e}");
+        }
+        let third = RealScale::from(Ratio::new(1, 3).unwrap());
+        assert_eq!((third.ceil_log2(), third.in_steps(-3)), (-1, Scale::new(Ratio::new(8, 3).unwrap()).ok()));
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(RealScale::from_f64(bad), None);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Exact numbers from Python's ints, floats and Fractions.
 
 use dpnoise_core::Error;
-use dpnoise_core::params::{Ratio, Scale};
+use dpnoise_core::params::{Ratio, RealScale, Scale};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat};
@@ -10,10 +10,25 @@ use crate::errors::to_py;
 
 /// The exact value of the scale called `name`: an int, a float, a Fraction, or a NumPy number.
 pub(crate) fn scale(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Scale> {
+    exact(value, name, Scale::ALLOWED, Ratio::from_f64, |ratio| Scale::new(ratio).ok())
+}
+
+/// The same for noise over the real numbers.
+pub(crate) fn real_scale(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<RealScale> {
+    exact(value, name, RealScale::ALLOWED, RealScale::from_f64, Some)
+}
+
+fn exact<N: From<Ratio>, T>(
+    value: &Bound<'_, PyAny>,
+    name: &'static str,
+    allowed: &str,
+    from_f64: impl Fn(f64) -> Option<N>,
+    check: impl Fn(N) -> Option<T>,
+) -> PyResult<T> {
     if let Ok(float) = value.cast::<PyFloat>() {
         let float: f64 = float.extract()?;
-        let scale = Ratio::from_f64(float).and_then(|ratio| Scale::new(ratio).ok());
-        return scale.ok_or_else(|| to_py(Error::parameter(name, format!("{float:?}"), Scale::ALLOWED)));
+        let checked = from_f64(float).and_then(check);
+        return checked.ok_or_else(|| to_py(Error::parameter(name, format!("{float:?}"), allowed)));
     }
     let ratio = if value.is_instance_of::<PyBool>() { None } else { integer_ratio(value) };
     let Some((numerator, denominator)) = ratio else {
@@ -22,15 +37,23 @@ pub(crate) fn scale(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<Sc
     };
     // Negative and overlong parts do not convert.
     let parts = numerator.extract::<u128>().ok().zip(denominator.extract::<u128>().ok());
-    let out_of_range = || Error::parameter(name, value, Scale::ALLOWED);
     let ratio = parts.and_then(|(numerator, denominator)| Ratio::new(numerator, denominator));
-    ratio.and_then(|ratio| Scale::new(ratio).ok()).ok_or_else(out_of_range).map_err(to_py)
+    ratio.and_then(|ratio| check(ratio.into())).ok_or_else(|| to_py(Error::parameter(name, value, allowed)))
 }
 
 /// The two ints of `value.as_integer_ratio()`; NumPy's integers only have `__index__`.
 fn integer_ratio<'py>(value: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let whole = value.call_method0("__index__");
     whole.unwrap_or_else(|_| value.clone()).call_method0("as_integer_ratio").ok()?.extract().ok()
+}
+
+/// The probability called `name` as a double, which must be its exact value; its range is checked by whoever takes it.
+pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
+    let float = real(value, name)?;
+    if float.is_nan() || value.eq(float)? {
+        return Ok(float);
+    }
+    Err(to_py(Error::parameter(name, value, "a number that a float holds exactly")))
 }
 
 /// The parameter called `name` as a double; its range is checked by whoever takes it.

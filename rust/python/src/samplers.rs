@@ -1,19 +1,67 @@
-//! Noise over the integers.
+//! The samplers.
 
+use dpnoise_core::Error;
 use dpnoise_core::arch::Backend;
 use dpnoise_core::arch::trials::Layout;
+use dpnoise_core::params::RealScale;
 use dpnoise_core::rng::{self, NOISE_UNIT, SecureRng, fill_parallel};
 use dpnoise_core::samplers::histogram::{Histogram, Rarities};
-use dpnoise_core::samplers::{self, Design};
+use dpnoise_core::samplers::{self, Bernoulli, Design, GridNoise};
+use numpy::Element;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rand_core::TryCryptoRng;
 
 use crate::errors::to_py;
 use crate::{buffers, hazmat, numbers, runtime};
 
-/// A noise distribution with its tables.
+/// What the samplers have in common.
+trait Distribution: Sync {
+    type Item: Element + Copy + Default;
+
+    /// The dtype of an array of samples.
+    const DTYPE: &str;
+
+    fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [Self::Item]) -> Result<(), Error>;
+}
+
+impl Distribution for Histogram {
+    type Item = i64;
+    const DTYPE: &str = "int64";
+
+    fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<(), Error> {
+        Histogram::fill(self, rng, out).map(drop)
+    }
+}
+
+impl Distribution for GridNoise {
+    type Item = f64;
+    const DTYPE: &str = "float64";
+
+    fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) -> Result<(), Error> {
+        GridNoise::fill(self, rng, out)
+    }
+}
+
+impl Distribution for Bernoulli {
+    type Item = bool;
+    const DTYPE: &str = "bool";
+
+    fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [bool]) -> Result<(), Error> {
+        Bernoulli::fill(self, rng, out)
+    }
+}
+
+/// A distribution with its tables.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct NoiseSampler(Histogram);
+pub(crate) struct Sampler(Kind);
+
+enum Kind {
+    Integer(Box<Histogram>),
+    Real(Box<GridNoise>),
+    Coin(Bernoulli),
+}
 
 /// Another design than the usual one, for tests of the rare paths: the allowance for the error of the fast comparison,
 /// 2**-eta_bits, and the binary logarithm of the first bin's width, or `None` for single bins.
@@ -24,8 +72,12 @@ fn design((eta_bits, shift): (u32, Option<u32>)) -> Design {
     Design { layout, weight_bits: 32, eta_bits }
 }
 
+fn integer(sampler: impl Into<Histogram>) -> Sampler {
+    Sampler(Kind::Integer(Box::new(sampler.into())))
+}
+
 #[pymethods]
-impl NoiseSampler {
+impl Sampler {
     #[staticmethod]
     #[pyo3(signature = (scale, given=None))]
     fn discrete_laplace(scale: &Bound<'_, PyAny>, given: GivenDesign) -> PyResult<Self> {
@@ -34,7 +86,7 @@ impl NoiseSampler {
             || samplers::DiscreteLaplace::new(scale),
             |design| samplers::DiscreteLaplace::with_design(scale, design),
         );
-        Ok(Self(sampler.into()))
+        Ok(integer(sampler))
     }
 
     #[staticmethod]
@@ -45,7 +97,7 @@ impl NoiseSampler {
             || samplers::DiscreteGaussian::new(sigma),
             |design| samplers::DiscreteGaussian::with_design(sigma, design),
         );
-        sampler.map(|sampler| Self(sampler.into())).map_err(to_py)
+        sampler.map(integer).map_err(to_py)
     }
 
     #[staticmethod]
@@ -55,47 +107,103 @@ impl NoiseSampler {
         let sampler = given
             .map(design)
             .map_or_else(|| samplers::Geometric::new(scale), |design| samplers::Geometric::with_design(scale, design));
-        Ok(Self(sampler.into()))
+        Ok(integer(sampler))
     }
 
+    #[staticmethod]
+    #[pyo3(signature = (scale, granularity=None))]
+    fn laplace(scale: &Bound<'_, PyAny>, granularity: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        real("scale", scale, granularity, GridNoise::laplace)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (sigma, granularity=None))]
+    fn gaussian(sigma: &Bound<'_, PyAny>, granularity: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        real("sigma", sigma, granularity, GridNoise::gaussian)
+    }
+
+    #[staticmethod]
+    fn bernoulli(p: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let coin = Bernoulli::new(numbers::probability(p, "p")?).map_err(to_py)?;
+        Ok(Self(Kind::Coin(coin)))
+    }
+
+    /// One sample, as an int, float or bool.
     #[pyo3(signature = (rng=None))]
-    fn sample(&self, rng: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
-        match hazmat::given(rng)? {
-            Some(mut rng) => self.0.sample(&mut *rng),
-            None => SecureRng::new().and_then(|mut rng| self.0.sample(&mut rng)),
+    fn sample<'py>(&self, py: Python<'py>, rng: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.0 {
+            Kind::Integer(noise) => Ok(sample(&**noise, rng)?.into_pyobject(py)?.into_any()),
+            Kind::Real(noise) => Ok(sample(&**noise, rng)?.into_pyobject(py)?.into_any()),
+            Kind::Coin(coin) => Ok(sample(coin, rng)?.into_pyobject(py)?.to_owned().into_any()),
         }
-        .map_err(to_py)
     }
 
+    /// Fills `out`, a C-contiguous array of the dtype of the samples.
     #[pyo3(signature = (out, threads=None, rng=None))]
-    fn fill(
-        &self,
-        py: Python<'_>,
-        out: &Bound<'_, PyAny>,
-        threads: Option<i64>,
-        rng: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let threads = runtime::threads(threads)?;
-        let mut out = buffers::writable::<i64>(out, "out", "int64")?;
-        let out = buffers::elements(&mut out, "out")?;
-        if let Some(mut rng) = hazmat::given(rng)? {
-            return self.0.fill(&mut *rng, out).map(drop).map_err(to_py);
+    fn fill(&self, out: &Bound<'_, PyAny>, threads: Option<i64>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        match &self.0 {
+            Kind::Integer(noise) => fill(&**noise, out, threads, rng),
+            Kind::Real(noise) => fill(&**noise, out, threads, rng),
+            Kind::Coin(coin) => fill(coin, out, threads, rng),
         }
-        runtime::in_parts(py, out, |part| {
-            fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| self.0.fill(rng, part).map(drop))
-        })
     }
 
-    /// Fills `out` from `rng` and tells how many trials, refinements and tail proposals that took: for tests.
+    /// Fills `out` with integers from `rng` and tells how many trials, refinements and tail proposals that took: for
+    /// tests.
     fn fill_counted(&self, out: &Bound<'_, PyAny>, rng: &Bound<'_, PyAny>) -> PyResult<(u64, u64, u64)> {
+        let Kind::Integer(noise) = &self.0 else {
+            return Err(PyTypeError::new_err("only samplers of integers count their trials"));
+        };
         let mut out = buffers::writable::<i64>(out, "out", "int64")?;
         let out = buffers::elements(&mut out, "out")?;
         let result = match hazmat::given(Some(rng))? {
-            Some(mut rng) => self.0.fill(&mut *rng, out),
-            None => SecureRng::new().and_then(|mut rng| self.0.fill(&mut rng, out)),
+            Some(mut rng) => noise.fill(&mut *rng, out),
+            None => SecureRng::new().and_then(|mut rng| noise.fill(&mut rng, out)),
         };
         result.map(|Rarities { trials, refinements, tails }| (trials, refinements, tails)).map_err(to_py)
     }
+}
+
+fn real(
+    name: &'static str,
+    scale: &Bound<'_, PyAny>,
+    granularity: Option<&Bound<'_, PyAny>>,
+    make: impl Fn(RealScale, Option<f64>) -> Result<GridNoise, Error>,
+) -> PyResult<Sampler> {
+    let scale = numbers::real_scale(scale, name)?;
+    let granularity = granularity.map(|granularity| numbers::real(granularity, "granularity")).transpose()?;
+    make(scale, granularity).map(|noise| Sampler(Kind::Real(Box::new(noise)))).map_err(to_py)
+}
+
+fn sample<D: Distribution>(distribution: &D, rng: Option<&Bound<'_, PyAny>>) -> PyResult<D::Item> {
+    let mut out = [D::Item::default()];
+    match hazmat::given(rng)? {
+        Some(mut rng) => distribution.fill(&mut *rng, &mut out),
+        None => SecureRng::new().and_then(|mut rng| distribution.fill(&mut rng, &mut out)),
+    }
+    .map_err(to_py)?;
+    Ok(out[0])
+}
+
+fn fill<D: Distribution>(
+    distribution: &D,
+    out: &Bound<'_, PyAny>,
+    threads: Option<i64>,
+    rng: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()>
+where
+    D::Item: Send,
+{
+    let py = out.py();
+    let threads = runtime::threads(threads)?;
+    let mut out = buffers::writable::<D::Item>(out, "out", D::DTYPE)?;
+    let out = buffers::elements(&mut out, "out")?;
+    if let Some(mut rng) = hazmat::given(rng)? {
+        return distribution.fill(&mut *rng, out).map_err(to_py);
+    }
+    runtime::in_parts(py, out, |part| {
+        fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| distribution.fill(rng, part))
+    })
 }
 
 /// `n` random bytes.
@@ -112,7 +220,7 @@ fn cpu_backend() -> PyResult<&'static str> {
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<NoiseSampler>()?;
+    module.add_class::<Sampler>()?;
     module.add_function(wrap_pyfunction!(random_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(cpu_backend, module)?)
 }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
-use crate::rng::{NOISE_UNIT, SecureRng, Wiped, fill_parallel};
+use crate::rng::{NOISE_UNIT, SecureRng, fill_parallel};
 use crate::samplers;
 
 /// A mechanism that adds integer noise to values of one type.
@@ -86,15 +86,6 @@ pub trait Noisy: Sync {
         values: &mut [Self::Value],
         rng: &mut R,
     ) -> Result<(), Error> {
-        let mut samples = Wiped::new(values.len().min(CHUNK));
-        for values in values.chunks_mut(CHUNK) {
-            let samples = &mut samples[..values.len()];
-            noise.fill(rng, samples)?;
-            self.add(values, samples)?;
-        }
-        Ok(())
+        noise.perturb(rng, values, |values, noise| self.add(values, noise))
     }
 }
-
-/// Samples are made in chunks that fit the first-level cache.
-const CHUNK: usize = 2048;

@@ -44,6 +44,11 @@ impl Grid {
         f64::from_bits(((self.exponent + 1023) as u64) << 52)
     }
 
+    /// The granularity's binary logarithm.
+    pub(super) fn exponent(self) -> i32 {
+        self.exponent
+    }
+
     /// 1/g
     fn inverse(self) -> f64 {
         f64::from_bits(((1023 - self.exponent) as u64) << 52)

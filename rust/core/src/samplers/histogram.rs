@@ -23,6 +23,9 @@ pub struct Histogram {
     density: Density,
 }
 
+/// [`Histogram::perturb`] draws this many samples at a time: they stay in the first-level cache.
+const CHUNK: usize = 2048;
+
 /// How often the rare paths were taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rarities {
@@ -93,6 +96,26 @@ impl Histogram {
         let mut out = [0];
         self.fill(rng, &mut out)?;
         Ok(out[0])
+    }
+
+    /// Draws a sample for each of `values` and has `add` combine them, some at a time.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`] when `rng` fails, and those of `add`; some of the values are combined then and some are not,
+    /// so none may be used.
+    pub fn perturb<R: TryCryptoRng + ?Sized, T>(
+        &self,
+        rng: &mut R,
+        values: &mut [T],
+        add: impl Fn(&mut [T], &[i64]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut samples = Wiped::new(values.len().min(CHUNK));
+        for values in values.chunks_mut(CHUNK) {
+            let samples = &mut samples[..values.len()];
+            self.try_fill(rng, samples)?;
+            add(values, samples)?;
+        }
+        Ok(())
     }
 
     fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {

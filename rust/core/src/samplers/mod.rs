@@ -1,4 +1,4 @@
-//! Noise over the integers: exact distribution, constant time, in bulk.
+//! Noise and coins: exact distribution, constant time, in bulk.
 //!
 //! | module | what |
 //! | --- | --- |
@@ -8,7 +8,9 @@
 //! | [`histogram`] | the sampler that these share |
 //! | [`design`] | how a histogram proposal is laid out for a scale |
 //! | `density` | the functions that are drawn from, as certified intervals |
+//! | [`bernoulli`] | P(true) = p |
 //! | [`grid`] | real values on a grid, and integer noise on them |
+//! | [`grid_noise`] | Laplace and Gaussian noise over the real numbers |
 //! | `refine` | the exact decision of the trials that floating point leaves open |
 //!
 //! # What is promised
@@ -18,22 +20,27 @@
 //!
 //! - *refinements*, of probability at most 2^-27 per trial. The probability that a sample was refined differs by less
 //!   than 2^-42 between any two outputs, outside of an event of probability below 2^-61 per trial;
-//! - *tail events*, of probability at most 2^-64 per accepted value.
+//! - *tail events*, of probability at most 2^-64 per accepted value; and the coins of [`bernoulli`] that 64 digits leave
+//!   open, of probability at most 2^-64 per coin.
 //!
 //! The randomness itself is computational: ChaCha12. The proofs stand in the documentation of each sampler.
 
+pub mod bernoulli;
 mod density;
 pub mod design;
 pub mod discrete_gaussian;
 pub mod discrete_laplace;
 pub mod geometric;
 pub mod grid;
+pub mod grid_noise;
 pub mod histogram;
 mod refine;
 
+pub use bernoulli::Bernoulli;
 pub use design::Design;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use geometric::Geometric;
 pub use grid::Grid;
+pub use grid_noise::GridNoise;
 pub use histogram::Histogram;

@@ -1,59 +1,14 @@
-"""Noise over the integers: exact distribution, constant time, in bulk.
-
-A scale may be an int, a float or a ``Fraction`` from 2**-40 to 2**40 and is taken at its exact value. Each call draws
-a fresh key from the operating system for each thread and wipes it afterwards.
-
-Time, memory addresses and allocations do not depend on the samples, but for events whose probability the threat model
-states. That holds for arrays; turning a sample into a Python int is outside of it.
-"""
+"""Noise over the integers."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from functools import lru_cache
-from typing import Literal, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _native
-from dpnoise._arrays import Size, output, shape_of
-from dpnoise._native import ScriptedRng, SeededRng
-
-__all__ = ["discrete_gaussian", "discrete_laplace", "geometric", "random_bytes"]
-
-Scale = int | float | Fraction
-
-
-Rng = SeededRng | ScriptedRng | None
-Distribution = Literal["discrete_laplace", "discrete_gaussian", "geometric"]
-
-
-# Tables are a function of the scale, which is public; making them takes longer than a handful of samples.
-@lru_cache(maxsize=256, typed=True)
-def _sampler(distribution: Distribution, scale: Scale) -> _native.NoiseSampler:
-    make = getattr(_native.NoiseSampler, distribution)
-    sampler: _native.NoiseSampler = make(scale)
-    return sampler
-
-
-def _draw(
-    distribution: Distribution,
-    scale: Scale,
-    size: Size | None,
-    out: NDArray[np.int64] | None,
-    threads: int | None,
-    rng: Rng,
-) -> int | NDArray[np.int64]:
-    try:
-        sampler = _sampler(distribution, scale)
-    except TypeError:  # perhaps only not hashable: let the constructor say what is wrong
-        sampler = _sampler.__wrapped__(distribution, scale)
-    if size is None and out is None:
-        return sampler.sample(rng)
-    array = output(size, out, np.int64)
-    sampler.fill(array, threads, rng)
-    return array
+from dpnoise._arrays import Size
+from dpnoise.samplers._draw import Rng, Scale, draw
 
 
 @overload
@@ -120,7 +75,7 @@ def discrete_laplace(
     >>> samplers.discrete_laplace(10.0, size=3).shape
     (3,)
     """
-    return _draw("discrete_laplace", scale, size, out, threads, rng)
+    return draw("discrete_laplace", (scale,), np.int64, size, out, threads, rng)
 
 
 @overload
@@ -186,7 +141,7 @@ def discrete_gaussian(
     >>> samplers.discrete_gaussian(10.0, size=3).shape
     (3,)
     """
-    return _draw("discrete_gaussian", sigma, size, out, threads, rng)
+    return draw("discrete_gaussian", (sigma,), np.int64, size, out, threads, rng)
 
 
 @overload
@@ -251,27 +206,4 @@ def geometric(
     >>> bool(samplers.geometric(10.0, size=3).min() >= 0)
     True
     """
-    return _draw("geometric", scale, size, out, threads, rng)
-
-
-def random_bytes(n: int) -> bytes:
-    """Draw random bytes: ChaCha12 under a fresh key from the operating system.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    ParameterError
-        When ``n`` is negative.
-    RandomnessError
-        When the operating system has no randomness to give.
-    """
-    (count,) = shape_of(n)
-    return _native.random_bytes(count)
+    return draw("geometric", (scale,), np.int64, size, out, threads, rng)

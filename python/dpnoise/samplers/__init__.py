@@ -1,0 +1,32 @@
+"""Noise, coins and bytes: exact distribution, constant time, in bulk.
+
+| function | samples |
+| --- | --- |
+| `discrete_laplace` | int64, P(x) proportional to exp(-abs(x) / scale) |
+| `discrete_gaussian` | int64, P(x) proportional to exp(-x**2 / (2 * sigma**2)) |
+| `geometric` | int64, P(x) proportional to exp(-x / scale), x = 0, 1, 2, ... |
+| `laplace`, `gaussian` | float64, the same over the multiples of a granularity |
+| `bernoulli` | bool, P(True) = p |
+| `random_bytes` | bytes |
+
+A scale may be an int, a float or a ``Fraction`` and is taken at its exact value. Each call draws a fresh key from the
+operating system for each thread and wipes it afterwards.
+
+Time, memory addresses and allocations do not depend on the samples, but for events whose probability the threat model
+states. That holds for arrays; turning a sample into a Python number is outside of it.
+"""
+
+from dpnoise.samplers._bernoulli import bernoulli
+from dpnoise.samplers._bytes import random_bytes
+from dpnoise.samplers._integers import discrete_gaussian, discrete_laplace, geometric
+from dpnoise.samplers._reals import gaussian, laplace
+
+__all__ = [
+    "bernoulli",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "gaussian",
+    "geometric",
+    "laplace",
+    "random_bytes",
+]

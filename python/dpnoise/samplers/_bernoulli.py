@@ -1,0 +1,86 @@
+"""Coins."""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._arrays import Size
+from dpnoise.samplers._draw import Rng, draw
+
+
+@overload
+def bernoulli(
+    p: float,
+    size: None = None,
+    *,
+    out: None = None,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> bool: ...
+@overload
+def bernoulli(
+    p: float,
+    size: Size,
+    *,
+    out: NDArray[np.bool_] | None = None,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> NDArray[np.bool_]: ...
+@overload
+def bernoulli(
+    p: float,
+    size: None = None,
+    *,
+    out: NDArray[np.bool_],
+    threads: int | None = None,
+    rng: Rng = None,
+) -> NDArray[np.bool_]: ...
+def bernoulli(
+    p: float,
+    size: Size | None = None,
+    *,
+    out: NDArray[np.bool_] | None = None,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> bool | NDArray[np.bool_]:
+    """Toss coins.
+
+    ``P(True)`` is ``p``, exactly: every binary digit of it counts.
+
+    Parameters
+    ----------
+    p : float
+        From 0 to 1.
+    size : int or tuple of int, optional
+        The shape of the result; one sample as a bool when it is not given.
+    out : ndarray of bool, optional
+        A writable C-contiguous array to fill.
+    threads : int, optional
+        How many threads to use; all cores that the process may use when not given.
+    rng : dpnoise.hazmat generator, optional
+        For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+
+    Returns
+    -------
+    bool or ndarray of bool
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, or ``p`` is a number that a float does not hold exactly, such as
+        ``Fraction(1, 3)``; nothing has been drawn then.
+    TypeError
+        When a parameter is of the wrong type.
+    RandomnessError
+        When the source of randomness fails; ``out`` is False then.
+
+    Examples
+    --------
+    >>> from dpnoise import samplers
+    >>> samplers.bernoulli(0.1, size=3).dtype
+    dtype('bool')
+    """
+    return draw("bernoulli", (p,), np.bool_, size, out, threads, rng)

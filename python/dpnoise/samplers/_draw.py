@@ -1,0 +1,49 @@
+"""What the samplers have in common."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import _native
+from dpnoise._arrays import Size, output
+from dpnoise._native import ScriptedRng, SeededRng
+
+Scale = int | float | Fraction
+Rng = SeededRng | ScriptedRng | None
+Distribution = Literal["discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian", "bernoulli"]
+
+Item = TypeVar("Item", bound=np.generic)
+
+
+# Tables are a function of the parameters, which are public; making them takes longer than a handful of samples.
+@lru_cache(maxsize=256, typed=True)
+def _sampler(distribution: Distribution, *parameters: Any) -> _native.Sampler:
+    make = getattr(_native.Sampler, distribution)
+    sampler: _native.Sampler = make(*parameters)
+    return sampler
+
+
+def draw(
+    distribution: Distribution,
+    parameters: tuple[Any, ...],
+    dtype: type[Item],
+    size: Size | None,
+    out: NDArray[Item] | None,
+    threads: int | None,
+    rng: Rng,
+) -> Any:
+    """Give one sample, or an array of them."""
+    try:
+        sampler = _sampler(distribution, *parameters)
+    except TypeError:  # perhaps only not hashable: let the constructor say what is wrong
+        sampler = _sampler.__wrapped__(distribution, *parameters)
+    if size is None and out is None:
+        return sampler.sample(rng)
+    array = output(size, out, dtype)
+    sampler.fill(array, threads, rng)
+    return array

@@ -1,0 +1,199 @@
+"""Noise over the real numbers, on a grid."""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._arrays import Size
+from dpnoise.samplers._draw import Rng, Scale, draw
+
+
+@overload
+def laplace(
+    scale: Scale,
+    size: None = None,
+    *,
+    granularity: float | None = None,
+    out: None = None,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> float: ...
+@overload
+def laplace(
+    scale: Scale,
+    size: Size,
+    *,
+    granularity: float | None = None,
+    out: NDArray[np.float64] | None = None,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> NDArray[np.float64]: ...
+@overload
+def laplace(
+    scale: Scale,
+    size: None = None,
+    *,
+    granularity: float | None = None,
+    out: NDArray[np.float64],
+    threads: int | None = None,
+    rng: Rng = None,
+) -> NDArray[np.float64]: ...
+def laplace(
+    scale: Scale,
+    size: Size | None = None,
+    *,
+    granularity: float | None = None,
+    out: NDArray[np.float64] | None = None,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> float | NDArray[np.float64]:
+    """Draw Laplace noise on a grid of real numbers.
+
+    Samples are ``n * granularity`` with ``P(n)`` proportional to ``exp(-abs(n) * granularity / scale)`` over all integers ``n``; the distribution is
+    exactly this one, and every sample is exact as a float64 (beyond ``2**53 * granularity``, which has a probability below
+    2**-738: the nearest one).
+
+    Adding such noise to a float64 in floating point does **not** make it private: the value must lie on the same grid,
+    and the sum must be rounded once. `dpnoise.Laplace` does that. This function is for values that are on the grid
+    already, and for libraries that put them there.
+
+    Parameters
+    ----------
+    scale : int, float or Fraction
+        Positive and finite, taken at its exact value. For values on the grid of L1 sensitivity ``D`` a scale of
+        ``D / epsilon`` gives epsilon-differential privacy.
+    size : int or tuple of int, optional
+        The shape of the result; one sample as a float when it is not given.
+    granularity : float, optional
+        The step of the grid, a power of two from 2**-1019 to 2**900; ``scale`` must be from 2**-40 to 2**40 steps. By
+        default ``2**ceil(log2(scale) - 40)``.
+    out : ndarray of float64, optional
+        A writable C-contiguous array to fill.
+    threads : int, optional
+        How many threads to use; all cores that the process may use when not given.
+    rng : dpnoise.hazmat generator, optional
+        For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+
+    Returns
+    -------
+    float or ndarray of float64
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range; nothing has been drawn then.
+    TypeError
+        When a parameter is of the wrong type.
+    RandomnessError
+        When the source of randomness fails; ``out`` is zero then.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim and Smith (2006), "Calibrating noise to sensitivity in private data analysis"; Mironov
+    (2012), "On significance of the least significant bits for differential privacy", for what the grid prevents.
+
+    Examples
+    --------
+    >>> from dpnoise import samplers
+    >>> noise = samplers.laplace(10.0, size=3, granularity=0.25)
+    >>> bool((noise % 0.25 == 0).all())
+    True
+    """
+    return draw("laplace", (scale, granularity), np.float64, size, out, threads, rng)
+
+
+@overload
+def gaussian(
+    sigma: Scale,
+    size: None = None,
+    *,
+    granularity: float | None = None,
+    out: None = None,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> float: ...
+@overload
+def gaussian(
+    sigma: Scale,
+    size: Size,
+    *,
+    granularity: float | None = None,
+    out: NDArray[np.float64] | None = None,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> NDArray[np.float64]: ...
+@overload
+def gaussian(
+    sigma: Scale,
+    size: None = None,
+    *,
+    granularity: float | None = None,
+    out: NDArray[np.float64],
+    threads: int | None = None,
+    rng: Rng = None,
+) -> NDArray[np.float64]: ...
+def gaussian(
+    sigma: Scale,
+    size: Size | None = None,
+    *,
+    granularity: float | None = None,
+    out: NDArray[np.float64] | None = None,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> float | NDArray[np.float64]:
+    """Draw Gaussian noise on a grid of real numbers.
+
+    Samples are ``n * granularity`` with ``P(n)`` proportional to ``exp(-(n * granularity)**2 / (2 * sigma**2))`` over all integers ``n``; the distribution is
+    exactly this one, and every sample is exact as a float64 (beyond ``2**53 * granularity``, which has a probability below
+    2**-738: the nearest one).
+
+    Adding such noise to a float64 in floating point does **not** make it private: the value must lie on the same grid,
+    and the sum must be rounded once. `dpnoise.Laplace` does that. This function is for values that are on the grid
+    already, and for libraries that put them there.
+
+    Parameters
+    ----------
+    sigma : int, float or Fraction
+        Positive and finite, taken at its exact value. For values on the grid of L2 sensitivity ``D`` a sigma of
+        ``D / sqrt(2 * rho)`` gives rho-zero-concentrated differential privacy.
+    size : int or tuple of int, optional
+        The shape of the result; one sample as a float when it is not given.
+    granularity : float, optional
+        The step of the grid, a power of two from 2**-1019 to 2**900; ``sigma`` must be from 2**-20 to 2**40 steps. By
+        default ``2**ceil(log2(2 * sigma) - 40)``.
+    out : ndarray of float64, optional
+        A writable C-contiguous array to fill.
+    threads : int, optional
+        How many threads to use; all cores that the process may use when not given.
+    rng : dpnoise.hazmat generator, optional
+        For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+
+    Returns
+    -------
+    float or ndarray of float64
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range; nothing has been drawn then.
+    TypeError
+        When a parameter is of the wrong type.
+    RandomnessError
+        When the source of randomness fails; ``out`` is zero then.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", theorem 4; Mironov (2012), "On
+    significance of the least significant bits for differential privacy", for what the grid prevents.
+
+    Examples
+    --------
+    >>> from dpnoise import samplers
+    >>> noise = samplers.gaussian(10.0, size=3, granularity=0.25)
+    >>> bool((noise % 0.25 == 0).all())
+    True
+    """
+    return draw("gaussian", (sigma, granularity), np.float64, size, out, threads, rng)

@@ -1,0 +1,261 @@
+//! Coins: P(true) = p, for any double p.
+//!
+//! # Method
+//!
+//! A double is a finite binary fraction. Let K be the number of its binary digits, or 64 if it has more, and
+//! T = floor(2^K p). 512 coins are tossed at a time on K bit planes: K random bits make a number U below 2^K for each
+//! coin, and the coin is true iff U < T, by [`crate::arch::planes`].
+//!
+//! When p has more than 64 digits (which needs p < 2^-11), a coin with U = T is still open: the words that follow the
+//! tile decide it, U' < 2^64 p - T for a uniform U' of as many digits as it takes.
+//!
+//! # Exactness
+//!
+//! P(true) = T / 2^K + 2^-K (2^K p - T) = p.
+//!
+//! # Time
+//!
+//! A tile takes the same instructions on the same addresses whatever its coins are, but for open ones, which have a
+//! probability of 2^-64.
+
+use rand_core::TryCryptoRng;
+
+use crate::arch::planes::{TILE_BYTES, flip};
+use crate::error::Error;
+use crate::rng::{self, Wiped, wipe};
+
+/// The planes of the first comparison are at most so many.
+const PLANES: u32 = 64;
+
+/// 2^64
+const WORD: f64 = 18_446_744_073_709_551_616.0;
+
+/// A coin that is true with probability p.
+///
+/// ```
+/// use dpnoise_core::{rng::SecureRng, samplers::Bernoulli};
+/// let mut coins = [false; 100];
+/// Bernoulli::new(0.1)?.fill(&mut SecureRng::new()?, &mut coins)?;
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bernoulli {
+    p: f64,
+    /// K; 0 when p is 0 or 1.
+    planes: u32,
+    /// T
+    threshold: u64,
+    /// Whether p has digits beyond the planes.
+    open: bool,
+}
+
+impl Bernoulli {
+    /// The coin with probability `p`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `p` is not in [0, 1].
+    pub fn new(p: f64) -> Result<Self, Error> {
+        if !(0.0..=1.0).contains(&p) {
+            return Err(Error::parameter("p", format!("{p:?}"), "a probability from 0 to 1"));
+        }
+        // Scaling by powers of two is exact, upwards.
+        let digits = (0..=PLANES).find(|&k| (p * 2f64.powi(k as i32)).fract() == 0.0);
+        let planes = digits.unwrap_or(PLANES);
+        let scaled = p * 2f64.powi(planes as i32);
+        Ok(Self { p, planes, threshold: scaled as u64, open: digits.is_none() })
+    }
+
+    /// The probability.
+    #[must_use]
+    pub fn p(&self) -> f64 {
+        self.p
+    }
+
+    /// Fills `out` with independent coins.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`] when `rng` fails; all of `out` is false then.
+    pub fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [bool]) -> Result<(), Error> {
+        let result = self.try_fill(rng, out);
+        if result.is_err() {
+            out.fill(false);
+        }
+        result
+    }
+
+    /// One coin.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`] when `rng` fails.
+    pub fn sample<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<bool, Error> {
+        let mut out = [false];
+        self.fill(rng, &mut out)?;
+        Ok(out[0])
+    }
+
+    fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [bool]) -> Result<(), Error> {
+        if self.planes == 0 {
+            out.fill(self.threshold == 1);
+            return Ok(());
+        }
+        let mut random = Wiped::new(self.planes as usize * TILE_BYTES);
+        let (mut coins, mut at_most) = ([0; TILE_BYTES], [0; TILE_BYTES]);
+        let result = out.chunks_mut(8 * TILE_BYTES).try_for_each(|out| {
+            rng::fill_bytes(rng, &mut random)?;
+            flip(self.planes, self.threshold, self.threshold, &random, &mut coins);
+            if self.open {
+                flip(self.planes, self.threshold + 1, self.threshold + 1, &random, &mut at_most);
+                self.resolve(rng, &mut coins, &at_most)?;
+            }
+            unpack(&coins, out);
+            Ok(())
+        });
+        wipe(&mut coins);
+        wipe(&mut at_most);
+        result
+    }
+
+    /// Decides the coins with U = T, in order: those for which U < T + 1 and not U < T.
+    fn resolve<R: TryCryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        coins: &mut [u8; TILE_BYTES],
+        at_most: &[u8; TILE_BYTES],
+    ) -> Result<(), Error> {
+        let none_open = coins.iter().zip(at_most).fold(0, |any, (a, b)| any | (a ^ b)) == 0;
+        if none_open {
+            return Ok(());
+        }
+        for i in 0..8 * TILE_BYTES {
+            let (byte, bit) = (i / 8, i % 8);
+            if (coins[byte] ^ at_most[byte]) >> bit & 1 == 1 {
+                coins[byte] |= u8::from(self.rest(rng)?) << bit;
+            }
+        }
+        Ok(())
+    }
+
+    /// A coin of probability 2^64 p - T: compares 64 digits at a time, until they differ or there are no more.
+    fn rest<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<bool, Error> {
+        let mut rest = self.p * WORD - self.threshold as f64; // both operations are exact, as are those below
+        while rest > 0.0 {
+            let digits = (rest * WORD).trunc();
+            let word = rng.try_next_u64().map_err(Error::randomness)?;
+            if word != digits as u64 {
+                return Ok(word < digits as u64);
+            }
+            rest = rest * WORD - digits;
+        }
+        Ok(false)
+    }
+}
+
+/// A bool for every bit, from the lowest of each byte up; `out` may be shorter.
+fn unpack(bits: &[u8; TILE_BYTES], out: &mut [bool]) {
+    for (out, &byte) in out.chunks_mut(8).zip(bits) {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = byte >> i & 1 == 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+
+    use super::*;
+    use crate::rng::{ScriptedRng, SeededRng};
+
+    /// The random words of one tile in which every coin has the digits of `uniform`, highest first in the last plane.
+    fn tile(planes: u32, uniform: u64) -> Vec<u8> {
+        (0..planes).flat_map(|digit| [((uniform >> digit & 1) as u8).wrapping_neg(); TILE_BYTES]).collect()
+    }
+
+    /// One coin, decided by these words, and the bytes that are left of them.
+    fn toss(p: f64, planes: u32, uniform: u64, further: &[u64]) -> (Result<bool, Error>, usize) {
+        let mut script = tile(planes, uniform);
+        // All 512 coins of the tile are alike, and open ones take words one after the other: script all of them alike.
+        for _ in 0..8 * TILE_BYTES {
+            script.extend(further.iter().flat_map(|word| word.to_le_bytes()));
+        }
+        let mut rng = ScriptedRng::new(script);
+        (Bernoulli::new(p).unwrap().sample(&mut rng), rng.remaining())
+    }
+
+    /// Every p with up to 10 digits, every U: the number of true coins is T of 2^K, which is p.
+    #[test]
+    fn short_probabilities_are_exact_by_enumeration() {
+        for numerator in 0..=1u32 << 10 {
+            let p = f64::from(numerator) / 1024.0;
+            let coin = Bernoulli::new(p).unwrap();
+            assert_eq!(coin.threshold << (10 - coin.planes), u64::from(numerator));
+            if numerator % 31 == 1 {
+                let heads = (0..1 << coin.planes).filter(|&u| toss(p, coin.planes, u, &[]).0.unwrap()).count();
+                assert_eq!(heads as u64, coin.threshold);
+            }
+        }
+    }
+
+    /// The digits that decide are those of p: T, and behind it the rest, word for word.
+    #[test]
+    fn long_probabilities_are_exact_to_the_last_digit() {
+        for p in [5e-324, 1e-300, 2f64.powi(-64), 1e-17, 1.1e-8, 2f64.powi(-12).next_up()] {
+            let coin = Bernoulli::new(p).unwrap();
+            let two = BigRational::from_integer(2.into());
+            let exact = BigRational::from_float(p).unwrap() * two.pow(coin.planes as i32);
+            assert_eq!(exact.floor().to_integer(), BigInt::from(coin.threshold), "{p:e}");
+            let mut rest = exact.fract();
+            assert_eq!(coin.open, rest != BigRational::from_integer(0.into()), "{p:e}");
+            if coin.threshold > 0 {
+                assert_eq!(toss(p, coin.planes, coin.threshold - 1, &[]).0, Ok(true), "{p:e}");
+            }
+            assert_eq!(toss(p, coin.planes, coin.threshold + 1, &[]).0, Ok(false), "{p:e}");
+            if !coin.open {
+                continue;
+            }
+            let mut words = Vec::new();
+            while rest != BigRational::from_integer(0.into()) {
+                let scaled = rest * two.pow(64);
+                words.push(u64::try_from(scaled.floor().to_integer()).unwrap());
+                rest = scaled.fract();
+            }
+            // Exactly the digits of p: U = p is not below p.
+            assert_eq!(toss(p, coin.planes, coin.threshold, &words), (Ok(false), 0), "{p:e}");
+            let (last, first) = words.split_last().unwrap();
+            let below = [first, &[last - 1]].concat();
+            assert_eq!(toss(p, coin.planes, coin.threshold, &below), (Ok(true), 0), "{p:e}");
+            let above = [first, &[last + 1]].concat();
+            assert_eq!(toss(p, coin.planes, coin.threshold, &above), (Ok(false), 0), "{p:e}");
+            assert!(toss(p, coin.planes, coin.threshold, &[]).0.is_err(), "words are missing");
+        }
+    }
+
+    #[test]
+    fn certain_coins_use_no_randomness() {
+        let mut dry = ScriptedRng::new([]);
+        let mut coins = [true, false, true];
+        Bernoulli::new(0.0).unwrap().fill(&mut dry, &mut coins).unwrap();
+        assert_eq!(coins, [false; 3]);
+        Bernoulli::new(1.0).unwrap().fill(&mut dry, &mut coins).unwrap();
+        assert_eq!(coins, [true; 3]);
+        assert!(Bernoulli::new(0.5).unwrap().fill(&mut dry, &mut coins).is_err());
+        assert_eq!(coins, [false; 3], "nothing is left behind");
+    }
+
+    #[test]
+    fn only_probabilities_are_accepted() {
+        for bad in [-5e-324, 1f64.next_up(), f64::NAN, f64::INFINITY] {
+            let message = Bernoulli::new(bad).unwrap_err().to_string();
+            assert_eq!(message, format!("p must be a probability from 0 to 1, got {bad:?}"));
+        }
+    }
+
+    /// Pins the coins of a seed.
+    #[test]
+    fn seeded_coins_are_stable() {
+        let mut coins = [false; 24];
+        Bernoulli::new(0.3).unwrap().fill(&mut SeededRng::new(0).unwrap(), &mut coins).unwrap();
+        assert_eq!(coins.iter().fold(0u32, |bits, &coin| bits << 1 | u32::from(coin)), 2_523_210);
+    }
+}
