@@ -83,4 +83,5 @@ def bernoulli(
     >>> samplers.bernoulli(0.1, size=3).dtype
     dtype('bool')
     """
-    return draw("bernoulli", (p,), np.bool_, size, out, threads, rng)
+    samples: bool | NDArray[np.bool_] = draw("bernoulli", (p,), np.bool_, size, out, threads, rng)
+    return samples

@@ -75,7 +75,8 @@ def discrete_laplace(
     >>> samplers.discrete_laplace(10.0, size=3).shape
     (3,)
     """
-    return draw("discrete_laplace", (scale,), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw("discrete_laplace", (scale,), np.int64, size, out, threads, rng)
+    return samples
 
 
 @overload
@@ -141,7 +142,8 @@ def discrete_gaussian(
     >>> samplers.discrete_gaussian(10.0, size=3).shape
     (3,)
     """
-    return draw("discrete_gaussian", (sigma,), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw("discrete_gaussian", (sigma,), np.int64, size, out, threads, rng)
+    return samples
 
 
 @overload
@@ -206,4 +208,5 @@ def geometric(
     >>> bool(samplers.geometric(10.0, size=3).min() >= 0)
     True
     """
-    return draw("geometric", (scale,), np.int64, size, out, threads, rng)
+    samples: int | NDArray[np.int64] = draw("geometric", (scale,), np.int64, size, out, threads, rng)
+    return samples

@@ -52,9 +52,9 @@ def laplace(
 ) -> float | NDArray[np.float64]:
     """Draw Laplace noise on a grid of real numbers.
 
-    Samples are ``n * granularity`` with ``P(n)`` proportional to ``exp(-abs(n) * granularity / scale)`` over all integers ``n``; the distribution is
-    exactly this one, and every sample is exact as a float64 (beyond ``2**53 * granularity``, which has a probability below
-    2**-738: the nearest one).
+    Samples are ``n * granularity`` over all integers ``n``, with ``P(n)`` proportional to
+    ``exp(-abs(n) * granularity / scale)``; the distribution is exactly this one. Samples are exact as float64, but
+    for those beyond ``2**53 * granularity``, which are rounded and have a probability below 2**-738.
 
     Adding such noise to a float64 in floating point does **not** make it private: the value must lie on the same grid,
     and the sum must be rounded once. `dpnoise.Laplace` does that. This function is for values that are on the grid
@@ -102,7 +102,8 @@ def laplace(
     >>> bool((noise % 0.25 == 0).all())
     True
     """
-    return draw("laplace", (scale, granularity), np.float64, size, out, threads, rng)
+    samples: float | NDArray[np.float64] = draw("laplace", (scale, granularity), np.float64, size, out, threads, rng)
+    return samples
 
 
 @overload
@@ -146,9 +147,9 @@ def gaussian(
 ) -> float | NDArray[np.float64]:
     """Draw Gaussian noise on a grid of real numbers.
 
-    Samples are ``n * granularity`` with ``P(n)`` proportional to ``exp(-(n * granularity)**2 / (2 * sigma**2))`` over all integers ``n``; the distribution is
-    exactly this one, and every sample is exact as a float64 (beyond ``2**53 * granularity``, which has a probability below
-    2**-738: the nearest one).
+    Samples are ``n * granularity`` over all integers ``n``, with ``P(n)`` proportional to
+    ``exp(-(n * granularity)**2 / (2 * sigma**2))``; the distribution is exactly this one. Samples are exact as float64, but
+    for those beyond ``2**53 * granularity``, which are rounded and have a probability below 2**-738.
 
     Adding such noise to a float64 in floating point does **not** make it private: the value must lie on the same grid,
     and the sum must be rounded once. `dpnoise.Laplace` does that. This function is for values that are on the grid
@@ -196,4 +197,5 @@ def gaussian(
     >>> bool((noise % 0.25 == 0).all())
     True
     """
-    return draw("gaussian", (sigma, granularity), np.float64, size, out, threads, rng)
+    samples: float | NDArray[np.float64] = draw("gaussian", (sigma, granularity), np.float64, size, out, threads, rng)
+    return samples
