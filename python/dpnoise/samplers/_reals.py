@@ -148,8 +148,8 @@ def gaussian(
     """Draw Gaussian noise on a grid of real numbers.
 
     Samples are ``n * granularity`` over all integers ``n``, with ``P(n)`` proportional to
-    ``exp(-(n * granularity)**2 / (2 * sigma**2))``; the distribution is exactly this one. Samples are exact as float64, but
-    for those beyond ``2**53 * granularity``, which are rounded and have a probability below 2**-738.
+    ``exp(-(n * granularity)**2 / (2 * sigma**2))``; the distribution is exactly this one. Samples are exact as float64,
+    but for those beyond ``2**53 * granularity``, which are rounded and have a probability below 2**-738.
 
     Adding such noise to a float64 in floating point does **not** make it private: the value must lie on the same grid,
     and the sum must be rounded once. `dpnoise.Laplace` does that. This function is for values that are on the grid
