@@ -20,41 +20,80 @@ pub type Group = [u8; 64 * BLOCKS];
 /// "expand 32-byte k"
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
-/// Writes the key stream of blocks `counter` to `counter + 15` to `group`.
-pub fn chacha12(backend: Backend, key: &[u32; 8], counter: u64, group: &mut Group) {
-    on_backend!(backend, fill(key: &[u32; 8], counter: u64, group: &mut Group));
+/// Writes the key stream from block `counter` on to `groups`, one after the other.
+pub fn chacha12(backend: Backend, key: &[u32; 8], counter: u64, groups: &mut [Group]) {
+    on_backend!(backend, fill(key: &[u32; 8], counter: u64, groups: &mut [Group]));
 }
 
 /// # Safety
 /// As for the methods of [`Lanes32`].
 #[inline(always)]
-unsafe fn fill<S: InstructionSet>(key: &[u32; 8], counter: u64, group: &mut Group) {
-    let counters: [u64; BLOCKS] = std::array::from_fn(|block| counter.wrapping_add(block as u64));
-    let low = counters.map(|count| count as u32);
-    let high = counters.map(|count| (count >> 32) as u32);
-    for first in (0..BLOCKS).step_by(S::U32::N) {
+unsafe fn fill<S: InstructionSet>(key: &[u32; 8], mut counter: u64, groups: &mut [Group]) {
+    // Each operation of a round waits for the one before. Two groups in turn keep the processor busy, where there are
+    // registers for both.
+    let (pairs, singles) = if S::REGISTERS >= 32 { groups.as_chunks_mut::<2>() } else { (&mut [][..], groups) };
+    for pair in pairs {
+        // SAFETY: passed on from the caller.
+        unsafe { interleaved::<S::U32, 2>(key, counter, pair) };
+        counter = counter.wrapping_add(2 * BLOCKS as u64);
+    }
+    for group in singles {
+        // SAFETY: passed on from the caller.
+        unsafe { interleaved::<S::U32, 1>(key, counter, core::array::from_mut(group)) };
+        counter = counter.wrapping_add(BLOCKS as u64);
+    }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes32`].
+#[inline(always)]
+unsafe fn interleaved<V: Lanes32, const GROUPS: usize>(key: &[u32; 8], counter: u64, groups: &mut [Group; GROUPS]) {
+    for first in (0..BLOCKS).step_by(V::N) {
         // SAFETY: passed on from the caller; every slice has at least N words, since N divides BLOCKS.
         unsafe {
-            let mut start = [S::U32::splat(0); 16];
-            for (row, &word) in start.iter_mut().zip(CONSTANTS.iter().chain(key)) {
-                *row = S::U32::splat(word);
+            let mut rows = [[V::splat(0); 16]; GROUPS];
+            for (i, rows) in rows.iter_mut().enumerate() {
+                *rows = start(key, counter.wrapping_add((BLOCKS * i + first) as u64));
             }
-            start[12] = S::U32::load(&low[first..]);
-            start[13] = S::U32::load(&high[first..]);
-            let mut rows = start;
             for _ in 0..6 {
                 for column in 0..4 {
-                    quarter_round(&mut rows, column, 4 + column, 8 + column, 12 + column);
+                    for rows in &mut rows {
+                        quarter_round(rows, column, 4 + column, 8 + column, 12 + column);
+                    }
                 }
                 for column in 0..4 {
                     let diagonal = |row: usize| 4 * row + (column + row) % 4;
-                    quarter_round(&mut rows, diagonal(0), diagonal(1), diagonal(2), diagonal(3));
+                    for rows in &mut rows {
+                        quarter_round(rows, diagonal(0), diagonal(1), diagonal(2), diagonal(3));
+                    }
                 }
             }
-            for (j, (row, first_row)) in rows.into_iter().zip(start).enumerate() {
-                row.add(first_row).store(&mut group[4 * (BLOCKS * j + first)..]);
+            for (i, (rows, bytes)) in rows.into_iter().zip(groups.iter_mut()).enumerate() {
+                let start: [V; 16] = start(key, counter.wrapping_add((BLOCKS * i + first) as u64));
+                for (j, (row, first_row)) in rows.into_iter().zip(start).enumerate() {
+                    row.add(first_row).store(&mut bytes[4 * (BLOCKS * j + first)..]);
+                }
             }
         }
+    }
+}
+
+/// The state before the first round, of N blocks from `block` on.
+///
+/// # Safety
+/// As for the methods of [`Lanes32`].
+#[inline(always)]
+unsafe fn start<V: Lanes32>(key: &[u32; 8], block: u64) -> [V; 16] {
+    let counters: [u64; BLOCKS] = core::array::from_fn(|i| block.wrapping_add(i as u64));
+    // SAFETY: passed on from the caller; there are 16 counters, which is at least N.
+    unsafe {
+        let mut rows = [V::splat(0); 16];
+        for (row, &word) in rows.iter_mut().zip(CONSTANTS.iter().chain(key)) {
+            *row = V::splat(word);
+        }
+        rows[12] = V::load(&counters.map(|count| count as u32));
+        rows[13] = V::load(&counters.map(|count| (count >> 32) as u32));
+        rows
     }
 }
 
@@ -99,9 +138,13 @@ mod tests {
         for backend in Backend::available() {
             // The last one carries into the high word of the counter within the group.
             for counter in [0, 16, 1 << 31, (1 << 32) - 8] {
-                let mut group = [0; 64 * BLOCKS];
-                chacha12(backend, &KEY, counter, &mut group);
-                assert_eq!(group.as_slice(), oracle(&KEY, counter), "{} {counter}", backend.name());
+                // One group, two in turn, and one more.
+                let mut groups = [[0; 64 * BLOCKS]; 3];
+                chacha12(backend, &KEY, counter, &mut groups);
+                for (i, group) in (0..).zip(groups) {
+                    let expected = oracle(&KEY, counter + i * BLOCKS as u64);
+                    assert_eq!(group.as_slice(), expected, "{} {counter}", backend.name());
+                }
             }
         }
     }
@@ -110,7 +153,7 @@ mod tests {
     #[test]
     fn the_published_vector_is_reproduced() {
         let mut group = [0; 64 * BLOCKS];
-        chacha12(Backend::PORTABLE, &[0; 8], 0, &mut group);
+        chacha12(Backend::PORTABLE, &[0; 8], 0, core::slice::from_mut(&mut group));
         let first_block: Vec<u8> = (0..16).flat_map(|j| &group[4 * BLOCKS * j..][..4]).copied().collect();
         assert_eq!(first_block[..16], *b"\x9b\xf4\x9a\x6a\x07\x55\xf9\x53\x81\x1f\xce\x12\x5f\x26\x83\xd5");
     }

@@ -1,7 +1,7 @@
 //! The generators built on ChaCha12.
 
 use core::convert::Infallible;
-use core::fmt;
+use core::{fmt, slice};
 
 use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha256};
@@ -44,12 +44,10 @@ impl KeyStream {
         let (first, rest) = bytes.split_at_mut(bytes.len().min(self.group.len() - self.taken));
         self.take(first);
         let (groups, rest) = rest.as_chunks_mut();
-        for group in groups {
-            chacha12(self.backend, &self.key, self.counter, group);
-            self.counter += BLOCKS as u64;
-        }
+        chacha12(self.backend, &self.key, self.counter, groups);
+        self.counter += (BLOCKS * groups.len()) as u64;
         if !rest.is_empty() {
-            chacha12(self.backend, &self.key, self.counter, &mut self.group);
+            chacha12(self.backend, &self.key, self.counter, slice::from_mut(&mut self.group));
             self.counter += BLOCKS as u64;
             self.taken = 0;
             self.take(rest);

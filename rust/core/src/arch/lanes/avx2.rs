@@ -9,6 +9,7 @@ use super::{InstructionSet, Lanes32, Lanes64};
 pub(crate) struct Avx2;
 
 impl InstructionSet for Avx2 {
+    const REGISTERS: usize = 16;
     type U32 = Words32;
     type U64 = Words64;
 }

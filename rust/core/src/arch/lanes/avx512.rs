@@ -9,6 +9,7 @@ use super::{InstructionSet, Lanes32, Lanes64};
 pub(crate) struct Avx512;
 
 impl InstructionSet for Avx512 {
+    const REGISTERS: usize = 32;
     type U32 = Words32;
     type U64 = Words64;
 }

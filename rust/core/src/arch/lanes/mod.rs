@@ -24,6 +24,8 @@ pub(super) use portable::Portable;
 
 /// The vector types of an instruction set.
 pub(super) trait InstructionSet {
+    /// The number of vector registers.
+    const REGISTERS: usize;
     /// Vectors of 32-bit words.
     type U32: Lanes32;
     /// Vectors of 64-bit words, and doubles.

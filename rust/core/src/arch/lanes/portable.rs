@@ -6,6 +6,7 @@ use super::{InstructionSet, Lanes32, Lanes64};
 pub(crate) struct Portable;
 
 impl InstructionSet for Portable {
+    const REGISTERS: usize = 16;
     type U32 = Words32;
     type U64 = Words64;
 }
