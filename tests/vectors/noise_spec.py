@@ -7,7 +7,6 @@ Python ints, fractions, and mpmath floats of 600 bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -172,9 +171,12 @@ class Sampler:
         accepts = [words.take(8) for _ in range(count)]
         return list(zip(bins, offsets, accepts, strict=True))
 
-    def samples(self, words: Words) -> Iterator[int]:
-        """Yield samples, block after block of 64 trials."""
-        while True:
-            # A block's rare trials read their further words right after the block.
-            outcomes = [self.trial(words, *trial) for trial in self.read(words, 64)]
-            yield from (value for value in outcomes if value is not None)
+    def samples(self, words: Words, n: int) -> list[int]:
+        """Draw ``n`` samples, block after block of 64 trials."""
+        values: list[int] = []
+        while (missing := n - len(values)) > 0:
+            # Four blocks at a time when all their values will be needed. Rare trials read their further words after that.
+            blocks = [self.read(words, 64) for _ in range(4 if missing >= 256 else 1)]
+            outcomes = [self.trial(words, *trial) for block in blocks for trial in block]
+            values += [value for value in outcomes if value is not None]
+        return values[:n]

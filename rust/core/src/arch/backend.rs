@@ -34,10 +34,11 @@ impl Backend {
         let mut found = vec![Self::PORTABLE];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            let popcnt = is_x86_feature_detected!("popcnt");
+            if popcnt && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 found.push(Self(Kind::Avx2));
             }
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+            if popcnt && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
                 found.push(Self(Kind::Avx512));
             }
         }
@@ -86,13 +87,13 @@ impl Backend {
 macro_rules! on_backend {
     ($backend:expr, $kernel:ident($($argument:ident: $type:ty),*)) => {{
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
+        #[target_feature(enable = "avx2,fma,popcnt")]
         fn avx2($($argument: $type),*) {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
             unsafe { $kernel::<crate::arch::lanes::Avx2>($($argument),*) }
         }
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512dq")]
+        #[target_feature(enable = "avx512f,avx512dq,popcnt")]
         fn avx512($($argument: $type),*) {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
             unsafe { $kernel::<crate::arch::lanes::Avx512>($($argument),*) }

@@ -7,7 +7,7 @@
 #![allow(unsafe_code, reason = "kernels over vendor intrinsics")]
 
 use super::backend::{Backend, on_backend};
-use super::lanes::{InstructionSet, Lanes64, Portable};
+use super::lanes::{InstructionSet, Lanes64, Narrow, Portable};
 
 /// The trials in a block.
 pub const TRIALS: usize = 64;
@@ -122,6 +122,17 @@ impl Layout {
         }
     }
 
+    /// The bin, offset and acceptance words of trial `i` of a block.
+    #[must_use]
+    pub fn words_of(self, words: &[u8], i: usize) -> (u32, u64, u64) {
+        let size = self.offset_bytes();
+        let (bins, rest) = words.split_at(4 * TRIALS);
+        let (offsets, accepts) = rest.split_at(size * TRIALS);
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        let at = |words: &[u8], size: usize| word(&words[size * i..size * (i + 1)]);
+        (at(bins, 4) as u32, at(offsets, size), at(accepts, 8))
+    }
+
     /// The bytes of `trials` trials: all bin words (32 bits), then all offset words, then all acceptance words (64
     /// bits: the lowest bit is the sign, the others lead the uniform number), little-endian.
     #[must_use]
@@ -140,16 +151,16 @@ impl Layout {
     }
 }
 
-/// Runs a block of [`TRIALS`] trials on its words, [`Layout::bytes`] of them.
-pub fn run(backend: Backend, tables: &Tables, words: &[u8], trials: &mut Trials) {
-    on_backend!(backend, run_lanes(tables: &Tables, words: &[u8], trials: &mut Trials));
+/// Runs a block of [`TRIALS`] trials on its words, [`Layout::bytes`] of them, and moves the values that are certainly
+/// accepted to the front of `packed` as [`compact`] does.
+pub fn run(backend: Backend, tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
+    on_backend!(backend, run_lanes(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]));
 }
 
-/// Moves the accepted values to the front of `packed`, in order, and returns their number; `packed` has room for all
-/// [`TRIALS`]. Every value is written, whether accepted or not; the addresses depend on the mask alone (Theorem 1).
-pub fn compact(backend: Backend, trials: &Trials, packed: &mut [i64]) -> usize {
+/// Moves the accepted values to the front of `packed`, in order; it has room for all [`TRIALS`]. Every value is written,
+/// whether accepted or not; the addresses depend on the mask alone (Theorem 1).
+pub fn compact(backend: Backend, trials: &Trials, packed: &mut [i64]) {
     on_backend!(backend, compact_lanes(trials: &Trials, packed: &mut [i64]));
-    trials.accepted.count_ones() as usize
 }
 
 /// The proposal of a trial with these words, for an exact decision.
@@ -159,9 +170,11 @@ pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal
     let mut lanes = [[0; V::N]; 4];
     // SAFETY: plain code runs on every CPU.
     unsafe {
-        let proposed = propose(tables, V::splat(bin.into()), V::splat(offset));
-        let parts = [proposed.bin, proposed.magnitude, proposed.weight, proposed.amplitude];
-        for (lanes, part) in lanes.iter_mut().zip(parts) {
+        let chosen = choose(tables, <Portable as InstructionSet>::Narrow::splat(bin));
+        let [[bin, _], [weight, _]] = [chosen.bin.halves(), chosen.weight.halves()];
+        let [geometry, _] = chosen.geometry.halves();
+        let magnitude = geometry.magnitude(tables.layout, V::splat(offset));
+        for (lanes, part) in lanes.iter_mut().zip([bin, magnitude, weight, geometry.amplitude(tables)]) {
             part.store(lanes);
         }
     }
@@ -193,78 +206,137 @@ impl Tables {
     }
 }
 
-/// The proposals of some trials.
-struct Proposed<V> {
+/// The bins of some trials.
+struct Chosen<V> {
     bin: V,
-    magnitude: V,
     weight: V,
-    amplitude: V,
+    geometry: Geometry<V>,
+}
+
+/// Where bins begin, in units of the first one's width, their e, and the binary logarithms of m 2^e.
+struct Geometry<V> {
+    start: V,
+    e: V,
+    copies: V,
 }
 
 /// # Safety
-/// As for the methods of [`Lanes64`].
+/// As for the methods of [`Narrow`].
 #[inline(always)]
-unsafe fn propose<V: Lanes64>(tables: &Tables, bin_word: V, offset: V) -> Proposed<V> {
+unsafe fn choose<V: Narrow>(tables: &Tables, bin_word: V) -> Chosen<V> {
     // SAFETY: passed on from the caller.
     unsafe {
         let column = bin_word.shr(COLUMN_BITS);
         let fraction = bin_word.and(V::splat((1 << COLUMN_BITS) - 1));
         let entry = column.look_up(&tables.alias);
-        let own = fraction.less(entry.shr(6));
-        let bin = column.select(entry.and(V::splat(63)), own);
-        let weight = bin.look_up(&tables.weights);
-        // A folded layout counts every bin but that of zero twice.
-        let amplitude = V::splat(tables.amplitude);
-        let amplitude = if tables.sides == Sides::Folded {
-            amplitude.select(amplitude.shl(1), bin.less(V::splat(1)))
-        } else {
-            amplitude
-        };
-        let Layout::Graded { shift } = tables.layout else {
-            return Proposed { bin, magnitude: bin, weight, amplitude };
-        };
-        // Steps of 1 up to bin 32, of 4 up to bin 48, then of 8: see `Layout::bin_start`.
-        let (first, second) = (bin.less(V::splat(32)), bin.less(V::splat(48)));
-        let units = bin.shl(2).sub(V::splat(4 * 32 - 32)).select(bin.shl(3).sub(V::splat(8 * 48 - 96)), second);
-        let units = bin.select(units, first);
-        let within = |e: u32| (1 << (shift + e)) - 1;
-        let within = V::splat(within(0)).select(V::splat(within(2)).select(V::splat(within(3)), second), first);
-        Proposed {
-            bin,
-            magnitude: units.shl(shift).add(offset.and(within)),
-            weight,
-            amplitude: amplitude.select(amplitude.shl(2).select(amplitude.shl(3), second), first),
+        let bin = column.select(entry.and(V::splat(63)), fraction.less(entry.shr(6)));
+        Chosen { bin, weight: bin.look_up(&tables.weights), geometry: Geometry::of(tables, bin) }
+    }
+}
+
+impl<V: Narrow> Geometry<V> {
+    /// # Safety
+    /// As for the methods of [`Narrow`].
+    #[inline(always)]
+    unsafe fn of(tables: &Tables, bin: V) -> Self {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            let (start, e) = if tables.layout == Layout::Single {
+                (bin, V::splat(0))
+            } else {
+                // Steps of 1 up to bin 32, of 4 up to bin 48, then of 8: see `Layout::bin_start`.
+                let (first, second) = (bin.less(V::splat(32)), bin.less(V::splat(48)));
+                let fours = bin.shl(2).add(V::splat((32 - 4 * 32i32).cast_unsigned()));
+                let eights = bin.shl(3).add(V::splat((96 - 8 * 48i32).cast_unsigned()));
+                let e = V::splat(0).select(V::splat(2).select(V::splat(3), second), first);
+                (bin.select(fours.select(eights, second), first), e)
+            };
+            // A folded layout counts every bin but that of zero twice.
+            let folded = tables.sides == Sides::Folded;
+            let copies = if folded { e.select(e.add(V::splat(1)), bin.less(V::splat(1))) } else { e };
+            Self { start, e, copies }
         }
+    }
+
+    /// # Safety
+    /// As for the methods of [`Narrow`].
+    #[inline(always)]
+    unsafe fn halves(self) -> [Geometry<V::Wide>; 2] {
+        // SAFETY: passed on from the caller.
+        let ([s0, s1], [e0, e1], [c0, c1]) = unsafe { (self.start.halves(), self.e.halves(), self.copies.halves()) };
+        [Geometry { start: s0, e: e0, copies: c0 }, Geometry { start: s1, e: e1, copies: c1 }]
+    }
+}
+
+impl<V: Lanes64> Geometry<V> {
+    /// The proposed magnitudes.
+    ///
+    /// # Safety
+    /// As for the methods of [`Lanes64`].
+    #[inline(always)]
+    unsafe fn magnitude(&self, layout: Layout, offset: V) -> V {
+        let Layout::Graded { shift } = layout else {
+            return self.start;
+        };
+        // SAFETY: passed on from the caller.
+        unsafe {
+            let width = V::splat(1 << shift).shl_each(self.e);
+            self.start.shl(shift).add(offset.and(width.sub(V::splat(1))))
+        }
+    }
+
+    /// C m 2^e
+    ///
+    /// # Safety
+    /// As for the methods of [`Lanes64`].
+    #[inline(always)]
+    unsafe fn amplitude(&self, tables: &Tables) -> V {
+        // SAFETY: passed on from the caller.
+        unsafe { V::splat(tables.amplitude).shl_each(self.copies) }
     }
 }
 
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn run_lanes<S: InstructionSet>(tables: &Tables, words: &[u8], trials: &mut Trials) {
+unsafe fn run_lanes<S: InstructionSet>(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
     let (bins, rest) = words.split_at(4 * TRIALS);
     let (offsets, accepts) = rest.split_at(tables.layout.offset_bytes() * TRIALS);
-    let (mut accepted, mut undecided, mut tails) = (0, 0, 0);
-    for first in (0..TRIALS).step_by(S::U64::N) {
-        // SAFETY: passed on from the caller; every slice has at least N words, since N divides TRIALS.
-        unsafe {
-            let offset = match tables.layout.offset_bytes() {
-                0 => S::U64::splat(0),
-                4 => S::U64::load_u32(&offsets[4 * first..]),
-                _ => S::U64::load_u64(&offsets[8 * first..]),
-            };
-            let accept = S::U64::load_u64(&accepts[8 * first..]);
-            let proposed = propose(tables, S::U64::load_u32(&bins[4 * first..]), offset);
-            let negative = accept.and(S::U64::splat(u64::from(tables.sides != Sides::One)));
-            let sign = S::U64::splat(0).sub(negative);
-            proposed.magnitude.xor(sign).sub(sign).store(&mut trials.values[first..]);
-            let (below, above) = judge(tables, &proposed, accept.shr(1));
-            let tail = S::U64::bits(S::U64::splat(TAIL as u64 - 1).less(proposed.bin));
-            let zero = S::U64::bits(proposed.magnitude.less(negative));
-            let eligible = !(tail | if tables.sides == Sides::Folded { 0 } else { zero });
-            accepted |= (eligible & below) << first;
-            undecided |= (eligible & !below & !above & lanes(S::U64::N)) << first;
-            tails |= tail << first;
+    let packed = &mut packed[..TRIALS];
+    let (mut accepted, mut undecided, mut tails, mut count) = (0, 0, 0, 0);
+    for pair in (0..TRIALS).step_by(2 * S::U64::N) {
+        // SAFETY: passed on from the caller; there are 2 N words, since 2 N divides TRIALS.
+        let (geometry, weight) = unsafe {
+            let chosen = choose(tables, S::Narrow::load(&bins[4 * pair..]));
+            tails |= S::Narrow::bits(S::Narrow::splat(TAIL as u32 - 1).less(chosen.bin)) << pair;
+            (chosen.geometry.halves(), chosen.weight.float_halves())
+        };
+        for half in 0..2 {
+            let first = pair + half * S::U64::N;
+            // SAFETY: passed on from the caller; every slice has at least N words, since N divides TRIALS.
+            unsafe {
+                let offset = match tables.layout.offset_bytes() {
+                    0 => S::U64::splat(0),
+                    4 => S::U64::load_u32(&offsets[4 * first..]),
+                    _ => S::U64::load_u64(&offsets[8 * first..]),
+                };
+                let accept = S::U64::load_u64(&accepts[8 * first..]);
+                let magnitude = geometry[half].magnitude(tables.layout, offset);
+                let amplitude = geometry[half].amplitude(tables).to_float();
+                let negative = accept.and(S::U64::splat(u64::from(tables.sides != Sides::One)));
+                let sign = S::U64::splat(0).sub(negative);
+                let value = magnitude.xor(sign).sub(sign);
+                value.store(&mut trials.values[first..]);
+                let (below, above) = judge::<S::U64>(tables, magnitude, weight[half], amplitude, accept.shr(1));
+                let zero = S::U64::bits(magnitude.less(negative));
+                let lanes = lanes(S::U64::N);
+                let eligible = !(tails >> first | if tables.sides == Sides::Folded { 0 } else { zero }) & lanes;
+                let keep = eligible & below;
+                value.compress(keep, &mut packed[count..]);
+                count += keep.count_ones() as usize;
+                accepted |= keep << first;
+                undecided |= (eligible & !below & !above) << first;
+            }
         }
     }
     (trials.accepted, trials.undecided, trials.tail) = (accepted, undecided, tails);
@@ -275,18 +347,22 @@ unsafe fn run_lanes<S: InstructionSet>(tables: &Tables, words: &[u8], trials: &m
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn judge<V: Lanes64>(tables: &Tables, proposed: &Proposed<V>, uniform: V) -> (u64, u64) {
+unsafe fn judge<V: Lanes64>(
+    tables: &Tables,
+    magnitude: V,
+    weight: V::Float,
+    amplitude: V::Float,
+    uniform: V,
+) -> (u64, u64) {
     // SAFETY: passed on from the caller.
     unsafe {
-        let weight = proposed.weight.to_float();
         let lhs = V::fmul(uniform.to_float(), weight);
-        let x = proposed.magnitude.to_float();
+        let x = magnitude.to_float();
         let t = V::fmul(if tables.square { V::fmul(x, x) } else { x }, V::float(tables.rate));
-        let rhs = V::fmul(proposed.amplitude.to_float(), exp2_neg_times_2_63::<V>(t));
-        let margin = V::fmul(rhs, V::float(tables.window));
+        let rhs = V::fmul(amplitude, exp2_neg_times_2_63::<V>(t));
         // U lies between its prefix and the next one: the left side is in [lhs, lhs + weight).
-        let below = V::fless(V::fadd(lhs, weight), V::fsub(rhs, margin));
-        let above = V::fless(V::fadd(rhs, margin), lhs);
+        let below = V::fless(V::fadd(lhs, weight), V::fmul(rhs, V::float(1.0 - tables.window)));
+        let above = V::fless(V::fmul(rhs, V::float(1.0 + tables.window)), lhs);
         (V::bits(below), V::bits(above))
     }
 }
@@ -305,11 +381,14 @@ unsafe fn exp2_neg_times_2_63<V: Lanes64>(t: V::Float) -> V::Float {
         let rounded = V::fadd(t, V::float(ROUNDER));
         let r = V::fsub(t, V::fsub(rounded, V::float(ROUNDER))); // exact, in [-1/2, 1/2]
         let power = V::splat(1023 + 63).sub(V::from_float(rounded)).shl(52).as_float(); // 2^(63 - k)
-        let mut sum = V::float(COEFFICIENTS[COEFFICIENTS.len() - 1]);
-        for &c in COEFFICIENTS.iter().rev().skip(1) {
-            sum = V::mul_add(sum, r, V::float(c));
+        // Even and odd powers side by side: two short chains of operations instead of a long one.
+        let square = V::fmul(r, r);
+        let [mut even, mut odd] = [V::float(0.0); 2];
+        for pair in COEFFICIENTS.as_chunks::<2>().0.iter().rev() {
+            even = V::mul_add(even, square, V::float(pair[0]));
+            odd = V::mul_add(odd, square, V::float(pair[1]));
         }
-        V::fmul(power, sum)
+        V::fmul(power, V::mul_add(odd, r, even))
     }
 }
 
@@ -390,8 +469,8 @@ mod tests {
             let expected: Vec<i64> = (0..64).filter(|i| accepted >> i & 1 == 1).collect();
             for backend in Backend::available() {
                 let mut packed = [-1; TRIALS];
-                let count = compact(backend, &trials, &mut packed);
-                assert_eq!(packed[..count], expected, "{}", backend.name());
+                compact(backend, &trials, &mut packed);
+                assert_eq!(packed[..expected.len()], expected, "{}", backend.name());
             }
         }
     }

@@ -6,7 +6,7 @@ use super::density::{Density, Shape};
 use super::design::{Design, tables};
 use super::refine::{bernoulli, is_below};
 use crate::arch::Backend;
-use crate::arch::trials::{self, Layout, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
+use crate::arch::trials::{self, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
 use crate::arith::exp::Constants;
 use crate::arith::fixed::Fixed;
 use crate::arith::interval::Interval;
@@ -120,35 +120,42 @@ impl Histogram {
 
     fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
         let backend = Backend::current()?;
-        let mut block = Block::new(self.tables.layout, TRIALS);
-        let mut packed = Wiped::new(TRIALS);
+        let size = self.tables.layout.bytes(TRIALS);
+        let Workspace { words, trials, spare } = &mut Workspace::new(blocks_for(out.len()) * size);
         let mut rarities = Rarities::default();
         let mut rest = out;
         while !rest.is_empty() {
-            rng::fill_bytes(rng, &mut block.words)?;
-            let Block { words, trials } = &mut block;
-            trials::run(backend, &self.tables, words, trials);
-            rarities.count(trials);
-            if trials.undecided | trials.tail != 0 {
-                self.resolve(rng, &mut block)?;
+            let words = &mut words[..blocks_for(rest.len()) * size];
+            rng::fill_bytes(rng, words)?;
+            for words in words.chunks_exact(size) {
+                // Values go straight to their place where there is room for a whole block.
+                let in_place = rest.len() >= TRIALS;
+                let packed = if in_place { &mut *rest } else { &mut **spare };
+                trials::run(backend, &self.tables, words, trials, packed);
+                rarities.count(trials);
+                if trials.undecided | trials.tail != 0 {
+                    self.resolve(rng, words, trials)?;
+                    trials::compact(backend, trials, packed);
+                }
+                let count = (trials.accepted.count_ones() as usize).min(rest.len());
+                if !in_place {
+                    rest[..count].copy_from_slice(&spare[..count]);
+                }
+                rest = &mut rest[count..];
             }
-            let count = trials::compact(backend, &block.trials, &mut packed).min(rest.len());
-            let (head, tail) = rest.split_at_mut(count);
-            head.copy_from_slice(&packed[..count]);
-            rest = tail;
         }
         Ok(rarities)
     }
 
-    /// Decides the block's open trials, in order.
-    fn resolve<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, block: &mut Block) -> Result<(), Error> {
+    /// Decides the open trials of a block, in order.
+    fn resolve<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, words: &[u8], trials: &mut Trials) -> Result<(), Error> {
         for i in 0..TRIALS {
-            if (block.trials.undecided | block.trials.tail) >> i & 1 == 1 {
-                let (bin, offset, accept) = block.words_of(self.tables.layout, TRIALS, i);
+            if (trials.undecided | trials.tail) >> i & 1 == 1 {
+                let (bin, offset, accept) = self.tables.layout.words_of(words, i);
                 let proposal = trials::proposal(&self.tables, bin, offset, accept);
                 if let Some(value) = self.decide(rng, &proposal)? {
-                    block.trials.values[i] = value;
-                    block.trials.accepted |= 1 << i;
+                    trials.values[i] = value;
+                    trials.accepted |= 1 << i;
                 }
             }
         }
@@ -225,30 +232,26 @@ impl Rarities {
     }
 }
 
-/// The words of some trials and their outcome, in one place so that one wipe takes all.
-struct Block {
+/// How many blocks' words are fetched at once while `missing` values are: four, if all of their values will be needed.
+fn blocks_for(missing: usize) -> usize {
+    if missing >= 4 * TRIALS { 4 } else { 1 }
+}
+
+/// What a call works on, in one place so that one wipe takes all.
+struct Workspace {
     words: Wiped<u8>,
     trials: Trials,
+    /// The values of a block for which there is not enough room.
+    spare: Wiped<i64>,
 }
 
-impl Block {
-    /// Room for `count` trials.
-    fn new(layout: Layout, count: usize) -> Self {
-        Self { words: Wiped::new(layout.bytes(count)), trials: Trials::default() }
-    }
-
-    /// The bin, offset and acceptance words of trial `i` of `count`.
-    fn words_of(&self, layout: Layout, count: usize, i: usize) -> (u32, u64, u64) {
-        let size = layout.offset_bytes();
-        let (bins, rest) = self.words.split_at(4 * count);
-        let (offsets, accepts) = rest.split_at(size * count);
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-        let at = |words: &[u8], size: usize| word(&words[size * i..size * (i + 1)]);
-        (at(bins, 4) as u32, at(offsets, size), at(accepts, 8))
+impl Workspace {
+    fn new(bytes: usize) -> Self {
+        Self { words: Wiped::new(bytes), trials: Trials::default(), spare: Wiped::new(TRIALS) }
     }
 }
 
-impl Drop for Block {
+impl Drop for Workspace {
     fn drop(&mut self) {
         wipe(&mut self.trials.values);
     }

@@ -3,7 +3,7 @@
 #[allow(clippy::wildcard_imports, reason = "two dozen intrinsics, each named in full where it is used")]
 use core::arch::x86_64::*;
 
-use super::{InstructionSet, Lanes32, Lanes64};
+use super::{InstructionSet, Lanes32, Lanes64, Narrow};
 
 /// AVX2 and FMA.
 pub(crate) struct Avx2;
@@ -12,6 +12,7 @@ impl InstructionSet for Avx2 {
     const REGISTERS: usize = 16;
     type U32 = Words32;
     type U64 = Words64;
+    type Narrow = Words32;
 }
 
 /// Eight words.
@@ -64,39 +65,6 @@ impl Lanes32 for Words32 {
 #[derive(Clone, Copy)]
 pub(crate) struct Words64(__m256i);
 
-impl Words64 {
-    /// The entries of the 16 in a quarter of the table that the lower 4 bits of each index name.
-    ///
-    /// # Safety
-    /// As for the methods of [`Lanes64`].
-    #[inline(always)]
-    unsafe fn quarter(self, table: &[u32; 64], quarter: usize) -> Self {
-        let (eighths, _) = table.as_chunks::<8>();
-        // SAFETY: the caller has the instruction set; 32 bytes are readable twice, and no alignment is asked for.
-        unsafe {
-            let a = _mm256_loadu_si256(eighths[2 * quarter].as_ptr().cast());
-            let b = _mm256_loadu_si256(eighths[2 * quarter + 1].as_ptr().cast());
-            // The permutation looks at the lower 3 bits of the index.
-            let (a, b) = (_mm256_permutevar8x32_epi32(a, self.0), _mm256_permutevar8x32_epi32(b, self.0));
-            choose(Self(a), Self(b), self, 3)
-        }
-    }
-}
-
-/// `a` or `b` in each 32-bit half, by bit `bit` of the index there.
-///
-/// # Safety
-/// As for the methods of [`Lanes64`].
-#[inline(always)]
-unsafe fn choose(a: Words64, b: Words64, index: Words64, bit: i32) -> Words64 {
-    // SAFETY: the caller has the instruction set.
-    unsafe {
-        // The blend looks at the sign of each half: move the bit there.
-        let sign = _mm256_castsi256_ps(_mm256_sll_epi32(index.0, _mm_cvtsi32_si128(31 - bit)));
-        Words64(_mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(a.0), _mm256_castsi256_ps(b.0), sign)))
-    }
-}
-
 /// For each choice of four lanes, the 32-bit halves of the chosen ones, in order; then anything.
 const ORDERS: [[u32; 8]; 16] = {
     let mut orders = [[0; 8]; 16];
@@ -139,16 +107,6 @@ impl Lanes64 for Words64 {
         let bytes: &[u8; 16] = source.first_chunk().expect("N words");
         // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
         unsafe { Self(_mm256_cvtepu32_epi64(_mm_loadu_si128(bytes.as_ptr().cast()))) }
-    }
-
-    #[inline(always)]
-    unsafe fn look_up(self, table: &[u32; 64]) -> Self {
-        // SAFETY: the caller has the instruction set.
-        unsafe {
-            let first = choose(self.quarter(table, 0), self.quarter(table, 1), self, 4);
-            let second = choose(self.quarter(table, 2), self.quarter(table, 3), self, 4);
-            choose(first, second, self, 5).and(Self::splat(0xffff_ffff))
-        }
     }
 
     #[inline(always)]
@@ -210,6 +168,12 @@ impl Lanes64 for Words64 {
     unsafe fn shr(self, count: u32) -> Self {
         // SAFETY: the caller has the instruction set.
         unsafe { Self(_mm256_srl_epi64(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn shl_each(self, counts: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_sllv_epi64(self.0, counts.0)) }
     }
 
     #[inline(always)]
@@ -319,5 +283,122 @@ impl Lanes64 for Words64 {
     unsafe fn bits(mask: __m256i) -> u64 {
         // SAFETY: the caller has the instruction set.
         unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(mask)) as u64 }
+    }
+}
+
+/// `a` or `b` in each lane, by bit `BIT = 31 - LEFT` of the index there.
+///
+/// # Safety
+/// As for the methods of [`Narrow`].
+#[inline(always)]
+unsafe fn choose<const LEFT: i32>(a: __m256i, b: __m256i, index: __m256i) -> __m256i {
+    // SAFETY: the caller has the instruction set.
+    unsafe {
+        // The blend looks at the sign of each lane: move the bit there.
+        let sign = _mm256_castsi256_ps(_mm256_slli_epi32::<LEFT>(index));
+        _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), sign))
+    }
+}
+
+impl Narrow for Words32 {
+    type Wide = Words64;
+    type Mask = __m256i;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_set1_epi32(word.cast_signed())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[u8]) -> Self {
+        let bytes: &[u8; 32] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm256_loadu_si256(bytes.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(self, table: &[u32; 64]) -> Self {
+        // SAFETY: the caller has the instruction set; 32 bytes are readable eight times, and no alignment is asked for.
+        unsafe {
+            let mut parts = [self.0; 8];
+            for (part, eighth) in parts.iter_mut().zip(table.as_chunks::<8>().0) {
+                // The permutation looks at the lower 3 bits of the index.
+                *part = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(eighth.as_ptr().cast()), self.0);
+            }
+            for i in 0..4 {
+                parts[i] = choose::<28>(parts[2 * i], parts[2 * i + 1], self.0);
+            }
+            for i in 0..2 {
+                parts[i] = choose::<27>(parts[2 * i], parts[2 * i + 1], self.0);
+            }
+            Self(choose::<26>(parts[0], parts[1], self.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_add_epi32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn shl(self, count: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_sll_epi32(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn shr(self, count: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_srl_epi32(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_and_si256(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn less(self, other: Self) -> __m256i {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm256_cmpgt_epi32(other.0, self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: __m256i) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_blendv_epi8(other.0, self.0, mask)) }
+    }
+
+    #[inline(always)]
+    unsafe fn halves(self) -> [Words64; 2] {
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let (low, high) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
+            [Words64(_mm256_cvtepu32_epi64(low)), Words64(_mm256_cvtepu32_epi64(high))]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn float_halves(self) -> [__m256d; 2] {
+        // As the lower bits of a double between 2^52 and 2^53 they count whole numbers above 2^52.
+        const TWO_52: f64 = 4_503_599_627_370_496.0;
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let base = Words64::float(TWO_52);
+            let mut floats = [base; 2];
+            for (float, half) in floats.iter_mut().zip(self.halves()) {
+                *float = Words64::fsub(half.xor(Words64::from_float(base)).as_float(), base);
+            }
+            floats
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn bits(mask: __m256i) -> u64 {
+        // SAFETY: the caller has the instruction set.
+        unsafe { u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(mask)).cast_unsigned()) }
     }
 }

@@ -3,7 +3,7 @@
 #[allow(clippy::wildcard_imports, reason = "two dozen intrinsics, each named in full where it is used")]
 use core::arch::x86_64::*;
 
-use super::{InstructionSet, Lanes32, Lanes64};
+use super::{InstructionSet, Lanes32, Lanes64, Narrow};
 
 /// AVX-512 F and DQ.
 pub(crate) struct Avx512;
@@ -12,6 +12,7 @@ impl InstructionSet for Avx512 {
     const REGISTERS: usize = 32;
     type U32 = Words32;
     type U64 = Words64;
+    type Narrow = Words32;
 }
 
 /// Sixteen words.
@@ -64,9 +65,6 @@ impl Lanes32 for Words32 {
 #[derive(Clone, Copy)]
 pub(crate) struct Words64(__m512i);
 
-/// The lower half of each lane. The upper ones are masked out of permutations, which look at the lower 5 bits of each.
-const LOWER_HALVES: u16 = 0x5555;
-
 impl Lanes64 for Words64 {
     const N: usize = 8;
     type Float = __m512d;
@@ -90,22 +88,6 @@ impl Lanes64 for Words64 {
         let bytes: &[u8; 32] = source.first_chunk().expect("N words");
         // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
         unsafe { Self(_mm512_cvtepu32_epi64(_mm256_loadu_si256(bytes.as_ptr().cast()))) }
-    }
-
-    #[inline(always)]
-    unsafe fn look_up(self, table: &[u32; 64]) -> Self {
-        let quarters = table.as_chunks::<16>().0;
-        // SAFETY: the caller has the instruction set; 64 bytes are readable four times, and no alignment is asked for.
-        unsafe {
-            let a = _mm512_loadu_si512(quarters[0].as_ptr().cast());
-            let b = _mm512_loadu_si512(quarters[1].as_ptr().cast());
-            let c = _mm512_loadu_si512(quarters[2].as_ptr().cast());
-            let d = _mm512_loadu_si512(quarters[3].as_ptr().cast());
-            let first = _mm512_maskz_permutex2var_epi32(LOWER_HALVES, a, self.0, b);
-            let second = _mm512_maskz_permutex2var_epi32(LOWER_HALVES, c, self.0, d);
-            let upper = _mm512_test_epi64_mask(self.0, _mm512_set1_epi64(32));
-            Self(_mm512_mask_blend_epi64(upper, first, second))
-        }
     }
 
     #[inline(always)]
@@ -163,6 +145,12 @@ impl Lanes64 for Words64 {
     unsafe fn shr(self, count: u32) -> Self {
         // SAFETY: the caller has the instruction set.
         unsafe { Self(_mm512_srl_epi64(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn shl_each(self, counts: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_sllv_epi64(self.0, counts.0)) }
     }
 
     #[inline(always)]
@@ -259,6 +247,99 @@ impl Lanes64 for Words64 {
 
     #[inline(always)]
     unsafe fn bits(mask: __mmask8) -> u64 {
+        mask.into()
+    }
+}
+
+impl Narrow for Words32 {
+    type Wide = Words64;
+    type Mask = __mmask16;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_set1_epi32(word.cast_signed())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[u8]) -> Self {
+        let bytes: &[u8; 64] = source.first_chunk().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm512_loadu_si512(bytes.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(self, table: &[u32; 64]) -> Self {
+        let quarters = table.as_chunks::<16>().0;
+        // SAFETY: the caller has the instruction set; 64 bytes are readable four times, and no alignment is asked for.
+        unsafe {
+            let a = _mm512_loadu_si512(quarters[0].as_ptr().cast());
+            let b = _mm512_loadu_si512(quarters[1].as_ptr().cast());
+            let c = _mm512_loadu_si512(quarters[2].as_ptr().cast());
+            let d = _mm512_loadu_si512(quarters[3].as_ptr().cast());
+            // The permutation looks at the lower 5 bits of the index.
+            let (first, second) = (_mm512_permutex2var_epi32(a, self.0, b), _mm512_permutex2var_epi32(c, self.0, d));
+            let upper = _mm512_test_epi32_mask(self.0, _mm512_set1_epi32(32));
+            Self(_mm512_mask_blend_epi32(upper, first, second))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_add_epi32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn shl(self, count: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_sll_epi32(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn shr(self, count: u32) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_srl_epi32(self.0, _mm_cvtsi32_si128(count.cast_signed()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_and_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn less(self, other: Self) -> __mmask16 {
+        // SAFETY: the caller has the instruction set.
+        unsafe { _mm512_cmplt_epu32_mask(self.0, other.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: __mmask16) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_mask_blend_epi32(mask, other.0, self.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn halves(self) -> [Words64; 2] {
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let (low, high) = (_mm512_castsi512_si256(self.0), _mm512_extracti64x4_epi64::<1>(self.0));
+            [Words64(_mm512_cvtepu32_epi64(low)), Words64(_mm512_cvtepu32_epi64(high))]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn float_halves(self) -> [__m512d; 2] {
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let (low, high) = (_mm512_castsi512_si256(self.0), _mm512_extracti64x4_epi64::<1>(self.0));
+            [_mm512_cvtepu32_pd(low), _mm512_cvtepu32_pd(high)]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn bits(mask: __mmask16) -> u64 {
         mask.into()
     }
 }

@@ -30,6 +30,8 @@ pub(super) trait InstructionSet {
     type U32: Lanes32;
     /// Vectors of 64-bit words, and doubles.
     type U64: Lanes64;
+    /// Two vectors of 64-bit words hold as much as one of these.
+    type Narrow: Narrow<Wide = Self::U64>;
 }
 
 /// A vector of `N` 32-bit words.
@@ -72,8 +74,6 @@ pub(super) trait Lanes64: Copy {
     unsafe fn load_u64(source: &[u8]) -> Self;
     /// Lane i holds little-endian 32-bit word i of `source`, which has at least `N` of them.
     unsafe fn load_u32(source: &[u8]) -> Self;
-    /// Lane i holds `table[self[i]]`, by reading the whole table: no address depends on an index. Indices are below 64.
-    unsafe fn look_up(self, table: &[u32; 64]) -> Self;
     /// Lane i holds word i of `source`, which has at least `N` of them.
     unsafe fn load(source: &[i64]) -> Self;
     /// Writes the lanes to the first `N` words of `target`, which has at least as many.
@@ -94,6 +94,8 @@ pub(super) trait Lanes64: Copy {
     unsafe fn shl(self, count: u32) -> Self;
     /// Every lane shifted to the right, by less than 64.
     unsafe fn shr(self, count: u32) -> Self;
+    /// Every lane shifted to the left by its count, which is below 64.
+    unsafe fn shl_each(self, counts: Self) -> Self;
     /// Lane by lane, for words below 2^63.
     unsafe fn less(self, other: Self) -> Self::Mask;
     /// Lane by lane: `self` where `mask` is set, else `other`.
@@ -126,6 +128,42 @@ pub(super) trait Lanes64: Copy {
     /// a < b, lane by lane.
     unsafe fn fless(a: Self::Float, b: Self::Float) -> Self::Mask;
 
+    /// The mask as bits, lane i at bit i.
+    unsafe fn bits(mask: Self::Mask) -> u64;
+}
+
+/// A vector of 32-bit words, twice as many as the 64-bit words of [`Narrow::Wide`].
+///
+/// # Safety
+/// Every method may be called only on a CPU that has the vector's instruction set, from a function compiled for it.
+pub(super) trait Narrow: Copy {
+    /// The vectors that have room for half of the lanes each.
+    type Wide: Lanes64;
+    /// A truth value for each lane.
+    type Mask: Copy;
+
+    /// Every lane holds `word`.
+    unsafe fn splat(word: u32) -> Self;
+    /// Lane i holds little-endian word i of `source`, which has at least as many as there are lanes.
+    unsafe fn load(source: &[u8]) -> Self;
+    /// Lane i holds `table[self[i]]`, by reading the whole table: no address depends on an index. Indices are below 64.
+    unsafe fn look_up(self, table: &[u32; 64]) -> Self;
+    /// Lane by lane, modulo 2^32.
+    unsafe fn add(self, other: Self) -> Self;
+    /// Lane by lane.
+    unsafe fn and(self, other: Self) -> Self;
+    /// Every lane shifted to the left, by less than 32.
+    unsafe fn shl(self, count: u32) -> Self;
+    /// Every lane shifted to the right, by less than 32.
+    unsafe fn shr(self, count: u32) -> Self;
+    /// Lane by lane, for words below 2^31.
+    unsafe fn less(self, other: Self) -> Self::Mask;
+    /// Lane by lane: `self` where `mask` is set, else `other`.
+    unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
+    /// The lower and the upper half of the lanes, as 64-bit words.
+    unsafe fn halves(self) -> [Self::Wide; 2];
+    /// The lower and the upper half of the lanes, as doubles.
+    unsafe fn float_halves(self) -> [<Self::Wide as Lanes64>::Float; 2];
     /// The mask as bits, lane i at bit i.
     unsafe fn bits(mask: Self::Mask) -> u64;
 }

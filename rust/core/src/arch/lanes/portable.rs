@@ -1,6 +1,6 @@
 //! Plain code.
 
-use super::{InstructionSet, Lanes32, Lanes64};
+use super::{InstructionSet, Lanes32, Lanes64, Narrow};
 
 /// The instruction set that every CPU has.
 pub(crate) struct Portable;
@@ -9,6 +9,7 @@ impl InstructionSet for Portable {
     const REGISTERS: usize = 16;
     type U32 = Words32;
     type U64 = Words64;
+    type Narrow = Indices;
 }
 
 /// Four words: a register of the baseline of x86-64 and aarch64.
@@ -98,19 +99,6 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
-    unsafe fn look_up(self, table: &[u32; 64]) -> Self {
-        // In 32-bit lanes, which the baseline can compare.
-        let indices = self.0.map(|index| index as u32);
-        let mut found = [0u32; N];
-        for (entry, &value) in (0u32..).zip(table) {
-            for (found, &index) in found.iter_mut().zip(&indices) {
-                *found |= value & u32::from(index == entry).wrapping_neg();
-            }
-        }
-        Self(found.map(u64::from))
-    }
-
-    #[inline(always)]
     unsafe fn load(source: &[i64]) -> Self {
         let words: &[i64; N] = source.first_chunk().expect("N words");
         Self(words.map(i64::cast_unsigned))
@@ -158,6 +146,11 @@ impl Lanes64 for Words64 {
     #[inline(always)]
     unsafe fn shr(self, count: u32) -> Self {
         Self(self.0.map(|word| word >> count))
+    }
+
+    #[inline(always)]
+    unsafe fn shl_each(self, counts: Self) -> Self {
+        self.zip(counts, |word, count| word << count)
     }
 
     #[inline(always)]
@@ -243,5 +236,90 @@ impl Lanes64 for Words64 {
     #[inline(always)]
     unsafe fn bits(mask: Self) -> u64 {
         mask.0.into_iter().enumerate().fold(0, |bits, (i, lane)| bits | (lane & 1) << i)
+    }
+}
+
+/// Sixteen words; a mask is all ones or zero.
+#[derive(Clone, Copy)]
+pub(crate) struct Indices([u32; 2 * N]);
+
+impl Indices {
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
+        Self(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+}
+
+impl Narrow for Indices {
+    type Wide = Words64;
+    type Mask = Self;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        Self([word; 2 * N])
+    }
+
+    #[inline(always)]
+    unsafe fn load(source: &[u8]) -> Self {
+        let words = source.as_chunks().0;
+        Self(std::array::from_fn(|i| u32::from_le_bytes(words[i])))
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(self, table: &[u32; 64]) -> Self {
+        let mut found = [0; 2 * N];
+        for (entry, &value) in (0..).zip(table) {
+            for (found, &index) in found.iter_mut().zip(&self.0) {
+                *found |= value & u32::from(index == entry).wrapping_neg();
+            }
+        }
+        Self(found)
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        self.zip(other, u32::wrapping_add)
+    }
+
+    #[inline(always)]
+    unsafe fn shl(self, count: u32) -> Self {
+        Self(self.0.map(|word| word << count))
+    }
+
+    #[inline(always)]
+    unsafe fn shr(self, count: u32) -> Self {
+        Self(self.0.map(|word| word >> count))
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        self.zip(other, |a, b| a & b)
+    }
+
+    #[inline(always)]
+    unsafe fn less(self, other: Self) -> Self {
+        self.zip(other, |a, b| u32::from(a < b).wrapping_neg())
+    }
+
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] & mask.0[i] | other.0[i] & !mask.0[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn halves(self) -> [Words64; 2] {
+        let half = |first: usize| Words64(std::array::from_fn(|i| self.0[first + i].into()));
+        [half(0), half(N)]
+    }
+
+    #[inline(always)]
+    unsafe fn float_halves(self) -> [[f64; N]; 2] {
+        let half = |first: usize| std::array::from_fn(|i| self.0[first + i].into());
+        [half(0), half(N)]
+    }
+
+    #[inline(always)]
+    unsafe fn bits(mask: Self) -> u64 {
+        mask.0.into_iter().enumerate().fold(0, |bits, (i, lane)| bits | u64::from(lane & 1) << i)
     }
 }
