@@ -19,11 +19,12 @@ Size = SupportsIndex | Sequence[SupportsIndex]
 def shape_of(size: Size) -> tuple[int, ...]:
     """Read a NumPy ``size``: an int, or a sequence of ints, none of them negative."""
     try:
-        parts = [size] if isinstance(size, SupportsIndex) else list(size)
-        shape = tuple(operator.index(part) for part in parts)
+        # Asking for `SupportsIndex` would take longer than drawing a hundred samples.
+        parts = [size] if hasattr(size, "__index__") else list(size)
+        shape = tuple(map(operator.index, parts))
     except TypeError:
         raise TypeError(f"size must be None, an int or a tuple of ints, got {size!r}") from None
-    if any(length < 0 for length in shape):
+    if min(shape, default=0) < 0:
         raise ParameterError(f"size must not be negative, got {size!r}")
     return shape
 

@@ -172,11 +172,12 @@ class Sampler:
         return list(zip(bins, offsets, accepts, strict=True))
 
     def samples(self, words: Words, n: int) -> list[int]:
-        """Draw ``n`` samples, block after block of 64 trials."""
+        """Draw ``n`` samples, block after block."""
         values: list[int] = []
         while (missing := n - len(values)) > 0:
-            # Four blocks at a time when all their values will be needed. Rare trials read their further words after that.
-            blocks = [self.read(words, 64) for _ in range(4 if missing >= 256 else 1)]
+            # Further words come after those of all blocks that are read together.
+            trials = 64 if missing > 8 else 16
+            blocks = [self.read(words, trials) for _ in range(4 if missing >= 256 else 1)]
             outcomes = [self.trial(words, *trial) for block in blocks for trial in block]
             values += [value for value in outcomes if value is not None]
         return values[:n]

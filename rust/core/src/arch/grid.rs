@@ -1,13 +1,16 @@
 //! Integer noise on real numbers: rounding to a grid and addition, as `samplers/grid.md` defines and proves them.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
-use zeroize::Zeroize;
+use zeroize::optimization_barrier;
 
 use super::backend::{Backend, on_backend};
 use super::lanes::{InstructionSet, Lanes64};
 
 /// Noise is added here when it is at least -2^LIMIT and below 2^LIMIT steps: then it is exact as a double.
 pub const LIMIT: u32 = 53;
+
+/// No vector has more lanes.
+const WIDEST: usize = 8;
 
 /// Rounds every value to the multiples of 2^exponent, half up, and adds as many of them as its `noise` says, with one
 /// rounding of the exact sum.
@@ -41,14 +44,14 @@ unsafe fn add_lanes<S: InstructionSet>(exponent: i32, noise: &[i64], values: &mu
     }
     if whole < noise.len() {
         let rest = whole..noise.len();
-        let (mut padded, mut padded_noise) = ([0.0; 64], [0; 64]);
+        let (mut padded, mut padded_noise) = ([0.0; WIDEST], [0; WIDEST]);
         padded[..rest.len()].copy_from_slice(&values[rest.clone()]);
         padded_noise[..rest.len()].copy_from_slice(&noise[rest.clone()]);
-        // SAFETY: passed on from the caller; there are 64 items, which is at least N.
+        // SAFETY: passed on from the caller; there are at least N items.
         *left |= unsafe { add_vector::<S::U64>(exponent, &padded_noise, &mut padded) };
         values[rest.clone()].copy_from_slice(&padded[..rest.len()]);
-        padded.zeroize();
-        padded_noise.zeroize();
+        (padded, padded_noise) = ([0.0; WIDEST], [0; WIDEST]);
+        optimization_barrier(&(padded, padded_noise)); // they are wiped, though no one reads them again
     }
 }
 

@@ -12,6 +12,9 @@ use super::lanes::{InstructionSet, Lanes64, Narrow, Portable};
 /// The trials in a block.
 pub const TRIALS: usize = 64;
 
+/// The trials in a small block.
+pub const FEW_TRIALS: usize = 16;
+
 /// The bins of a histogram; the last one is the infinite tail.
 pub const BINS: usize = 64;
 
@@ -122,12 +125,20 @@ impl Layout {
         }
     }
 
+    /// The bin, offset and acceptance words of a block.
+    #[inline(always)]
+    fn split(self, words: &[u8]) -> (&[u8], &[u8], &[u8]) {
+        let trials = words.len() / self.bytes(1);
+        let (bins, rest) = words.split_at(4 * trials);
+        let (offsets, accepts) = rest.split_at(self.offset_bytes() * trials);
+        (bins, offsets, accepts)
+    }
+
     /// The bin, offset and acceptance words of trial `i` of a block.
     #[must_use]
     pub fn words_of(self, words: &[u8], i: usize) -> (u32, u64, u64) {
         let size = self.offset_bytes();
-        let (bins, rest) = words.split_at(4 * TRIALS);
-        let (offsets, accepts) = rest.split_at(size * TRIALS);
+        let (bins, offsets, accepts) = self.split(words);
         let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
         let at = |words: &[u8], size: usize| word(&words[size * i..size * (i + 1)]);
         (at(bins, 4) as u32, at(offsets, size), at(accepts, 8))
@@ -151,9 +162,13 @@ impl Layout {
     }
 }
 
-/// Runs a block of [`TRIALS`] trials on its words, [`Layout::bytes`] of them, and moves the values that are certainly
-/// accepted to the front of `packed` as [`compact`] does.
+/// Runs a block of [`TRIALS`] or [`FEW_TRIALS`] trials on its words, [`Layout::bytes`] of them, and moves the values that
+/// are certainly accepted to the front of `packed` as [`compact`] does.
+///
+/// # Panics
+/// When there are words for another number of trials, or no room for all values.
 pub fn run(backend: Backend, tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
+    assert!([TRIALS, FEW_TRIALS].map(|count| tables.layout.bytes(count)).contains(&words.len()));
     on_backend!(backend, run_lanes(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]));
 }
 
@@ -300,12 +315,11 @@ impl<V: Lanes64> Geometry<V> {
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
 unsafe fn run_lanes<S: InstructionSet>(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
-    let (bins, rest) = words.split_at(4 * TRIALS);
-    let (offsets, accepts) = rest.split_at(tables.layout.offset_bytes() * TRIALS);
-    let packed = &mut packed[..TRIALS];
+    let (bins, offsets, accepts) = tables.layout.split(words);
+    let packed = &mut packed[..bins.len() / 4];
     let (mut accepted, mut undecided, mut tails, mut count) = (0, 0, 0, 0);
-    for pair in (0..TRIALS).step_by(2 * S::U64::N) {
-        // SAFETY: passed on from the caller; there are 2 N words, since 2 N divides TRIALS.
+    for pair in (0..bins.len() / 4).step_by(2 * S::U64::N) {
+        // SAFETY: passed on from the caller; there are 2 N words, since 2 N divides the number of trials.
         let (geometry, weight) = unsafe {
             let chosen = choose(tables, S::Narrow::load(&bins[4 * pair..]));
             tails |= S::Narrow::bits(S::Narrow::splat(TAIL as u32 - 1).less(chosen.bin)) << pair;
@@ -313,7 +327,7 @@ unsafe fn run_lanes<S: InstructionSet>(tables: &Tables, words: &[u8], trials: &m
         };
         for half in 0..2 {
             let first = pair + half * S::U64::N;
-            // SAFETY: passed on from the caller; every slice has at least N words, since N divides TRIALS.
+            // SAFETY: passed on from the caller; every slice has at least N words, since N divides the number of trials.
             unsafe {
                 let offset = match tables.layout.offset_bytes() {
                     0 => S::U64::splat(0),

@@ -6,7 +6,7 @@
 //! P(x -> y) / P(x' -> y) = exp((|y - x'|_1 - |y - x|_1) epsilon / D) <= e^epsilon, and adding with saturation is a
 //! function of the exact sum.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::Noisy;
 use crate::error::Error;
@@ -25,7 +25,7 @@ use crate::samplers;
 pub struct DiscreteLaplace {
     epsilon: Epsilon,
     sensitivity: u64,
-    noise: samplers::DiscreteLaplace,
+    noise: Arc<samplers::DiscreteLaplace>,
 }
 
 impl DiscreteLaplace {
@@ -46,7 +46,7 @@ impl DiscreteLaplace {
                     format!("such that sensitivity/epsilon is from 2**-40 to 2**40 (sensitivity is {sensitivity})");
                 Error::parameter("epsilon", format!("{:?}", epsilon.get()), allowed)
             })?;
-        Ok(Self { epsilon, sensitivity, noise: samplers::DiscreteLaplace::new(scale) })
+        Ok(Self { epsilon, sensitivity, noise: Arc::new(samplers::DiscreteLaplace::new(scale)) })
     }
 
     /// Epsilon.
@@ -79,8 +79,8 @@ impl DiscreteLaplace {
 impl Noisy for DiscreteLaplace {
     type Value = i64;
 
-    fn noise(&self, _count: usize) -> Result<Cow<'_, samplers::DiscreteLaplace>, Error> {
-        Ok(Cow::Borrowed(&self.noise))
+    fn noise(&self, _count: usize) -> Result<Arc<samplers::DiscreteLaplace>, Error> {
+        Ok(Arc::clone(&self.noise))
     }
 
     fn check(&self, _values: &[i64]) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 //!
 //! [`crate::samplers::grid`] has the proof that the release is epsilon-differentially private, floating point included.
 
-use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Noisy;
 use crate::error::Error;
@@ -26,8 +26,13 @@ pub struct Laplace {
     /// The sensitivity of one value in steps of the grid.
     steps: u128,
     /// The noise for one value.
-    noise: samplers::DiscreteLaplace,
+    noise: Arc<samplers::DiscreteLaplace>,
+    /// The noise of the last release of several values, and their number: its tables take longer than a small release.
+    last: Arc<Mutex<Option<Several>>>,
 }
+
+/// The noise for so many values.
+type Several = (usize, Arc<samplers::DiscreteLaplace>);
 
 /// Unless told otherwise, a scale has at most this many steps, as a power of two.
 const STEPS_EXPONENT: i32 = 40;
@@ -54,7 +59,8 @@ impl Laplace {
         }
         let steps = grid.steps_vartime(sensitivity).ok_or_else(|| out_of_range(epsilon, sensitivity))?;
         let scale = steps_scale(steps, epsilon).ok_or_else(|| out_of_range(epsilon, sensitivity))?;
-        Ok(Self { epsilon, sensitivity, grid, steps, noise: samplers::DiscreteLaplace::new(scale) })
+        let noise = Arc::new(samplers::DiscreteLaplace::new(scale));
+        Ok(Self { epsilon, sensitivity, grid, steps, noise, last: Arc::default() })
     }
 
     /// Epsilon.
@@ -119,18 +125,23 @@ fn ceil_log2_of_quotient(a: f64, b: f64) -> i32 {
 impl Noisy for Laplace {
     type Value = f64;
 
-    fn noise(&self, count: usize) -> Result<Cow<'_, samplers::DiscreteLaplace>, Error> {
+    fn noise(&self, count: usize) -> Result<Arc<samplers::DiscreteLaplace>, Error> {
         if count <= 1 {
-            return Ok(Cow::Borrowed(&self.noise));
+            return Ok(Arc::clone(&self.noise));
+        }
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, noise)) = last.as_ref().filter(|(length, _)| *length == count) {
+            return Ok(Arc::clone(noise));
         }
         // Rounding can add less than a step to each difference, so up to count - 1 whole steps in all.
         let steps = self.steps + (count as u128 - 1);
-        steps_scale(steps, self.epsilon).map(|scale| Cow::Owned(samplers::DiscreteLaplace::new(scale))).ok_or_else(
-            || {
-                let allowed = format!("coarser for a release of {count} values at this epsilon");
-                Error::parameter("granularity", format!("{:?}", self.granularity()), allowed)
-            },
-        )
+        let scale = steps_scale(steps, self.epsilon).ok_or_else(|| {
+            let allowed = format!("coarser for a release of {count} values at this epsilon");
+            Error::parameter("granularity", format!("{:?}", self.granularity()), allowed)
+        })?;
+        let noise = Arc::new(samplers::DiscreteLaplace::new(scale));
+        *last = Some((count, Arc::clone(&noise)));
+        Ok(noise)
     }
 
     fn check(&self, values: &[f64]) -> Result<(), Error> {

@@ -9,7 +9,7 @@ mod laplace;
 pub use discrete_laplace::DiscreteLaplace;
 pub use laplace::Laplace;
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use rand_core::TryCryptoRng;
 
@@ -26,7 +26,7 @@ pub trait Noisy: Sync {
     ///
     /// # Errors
     /// [`Error::Parameter`] when the noise for that many values is out of range.
-    fn noise(&self, count: usize) -> Result<Cow<'_, samplers::DiscreteLaplace>, Error>;
+    fn noise(&self, count: usize) -> Result<Arc<samplers::DiscreteLaplace>, Error>;
 
     /// Refuses values that the mechanism is not defined for, in a time that does not depend on them.
     ///

@@ -53,6 +53,9 @@ where
 /// # Panics
 /// When `work` panics.
 pub fn on_threads<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
+    if parts.len() <= 1 {
+        return parts.into_iter().map(work).collect(); // the preparations take longer than a small release
+    }
     let slots: Vec<Mutex<Option<P>>> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
     let run = |slot: &Mutex<Option<P>>| {
         let part = slot.lock().unwrap_or_else(PoisonError::into_inner).take();

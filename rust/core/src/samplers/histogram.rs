@@ -6,7 +6,7 @@ use super::density::{Density, Shape};
 use super::design::{Design, tables};
 use super::refine::{bernoulli, is_below};
 use crate::arch::Backend;
-use crate::arch::trials::{self, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
+use crate::arch::trials::{self, FEW_TRIALS, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
 use crate::arith::exp::Constants;
 use crate::arith::fixed::Fixed;
 use crate::arith::interval::Interval;
@@ -120,19 +120,21 @@ impl Histogram {
 
     fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
         let backend = Backend::current()?;
-        let size = self.tables.layout.bytes(TRIALS);
-        let Workspace { words, trials, spare } = &mut Workspace::new(blocks_for(out.len()) * size);
+        let bytes = |count| self.tables.layout.bytes(count);
+        let (blocks, count) = fetch(out.len());
+        let Workspace { words, trials, spare } = &mut Workspace::new(blocks * bytes(count));
         let mut rarities = Rarities::default();
         let mut rest = out;
         while !rest.is_empty() {
-            let words = &mut words[..blocks_for(rest.len()) * size];
+            let (blocks, count) = fetch(rest.len());
+            let words = &mut words[..blocks * bytes(count)];
             rng::fill_bytes(rng, words)?;
-            for words in words.chunks_exact(size) {
+            for words in words.chunks_exact(bytes(count)) {
                 // Values go straight to their place where there is room for a whole block.
                 let in_place = rest.len() >= TRIALS;
                 let packed = if in_place { &mut *rest } else { &mut **spare };
                 trials::run(backend, &self.tables, words, trials, packed);
-                rarities.count(trials);
+                rarities.count(count, trials);
                 if trials.undecided | trials.tail != 0 {
                     self.resolve(rng, words, trials)?;
                     trials::compact(backend, trials, packed);
@@ -225,16 +227,21 @@ impl Histogram {
 }
 
 impl Rarities {
-    fn count(&mut self, trials: &Trials) {
-        self.trials += TRIALS as u64;
+    fn count(&mut self, trials_in_block: usize, trials: &Trials) {
+        self.trials += trials_in_block as u64;
         self.refinements += u64::from(trials.undecided.count_ones());
         self.tails += u64::from(trials.tail.count_ones());
     }
 }
 
-/// How many blocks' words are fetched at once while `missing` values are: four, if all of their values will be needed.
-fn blocks_for(missing: usize) -> usize {
-    if missing >= 4 * TRIALS { 4 } else { 1 }
+/// How many blocks' words are fetched at once while `missing` values are, and how many trials a block has: four blocks
+/// if all of their values will be needed, and a small one for a handful of values.
+fn fetch(missing: usize) -> (usize, usize) {
+    match missing {
+        0..=8 => (1, FEW_TRIALS),
+        _ if missing < 4 * TRIALS => (1, TRIALS),
+        _ => (4, TRIALS),
+    }
 }
 
 /// What a call works on, in one place so that one wipe takes all.
