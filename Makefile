@@ -14,7 +14,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
-.PHONY: help demo test test-rust test-python statistical lint bench docs wheel clean check-tools check-lint-tools
+.PHONY: help demo test test-rust test-python test-aarch64 statistical lint bench docs wheel clean check-tools check-lint-tools
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -33,7 +33,10 @@ test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests
 	$(BIN)/python -m pytest
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests with 10^8 samples each (6 GiB of memory)
-	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical --durations=5
+	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical tests/vectors --durations=5
+
+test-aarch64: | check-tools ## run the Rust unit tests for aarch64, emulated
+	scripts/test_aarch64.sh
 
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
 	cargo fmt --all --check

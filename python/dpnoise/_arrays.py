@@ -20,7 +20,7 @@ def shape_of(size: Size) -> tuple[int, ...]:
     """Read a NumPy ``size``: an int, or a sequence of ints, none of them negative."""
     try:
         # Asking for `SupportsIndex` would take longer than drawing a hundred samples.
-        parts = [size] if hasattr(size, "__index__") else list(size)
+        parts = (size,) if hasattr(size, "__index__") else size
         shape = tuple(map(operator.index, parts))
     except TypeError:
         raise TypeError(f"size must be None, an int or a tuple of ints, got {size!r}") from None

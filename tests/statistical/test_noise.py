@@ -95,6 +95,14 @@ def test_the_distribution(scale: float | Fraction) -> None:
         assert low_bits_test(samples) > ALARM
 
 
+@pytest.mark.parametrize("scale", [1e-3, 0.01])
+def test_tiny_scales_give_nothing_but_zeros(scale: float) -> None:
+    # Anything else has a probability below 2 exp(-100).
+    for draw in (samplers.discrete_laplace, samplers.discrete_gaussian, samplers.geometric):
+        assert not draw(scale, N).any()
+    assert samplers.discrete_laplace(0.1, N).any()
+
+
 def exact_g_test(samples: Samples, density: Callable[[int], mpmath.mpf], first: int, last: int) -> float:
     """G-test against a density at 50 digits, every value from ``first`` to ``last`` a bin and the rest in the ends."""
     with mpmath.workdps(50):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,8 @@ from vectors.noise_spec import Sampler, Words, shift_for
 
 from dpnoise import _native, hazmat
 
+# `make statistical` draws more.
+N = 100_000 if "DPNOISE_TEST_SAMPLES" in os.environ else 10_000
 SCALES = [
     Fraction(1, 1000),
     Fraction(1, 2**40),
@@ -57,14 +60,14 @@ def compare(sampler: Sampler, native: _native.Sampler, n: int) -> tuple[int, int
 
 @pytest.mark.parametrize(("shape", "scale"), CASES, ids=str)
 def test_the_sampler_equals_its_specification(shape: str, scale: Fraction) -> None:
-    compare(Sampler(shape, scale, shift_for(shape, scale)), NATIVE[shape](scale), 10_000)
+    compare(Sampler(shape, scale, shift_for(shape, scale)), NATIVE[shape](scale), N)
 
 
 @pytest.mark.parametrize(("shape", "scale"), CASES, ids=str)
 def test_the_slow_path_equals_the_specification(shape: str, scale: Fraction) -> None:
     # With an allowance of 2^-4 about an eighth of the trials is decided by the exact comparison.
     shift = shift_for(shape, scale)
-    trials, refinements, _ = compare(Sampler(shape, scale, shift), NATIVE[shape](scale, (4, shift)), 2_000)
+    trials, refinements, _ = compare(Sampler(shape, scale, shift), NATIVE[shape](scale, (4, shift)), N // 5)
     assert refinements > trials / 16
 
 
