@@ -1,22 +1,4 @@
-//! Coins: P(true) = p, for any double p.
-//!
-//! # Method
-//!
-//! A double is a finite binary fraction. Let K be the number of its binary digits, or 64 if it has more, and
-//! T = floor(2^K p). 512 coins are tossed at a time on K bit planes: K random bits make a number U below 2^K for each
-//! coin, and the coin is true iff U < T, by [`crate::arch::planes`].
-//!
-//! When p has more than 64 digits (which needs p < 2^-11), a coin with U = T is still open: the words that follow the
-//! tile decide it, U' < 2^64 p - T for a uniform U' of as many digits as it takes.
-//!
-//! # Exactness
-//!
-//! P(true) = T / 2^K + 2^-K (2^K p - T) = p.
-//!
-//! # Time
-//!
-//! A tile takes the same instructions on the same addresses whatever its coins are, but for open ones, which have a
-//! probability of 2^-64.
+#![doc = include_str!("bernoulli.md")]
 
 use rand_core::TryCryptoRng;
 
