@@ -10,10 +10,13 @@
 //!
 //! The only branches are on the digits of `p` and `q`, which are public.
 
+#![allow(unsafe_code, reason = "functions compiled for one instruction set")]
+
+use super::backend::{Backend, on_backend};
+use super::lanes::{InstructionSet, Lanes64};
+
 /// The bytes of a tile, and of one plane of its randomness.
 pub const TILE_BYTES: usize = 64;
-
-type Words = [u64; TILE_BYTES / 8];
 
 /// Replaces every bit of `data` by 1 with probability `p` / 2^planes where it is 1, and `q` / 2^planes where it is 0.
 ///
@@ -21,49 +24,70 @@ type Words = [u64; TILE_BYTES / 8];
 ///
 /// # Panics
 /// When `data` is not whole tiles, or `random` is not `planes` times as long, or `planes` is 0 or above 64.
-pub fn flip(planes: u32, p: u64, q: u64, random: &[u8], data: &mut [u8]) {
+pub fn flip(backend: Backend, planes: u32, p: u64, q: u64, random: &[u8], data: &mut [u8]) {
     let (tiles, rest) = data.as_chunks_mut::<TILE_BYTES>();
     assert!((1..=64).contains(&planes) && rest.is_empty());
     assert_eq!(random.len(), tiles.len() * planes as usize * TILE_BYTES);
-    for (tile, random) in tiles.iter_mut().zip(random.chunks_exact(planes as usize * TILE_BYTES)) {
-        flip_tile(p, q, random.as_chunks().0, tile);
+    let planes = planes as usize;
+    on_backend!(backend, flip_tiles(planes: usize, p: u64, q: u64, random: &[u8], tiles: &mut [[u8; TILE_BYTES]]));
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn flip_tiles<S: InstructionSet>(planes: usize, p: u64, q: u64, random: &[u8], tiles: &mut [[u8; TILE_BYTES]]) {
+    // Several tiles side by side, since each operation on a tile waits for the one before.
+    let (groups, rest) = tiles.as_chunks_mut::<4>();
+    let (group_random, rest_random) = random.split_at(groups.len() * 4 * planes * TILE_BYTES);
+    for (group, random) in groups.iter_mut().zip(group_random.chunks_exact(4 * planes * TILE_BYTES)) {
+        // SAFETY: passed on from the caller.
+        unsafe { flip_group::<S::U64, 4>(planes, p, q, random, group) };
+    }
+    for (tile, random) in rest.iter_mut().zip(rest_random.chunks_exact(planes * TILE_BYTES)) {
+        // SAFETY: passed on from the caller.
+        unsafe { flip_group::<S::U64, 1>(planes, p, q, random, core::array::from_mut(tile)) };
     }
 }
 
-#[inline]
-fn flip_tile(p: u64, q: u64, planes: &[[u8; TILE_BYTES]], tile: &mut [u8; TILE_BYTES]) {
-    let data = words(tile);
-    let mut acc: Words = [0; _];
-    for (digit, plane) in planes.iter().enumerate() {
-        let random = words(plane);
-        match (p >> digit & 1, q >> digit & 1) {
-            (0, 0) => each(&mut acc, |acc, i| !random[i] & acc),
-            (0, _) => each(&mut acc, |acc, i| majority(!random[i], acc, !data[i])),
-            (_, 0) => each(&mut acc, |acc, i| majority(!random[i], acc, data[i])),
-            _ => each(&mut acc, |acc, i| !random[i] | acc),
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn flip_group<V: Lanes64, const TILES: usize>(
+    planes: usize,
+    p: u64,
+    q: u64,
+    random: &[u8],
+    tiles: &mut [[u8; TILE_BYTES]; TILES],
+) {
+    for first in (0..TILE_BYTES).step_by(8 * V::N) {
+        // SAFETY: passed on from the caller; N words follow, since N divides the words of a tile.
+        unsafe {
+            let (zeros, ones) = (V::splat(0), V::splat(u64::MAX));
+            let mut data = [zeros; TILES];
+            for (data, tile) in data.iter_mut().zip(tiles.iter()) {
+                *data = V::load_u64(&tile[first..]);
+            }
+            let mut acc = [zeros; TILES];
+            for digit in 0..planes {
+                let (p, q) = (p >> digit & 1 == 1, q >> digit & 1 == 1);
+                for (i, acc) in acc.iter_mut().enumerate() {
+                    let inverse = V::load_u64(&random[(i * planes + digit) * TILE_BYTES + first..]).xor(ones);
+                    // `inverse | acc` where the threshold's digit is 1, else `inverse & acc`.
+                    let both = inverse.and(*acc);
+                    let either = both.xor(inverse.xor(*acc));
+                    *acc = match (p, q) {
+                        (false, false) => both,
+                        (true, true) => either,
+                        (true, false) => both.xor(data[i].and(inverse.xor(*acc))),
+                        (false, true) => either.xor(data[i].and(inverse.xor(*acc))),
+                    };
+                }
+            }
+            for (acc, tile) in acc.into_iter().zip(tiles.iter_mut()) {
+                acc.store_u64(&mut tile[first..]);
+            }
         }
     }
-    for (bytes, word) in tile.as_chunks_mut().0.iter_mut().zip(acc) {
-        *bytes = word.to_le_bytes();
-    }
-}
-
-fn words(bytes: &[u8; TILE_BYTES]) -> Words {
-    let bytes = bytes.as_chunks().0;
-    core::array::from_fn(|i| u64::from_le_bytes(bytes[i]))
-}
-
-#[inline]
-fn each(acc: &mut Words, step: impl Fn(u64, usize) -> u64) {
-    for (i, acc) in acc.iter_mut().enumerate() {
-        *acc = step(*acc, i);
-    }
-}
-
-/// `if digit { a | b } else { a & b }`, for every bit.
-#[inline]
-fn majority(a: u64, b: u64, digit: u64) -> u64 {
-    a & b | digit & (a | b)
 }
 
 #[cfg(test)]
@@ -95,15 +119,17 @@ mod tests {
         {
             let data: Vec<u8> = (0..3 * TILE_BYTES).map(|_| byte()).collect();
             let random: Vec<u8> = (0..planes as usize * data.len()).map(|_| byte()).collect();
-            let mut flipped = data.clone();
-            flip(planes, p, q, &random, &mut flipped);
-            assert_eq!(flipped, naive(planes, p, q, &random, &data), "{planes} {p} {q}");
+            for backend in Backend::available() {
+                let mut flipped = data.clone();
+                flip(backend, planes, p, q, &random, &mut flipped);
+                assert_eq!(flipped, naive(planes, p, q, &random, &data), "{planes} {p} {q} {}", backend.name());
+            }
         }
     }
 
     #[test]
     #[should_panic(expected = "assertion")]
     fn randomness_of_the_wrong_length_is_refused() {
-        flip(3, 5, 2, &[0; 2 * TILE_BYTES], &mut [0; TILE_BYTES]);
+        flip(Backend::PORTABLE, 3, 5, 2, &[0; 2 * TILE_BYTES], &mut [0; TILE_BYTES]);
     }
 }

@@ -1,14 +1,19 @@
 //! Positional population count: how many rows of a packed bit matrix have bit i set, for every i.
 //!
-//! The matrix is read as *super-rows*: the fewest whole rows that make whole 64-bit words, and at least eight of
-//! them. So every width works without padding, and no width is slow: bit b of word w always means the same column.
-//! Sixteen super-rows at a time go through a tree of carry-save adders (Harley and Seal), whose carry is added to a
-//! bit-sliced counter; only once in 255 such groups are the bit planes spread to ordinary counters.
+//! The matrix is read as *super-rows*: the fewest whole rows that make whole *strips* of 64 bytes. So every width works
+//! without padding, and no width is slow: bit b of strip s always means the same column. Sixteen super-rows at a time go
+//! through a tree of carry-save adders (Harley and Seal), whose carry is added to a bit-sliced counter; only once in 255
+//! such groups are the bit planes spread to ordinary counters.
 //!
 //! Time and addresses depend only on the shape of the matrix.
+#![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
-/// The words that go through the adders side by side.
-const LANES: usize = 8;
+use super::backend::{Backend, on_backend};
+use super::lanes::{InstructionSet, Lanes64};
+
+/// The bytes of a strip, and its words.
+const STRIP_BYTES: usize = 64;
+const STRIP_WORDS: usize = STRIP_BYTES / 8;
 
 /// Super-rows in one pass through the adder tree.
 const GROUP: usize = 16;
@@ -19,28 +24,26 @@ const PLANES: usize = 12;
 /// How many groups, and after them up to 15 single super-rows, a bit-sliced counter holds: 255 * 16 + 15 < 2^12.
 const MAX_GROUPS: usize = 255;
 
-/// The words of a super-row that are counted in one pass over the matrix; their counters stay in the first-level cache.
-const STRIP_WORDS: usize = 16 * LANES;
+/// The strips that are counted in one pass over the matrix; their counters stay in the first-level cache.
+const MAX_STRIPS: usize = 16;
 
 /// The bytes that are read strip by strip before going on, so that each comes from memory once.
 const BLOCK_BYTES: usize = 1 << 15;
 
-/// One bit-sliced counter for each of 64 `L` columns.
-type Counter<const L: usize> = [[u64; L]; PLANES];
+/// One bit-sliced counter for each of the columns of a strip.
+type Counter = [[i64; STRIP_WORDS]; PLANES];
 
 /// Adds to `counters[i]` the number of rows in which bit i, least significant bit of a byte first, is set.
 ///
 /// # Panics
 /// When `row_bytes` is zero, `rows` is not whole rows, there are not 8 `row_bytes` counters, or a counter overflows.
-pub fn add_column_counts(rows: &[u8], row_bytes: usize, counters: &mut [u64]) {
+pub fn add_column_counts(backend: Backend, rows: &[u8], row_bytes: usize, counters: &mut [u64]) {
     assert!(row_bytes > 0 && rows.len().is_multiple_of(row_bytes));
     assert_eq!(counters.len(), 8 * row_bytes);
-    let words = words_per_super_row(row_bytes);
-    let batch_bytes = 8 * words * (GROUP * MAX_GROUPS + GROUP - 1);
-    let whole = rows.len() / (8 * words) * (8 * words);
-    let (super_rows, rest) = rows.split_at(whole);
-    for batch in super_rows.chunks(batch_bytes) {
-        add_batch(batch, words, row_bytes, counters);
+    let super_row = super_row_bytes(row_bytes);
+    let (super_rows, rest) = rows.split_at(rows.len() / super_row * super_row);
+    for batch in super_rows.chunks(super_row * (GROUP * MAX_GROUPS + GROUP - 1)) {
+        add_batch(backend, batch, super_row, row_bytes, counters);
     }
     for row in rest.chunks_exact(row_bytes) {
         for (&byte, counters) in row.iter().zip(counters.as_chunks_mut::<8>().0) {
@@ -51,95 +54,134 @@ pub fn add_column_counts(rows: &[u8], row_bytes: usize, counters: &mut [u64]) {
     }
 }
 
-/// The words of a super-row.
-fn words_per_super_row(row_bytes: usize) -> usize {
-    let whole_words = row_bytes >> row_bytes.trailing_zeros().min(3);
-    whole_words * LANES.div_ceil(whole_words)
+/// The bytes of a super-row: the least common multiple of a row and a strip.
+fn super_row_bytes(row_bytes: usize) -> usize {
+    (row_bytes * STRIP_BYTES) >> row_bytes.trailing_zeros().min(STRIP_BYTES.trailing_zeros())
 }
 
-/// Counts up to `GROUP * MAX_GROUPS + GROUP - 1` super-rows of `words` words.
-fn add_batch(batch: &[u8], words: usize, row_bytes: usize, counters: &mut [u64]) {
-    let super_row_bytes = 8 * words;
-    let block_bytes = GROUP * super_row_bytes * (BLOCK_BYTES / (GROUP * super_row_bytes)).max(1);
-    for first in (0..words).step_by(STRIP_WORDS) {
-        let strip = first..words.min(first + STRIP_WORDS);
-        let wide = strip.len() / LANES;
-        let mut wide_counters = [[[0; LANES]; PLANES]; STRIP_WORDS / LANES];
-        let mut narrow_counters = [[[0; 1]; PLANES]; LANES - 1];
-        let narrow_first = first + wide * LANES;
+/// Counts up to `GROUP * MAX_GROUPS + GROUP - 1` super-rows.
+fn add_batch(backend: Backend, batch: &[u8], super_row: usize, row_bytes: usize, counters: &mut [u64]) {
+    let block_bytes = GROUP * super_row * (BLOCK_BYTES / (GROUP * super_row)).max(1);
+    let strips = super_row / STRIP_BYTES;
+    for first in (0..strips).step_by(MAX_STRIPS) {
+        let mut sliced = [[[0; STRIP_WORDS]; PLANES]; MAX_STRIPS];
+        let sliced = &mut sliced[..(strips - first).min(MAX_STRIPS)];
         for block in batch.chunks(block_bytes) {
-            for (i, counter) in wide_counters[..wide].iter_mut().enumerate() {
-                add_block(block, super_row_bytes, first + i * LANES, counter);
-            }
-            for (i, counter) in narrow_counters[..strip.end - narrow_first].iter_mut().enumerate() {
-                add_block(block, super_row_bytes, narrow_first + i, counter);
-            }
+            let at = first * STRIP_BYTES;
+            on_backend!(backend, add_block(block: &[u8], super_row: usize, at: usize, sliced: &mut [Counter]));
         }
-        for (i, counter) in wide_counters[..wide].iter().enumerate() {
-            spread(counter, first + i * LANES, row_bytes, counters);
-        }
-        for (i, counter) in narrow_counters[..strip.end - narrow_first].iter().enumerate() {
-            spread(counter, narrow_first + i, row_bytes, counters);
+        for (i, counter) in sliced.iter().enumerate() {
+            let mut sums = [[0; STRIP_WORDS]; 64];
+            let strip_sums = &mut sums;
+            on_backend!(backend, gather(counter: &Counter, strip_sums: &mut [[i64; STRIP_WORDS]; 64]));
+            spread(&sums, (first + i) * STRIP_BYTES, row_bytes, counters);
         }
     }
 }
 
-/// Counts words `word` to `word + L - 1` of every super-row of `block`.
-fn add_block<const L: usize>(block: &[u8], super_row_bytes: usize, word: usize, counter: &mut Counter<L>) {
-    let mut planes = *counter;
-    let groups = block.chunks_exact(GROUP * super_row_bytes);
-    for super_row in groups.remainder().chunks_exact(super_row_bytes) {
-        ripple(&mut planes, 0, load(super_row, word));
+/// Counts the strips of every super-row of `block` that begin at byte `at`, as many as there are counters.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_block<S: InstructionSet>(block: &[u8], super_row: usize, at: usize, counters: &mut [Counter]) {
+    for (i, counter) in counters.iter_mut().enumerate() {
+        for word in (0..STRIP_WORDS).step_by(S::U64::N) {
+            // SAFETY: passed on from the caller; N words follow, since N divides the words of a strip.
+            unsafe { add_words::<S::U64>(block, super_row, at + i * STRIP_BYTES + 8 * word, word, counter) };
+        }
     }
-    for group in groups {
-        let at = |i: usize| load(&group[i * super_row_bytes..], word);
-        let [ones, twos, fours, eights, ..] = &mut planes;
-        let mut pair = |i: usize| carry_save(ones, at(i), at(i + 1));
-        let mut quad = |i: usize| carry_save(twos, pair(i), pair(i + 2));
-        let mut oct = |i: usize| carry_save(fours, quad(i), quad(i + 4));
-        let sixteens = carry_save(eights, oct(0), oct(8));
-        ripple(&mut planes, 4, sixteens);
-    }
-    *counter = planes;
 }
 
-#[inline]
-fn load<const L: usize>(super_row: &[u8], word: usize) -> [u64; L] {
-    let bytes = super_row[8 * word..8 * (word + L)].as_chunks().0;
-    core::array::from_fn(|i| u64::from_le_bytes(bytes[i]))
+/// Counts the N words of every super-row that begin at byte `at`; they are those from `word` on of their strip.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_words<V: Lanes64>(block: &[u8], super_row: usize, at: usize, word: usize, counter: &mut Counter) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let mut planes = [V::splat(0); PLANES];
+        for (plane, words) in planes.iter_mut().zip(counter.iter()) {
+            *plane = V::load(&words[word..]);
+        }
+        let groups = block.chunks_exact(GROUP * super_row);
+        for single in groups.remainder().chunks_exact(super_row) {
+            ripple(&mut planes, V::load_u64(&single[at..]));
+        }
+        for group in groups {
+            let mut carries = [V::splat(0); GROUP];
+            for (i, carry) in carries.iter_mut().enumerate() {
+                *carry = V::load_u64(&group[i * super_row + at..]);
+            }
+            // Pairs of digits of one weight leave one carry of the next: 16 ones, 8 twos, 4 fours, 2 eights.
+            for (level, plane) in planes[..4].iter_mut().enumerate() {
+                for i in 0..GROUP >> (level + 1) {
+                    carries[i] = carry_save(plane, carries[2 * i], carries[2 * i + 1]);
+                }
+            }
+            ripple(&mut planes[4..], carries[0]);
+        }
+        for (plane, words) in planes.into_iter().zip(counter.iter_mut()) {
+            plane.store(&mut words[word..]);
+        }
+    }
 }
 
 /// `sum + a + b` in every bit: the low digit replaces `sum`, the high digit is returned.
-#[inline]
-fn carry_save<const L: usize>(sum: &mut [u64; L], a: [u64; L], b: [u64; L]) -> [u64; L] {
-    core::array::from_fn(|i| {
-        let half = sum[i] ^ a[i];
-        let carry = sum[i] & a[i] | half & b[i];
-        sum[i] = half ^ b[i];
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn carry_save<V: Lanes64>(sum: &mut V, a: V, b: V) -> V {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let half = sum.xor(a);
+        let carry = sum.and(a).xor(half.and(b));
+        *sum = half.xor(b);
         carry
-    })
+    }
 }
 
-/// Adds `carry` to the counter's digits from `first` on.
-#[inline]
-fn ripple<const L: usize>(planes: &mut Counter<L>, first: usize, mut carry: [u64; L]) {
-    for plane in &mut planes[first..] {
-        for (digit, carry) in plane.iter_mut().zip(&mut carry) {
-            (*digit, *carry) = (*digit ^ *carry, *digit & *carry);
+/// Adds `carry` to a counter's digits.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn ripple<V: Lanes64>(planes: &mut [V], mut carry: V) {
+    for plane in planes {
+        // SAFETY: passed on from the caller.
+        (*plane, carry) = unsafe { (plane.xor(carry), plane.and(carry)) };
+    }
+}
+
+/// The counts of a strip: `sums[bit][word]`, from the digits of its counter.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn gather<S: InstructionSet>(counter: &Counter, sums: &mut [[i64; STRIP_WORDS]; 64]) {
+    for word in (0..STRIP_WORDS).step_by(S::U64::N) {
+        for (bit, sums) in (0..).zip(sums.iter_mut()) {
+            // SAFETY: passed on from the caller; N words follow, since N divides the words of a strip.
+            unsafe {
+                let one = S::U64::splat(1);
+                let mut sum = S::U64::splat(0);
+                for plane in counter.iter().rev() {
+                    sum = sum.add(sum).add(S::U64::load(&plane[word..]).shr(bit).and(one));
+                }
+                sum.store(&mut sums[word..]);
+            }
         }
     }
 }
 
-/// Adds the counts of words `word` to `word + L - 1` to their columns' counters.
-fn spread<const L: usize>(counter: &Counter<L>, word: usize, row_bytes: usize, counters: &mut [u64]) {
-    let used = PLANES - counter.iter().rev().take_while(|plane| plane.iter().all(|&digits| digits == 0)).count();
-    for lane in 0..L {
-        for byte in 0..8 {
-            let column = (8 * (word + lane) + byte) % row_bytes;
-            for (bit, total) in counters[8 * column..8 * column + 8].iter_mut().enumerate() {
-                let digits = counter[..used].iter().enumerate();
-                *total += digits.map(|(j, plane)| (plane[lane] >> (8 * byte + bit) & 1) << j).sum::<u64>();
-            }
+/// Adds the counts of the strip at byte `at` to their columns' counters.
+fn spread(sums: &[[i64; STRIP_WORDS]; 64], at: usize, row_bytes: usize, counters: &mut [u64]) {
+    for byte in 0..STRIP_BYTES {
+        let column = (at + byte) % row_bytes;
+        for (bit, total) in counters[8 * column..8 * column + 8].iter_mut().enumerate() {
+            *total += sums[8 * (byte % 8) + bit][byte / 8].cast_unsigned();
         }
     }
 }
@@ -172,10 +214,12 @@ mod tests {
         for row_bytes in [1, 2, 3, 7, 8, 13, 16, 65, 125, 128, 255, 512, 2049] {
             for rows in [0, 1, 7, 8, 9, 63, 64, 127, 128, 129, 1023, 1024, 1500] {
                 let matrix = pseudo_random(rows * row_bytes);
-                let mut counters = vec![5; 8 * row_bytes];
-                add_column_counts(&matrix, row_bytes, &mut counters);
                 let expected: Vec<u64> = naive(&matrix, row_bytes).iter().map(|count| count + 5).collect();
-                assert_eq!(counters, expected, "{row_bytes} {rows}");
+                for backend in Backend::available() {
+                    let mut counters = vec![5; 8 * row_bytes];
+                    add_column_counts(backend, &matrix, row_bytes, &mut counters);
+                    assert_eq!(counters, expected, "{row_bytes} {rows} {}", backend.name());
+                }
             }
         }
     }
@@ -184,21 +228,26 @@ mod tests {
     #[test]
     fn full_counters_do_not_overflow() {
         for row_bytes in [1, 13, 16, 64] {
-            let full = (GROUP * MAX_GROUPS + GROUP - 1) * 8 * words_per_super_row(row_bytes) / row_bytes;
+            let full = (GROUP * MAX_GROUPS + GROUP - 1) * super_row_bytes(row_bytes) / row_bytes;
             for rows in [full - 1, full, full + 1, 2 * full + 3] {
-                let mut counters = vec![0; 8 * row_bytes];
-                add_column_counts(&vec![0xff; rows * row_bytes], row_bytes, &mut counters);
-                assert!(counters.iter().all(|&count| count == rows as u64), "{row_bytes} {rows}");
+                for backend in Backend::available() {
+                    let mut counters = vec![0; 8 * row_bytes];
+                    add_column_counts(backend, &vec![0xff; rows * row_bytes], row_bytes, &mut counters);
+                    assert!(
+                        counters.iter().all(|&count| count == rows as u64),
+                        "{row_bytes} {rows} {}",
+                        backend.name()
+                    );
+                }
             }
         }
     }
 
     #[test]
-    fn super_rows_are_whole_words_and_whole_rows() {
-        for (row_bytes, words) in [(1, 8), (2, 8), (3, 9), (8, 8), (13, 13), (16, 8), (125, 125), (128, 16), (512, 64)]
+    fn super_rows_are_whole_strips_and_whole_rows() {
+        for (row_bytes, bytes) in [(1, 64), (2, 64), (3, 192), (16, 64), (13, 832), (125, 8000), (128, 128), (512, 512)]
         {
-            assert_eq!(words_per_super_row(row_bytes), words);
-            assert_eq!(8 * words % row_bytes, 0);
+            assert_eq!(super_row_bytes(row_bytes), bytes);
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use super::estimate::{self, Estimate};
 use super::protocol::{Family, Protocol, check_threads};
+use crate::arch::Backend;
 use crate::arch::popcount::add_column_counts;
 use crate::error::Error;
 use crate::rng::on_threads;
@@ -56,8 +57,9 @@ impl Accumulator {
         let total = self.total().checked_add(rows as u64).ok_or_else(too_many)?;
         let threads = threads.min(1 + reports.len() / BYTES_PER_THREAD);
         let part_bytes = rows.div_ceil(threads).max(1) * width;
+        let backend = Backend::current()?;
         let protocol = &self.protocol;
-        let parts = on_threads(reports.chunks(part_bytes).collect(), |part| count(protocol, part));
+        let parts = on_threads(reports.chunks(part_bytes).collect(), |part| count(backend, protocol, part));
         for (counters, rejected) in parts {
             // Counters stay at most n, and n at most the total, which fits.
             self.counters.iter_mut().zip(counters).for_each(|(total, count)| *total += count);
@@ -140,20 +142,20 @@ fn too_many() -> Error {
 }
 
 /// The bit counts of the well-formed rows, and the number of the others.
-fn count(protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
+fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
     let (width, unused) = (protocol.report_bytes(), protocol.unused_bits());
     let mut counters = vec![0; 8 * width];
     let mut rejected = 0;
     let last_bytes = reports.iter().skip(width - 1).step_by(width);
     if unused == 0 || last_bytes.fold(0, |seen, byte| seen | byte) & unused == 0 {
-        add_column_counts(reports, width, &mut counters);
+        add_column_counts(backend, reports, width, &mut counters);
     } else {
         let mut rest = reports;
         while !rest.is_empty() {
             let malformed = |row: &[u8]| row[width - 1] & unused != 0;
             let good = rest.chunks_exact(width).take_while(|row| !malformed(row)).count();
             let (run, after) = rest.split_at(good * width);
-            add_column_counts(run, width, &mut counters);
+            add_column_counts(backend, run, width, &mut counters);
             let bad = after.chunks_exact(width).take_while(|row| malformed(row)).count();
             rejected += bad as u64;
             rest = &after[bad * width..];

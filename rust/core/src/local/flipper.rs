@@ -3,6 +3,7 @@
 use rand_core::TryCryptoRng;
 
 use super::bit_flip::BitFlip;
+use crate::arch::Backend;
 use crate::arch::planes::{self, TILE_BYTES};
 use crate::error::Error;
 use crate::rng::{Wiped, fill_bytes};
@@ -15,16 +16,20 @@ const RANDOM_BYTES_PER_THREAD: usize = 1 << 19;
 
 /// A [`BitFlip`] with a buffer for its random words, which is wiped when dropped.
 pub(super) struct Flipper {
+    backend: Backend,
     flip: BitFlip,
     random: Wiped<u8>,
 }
 
 impl Flipper {
     /// A flipper for about `bytes` bytes of bits.
-    pub(super) fn new(flip: BitFlip, bytes: usize) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    pub(super) fn new(flip: BitFlip, bytes: usize) -> Result<Self, Error> {
         let tile = flip.planes() as usize * TILE_BYTES;
         let tiles = bytes.div_ceil(TILE_BYTES).clamp(1, RANDOM_BYTES / tile);
-        Self { flip, random: Wiped::new(tiles * tile) }
+        Ok(Self { backend: Backend::current()?, flip, random: Wiped::new(tiles * tile) })
     }
 
     /// Flips every bit of `data`. A last, incomplete tile takes the random words of a whole one.
@@ -35,14 +40,14 @@ impl Flipper {
         for tiles in tiles.chunks_mut(self.random.len() / planes as usize) {
             let random = &mut self.random[..tiles.len() * planes as usize];
             fill_bytes(rng, random)?;
-            planes::flip(planes, p, q, random, tiles);
+            planes::flip(self.backend, planes, p, q, random, tiles);
         }
         if !rest.is_empty() {
             let mut tile = Wiped::new(TILE_BYTES);
             tile[..rest.len()].copy_from_slice(rest);
             let random = &mut self.random[..planes as usize * TILE_BYTES];
             fill_bytes(rng, random)?;
-            planes::flip(planes, p, q, random, &mut tile);
+            planes::flip(self.backend, planes, p, q, random, &mut tile);
             rest.copy_from_slice(&tile[..rest.len()]);
         }
         Ok(())

@@ -109,7 +109,7 @@ impl RandomizedResponse {
         R: TryCryptoRng + ?Sized,
     {
         let mut packed = Wiped::new(CHUNK_TILES * TILE_BYTES);
-        let mut flipper = Flipper::new(self.0.flip(), values.len().div_ceil(8));
+        let mut flipper = Flipper::new(self.0.flip(), values.len().div_ceil(8))?;
         let chunks = out.chunks_mut(8 * packed.len());
         for (values, out) in values.chunks(8 * packed.len()).zip(chunks) {
             let packed = &mut packed[..values.len().div_ceil(8)];

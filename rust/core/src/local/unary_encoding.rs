@@ -159,7 +159,7 @@ impl UnaryEncoding {
         R: TryCryptoRng + ?Sized,
         W: Fn(usize, &mut [u8]),
     {
-        let mut flipper = Flipper::new(self.0.flip(), out.len());
+        let mut flipper = Flipper::new(self.0.flip(), out.len())?;
         let mut private = Wiped::new(out.len().min(CHUNK_BYTES));
         for (index, out) in out.chunks_mut(CHUNK_BYTES).enumerate() {
             let at = first + index * CHUNK_BYTES;

@@ -2,6 +2,7 @@
 
 use rand_core::TryCryptoRng;
 
+use crate::arch::Backend;
 use crate::arch::planes::{TILE_BYTES, flip};
 use crate::error::Error;
 use crate::rng::{self, Wiped, wipe};
@@ -80,13 +81,14 @@ impl Bernoulli {
             out.fill(self.threshold == 1);
             return Ok(());
         }
+        let backend = Backend::current()?;
         let mut random = Wiped::new(self.planes as usize * TILE_BYTES);
         let (mut coins, mut at_most) = ([0; TILE_BYTES], [0; TILE_BYTES]);
         let result = out.chunks_mut(8 * TILE_BYTES).try_for_each(|out| {
             rng::fill_bytes(rng, &mut random)?;
-            flip(self.planes, self.threshold, self.threshold, &random, &mut coins);
+            flip(backend, self.planes, self.threshold, self.threshold, &random, &mut coins);
             if self.open {
-                flip(self.planes, self.threshold + 1, self.threshold + 1, &random, &mut at_most);
+                flip(backend, self.planes, self.threshold + 1, self.threshold + 1, &random, &mut at_most);
                 self.resolve(rng, &mut coins, &at_most)?;
             }
             unpack(&coins, out);

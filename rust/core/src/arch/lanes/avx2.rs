@@ -124,6 +124,13 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn store_u64(self, target: &mut [u8]) {
+        let bytes: &mut [u8; 32] = target.first_chunk_mut().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
+        unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
     unsafe fn compress(self, keep: u64, target: &mut [i64]) {
         // The choice of lanes is public (Theorem 1), so it may address a table.
         let order = &ORDERS[keep as usize & 15];

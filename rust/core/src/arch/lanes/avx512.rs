@@ -105,6 +105,13 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn store_u64(self, target: &mut [u8]) {
+        let bytes: &mut [u8; 64] = target.first_chunk_mut().expect("N words");
+        // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
+        unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
     unsafe fn compress(self, keep: u64, target: &mut [i64]) {
         // To a register first: the form that writes to memory is slow on some CPUs.
         // SAFETY: the caller has the instruction set.

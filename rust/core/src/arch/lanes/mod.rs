@@ -78,6 +78,8 @@ pub(super) trait Lanes64: Copy {
     unsafe fn load(source: &[i64]) -> Self;
     /// Writes the lanes to the first `N` words of `target`, which has at least as many.
     unsafe fn store(self, target: &mut [i64]);
+    /// Writes the lanes to `target` as little-endian words; it has room for at least `N`.
+    unsafe fn store_u64(self, target: &mut [u8]);
     /// Writes the lanes whose bit in `keep` is set to the front of `target`, in order, and anything to the places
     /// behind them; `target` has at least `N` words. Addresses depend on `keep` alone.
     unsafe fn compress(self, keep: u64, target: &mut [i64]);

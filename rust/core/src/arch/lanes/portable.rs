@@ -110,6 +110,13 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn store_u64(self, target: &mut [u8]) {
+        for (bytes, word) in target.as_chunks_mut().0.iter_mut().zip(self.0) {
+            *bytes = word.to_le_bytes();
+        }
+    }
+
+    #[inline(always)]
     unsafe fn compress(self, keep: u64, target: &mut [i64]) {
         let mut count = 0;
         for (i, word) in self.0.into_iter().enumerate() {
