@@ -6,6 +6,7 @@ The areas:
 - `dpnoise.Laplace`, `dpnoise.DiscreteLaplace`: mechanisms of the central model.
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
 - `dpnoise.accounting`: what a release costs.
+- `dpnoise.SecureBitGenerator`: secure random bits for NumPy's generator.
 - `dpnoise.datasets`, `dpnoise.plots`: example data and pictures.
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
@@ -13,6 +14,7 @@ The areas:
 from dpnoise import accounting, datasets, hazmat, local, plots, samplers
 from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
 from dpnoise.accounting import PrivacyCost
+from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.mechanisms import DiscreteLaplace, Laplace
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "ParameterError",
     "PrivacyCost",
     "RandomnessError",
+    "SecureBitGenerator",
     "__version__",
     "accounting",
     "cpu_backend",

@@ -5,7 +5,7 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import disjoint_base
+from typing_extensions import CapsuleType, disjoint_base
 
 __all__ = [
     "DiscreteLaplace",
@@ -21,6 +21,7 @@ __all__ = [
     "__version__",
     "cpu_backend",
     "random_bytes",
+    "secure_bit_generator",
 ]
 
 __version__: str
@@ -30,6 +31,7 @@ class RandomnessError(RuntimeError): ...
 
 def cpu_backend() -> str: ...
 def random_bytes(n: int) -> bytes: ...
+def secure_bit_generator(capsule: CapsuleType) -> None: ...
 
 @disjoint_base
 class TestRng: ...

@@ -8,9 +8,11 @@
 //! | `runtime` | releasing the GIL, threads, Ctrl-C |
 //! | `hazmat` | reproducible generators |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
+//! | `bit_generator` | NumPy's interface to a bit generator |
 
 use pyo3::prelude::*;
 
+mod bit_generator;
 mod buffers;
 mod errors;
 mod hazmat;
@@ -28,5 +30,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hazmat::register(module)?;
     samplers::register(module)?;
     mechanisms::register(module)?;
-    local::register(module)
+    local::register(module)?;
+    bit_generator::register(module)
 }

@@ -2,17 +2,19 @@
 //!
 //! Samplers take any [`rand_core::TryCryptoRng`]. The library itself gives them a fresh [`SecureRng`] for every call and
 //! thread; there is no generator state that lives longer, and so nothing that a `fork()` or a restored snapshot of a
-//! virtual machine could repeat.
+//! virtual machine could repeat. The exception is [`WordBuffer`], for callers who need single words by the million.
 
 mod chacha;
 mod parallel;
 mod scripted;
 mod wipe;
+mod word_buffer;
 
 pub use chacha::{SecureRng, SeededRng};
 pub use parallel::{NOISE_UNIT, available_threads, fill_parallel, on_threads};
 pub use scripted::{Exhausted, ScriptedRng};
 pub(crate) use wipe::{Wiped, wipe};
+pub use word_buffer::WordBuffer;
 
 use rand_core::TryCryptoRng;
 

@@ -1,0 +1,86 @@
+"""Secure random bits for NumPy's `numpy.random.Generator`."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.random.bit_generator import SeedlessSeedSequence
+
+from dpnoise import _native
+
+__all__ = ["SecureBitGenerator"]
+
+
+class SecureBitGenerator(np.random.BitGenerator):
+    """Cryptographically secure random bits for `numpy.random.Generator`.
+
+    For simulations, shuffles and sampling, Poisson sampling included: the choices cannot be predicted and never repeat,
+    neither in other processes and threads nor after a fork.
+
+    It does **not** make NumPy's samplers private. Noise from ``Generator.normal`` or ``Generator.laplace`` gives away
+    low-order bits of what it is added to, and takes a time that depends on it, whatever bits it is made of. For noise
+    use `dpnoise.samplers` and the mechanisms.
+
+    It takes no seed and has no state that could be read, set, copied or pickled. For another stream make another one.
+
+    Raises
+    ------
+    RandomnessError
+        When the operating system has no randomness to give.
+
+    Notes
+    -----
+    The bits are those of ChaCha12. 8192 bytes are drawn at a time under a fresh key from the operating system, which is
+    wiped at once; each word is overwritten when it is given out. In a child process, whoever forked it, the first draw
+    throws the parent's bytes away. A snapshot of a virtual machine, restored more than once, does repeat what is left
+    of the 8192 bytes.
+
+    Several threads may share one, at the price of waiting for each other: NumPy holds ``lock`` while it draws.
+
+    NumPy's interface has no way to report an error. Should the operating system have no randomness to give when more
+    bytes are needed, the process is **aborted**, with a message on standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnoise import SecureBitGenerator
+    >>> generator = np.random.Generator(SecureBitGenerator())
+    >>> sampled = generator.random(1000) < 0.01  # Poisson sampling
+    >>> order = generator.permutation(1000)
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        if self.capsule is not None:
+            # Generators would be left with a state that is gone.
+            raise TypeError("a SecureBitGenerator can be initialised only once")
+        super().__init__(SeedlessSeedSequence())
+        _native.secure_bit_generator(self.capsule)
+
+    @property
+    def state(self) -> Any:
+        """Not available: the state is secret."""
+        _refuse("has no state that can be read or set")
+
+    @state.setter
+    def state(self, value: Any) -> NoReturn:
+        _refuse("has no state that can be read or set")
+
+    @property
+    def seed_seq(self) -> NoReturn:
+        """Not available: there is no seed."""
+        _refuse("has no seed")
+
+    def spawn(self, n_children: int) -> NoReturn:
+        """Refuse: generators are independent of each other without being spawned."""
+        _refuse("cannot be spawned from")
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled, which would repeat the stream."""
+        _refuse("cannot be copied or pickled")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise TypeError(f"a SecureBitGenerator {what}: make a new one, it is independent of all others")

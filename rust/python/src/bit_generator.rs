@@ -1,0 +1,131 @@
+//! NumPy's interface to a bit generator: a struct, in a capsule, of a state and of C functions that draw from it.
+//!
+//! NumPy calls these functions under the bit generator's lock and without the GIL. They have no way to report an error.
+#![allow(unsafe_code, reason = "NumPy's interface is made of C pointers")]
+
+use std::ffi::c_void;
+use std::io::{self, Write};
+use std::process;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dpnoise_core::Error;
+use dpnoise_core::rng::WordBuffer;
+use numpy::npyffi::bitgen_t;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyCapsuleMethods};
+
+use crate::errors::to_py;
+
+/// How many forks lie between the process that loaded this module and this one: the epoch of the words.
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+
+/// Has the C library count forks, so that those made by C code count too.
+#[cfg(unix)]
+fn count_forks() -> io::Result<()> {
+    use std::ffi::c_int;
+    use std::sync::OnceLock;
+
+    type Handler = Option<unsafe extern "C" fn()>;
+
+    // SAFETY: declared as POSIX has it. (The libc crate has it for Linux only.)
+    unsafe extern "C" {
+        fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
+    }
+
+    extern "C" fn in_child() {
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    static REGISTERED: OnceLock<c_int> = OnceLock::new();
+    // SAFETY: the handler does nothing that may not be done in a child of a process with threads, and Python never
+    // unloads the module that it is in.
+    match *REGISTERED.get_or_init(|| unsafe { pthread_atfork(None, None, Some(in_child)) }) {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "where there is a fork, counting it can fail")]
+fn count_forks() -> io::Result<()> {
+    Ok(())
+}
+
+/// Lets the bit generator of `capsule` draw from the secure generator. The capsule owns the state.
+#[pyfunction]
+fn secure_bit_generator(capsule: &Bound<'_, PyCapsule>) -> PyResult<()> {
+    let bit_generator = capsule.pointer_checked(Some(c"BitGenerator"))?.cast::<bitgen_t>();
+    if !capsule.context()?.is_null() {
+        return Err(PyTypeError::new_err("a bit generator can be initialised only once"));
+    }
+    count_forks()?;
+    let words = WordBuffer::new(FORKS.load(Ordering::Relaxed)).map_err(to_py)?;
+    let state = Box::into_raw(Box::new(words)).cast();
+    capsule.set_context(state)?;
+    // SAFETY: `capsule` is a capsule, and its destructor takes the context just set. Its pointer is to a `bitgen_t`,
+    // by NumPy's contract for this name, in the bit generator; that one is being initialised, so that nobody reads it.
+    unsafe {
+        ffi::PyCapsule_SetDestructor(capsule.as_ptr(), Some(drop_words));
+        bit_generator.write(bitgen_t { state, next_uint64, next_uint32, next_double, next_raw: next_uint64 });
+    }
+    Ok(())
+}
+
+/// # Safety
+/// `capsule` has the context that [`secure_bit_generator`] gave it, and nobody draws any more: who may draw holds the bit
+/// generator, which holds the capsule.
+unsafe extern "C" fn drop_words(capsule: *mut ffi::PyObject) {
+    // SAFETY: the context came from `Box::into_raw`, and a destructor is called once.
+    drop(unsafe { Box::from_raw(ffi::PyCapsule_GetContext(capsule).cast::<WordBuffer>()) });
+}
+
+/// # Safety
+/// As for [`draw`].
+unsafe extern "C" fn next_uint64(state: *mut c_void) -> u64 {
+    // SAFETY: passed on from the caller.
+    unsafe { draw(state, WordBuffer::next_u64) }
+}
+
+/// # Safety
+/// As for [`draw`].
+unsafe extern "C" fn next_uint32(state: *mut c_void) -> u32 {
+    // SAFETY: passed on from the caller.
+    unsafe { draw(state, WordBuffer::next_u32) }
+}
+
+/// A multiple of 2^-53 in [0, 1), as NumPy's own generators make it.
+///
+/// # Safety
+/// As for [`draw`].
+unsafe extern "C" fn next_double(state: *mut c_void) -> f64 {
+    // SAFETY: passed on from the caller.
+    let word = unsafe { draw(state, WordBuffer::next_u64) };
+    (word >> 11) as f64 * (f64::EPSILON / 2.0)
+}
+
+/// # Safety
+/// `state` is that of [`secure_bit_generator`], alive and, by the bit generator's lock, used by nobody else.
+#[inline]
+unsafe fn draw<T>(state: *mut c_void, next: impl Fn(&mut WordBuffer, usize) -> Result<T, Error>) -> T {
+    // SAFETY: the caller vouches for it.
+    let words = unsafe { &mut *state.cast::<WordBuffer>() };
+    match next(words, FORKS.load(Ordering::Relaxed)) {
+        Ok(word) => word,
+        Err(error) => abort(error),
+    }
+}
+
+#[cold]
+fn abort(error: Error) -> ! {
+    let _ = writeln!(
+        io::stderr(),
+        "dpnoise.SecureBitGenerator: {error}; the process is aborted, since NumPy would go on with numbers that are not random"
+    );
+    process::abort()
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(secure_bit_generator, module)?)
+}
