@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from dpnoise import _native
 from dpnoise.local._estimate import Estimate, from_state
+from dpnoise.local._post_processing import Post
 from dpnoise.local._protocol import Protocol, wrap
 
 
@@ -66,9 +67,13 @@ class Accumulator:
         ParameterError
             When the state is truncated, damaged (CRC-32C), of a newer version, or not a state; the message says which.
         """
+        return cls._of(_native.LocalAccumulator.from_bytes(state))
+
+    @classmethod
+    def _of(cls, state: _native.LocalAccumulator) -> Accumulator:
         accumulator = cls.__new__(cls)
-        accumulator._state = _native.LocalAccumulator.from_bytes(state)
-        accumulator._protocol = wrap(accumulator._state.protocol)
+        accumulator._state = state
+        accumulator._protocol = wrap(state.protocol)
         return accumulator
 
     def to_bytes(self) -> bytes:
@@ -118,7 +123,7 @@ class Accumulator:
             raise TypeError(f"other must be an Accumulator, got {type(other).__name__}")
         self._state.merge(other._state)
 
-    def estimate(self, level: float = 0.95, simultaneous: bool = False) -> Estimate:
+    def estimate(self, level: float = 0.95, simultaneous: bool = False, post: Post | None = None) -> Estimate:
         """Estimate how many people have each value.
 
         Parameters
@@ -127,6 +132,16 @@ class Accumulator:
             The confidence level of the intervals, between 0 and 1.
         simultaneous : bool
             Whether all intervals together shall hold at that level (Bonferroni), rather than each by itself.
+        post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
+            How to make the counts consistent; unbiased when not given. Standard errors and intervals stay those of the
+            unbiased counts.
+
+            - ``"base-cut"``: counts that are not significant become 0 (they are below what all k counts of absent
+              values stay below together with probability ``level``); for finding frequent values.
+            - ``"norm"``: all are shifted to sum to n; stays unbiased.
+            - ``"norm-mul"``: negative ones become 0, all are scaled to sum to n.
+            - ``"norm-sub"`` or ``"simplex"``: the nearest ones that are not negative and sum to n.
+            - ``"norm-cut"``: negative ones become 0, then the smallest do until the sum is at most n.
 
         Returns
         -------
@@ -136,9 +151,14 @@ class Accumulator:
         Raises
         ------
         ParameterError
-            When ``level`` is not between 0 and 1.
+            When ``level`` is not between 0 and 1, or ``post`` is not known.
+
+        References
+        ----------
+        Wang, Lopuhaä-Zwakenberg, Li, Skoric and Li (2020), "Locally differentially private frequency estimation with
+        consistency", section 4.
         """
-        return from_state(self._state, level, simultaneous)
+        return from_state(self._state, level, simultaneous, post)
 
     @property
     def protocol(self) -> Protocol:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Sequence
+from importlib import import_module
+from os import PathLike
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._native import ParameterError
+from dpnoise.local import _post_processing
+from dpnoise.local._post_processing import Post
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -19,12 +26,14 @@ class Estimate:
     Attributes
     ----------
     counts : ndarray of float64, shape (k,)
-        Unbiased estimates, ``(C - n q) / (p - q)`` for a bit set in ``C`` of ``n`` reports. They are not clipped: those
-        of rare values may be negative, and clipping would bias every sum. Read-only, as are the other arrays.
+        Unbiased estimates, ``(C - n q) / (p - q)`` for a bit set in ``C`` of ``n`` reports, unless ``post`` says
+        otherwise. They are not clipped: those of rare values may be negative, and clipping would bias every sum.
+        Read-only, as are the other arrays.
     standard_errors : ndarray of float64, shape (k,)
         The standard deviation of each count over the randomisation, at its estimated frequency.
     lower, upper : ndarray of float64, shape (k,)
-        The ends of the confidence intervals, by the normal approximation.
+        The ends of the confidence intervals of the unbiased estimates, by the normal approximation; ``post`` leaves
+        them as they are.
     n : int
         The number of reports counted.
     rejected : int
@@ -33,6 +42,8 @@ class Estimate:
         The confidence level of the intervals.
     simultaneous : bool
         Whether all intervals together hold at that level (Bonferroni), or each by itself.
+    post : str or None
+        How the counts were made consistent, if they were.
 
     References
     ----------
@@ -48,10 +59,96 @@ class Estimate:
     rejected: int
     level: float
     simultaneous: bool
+    post: Post | None = None
+
+    def to_arrow(self) -> Any:
+        """Give a pyarrow.Table with one row for each value.
+
+        Returns
+        -------
+        pyarrow.Table
+            Columns value (int64), count, standard_error, lower and upper (float64).
+
+        Raises
+        ------
+        ImportError
+            When pyarrow is not installed.
+        """
+        return _require("pyarrow").table(self._columns())
+
+    def to_pandas(self) -> Any:
+        """Give a pandas.DataFrame with one row for each value.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns value (int64), count, standard_error, lower and upper (float64).
+
+        Raises
+        ------
+        ImportError
+            When pandas is not installed.
+        """
+        return _require("pandas").DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """Give a polars.DataFrame with one row for each value.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns value (int64), count, standard_error, lower and upper (float64).
+
+        Raises
+        ------
+        ImportError
+            When polars is not installed.
+        """
+        return _require("polars").DataFrame(self._columns())
+
+    def plot(self, path: str | PathLike[str], labels: Sequence[str] | None = None) -> None:
+        """Write a bar chart of the counts with their intervals.
+
+        Parameters
+        ----------
+        path : path-like
+            A file name that ends in .png, .svg or .pdf.
+        labels : sequence of str, optional
+            What each value means; its number when not given.
+
+        Raises
+        ------
+        ParameterError
+            When the file type is another, or there is not one label for each value.
+        ImportError
+            When matplotlib is not installed.
+        """
+        from dpnoise import plots  # it imports this package
+
+        names = [str(value) for value in range(self.counts.size)] if labels is None else list(labels)
+        plots.histogram(path, names, {"estimate": (self.counts, self.lower, self.upper)})
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        # Copies: the estimate's own arrays are read-only, and stay so.
+        return {
+            "value": np.arange(self.counts.size),
+            "count": self.counts.copy(),
+            "standard_error": self.standard_errors.copy(),
+            "lower": self.lower.copy(),
+            "upper": self.upper.copy(),
+        }
 
 
-def from_state(state: _native.LocalAccumulator, level: float, simultaneous: bool) -> Estimate:
+def _require(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"this needs {package}: pip install {package}") from error
+
+
+def from_state(state: _native.LocalAccumulator, level: float, simultaneous: bool, post: Post | None = None) -> Estimate:
     """Estimate all counts with intervals at ``level``."""
+    _post_processing.check(post)
     if not 0.0 < level < 1.0:
         raise ParameterError(f"level must be between 0 and 1, exclusive, got {level!r}")
     counts, standard_errors, n, rejected = state.estimate()
@@ -61,6 +158,8 @@ def from_state(state: _native.LocalAccumulator, level: float, simultaneous: bool
     quantile = -NormalDist().inv_cdf((1.0 - level) / (2.0 * intervals))
     margins = quantile * standard_errors
     lower, upper = counts - margins, counts + margins
+    absent_error = math.sqrt(state.protocol.variance(n, 0.0))
+    counts = _post_processing.apply(post, counts, n, absent_error, level)
     for array in (counts, standard_errors, lower, upper):
         array.flags.writeable = False
-    return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous)
+    return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post)

@@ -33,6 +33,19 @@ def booleans(values: Any) -> NDArray[np.uint8]:
     return np.array(found, order="C").view(np.uint8)
 
 
+def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
+    """Copy how many people have each of k values to an int64 array; the sum fits it too."""
+    refuse_missing(true_counts, "true_counts")
+    found = np.asarray(true_counts)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"true_counts must be integers, got dtype {found.dtype}")
+    if found.shape != (k,):
+        raise ParameterError(f"true_counts must have shape ({k},), one for each value, got {found.shape}")
+    if not all(count >= 0 for count in found.tolist()) or sum(found.tolist()) >= 2**62:
+        raise ParameterError("true_counts must be at least 0 and sum to less than 2**62")
+    return np.array(found, np.int64)
+
+
 def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
     """Give packed rows as a C-contiguous uint8 matrix, copied only if need be."""
     refuse_missing(rows, name)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _native
 from dpnoise._native import ParameterError, ScriptedRng, SeededRng
+from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.local import _inputs
 
 if TYPE_CHECKING:
@@ -172,6 +173,43 @@ class Protocol:
         accumulator = self.accumulator()
         accumulator.add(reports, threads=threads)
         return accumulator.estimate()
+
+    def simulate(self, true_counts: ArrayLike) -> Estimate:
+        """Draw the estimate that a collection would give, without making a report.
+
+        Parameters
+        ----------
+        true_counts : array of non-negative integers, shape (k,)
+            How many people have each value; for `RandomizedResponse` how many would say no, and yes.
+
+        Returns
+        -------
+        Estimate
+            With the distribution that it has when all these people report: the number of reports in which a bit is set
+            is the sum of two binomial variables. It takes a time in the order of k, whatever the counts.
+
+        Raises
+        ------
+        ParameterError
+            When the shape is another, or a count is negative or too large.
+        TypeError
+            When the counts are not integers.
+
+        Notes
+        -----
+        This is for planning. The binomial variables are NumPy's, on secure bits: exact up to the accuracy of its
+        floating-point arithmetic.
+        """
+        from dpnoise.local._accumulator import Accumulator  # it imports this module
+
+        counts = _inputs.counts(true_counts, self.k)
+        n = int(counts.sum())
+        if self._native.report_bits == 1:
+            counts = counts[1:]  # the one bit says yes
+        generator = np.random.Generator(SecureBitGenerator())
+        set_bits = generator.binomial(counts, self.p) + generator.binomial(n - counts, self.q)
+        state = _native.LocalAccumulator.from_bit_counts(self._native, n, set_bits.astype(np.uint64))
+        return Accumulator._of(state).estimate()
 
     def _rows(self, reports: ArrayLike) -> NDArray[np.uint8]:
         return _inputs.matrix(reports, self.report_bytes, "reports")

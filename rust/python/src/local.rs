@@ -198,6 +198,13 @@ impl LocalAccumulator {
         Accumulator::from_bytes(state).map(|state| Self(Mutex::new(state))).map_err(to_py)
     }
 
+    #[staticmethod]
+    fn from_bit_counts(protocol: &LocalProtocol, n: u64, counters: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let counters = buffers::readable::<u64>(counters, "counters", "uint64")?;
+        let counters = buffers::slice(&counters, "counters")?.to_vec();
+        Accumulator::from_bit_counts(protocol.0, n, counters).map(|state| Self(Mutex::new(state))).map_err(to_py)
+    }
+
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.state().to_bytes())
     }

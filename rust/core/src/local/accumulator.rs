@@ -35,6 +35,21 @@ impl Accumulator {
         Self { protocol, n: 0, rejected: [0; _], counters: vec![0; protocol.report_bits()] }
     }
 
+    /// What `n` reports leave behind of which `counters[i]` have bit i set.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless there is a counter for every bit of a report, none of them above `n`.
+    pub fn from_bit_counts(protocol: Protocol, n: u64, counters: Vec<u64>) -> Result<Self, Error> {
+        if counters.len() != protocol.report_bits() {
+            let allowed = format!("{} counters, one for each bit of a report", protocol.report_bits());
+            return Err(Error::parameter("counters", format!("{} counters", counters.len()), allowed));
+        }
+        if let Some(excess) = counters.iter().find(|&&count| count > n) {
+            return Err(Error::parameter("counters", excess, format!("at most n = {n} each")));
+        }
+        Ok(Self { n, counters, ..Self::new(protocol) })
+    }
+
     /// Adds a matrix of reports with rows of `row_bytes` bytes, on up to `threads` threads.
     ///
     /// A row whose unused bits are not all zero is malformed: it is not counted, but counted as rejected.
