@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code, reason = "kernels over vendor intrinsics")]
 
+use core::hint::black_box;
+
 use super::backend::{Backend, on_backend};
 use super::lanes::{InstructionSet, Lanes64, Narrow, Portable};
 
@@ -185,7 +187,7 @@ pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal
     let mut lanes = [[0; V::N]; 4];
     // SAFETY: plain code runs on every CPU.
     unsafe {
-        let chosen = choose(tables, <Portable as InstructionSet>::Narrow::splat(bin));
+        let chosen = choose(tables, black_box(<Portable as InstructionSet>::Narrow::splat(bin)));
         let [[bin, _], [weight, _]] = [chosen.bin.halves(), chosen.weight.halves()];
         let [geometry, _] = chosen.geometry.halves();
         let magnitude = geometry.magnitude(tables.layout, V::splat(offset));
@@ -193,7 +195,9 @@ pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal
             part.store(lanes);
         }
     }
-    let [bin, magnitude, weight, amplitude] = lanes.map(|lanes| lanes[0].cast_unsigned());
+    // As lanes that differ and are all wanted, these are computed as in the kernel. Of one lane the optimiser would make a
+    // search through the tables that branches.
+    let [bin, magnitude, weight, amplitude] = black_box(lanes).map(|lanes| lanes[0].cast_unsigned());
     Proposal {
         bin: bin as usize,
         magnitude,

@@ -4,7 +4,7 @@
 //! runs in a time that depends on `n` alone, never on the value; rounding is always down. Who needs an interval keeps
 //! the error in ulps beside the number.
 
-use core::hint::black_box;
+use super::mask;
 
 /// A number in [0, 2^64), least significant limb first; the last limb is the integer part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,11 +256,6 @@ impl Fixed {
         }
         self
     }
-}
-
-/// All ones if `condition`, else zero. `black_box` keeps the optimiser from turning the mask back into a branch.
-fn mask(condition: bool) -> u64 {
-    black_box(u64::from(condition)).wrapping_neg()
 }
 
 #[cfg(test)]

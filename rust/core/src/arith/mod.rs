@@ -9,3 +9,8 @@ pub mod exp;
 pub mod fixed;
 pub mod interval;
 pub mod log;
+
+/// All ones if `condition`, else zero. `black_box` keeps the optimiser from turning the mask back into a branch.
+pub(crate) fn mask(condition: bool) -> u64 {
+    core::hint::black_box(u64::from(condition)).wrapping_neg()
+}

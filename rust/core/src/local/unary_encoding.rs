@@ -11,14 +11,13 @@
 //!
 //! A report is ceil(k/8) bytes, least significant bit first; unused bits of the last byte are zero.
 
-use core::hint::black_box;
-
 use rand_core::TryCryptoRng;
 
 use super::bit_flip::{BitFlip, Neighbours};
 use super::flipper::{Flipper, useful_threads, wiped_on_error};
 use super::protocol::{Family, Protocol, check_threads};
 use crate::arch::planes::TILE_BYTES;
+use crate::arith::mask;
 use crate::error::Error;
 use crate::rng::{Wiped, fill_parallel};
 
@@ -216,7 +215,7 @@ impl UnaryEncoding {
         }
         let unused = self.0.unused_bits();
         let wrong = bits.chunks_exact(self.width()).fold(0, |wrong, row| {
-            let set: u32 = row.iter().map(|byte| byte.count_ones()).sum();
+            let set = row.iter().fold(0u32, |set, byte| set.wrapping_add(byte.count_ones())); // at most 2^24
             wrong | set ^ 1 | u32::from(row[row.len() - 1] & unused)
         });
         if wrong != 0 {
@@ -253,8 +252,7 @@ fn encode_from(values: &[i64], width: usize, at: usize, mut chunk: &mut [u8]) {
 fn encode_part(value: i64, start: usize, part: &mut [u8]) {
     let target = (value as u64).wrapping_sub(8 * start as u64);
     let (target_word, bit) = (target >> 6, 1 << (target & 63));
-    // `black_box` keeps the optimiser from turning the mask into a branch.
-    let word = |i: usize| bit & black_box(u64::from(target_word == i as u64)).wrapping_neg();
+    let word = |i: usize| bit & mask(target_word == i as u64);
     let (words, rest) = part.as_chunks_mut();
     let last = word(words.len()).to_le_bytes();
     for (i, bytes) in words.iter_mut().enumerate() {

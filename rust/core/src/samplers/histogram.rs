@@ -213,7 +213,7 @@ impl Histogram {
         while decays(rng, 1 << shift)? {
             high += 1;
         }
-        Ok((high << shift) + low)
+        Ok(high << shift | low)
     }
 
     /// The density at the precision of `constants`.

@@ -43,7 +43,7 @@ impl Uniform {
 
     fn verdict(&self, weight: &Interval, threshold: &Interval) -> Verdict {
         let (low, high) = self.bounds(weight.low.limbs());
-        let exact = weight.low == weight.high; // a public fact: it is so for all bins but the tail
+        let exact = !weight.low.is_less(&weight.high); // a public fact: it is so for all bins but the tail
         let times =
             |u: Fixed| if exact { Interval::exact(u.times(&weight.low)) } else { Interval::exact(u).times(weight) };
         let (low, high) = (times(low), times(high));

@@ -157,7 +157,7 @@ impl Lanes64 for Words64 {
 
     #[inline(always)]
     unsafe fn shl_each(self, counts: Self) -> Self {
-        self.zip(counts, |word, count| word << count)
+        self.zip(counts, |word, count| word.wrapping_shl(count as u32)) // without a check to branch on
     }
 
     #[inline(always)]
@@ -225,7 +225,8 @@ impl Lanes64 for Words64 {
     unsafe fn floor(a: [f64; N]) -> [f64; N] {
         // `f64::floor` would be a library call where the target cannot round. Towards zero, and one less if that is more.
         a.map(|a| {
-            let truncated = a as i64 as f64;
+            // SAFETY: it fits, being below 2^53. (The conversion that saturates has branches.)
+            let truncated = unsafe { a.to_int_unchecked::<i64>() } as f64;
             truncated - f64::from(u8::from(truncated > a))
         })
     }
