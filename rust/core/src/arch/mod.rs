@@ -9,6 +9,7 @@
 //! | [`grid`] | integer noise on real numbers |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`popcount`] | column sums of a packed bit matrix |
+//! | [`secrecy`] | which memory is secret, and what may be known of it: for `make constant-time` |
 //!
 //! A kernel is written once, over a trait, and gives the same output from the same input on every backend. This is the
 //! one folder where `unsafe` is allowed: for vendor intrinsics, behind a [`Backend`] that proves that the CPU has them.
@@ -19,6 +20,7 @@ pub mod grid;
 mod lanes;
 pub mod planes;
 pub mod popcount;
+pub mod secrecy;
 pub mod trials;
 
 pub use backend::Backend;

@@ -350,8 +350,7 @@ unsafe fn run_lanes<S: InstructionSet>(tables: &Tables, words: &[u8], trials: &m
                 let lanes = lanes(S::U64::N);
                 let eligible = !(tails >> first | if tables.sides == Sides::Folded { 0 } else { zero }) & lanes;
                 let keep = eligible & below;
-                value.compress(keep, &mut packed[count..]);
-                count += keep.count_ones() as usize;
+                count += value.compress(keep, &mut packed[count..]);
                 accepted |= keep << first;
                 undecided |= (eligible & !below & !above) << first;
             }
@@ -429,8 +428,7 @@ unsafe fn compact_lanes<S: InstructionSet>(trials: &Trials, packed: &mut [i64]) 
     for first in (0..TRIALS).step_by(S::U64::N) {
         let keep = trials.accepted >> first & lanes(S::U64::N);
         // SAFETY: passed on from the caller; there are N words from `first` on, and so from `count` <= `first` on.
-        unsafe { S::U64::load(&trials.values[first..]).compress(keep, &mut packed[count..]) };
-        count += keep.count_ones() as usize;
+        count += unsafe { S::U64::load(&trials.values[first..]).compress(keep, &mut packed[count..]) };
     }
 }
 

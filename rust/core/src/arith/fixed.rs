@@ -5,6 +5,7 @@
 //! the error in ulps beside the number.
 
 use super::mask;
+use crate::arch::secrecy::{Reason, declassify};
 
 /// A number in [0, 2^64), least significant limb first; the last limb is the integer part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ impl Fixed {
             *a = sum;
             carry = first | second;
         }
-        assert!(!carry, "fixed-point overflow");
+        assert!(!declassify(Reason::Overflow, carry), "fixed-point overflow");
         self
     }
 
@@ -175,7 +176,7 @@ impl Fixed {
             }
             product[i + n] = carry as u64;
         }
-        assert!(product[limbs + n] == 0, "fixed-point overflow");
+        assert!(declassify(Reason::Overflow, product[limbs + n] == 0), "fixed-point overflow");
         product.drain(..limbs);
         product.truncate(n);
         Self(product)
@@ -193,7 +194,7 @@ impl Fixed {
             *limb = sum as u64;
             carry = sum >> 64;
         }
-        assert!(carry == 0, "fixed-point overflow");
+        assert!(declassify(Reason::Overflow, carry == 0), "fixed-point overflow");
         self
     }
 

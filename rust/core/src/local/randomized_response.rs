@@ -15,6 +15,7 @@ use super::bit_flip::{BitFlip, Neighbours};
 use super::flipper::{Flipper, useful_threads, wiped_on_error};
 use super::protocol::{Family, Protocol, check_threads};
 use crate::arch::planes::TILE_BYTES;
+use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::rng::{Wiped, fill_parallel};
 
@@ -101,7 +102,11 @@ impl RandomizedResponse {
     /// [`Error::Data`] otherwise.
     pub fn check_values(values: &[u8]) -> Result<(), Error> {
         let seen = values.iter().fold(0, |seen, value| seen | value);
-        if seen > 1 { Err(Error::data("values", "must be booleans (0 or 1)")) } else { Ok(()) }
+        if declassify(Reason::Refusal, seen > 1) {
+            Err(Error::data("values", "must be booleans (0 or 1)"))
+        } else {
+            Ok(())
+        }
     }
 
     fn randomise<R>(&self, rng: &mut R, values: &[u8], out: &mut [u8]) -> Result<(), Error>

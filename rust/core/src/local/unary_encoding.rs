@@ -17,6 +17,7 @@ use super::bit_flip::{BitFlip, Neighbours};
 use super::flipper::{Flipper, useful_threads, wiped_on_error};
 use super::protocol::{Family, Protocol, check_threads};
 use crate::arch::planes::TILE_BYTES;
+use crate::arch::secrecy::{Reason, declassify};
 use crate::arith::mask;
 use crate::error::Error;
 use crate::rng::{Wiped, fill_parallel};
@@ -197,7 +198,7 @@ impl UnaryEncoding {
     pub fn check_values(&self, values: &[i64]) -> Result<(), Error> {
         let k = u64::from(self.0.k());
         let outside = values.iter().fold(0, |outside, &value| outside | u8::from(value as u64 >= k));
-        if outside == 0 {
+        if declassify(Reason::Refusal, outside == 0) {
             Ok(())
         } else {
             Err(Error::data("values", format!("must be integers in [0, k) with k = {k}")))
@@ -218,7 +219,7 @@ impl UnaryEncoding {
             let set = row.iter().fold(0u32, |set, byte| set.wrapping_add(byte.count_ones())); // at most 2^24
             wrong | set ^ 1 | u32::from(row[row.len() - 1] & unused)
         });
-        if wrong != 0 {
+        if declassify(Reason::Refusal, wrong != 0) {
             let problem = format!("must have exactly one of the first k = {} bits set in every row", self.0.k());
             return Err(Error::data("bits", problem));
         }

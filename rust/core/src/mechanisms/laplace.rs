@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Noisy;
+use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
 use crate::samplers;
@@ -145,7 +146,11 @@ impl Noisy for Laplace {
     }
 
     fn check(&self, values: &[f64]) -> Result<(), Error> {
-        if all_finite(values) { Ok(()) } else { Err(Error::data("x", "must be finite: no NaN and no infinity")) }
+        if declassify(Reason::Refusal, all_finite(values)) {
+            Ok(())
+        } else {
+            Err(Error::data("x", "must be finite: no NaN and no infinity"))
+        }
     }
 
     fn add(&self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {

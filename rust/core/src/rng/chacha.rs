@@ -10,6 +10,7 @@ use zeroize::zeroize_stack;
 use super::wipe::wipe;
 use crate::arch::Backend;
 use crate::arch::chacha::{BLOCKS, Group, chacha12};
+use crate::arch::secrecy::poison;
 use crate::error::Error;
 
 /// The key stream, in the word order that [`crate::arch::chacha`] defines. Dropping it wipes it.
@@ -32,6 +33,7 @@ impl KeyStream {
         // The buffer of the stream serves for the bytes of the key.
         let Self { key, group, .. } = &mut *stream;
         source(&mut group[..32])?;
+        poison(&mut group[..32]);
         for (word, bytes) in key.iter_mut().zip(group.as_chunks::<4>().0) {
             *word = u32::from_le_bytes(*bytes);
         }

@@ -1,5 +1,6 @@
 //! The functions that samplers draw from, as certified intervals at any precision.
 
+use crate::arch::secrecy::{Reason, declassify};
 use crate::arch::trials::{BINS, Layout};
 use crate::arith::exp::{Constants, ERROR_ULPS};
 use crate::arith::fixed::Fixed;
@@ -124,7 +125,9 @@ impl Density {
         let (k, v) = constants.exp2_neg(self.rate.clone().times_integer(a).times_integer(b));
         let limbs = v.limbs();
         // One more ulp for the shift. At 0 the function is 1, exactly.
-        let error = u128::from(a) * u128::from(b) * self.rate_error + ERROR_ULPS + 1;
+        let (error, overflow) = (u128::from(a) * u128::from(b)).overflowing_mul(self.rate_error);
+        assert!(!declassify(Reason::Overflow, overflow), "the error bound exceeds 128 bits");
+        let error = error.saturating_add(ERROR_ULPS + 1);
         let value = v.shifted_right(k);
         let one = Fixed::from_integer(1, limbs);
         let zero = (a == 0) | (b == 0);

@@ -2,6 +2,7 @@
 
 use crate::arch::Backend;
 use crate::arch::grid as kernel;
+use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 
 /// A grid of real numbers: all multiples of a granularity g, a power of two from 2^-1019 to 2^900.
@@ -73,7 +74,7 @@ impl Grid {
     /// # Panics
     /// When there are fewer values than noise.
     pub fn add_noise(self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {
-        if kernel::add_noise(Backend::current()?, self.exponent, noise, values) {
+        if declassify(Reason::HugeNoise, kernel::add_noise(Backend::current()?, self.exponent, noise, values)) {
             self.add_large_noise_vartime(values, noise);
         }
         Ok(())

@@ -6,6 +6,7 @@ use super::density::{Density, Shape};
 use super::design::{Design, tables};
 use super::refine::{bernoulli, is_below};
 use crate::arch::Backend;
+use crate::arch::secrecy::{Reason, declassify};
 use crate::arch::trials::{self, FEW_TRIALS, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
 use crate::arith::exp::Constants;
 use crate::arith::fixed::Fixed;
@@ -134,6 +135,10 @@ impl Histogram {
                 let in_place = rest.len() >= TRIALS;
                 let packed = if in_place { &mut *rest } else { &mut **spare };
                 trials::run(backend, &self.tables, words, trials, packed);
+                // What is done from here on depends on these masks, and so may be seen.
+                trials.accepted = declassify(Reason::Rejection, trials.accepted);
+                trials.undecided = declassify(Reason::Refinement, trials.undecided);
+                trials.tail = declassify(Reason::Tail, trials.tail);
                 rarities.count(count, trials);
                 if trials.undecided | trials.tail != 0 {
                     self.resolve(rng, words, trials)?;
@@ -166,14 +171,15 @@ impl Histogram {
 
     /// The outcome of a trial, exactly.
     fn decide<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, proposal: &Proposal) -> Result<Option<i64>, Error> {
-        if proposal.bin == TAIL {
+        if declassify(Reason::Tail, proposal.bin == TAIL) {
             return self.tail(rng, proposal);
         }
-        let accepted = is_below(rng, proposal.uniform, |constants| {
+        let accepted = is_below(rng, Reason::Refinement, proposal.uniform, |constants| {
             let weight = Interval::exact(Fixed::from_integer(proposal.weight.into(), constants.log2_e.limbs()));
             (weight, self.density(constants).at(proposal.magnitude, constants).times_integer(proposal.amplitude))
         })?;
-        Ok((accepted & !self.tables.is_negative_zero(proposal)).then(|| proposal.value()))
+        let accepted = declassify(Reason::Rejection, accepted & !self.tables.is_negative_zero(proposal));
+        Ok(accepted.then(|| proposal.value()))
     }
 
     /// The outcome of a trial that chose the tail bin: see "The tail" in the documentation of the discrete Laplace.
@@ -181,7 +187,7 @@ impl Histogram {
         let shift = self.tables.layout.shift();
         let start = self.tables.layout.bin_start(TAIL as u32).0 << shift;
         let copies = u32::from(self.tables.sides == Sides::Folded);
-        let kept = is_below(rng, proposal.uniform, |constants| {
+        let kept = is_below(rng, Reason::Tail, proposal.uniform, |constants| {
             let density = self.density(constants);
             let mass = density.decay(start, 1, constants).complement().times_integer(1 << shift);
             let threshold = density.at(start, constants).times_integer(self.tables.amplitude << copies);

@@ -5,6 +5,7 @@
 
 use rand_core::TryCryptoRng;
 
+use crate::arch::secrecy::{Reason, declassify};
 use crate::arith::exp::{Constants, FIRST_LIMBS};
 use crate::arith::fixed::Fixed;
 use crate::arith::interval::Interval;
@@ -41,9 +42,9 @@ impl Uniform {
         (low.clone(), low.plus(&Fixed::from_fraction(&unit)))
     }
 
-    fn verdict(&self, weight: &Interval, threshold: &Interval) -> Verdict {
+    fn verdict(&self, reason: Reason, weight: &Interval, threshold: &Interval) -> Verdict {
         let (low, high) = self.bounds(weight.low.limbs());
-        let exact = !weight.low.is_less(&weight.high); // a public fact: it is so for all bins but the tail
+        let exact = declassify(Reason::Tail, !weight.low.is_less(&weight.high)); // it is so for all bins but the tail
         let times =
             |u: Fixed| if exact { Interval::exact(u.times(&weight.low)) } else { Interval::exact(u).times(weight) };
         let (low, high) = (times(low), times(high));
@@ -51,7 +52,7 @@ impl Uniform {
         let below = at_most(&high.high, &threshold.low);
         let not_below = at_most(&threshold.high, &low.low);
         let inside = at_most(&low.high, &threshold.low) & at_most(&threshold.high, &high.low);
-        match (below, not_below, inside) {
+        match declassify(reason, (below, not_below, inside)) {
             (true, _, _) => Verdict::Below,
             (_, true, _) => Verdict::NotBelow,
             (_, _, true) => Verdict::NeedsBits,
@@ -69,7 +70,7 @@ pub(super) fn bernoulli<R: TryCryptoRng + ?Sized>(
     probability: impl Fn(&Constants) -> Interval,
 ) -> Result<bool, Error> {
     let prefix = rng.try_next_u64().map_err(Error::randomness)? >> 1;
-    is_below(rng, prefix, |constants| {
+    is_below(rng, Reason::Tail, prefix, |constants| {
         let one = Fixed::from_integer(1, constants.log2_e.limbs());
         (Interval::exact(one), probability(constants))
     })
@@ -84,6 +85,7 @@ pub(super) fn bernoulli<R: TryCryptoRng + ?Sized>(
 /// [`Error::Randomness`] when `rng` fails.
 pub(super) fn is_below<R: TryCryptoRng + ?Sized>(
     rng: &mut R,
+    reason: Reason,
     prefix: u64,
     sides: impl Fn(&Constants) -> (Interval, Interval),
 ) -> Result<bool, Error> {
@@ -92,7 +94,7 @@ pub(super) fn is_below<R: TryCryptoRng + ?Sized>(
     let mut constants = Constants::first();
     loop {
         let (weight, threshold) = sides(constants);
-        let verdict = uniform.verdict(&weight, &threshold);
+        let verdict = uniform.verdict(reason, &weight, &threshold);
         let limbs = constants.log2_e.limbs();
         match verdict {
             Verdict::Below => return Ok(true),
@@ -115,7 +117,7 @@ mod tests {
     fn decide(prefix: u64, further: &[u64], numerator: u64, weight: u64) -> Result<(bool, usize), Error> {
         let script: Vec<u8> = further.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut rng = ScriptedRng::new(script);
-        let answer = is_below(&mut rng, prefix, |constants| {
+        let answer = is_below(&mut rng, Reason::Refinement, prefix, |constants| {
             let limbs = constants.log2_e.limbs();
             let exact = |value| Interval::exact(Fixed::from_integer(value, limbs));
             (exact(weight), exact(numerator))

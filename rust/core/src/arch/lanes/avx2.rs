@@ -4,6 +4,7 @@
 use core::arch::x86_64::*;
 
 use super::{InstructionSet, Lanes32, Lanes64, Narrow};
+use crate::arch::secrecy::{Reason, declassify};
 
 /// AVX2 and FMA.
 pub(crate) struct Avx2;
@@ -131,14 +132,16 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
-    unsafe fn compress(self, keep: u64, target: &mut [i64]) {
-        // The choice of lanes is public (Theorem 1), so it may address a table.
+    unsafe fn compress(self, keep: u64, target: &mut [i64]) -> usize {
+        // Once it may be known, it may address a table.
+        let keep = declassify(Reason::Rejection, keep);
         let order = &ORDERS[keep as usize & 15];
         // SAFETY: the caller has the instruction set; 32 bytes are readable, and no alignment is asked for.
         unsafe {
             let order = _mm256_loadu_si256(order.as_ptr().cast());
             Self(_mm256_permutevar8x32_epi32(self.0, order)).store(target);
         }
+        keep.count_ones() as usize
     }
 
     #[inline(always)]

@@ -81,8 +81,9 @@ pub(super) trait Lanes64: Copy {
     /// Writes the lanes to `target` as little-endian words; it has room for at least `N`.
     unsafe fn store_u64(self, target: &mut [u8]);
     /// Writes the lanes whose bit in `keep` is set to the front of `target`, in order, and anything to the places
-    /// behind them; `target` has at least `N` words. Addresses depend on `keep` alone.
-    unsafe fn compress(self, keep: u64, target: &mut [i64]);
+    /// behind them; `target` has at least `N` words. Returns how many were chosen. Addresses depend on `keep` alone, which
+    /// may be known (Theorem 1).
+    unsafe fn compress(self, keep: u64, target: &mut [i64]) -> usize;
 
     /// Lane by lane, modulo 2^64.
     unsafe fn add(self, other: Self) -> Self;

@@ -1,6 +1,7 @@
 //! Plain code.
 
 use super::{InstructionSet, Lanes32, Lanes64, Narrow};
+use crate::arch::secrecy::{Reason, declassify};
 
 /// The instruction set that every CPU has.
 pub(crate) struct Portable;
@@ -117,12 +118,14 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
-    unsafe fn compress(self, keep: u64, target: &mut [i64]) {
+    unsafe fn compress(self, keep: u64, target: &mut [i64]) -> usize {
+        let keep = declassify(Reason::Rejection, keep);
         let mut count = 0;
         for (i, word) in self.0.into_iter().enumerate() {
             target[count] = word.cast_signed();
             count += (keep >> i & 1) as usize;
         }
+        count
     }
 
     #[inline(always)]

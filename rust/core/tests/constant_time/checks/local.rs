@@ -1,0 +1,72 @@
+//! The local randomisers.
+
+use dpnoise_core::arch::Backend;
+use dpnoise_core::arch::planes::{TILE_BYTES, flip};
+use dpnoise_core::local::{RandomizedResponse, UnaryEncoding};
+use dpnoise_core::rng::SeededRng;
+
+use super::{Check, assert_secret, secret, table};
+
+/// Numbers of values whose rows have no whole word, some, and more than one chunk.
+const SIZES: [u64; 5] = [2, 15, 128, 1000, 40_000];
+
+fn encodings() -> impl Iterator<Item = UnaryEncoding> {
+    SIZES.into_iter().map(|k| UnaryEncoding::optimized(k, 1.0).unwrap())
+}
+
+/// Some values, poisoned, and room for their rows.
+fn values_and_rows(encoding: &UnaryEncoding) -> (Vec<i64>, Vec<u8>) {
+    let k = i64::from(encoding.protocol().k());
+    let values = [0, 1, k / 2, k - 1];
+    (secret(&values), vec![0; values.len() * encoding.protocol().report_bytes()])
+}
+
+pub(super) fn checks() -> Vec<Check> {
+    table(&[
+        ("flipping bits, the kernel", || {
+            for (planes, p, q) in [(2, 3, 1), (13, 5000, 1), (62, 1 << 61, 12_345)] {
+                let random = secret(&vec![0x5a; planes as usize * 6 * TILE_BYTES]);
+                let mut data = secret(&[0x81; 6 * TILE_BYTES]);
+                flip(Backend::current().unwrap(), planes, p, q, &random, &mut data);
+                assert_secret(&data);
+            }
+        }),
+        ("randomised response", || {
+            let values = secret(&[0, 1, 1, 0, 1].repeat(205));
+            let mut out = vec![0; values.len()];
+            RandomizedResponse::coin_flips().perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+            assert_secret(&out);
+        }),
+        ("randomised response, a value that is refused", || {
+            let mut out = [0; 3];
+            assert!(RandomizedResponse::coin_flips().perturb_secure(&secret(&[0, 2, 1]), &mut out, 1).is_err());
+        }),
+        ("one-hot encoding", || {
+            for encoding in encodings() {
+                let (values, mut rows) = values_and_rows(&encoding);
+                encoding.encode(&values, &mut rows).unwrap();
+                assert_secret(&rows);
+            }
+        }),
+        ("unary encoding", || {
+            for encoding in encodings() {
+                let (values, mut rows) = values_and_rows(&encoding);
+                encoding.perturb(&values, &mut rows, &mut SeededRng::new(1).unwrap()).unwrap();
+                assert_secret(&rows);
+            }
+        }),
+        ("unary encoding of rows", || {
+            for encoding in encodings() {
+                let (values, mut rows) = values_and_rows(&encoding);
+                encoding.encode(&values, &mut rows).unwrap();
+                let mut out = vec![0; rows.len()];
+                encoding.perturb_encoded_secure(&rows, &mut out, 2).unwrap();
+                assert_secret(&out);
+            }
+        }),
+        ("unary encoding, a value that is refused", || {
+            let encoding = UnaryEncoding::symmetric(15, 1.0).unwrap();
+            assert!(encoding.perturb_secure(&secret(&[3, 15, 4]), &mut [0; 6], 1).is_err());
+        }),
+    ])
+}

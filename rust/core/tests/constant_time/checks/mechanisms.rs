@@ -1,0 +1,70 @@
+//! Releases of integers and of real numbers.
+
+use dpnoise_core::mechanisms::{DiscreteLaplace, Laplace, Noisy};
+use dpnoise_core::rng::SeededRng;
+use dpnoise_core::samplers::grid::{Grid, all_finite};
+
+use super::{Check, assert_secret, secret, table};
+
+/// Of both signs: subnormal to huge, on the grid and between its points, on both sides of where the addition changes its
+/// way.
+fn reals() -> [f64; REALS] {
+    let magnitudes =
+        [0.0, 5e-324, 1e-310, 2.5e-308, 1e-13, 0.1, 0.5, 1.0, 8191.999, 8192.0, 8192.5, 1e16, 1e300, f64::MAX];
+    std::array::from_fn(|i| if i % 2 == 0 { magnitudes[i / 2] } else { -magnitudes[i / 2] })
+}
+
+const REALS: usize = 28;
+
+const INTEGERS: [i64; 7] = [0, 1, -1, 1000, -(1 << 40), i64::MAX, i64::MIN];
+
+pub(super) fn checks() -> Vec<Check> {
+    table(&[
+        ("adding noise on a grid", || {
+            for granularity in [2f64.powi(-1019), 2f64.powi(-40), 2f64.powi(900)] {
+                for noise in [0, 1, -12_345, 1 << 46, -(1 << 53)] {
+                    let mut values = secret(&reals());
+                    Grid::new(granularity).unwrap().add_noise(&mut values, &secret(&[noise; REALS])).unwrap();
+                    assert_secret(&values);
+                }
+            }
+        }),
+        ("looking for infinities and NaN", || {
+            for bad in [1.0, f64::NAN, f64::NEG_INFINITY] {
+                assert_secret(&[all_finite(&secret(&[0.0, 5e-324, bad, 1e300]))]);
+            }
+        }),
+        ("Laplace, one value", || {
+            let mechanism = Laplace::new(1.0, 1.0, None).unwrap();
+            for x in reals() {
+                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
+            }
+        }),
+        ("Laplace, an array", || {
+            let mut values = secret(&reals());
+            Laplace::new(0.1, 1.0, None).unwrap().release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
+            assert_secret(&values);
+        }),
+        ("Laplace, an array on two threads", || {
+            let mut values = secret(&vec![37.25; 20_000]);
+            Laplace::new(1.0, 1.0, Some(0.25)).unwrap().release(&mut values, 2).unwrap();
+            assert_secret(&values);
+        }),
+        ("Laplace, an array that is refused", || {
+            let mut values = secret(&[0.5, f64::NAN, 0.5]);
+            let refused = Laplace::new(1.0, 1.0, None).unwrap().release(&mut values, 1);
+            assert!(refused.is_err());
+        }),
+        ("discrete Laplace mechanism, one value", || {
+            let mechanism = DiscreteLaplace::new(1.0, 1).unwrap();
+            for x in INTEGERS {
+                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
+            }
+        }),
+        ("discrete Laplace mechanism, an array", || {
+            let mut values = secret(&INTEGERS);
+            DiscreteLaplace::new(0.5, 3).unwrap().release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
+            assert_secret(&values);
+        }),
+    ])
+}

@@ -1,0 +1,81 @@
+//! The noise samplers: each distribution with each layout, and each with a fast comparison that leaves much to refine.
+
+use dpnoise_core::arch::trials::Layout;
+use dpnoise_core::params::{RealScale, Scale};
+use dpnoise_core::rng::SeededRng;
+use dpnoise_core::samplers::{Bernoulli, Design, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram};
+
+use super::{Check, assert_secret, table};
+
+/// A name, a layout, and the scale of an exponential and of a Gaussian for it.
+const LAYOUTS: [(&str, Layout, f64, f64); 5] = [
+    ("single bins", Layout::Single, 1.0, 5.0),
+    ("graded bins, folded", Layout::Graded { shift: 0 }, 4.0, 20.0),
+    ("graded bins, 4-byte offsets", Layout::Graded { shift: 9 }, 2000.0, 10_000.0),
+    ("graded bins, 8-byte offsets", Layout::Graded { shift: 33 }, 3.5e10, 1.7e11),
+    ("graded bins, heavy tail", Layout::Graded { shift: 0 }, 100.0, 150.0),
+];
+
+/// A distribution and how it is made from the two scales.
+type Distribution = (&'static str, fn(Scale, Scale, Design) -> Histogram);
+
+const DISTRIBUTIONS: [Distribution; 3] = [
+    ("discrete Laplace", |scale, _, design| DiscreteLaplace::with_design(scale, design).into()),
+    ("geometric", |scale, _, design| Geometric::with_design(scale, design).into()),
+    ("discrete Gaussian", |_, sigma, design| DiscreteGaussian::with_design(sigma, design).unwrap().into()),
+];
+
+/// The usual allowance for the error of the fast comparison, and one so large that the 256 bits decide most trials.
+const ETA_BITS: [u32; 2] = [29, 4];
+
+const SAMPLES: usize = 300;
+
+pub(super) fn checks() -> Vec<Check> {
+    let mut checks = table(&[
+        ("discrete Laplace, one sample", || {
+            let sampler = DiscreteLaplace::new(Scale::from_f64(10.0).unwrap());
+            assert_secret(&[sampler.sample(&mut SeededRng::new(1).unwrap()).unwrap()]);
+        }),
+        ("Laplace on a grid", || {
+            let mut out = [0.0; SAMPLES];
+            let noise = GridNoise::laplace(RealScale::from_f64(0.3).unwrap(), None).unwrap();
+            noise.fill(&mut SeededRng::new(1).unwrap(), &mut out).unwrap();
+            assert_secret(&out);
+        }),
+        ("Gaussian on a grid, one sample", || {
+            let noise = GridNoise::gaussian(RealScale::from_f64(1e-300).unwrap(), Some(2f64.powi(-1010))).unwrap();
+            assert_secret(&[noise.sample(&mut SeededRng::new(1).unwrap()).unwrap()]);
+        }),
+        ("coins of few digits, of 55 and of more than 64", || {
+            for p in [0.25, 0.1, 1e-9] {
+                let mut out = [false; 1000];
+                Bernoulli::new(p).unwrap().fill(&mut SeededRng::new(1).unwrap(), &mut out).unwrap();
+                assert_secret(&out);
+            }
+        }),
+    ]);
+    for (layout_name, layout, scale, sigma) in LAYOUTS {
+        let [scale, sigma] = [scale, sigma].map(|scale| Scale::from_f64(scale).unwrap());
+        for (name, make) in DISTRIBUTIONS {
+            for eta_bits in ETA_BITS {
+                let sampler = make(scale, sigma, Design { layout, weight_bits: 32, eta_bits });
+                checks.push(Check {
+                    name: format!("{name}, {layout_name}, eta 2^-{eta_bits}"),
+                    run: Box::new(move || fill(&sampler, eta_bits, layout_name.contains("tail"))),
+                });
+            }
+        }
+    }
+    checks
+}
+
+fn fill(sampler: &Histogram, eta_bits: u32, has_tail: bool) {
+    let mut out = [0; SAMPLES];
+    let rarities = sampler.fill(&mut SeededRng::new(1).unwrap(), &mut out).unwrap();
+    if has_tail {
+        assert!(rarities.tails > 10, "{rarities:?}"); // and may be known
+    } else {
+        assert_secret(&out);
+    }
+    assert!(eta_bits > 4 || rarities.refinements > 10, "{rarities:?}");
+}

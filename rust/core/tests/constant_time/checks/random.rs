@@ -1,0 +1,36 @@
+//! The key stream. Generators poison their key themselves, when they are made.
+
+use dpnoise_core::arch::Backend;
+use dpnoise_core::arch::chacha::{BLOCKS, chacha12};
+use dpnoise_core::rng::{SecureRng, SeededRng, WordBuffer, fill_bytes};
+use rand_core::Rng;
+
+use super::{Check, assert_secret, secret, table};
+
+pub(super) fn checks() -> Vec<Check> {
+    table(&[
+        ("ChaCha12, the kernel", || {
+            let key: [u32; 8] = secret(&[0x0123_4567; 8]).try_into().unwrap();
+            let mut groups = [[0; 64 * BLOCKS]; 3];
+            chacha12(Backend::current().unwrap(), &key, 7, &mut groups);
+            assert_secret(groups.as_flattened());
+        }),
+        ("random bytes in requests of any length", || {
+            for length in [1, 3, 8, 64, 1024, 5000] {
+                let mut bytes = vec![0; length];
+                fill_bytes(&mut SecureRng::new().unwrap(), &mut bytes).unwrap();
+                assert_secret(&bytes);
+            }
+        }),
+        ("random words", || {
+            let mut rng = SeededRng::new(1).unwrap();
+            assert_secret(&[rng.next_u32()]);
+            assert_secret(&[rng.next_u64()]);
+        }),
+        ("random words from a store", || {
+            let mut words = WordBuffer::new(0).unwrap();
+            assert_secret(&[words.next_u32(0).unwrap()]);
+            assert_secret(&[words.next_u64(0).unwrap(), words.next_u64(1).unwrap()]);
+        }),
+    ])
+}
