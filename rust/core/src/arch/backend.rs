@@ -84,6 +84,8 @@ impl Backend {
 
 /// Calls a kernel, a function that is generic over the [`InstructionSet`](super::lanes::InstructionSet), in the version
 /// for a backend: `on_backend!(backend, kernel(argument: Type, ...))`.
+///
+/// Secrets are passed behind references: scripts/kernel_flow.py takes what is passed by value to be public.
 macro_rules! on_backend {
     ($backend:expr, $kernel:ident($($argument:ident: $type:ty),*)) => {{
         #[cfg(target_arch = "x86_64")]
@@ -98,6 +100,11 @@ macro_rules! on_backend {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
             unsafe { $kernel::<crate::arch::lanes::Avx512>($($argument),*) }
         }
+        // Of a function whose address is taken the optimiser leaves the arguments as they are declared here, where
+        // scripts/kernel_flow.py reads them.
+        #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
+        #[used]
+        static KERNEL: unsafe fn($($type),*) = avx512;
         match $backend.kind() {
             // SAFETY: plain code runs on every CPU.
             crate::arch::backend::Kind::Portable => unsafe {

@@ -10,6 +10,7 @@
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`popcount`] | column sums of a packed bit matrix |
 //! | [`secrecy`] | which memory is secret, and what may be known of it: for `make constant-time` |
+//! | `planted` | kernels with planted faults, compiled for `make constant-time` alone |
 //!
 //! A kernel is written once, over a trait, and gives the same output from the same input on every backend. This is the
 //! one folder where `unsafe` is allowed: for vendor intrinsics, behind a [`Backend`] that proves that the CPU has them.
@@ -19,6 +20,8 @@ pub mod chacha;
 pub mod grid;
 mod lanes;
 pub mod planes;
+#[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
+pub mod planted;
 pub mod popcount;
 pub mod secrecy;
 pub mod trials;
