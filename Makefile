@@ -14,7 +14,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
-.PHONY: help demo test test-rust test-python test-aarch64 statistical lint bench docs wheel clean check-tools check-lint-tools
+.PHONY: help demo test test-rust test-python test-aarch64 statistical constant-time lint bench docs wheel clean
+.PHONY: check-tools check-lint-tools check-constant-time-tools
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -38,9 +39,14 @@ statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests wi
 test-aarch64: | check-tools ## run the Rust unit tests for aarch64, emulated
 	scripts/test_aarch64.sh
 
+constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump)
+	$(PYTHON) scripts/constant_time.py
+
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTFLAGS="--cfg dpnoise_secrecy" cargo clippy --package dpnoise-core --all-targets --locked \
+		--target-dir target/constant-time -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	$(BIN)/python scripts/check_layers.py
 	$(BIN)/ruff check .
@@ -67,6 +73,9 @@ check-tools:
 
 check-lint-tools:
 	@scripts/check_tools.sh $(PYTHON) lint
+
+check-constant-time-tools:
+	@scripts/check_tools.sh $(PYTHON) constant-time
 
 $(BIN)/python: | check-tools
 	$(PYTHON) -m venv $(VENV)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Says in one line what is missing before a build starts. Called by make:
-#   check_tools.sh PYTHON [lint]
+#   check_tools.sh PYTHON [lint | constant-time]
 # The required versions are read from Cargo.toml and pyproject.toml, where they are declared.
 set -eu
 cd "$(dirname "$0")/.."
@@ -43,4 +43,10 @@ at_least "$python_found" "$python_minimum" ||
 if [ "$purpose" = lint ]; then
     cargo fmt --version >/dev/null 2>&1 || fail "rustfmt: 'rustup component add rustfmt'"
     cargo clippy --version >/dev/null 2>&1 || fail "clippy: 'rustup component add clippy'"
+fi
+
+# Elsewhere than on x86-64 the check says itself that it is skipped.
+if [ "$purpose" = constant-time ] && [ "$(uname -m)" = x86_64 ]; then
+    command -v valgrind >/dev/null || fail "valgrind: 'apt-get install valgrind' on Debian or Ubuntu"
+    command -v objdump >/dev/null || fail "objdump: 'apt-get install binutils' on Debian or Ubuntu"
 fi
