@@ -1,0 +1,178 @@
+//! The parts that a draw is made of, each by itself, on every backend of this CPU.
+
+mod cases;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput};
+use dpnoise_core::arch::chacha::{Group, chacha12};
+use dpnoise_core::arch::trials::{self, FEW_TRIALS, TRIALS, Trials};
+use dpnoise_core::arch::{Backend, grid, planes, popcount};
+use dpnoise_core::params::Scale;
+use dpnoise_core::rng::SeededRng;
+use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Histogram};
+use rand_core::Rng;
+
+use crate::cases::{SAMPLES, Samples};
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(400))
+        .configure_from_args();
+    key_stream(&mut criterion);
+    trials(&mut criterion);
+    grid_addition(&mut criterion);
+    bit_planes(&mut criterion);
+    column_counts(&mut criterion);
+    refinements(&mut criterion);
+    draws(&mut criterion);
+    set_up(&mut criterion);
+    criterion.final_summary();
+}
+
+fn key_stream(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("ChaCha12");
+    let mut groups: Vec<Group> = vec![[0; size_of::<Group>()]; 16];
+    benches.throughput(Throughput::Bytes(groups.as_flattened().len() as u64));
+    for backend in Backend::available() {
+        benches.bench_function(BenchmarkId::new("key stream", backend.name()), |bench| {
+            bench.iter(|| chacha12(backend, black_box(&[7; 8]), 0, &mut groups));
+        });
+    }
+}
+
+/// A sampler for every layout: single bins, the finest graded ones, and offset words of four and of eight bytes.
+fn layouts() -> [(&'static str, Histogram); 5] {
+    let laplace = |b| DiscreteLaplace::new(scale(b)).into();
+    let gaussian = |b| DiscreteGaussian::new(scale(b)).expect("sigma is in range").into();
+    [
+        ("single bins", laplace(1.0)),
+        ("graded bins, no shift", laplace(4.0)),
+        ("offsets of 4 bytes", laplace(1e3)),
+        ("offsets of 8 bytes", laplace(1e12)),
+        ("offsets of 8 bytes, Gaussian", gaussian(1e12)),
+    ]
+}
+
+fn scale(b: f64) -> Scale {
+    Scale::from_f64(b).expect("scales are in range")
+}
+
+fn seeded() -> SeededRng {
+    SeededRng::new(1).expect("the backend exists")
+}
+
+fn random_bytes(count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    seeded().fill_bytes(&mut bytes);
+    bytes
+}
+
+fn trials(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("trials");
+    let (mut trials, mut packed) = (Trials::default(), [0; TRIALS]);
+    for (count, size) in [(TRIALS, ""), (FEW_TRIALS, ", small block")] {
+        benches.throughput(Throughput::Elements(count as u64));
+        for (layout, sampler) in layouts() {
+            let tables = sampler.tables();
+            let words = random_bytes(tables.layout.bytes(count));
+            for backend in Backend::available() {
+                benches.bench_function(BenchmarkId::new(format!("{layout}{size}"), backend.name()), |bench| {
+                    bench.iter(|| trials::run(backend, tables, black_box(&words), &mut trials, &mut packed));
+                });
+            }
+        }
+    }
+}
+
+fn grid_addition(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("addition on the grid");
+    let mut noise = vec![0; 2048];
+    DiscreteLaplace::new(scale(1e12)).fill(&mut seeded(), &mut noise).expect("a seeded generator does not fail");
+    let mut values = vec![0.0; noise.len()];
+    benches.throughput(Throughput::Elements(noise.len() as u64));
+    for backend in Backend::available() {
+        benches.bench_function(BenchmarkId::new("2048 values", backend.name()), |bench| {
+            bench.iter(|| {
+                values.fill(0.1);
+                grid::add_noise(backend, -40, black_box(&noise), &mut values)
+            });
+        });
+    }
+}
+
+fn bit_planes(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("biased bits");
+    let mut data = vec![0; 64 * planes::TILE_BYTES];
+    benches.throughput(Throughput::Elements(8 * data.len() as u64));
+    for count in [2, 13, 62] {
+        let random = random_bytes(data.len() * count as usize);
+        let (p, q) = (1 << (count - 1), 1);
+        for backend in Backend::available() {
+            benches.bench_function(BenchmarkId::new(format!("{count} planes"), backend.name()), |bench| {
+                bench.iter(|| planes::flip(backend, count, p, q, black_box(&random), &mut data));
+            });
+        }
+    }
+}
+
+fn column_counts(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("column counts");
+    for row_bytes in [13, 16, 125, 512] {
+        let matrix = random_bytes((1 << 18) / row_bytes * row_bytes);
+        let mut counters = vec![0; 8 * row_bytes];
+        benches.throughput(Throughput::Elements(8 * matrix.len() as u64));
+        for backend in Backend::available() {
+            benches.bench_function(BenchmarkId::new(format!("rows of {row_bytes} bytes"), backend.name()), |bench| {
+                bench.iter(|| popcount::add_column_counts(backend, black_box(&matrix), row_bytes, &mut counters));
+            });
+        }
+    }
+}
+
+/// The time per refinement, where many trials need one; that of the trials is included.
+fn refinements(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("refinement");
+    let scale = scale(1e3);
+    let laplace = Histogram::from(DiscreteLaplace::new(scale));
+    let gaussian = Histogram::from(DiscreteGaussian::new(scale).expect("sigma is in range"));
+    let design = |usual: &Histogram| Design { layout: usual.tables().layout, weight_bits: 32, eta_bits: 4 };
+    let samplers: [(&str, Histogram); 2] = [
+        ("discrete Laplace", DiscreteLaplace::with_design(scale, design(&laplace)).into()),
+        (
+            "discrete Gaussian",
+            DiscreteGaussian::with_design(scale, design(&gaussian)).expect("sigma is in range").into(),
+        ),
+    ];
+    let mut samples = vec![0; SAMPLES];
+    for (name, sampler) in samplers {
+        let mut draw = || sampler.fill(&mut seeded(), &mut samples).expect("a seeded generator does not fail");
+        benches.throughput(Throughput::Elements(draw().refinements));
+        benches.bench_function(BenchmarkId::new(name, "1000"), |bench| bench.iter(&mut draw));
+    }
+}
+
+fn draws(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("draws");
+    benches.throughput(Throughput::Elements(SAMPLES as u64));
+    let (mut rng, mut samples) = (seeded(), Samples::default());
+    for case in cases::all() {
+        let sampler = case.set_up();
+        benches.bench_function(BenchmarkId::new(case.sampler, case.parameter), |bench| {
+            bench.iter(|| sampler.draw(&mut rng, &mut samples));
+        });
+    }
+}
+
+fn set_up(criterion: &mut Criterion) {
+    let mut benches = criterion.benchmark_group("set-up");
+    benches.throughput(Throughput::Elements(1));
+    for case in cases::all() {
+        benches.bench_function(BenchmarkId::new(case.sampler, case.parameter), |bench| {
+            bench.iter(|| black_box(&case).set_up());
+        });
+    }
+}
