@@ -14,12 +14,12 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
-.PHONY: help demo test test-rust test-python test-aarch64 statistical constant-time lint bench docs wheel clean
-.PHONY: check-tools check-lint-tools check-constant-time-tools
+.PHONY: help demo test test-rust test-python test-aarch64 statistical constant-time lint bench bench-rust instructions docs
+.PHONY: wheel clean check-tools check-lint-tools check-constant-time-tools
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations, local against central; picture in demo/
 	$(BIN)/dpnoise demo
@@ -54,8 +54,14 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/mypy python/dpnoise
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
-bench: $(VENV)/.native $(VENV)/.extra-bench ## run the Python benchmarks
-	$(BIN)/python -m pytest benches --benchmark-only --benchmark-quiet --benchmark-columns=median
+bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks and keep their record in benches/records (5 minutes)
+	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
+
+bench-rust: | check-tools ## time the parts of the Rust crate
+	cargo bench --package dpnoise-core --bench parts --locked
+
+instructions: | check-tools ## count instructions per sample with callgrind
+	cargo bench --package dpnoise-core --bench instructions --locked
 
 docs: $(VENV)/.native $(VENV)/.extra-docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,81 +1,144 @@
-"""Unary encoding over a million reports of 128 bits: client and server, beside vectorised NumPy."""
+"""Unary encoding: client and server beside vectorised NumPy, at widths that fill whole words and at others."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benches.noise import GENERATORS
+from benches.record import Record
+from benches.targets import OURS
+from benches.timing import Entrant
 from dpnoise import local
 
-N, K = 1_000_000, 128
-PROTOCOL = local.OptimizedUnaryEncoding(k=K, epsilon=1.0)
-VALUES = np.random.default_rng(1).integers(0, K, N)
-# What NumPy's generator, which is not secure, needs less than a 32-bit threshold for.
-THRESHOLDS = np.uint32(PROTOCOL.q * 2**32), np.uint32(PROTOCOL.p * 2**32)
+WIDTHS = {f"k = {k}": k for k in (100, 128, 1000, 4096)}
+# Bits of all reports. NumPy is measured with fewer, as it takes a hundred times as long.
+PERTURBED = 2**26
+IN_CACHE, TIMES = 2**22, 32
+IN_MEMORY = 2**30
+BY_NUMPY = 2**23
 
 
-def numpy_perturb(block: int = 10_000) -> np.ndarray:
-    """Perturb with 32-bit thresholds and packbits, in blocks that fit the cache."""
-    rng = np.random.default_rng()
-    reports = np.empty((N, K // 8), np.uint8)
-    for first in range(0, N, block):
-        values = VALUES[first : first + block]
-        uniform = rng.integers(0, 2**32, (values.size, K), dtype=np.uint32)
-        bits = uniform < THRESHOLDS[0]
-        rows = np.arange(values.size)
-        bits[rows, values] = uniform[rows, values] < THRESHOLDS[1]
-        reports[first : first + block] = np.packbits(bits, axis=1, bitorder="little")
+@cache
+def protocol_of(k: int) -> local.OptimizedUnaryEncoding:
+    return local.OptimizedUnaryEncoding(k=k, epsilon=1.0)
+
+
+@cache
+def values_of(k: int, bits: int) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, k, bits // k)
+
+
+def perturb(k: int, threads: int) -> np.ndarray:
+    return protocol_of(k).perturb(values_of(k, PERTURBED), threads=threads)
+
+
+def numpy_perturb(generator: np.random.Generator, k: int, block: int = 2**20) -> np.ndarray:
+    """Perturb with 32-bit thresholds and packbits, in blocks of bits that fit the cache."""
+    protocol, values = protocol_of(k), values_of(k, BY_NUMPY)
+    q, p = np.uint32(protocol.q * 2**32), np.uint32(protocol.p * 2**32)
+    reports = np.empty((values.size, protocol.report_bytes), np.uint8)
+    for first in range(0, values.size, block // k):
+        part = values[first : first + block // k]
+        uniform = generator.integers(0, 2**32, (part.size, k), dtype=np.uint32)
+        bits = uniform < q
+        rows = np.arange(part.size)
+        bits[rows, part] = uniform[rows, part] < p
+        reports[first : first + part.size] = np.packbits(bits, axis=1, bitorder="little")
     return reports
 
 
-def numpy_aggregate(reports: np.ndarray, block: int = 10_000) -> np.ndarray:
-    counts = np.zeros(K, np.int64)
-    for first in range(0, N, block):
-        counts += np.unpackbits(reports[first : first + block], axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+def check_reports(reports: np.ndarray, k: int, bits: int) -> None:
+    protocol, values = protocol_of(k), values_of(k, bits)
+    errors = protocol.aggregate(reports).counts - np.bincount(values, minlength=k)
+    assert np.abs(errors).max() < 8 * np.sqrt(protocol.variance(values.size))
+
+
+@pytest.mark.parametrize("column", WIDTHS)
+def test_client(race: Any, ours: Any, column: str) -> None:
+    k = WIDTHS[column]
+    entrants = [
+        *ours(partial(perturb, k), partial(check_reports, k=k, bits=PERTURBED), PERTURBED),
+        *(
+            Entrant(
+                f"NumPy, {bits}",
+                partial(numpy_perturb, generator, k),
+                partial(check_reports, k=k, bits=BY_NUMPY),
+                BY_NUMPY,
+            )
+            for bits, generator in GENERATORS.items()
+        ),
+    ]
+    race("Unary encoding, client", column, "ns per bit", entrants)
+
+
+@lru_cache(maxsize=1)
+def reports_of(k: int, bits: int) -> np.ndarray:
+    return protocol_of(k).perturb(values_of(k, bits))
+
+
+@lru_cache(maxsize=1)
+def counts_of(k: int, bits: int) -> np.ndarray:
+    return numpy_aggregate(k, reports_of(k, bits))
+
+
+def aggregate(k: int, bits: int, times: int, threads: int) -> np.ndarray:
+    """Count the ones in every column, from the estimates that they are turned into."""
+    protocol, reports = protocol_of(k), reports_of(k, bits)
+    accumulator = protocol.accumulator()
+    for _ in range(times):
+        accumulator.add(reports, threads=threads)
+    return np.rint(accumulator.estimate().counts * (protocol.p - protocol.q) + accumulator.n * protocol.q)
+
+
+def numpy_aggregate(k: int, reports: np.ndarray, block: int = 2**20) -> np.ndarray:
+    counts = np.zeros(k, np.int64)
+    for first in range(0, len(reports), block // k):
+        bits = np.unpackbits(reports[first : first + block // k], axis=1, bitorder="little", count=k)
+        counts += bits.sum(axis=0, dtype=np.int64)
     return counts
 
 
-WAYS = {
-    "1 thread": lambda: PROTOCOL.perturb(VALUES, threads=1),
-    "all threads": lambda: PROTOCOL.perturb(VALUES),
-    "numpy": numpy_perturb,
-}
+def check_counts(counts: np.ndarray, k: int, bits: int, times: int) -> None:
+    np.testing.assert_array_equal(counts, times * counts_of(k, bits))
 
 
-@pytest.mark.items(N * K, "bit")
-@pytest.mark.benchmark(group="perturb 10^6 x 128 bits")
-@pytest.mark.parametrize("way", WAYS)
-def test_perturb(benchmark: Any, way: str) -> None:
-    reports = benchmark.pedantic(WAYS[way], rounds=7, warmup_rounds=1)
-    errors = PROTOCOL.aggregate(reports).counts - np.bincount(VALUES, minlength=K)
-    assert np.abs(errors).max() < 8 * np.sqrt(PROTOCOL.variance(N))
+def numpy_entrant(k: int, bits: int, items: int) -> Entrant:
+    few = reports_of(k, bits)[: BY_NUMPY // k]
+    expected = numpy_aggregate(k, few)
+    work = partial(numpy_aggregate, k, few)
+    return Entrant("NumPy", work, partial(np.testing.assert_array_equal, desired=expected), items)
 
 
-def aggregate(reports: np.ndarray, threads: int | None) -> np.ndarray:
-    accumulator = PROTOCOL.accumulator()
-    accumulator.add(reports, threads=threads)
-    estimate = accumulator.estimate()
-    return np.rint(estimate.counts * (PROTOCOL.p - PROTOCOL.q) + N * PROTOCOL.q).astype(np.int64)
+@pytest.mark.parametrize("column", WIDTHS)
+def test_server_from_cache(race: Any, ours: Any, column: str) -> None:
+    k = WIDTHS[column]
+    check = partial(check_counts, k=k, bits=IN_CACHE, times=TIMES)
+    entrants = [
+        *ours(partial(aggregate, k, IN_CACHE, TIMES), check, TIMES * IN_CACHE),
+        numpy_entrant(k, IN_CACHE, IN_CACHE),
+    ]
+    race("Unary encoding, server, from cache", column, "ns per bit", entrants)
 
 
-SUMS = {
-    "1 thread": lambda reports: aggregate(reports, 1),
-    "all threads": lambda reports: aggregate(reports, None),
-    "numpy": numpy_aggregate,
-}
-
-
-@pytest.mark.items(N * K, "bit")
-@pytest.mark.benchmark(group="aggregate 10^6 x 128 bits")
-@pytest.mark.parametrize("way", SUMS)
-def test_aggregate(benchmark: Any, way: str) -> None:
-    reports = PROTOCOL.perturb(VALUES)
-    counts = benchmark.pedantic(SUMS[way], (reports,), rounds=7, warmup_rounds=1)
-    assert np.array_equal(counts, numpy_aggregate(reports))
+@pytest.mark.parametrize("column", WIDTHS)
+def test_server_from_memory(race: Any, ours: Any, column: str) -> None:
+    k = WIDTHS[column]
+    reports = reports_of(k, IN_MEMORY)
+    words = reports.reshape(-1)[: reports.nbytes // 8 * 8].view(np.uint64)
+    largest = words.max()
+    check = partial(check_counts, k=k, bits=IN_MEMORY, times=1)
+    entrants = [
+        *ours(partial(aggregate, k, IN_MEMORY, 1), check, reports.nbytes),
+        Entrant("reading the memory", words.max, partial(np.testing.assert_equal, desired=largest), words.nbytes),
+        numpy_entrant(k, IN_MEMORY, BY_NUMPY // k * protocol_of(k).report_bytes),
+    ]
+    race("Unary encoding, server, from memory", column, "GB/s", entrants, rate=True)
 
 
 # The high-water mark of the process's own memory (ru_maxrss would include that of the process it was forked from).
@@ -90,21 +153,20 @@ values = np.arange(10**6) % 128
 accumulator = protocol.accumulator()
 {work}
 assert accumulator.n == 10**6
-print((peak() - before) // 1024)
+print((peak() - before) / 1024)
 """
-WORK = {
+WAYS = {
     "at once": "accumulator.add(protocol.perturb(values))",
     "streamed": "[accumulator.add(protocol.perturb(values[i:i + 10**4])) for i in range(0, 10**6, 10**4)]",
 }
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")
-@pytest.mark.benchmark(group="perturb and aggregate 10^6 x 128 bits in a new process")
-@pytest.mark.parametrize("way", WORK)
-def test_peak_memory(benchmark: Any, way: str) -> None:
-    command = [sys.executable, "-c", PEAK.format(work=WORK[way])]
-    peak = benchmark.pedantic(
-        lambda: subprocess.run(command, check=True, capture_output=True, text=True).stdout, rounds=1
+@pytest.mark.parametrize("way", WAYS)
+def test_peak_memory(record: Record, way: str) -> None:
+    command = [sys.executable, "-c", PEAK.format(work=WAYS[way])]
+    peak = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    record.table("Peak memory", "MiB beyond the interpreter, 10^6 x 128 bits perturbed and counted").add(
+        way, {OURS: peak}
     )
-    benchmark.extra_info["who"] = f"{way}, peak memory {peak.strip()} MiB beyond the interpreter"
-    assert 0 < int(peak) <= 48
+    assert peak > 0

@@ -1,73 +1,91 @@
-"""Prints what was measured as ratios to NumPy in the same run, and keeps it as a dated record."""
+"""Runs the entrants of each benchmark in turns, prints the record and, with ``--record``, keeps it."""
 
 from __future__ import annotations
 
-import datetime
-import platform
-from collections import defaultdict
-from pathlib import Path
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dpnoise
+from benches.record import Record
+from benches.targets import BACKENDS, OURS, TWO_THREADS
+from benches.timing import Entrant, interleaved
 
-RECORDS = Path(__file__).parent / "records"
-BASELINE = "numpy"
+RECORD = pytest.StashKey[Record]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record", action="store_true", help="keep the record of this run in benches/records")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "items(n, unit): how many items one round handles, for the time per item")
+    config.stash[RECORD] = Record(whole=config.getoption("--record"))
 
 
-@pytest.fixture(autouse=True)
-def note_items(request: pytest.FixtureRequest) -> None:
-    """Hand the marker's figures on to the report."""
-    marker = request.node.get_closest_marker("items")
-    if marker and "benchmark" in request.fixturenames:
-        benchmark = request.getfixturevalue("benchmark")
-        benchmark.extra_info["items"], benchmark.extra_info["unit"] = marker.args
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Record:
+    return request.config.stash[RECORD]
 
 
-def cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+@pytest.fixture
+def race(benchmark: Any, record: Record) -> Callable[..., None]:
+    """Return a function that measures a case, the entrants in turns, and notes their times, or rates, in a table."""
+
+    def run(
+        title: str, column: str, unit: str, entrants: Sequence[Entrant], rounds: int = 11, rate: bool = False
+    ) -> None:
+        benchmark.group = title
+        times = interleaved(benchmark, entrants, rounds)
+        amounts = {name: 1 / time for name, time in times.items()} if rate else times
+        record.table(title, unit, higher_is_better=rate).add(column, amounts)
+
+    return run
 
 
-def table(benchmarks: list[Any]) -> str:
-    groups: dict[str, dict[str, tuple[float, int, str]]] = defaultdict(dict)
-    for bench in benchmarks:
-        items, unit = bench.extra_info.get("items", 1), bench.extra_info.get("unit", "round")
-        who = bench.extra_info.get("who") or bench.param
-        groups[bench.group][who] = (bench.stats.median, items, unit)
-    lines = ["| what | who | median | ns per item | times as fast as NumPy |", "| --- | --- | --- | --- | --- |"]
-    for group, rows in groups.items():
-        baseline = rows.get(BASELINE)
-        for who, (median, items, unit) in rows.items():
-            ratio = f"{baseline[0] / median:.2f}" if baseline else ""
-            lines.append(
-                f"| {group} | {who} | {median * 1e3:.3f} ms | {median / items * 1e9:.3f} per {unit} | {ratio} |"
-            )
-    return "\n".join(lines)
+@pytest.fixture(scope="session")
+def other_backends(request: pytest.FixtureRequest) -> Iterator[dict[str, Executor]]:
+    """Start a process for every backend but the one in use: the choice is made once in a process."""
+    with ExitStack() as stack:
+        processes = {}
+        for backend, name in BACKENDS.items():
+            if name == OURS:
+                continue
+            variable = ("DPNOISE_BACKEND", backend)
+            spawn = multiprocessing.get_context("spawn")
+            process = stack.enter_context(ProcessPoolExecutor(1, spawn, initializer=os.putenv, initargs=variable))
+            try:
+                process.submit(dpnoise.cpu_backend).result()
+                processes[name] = process
+            except dpnoise.ParameterError:
+                request.config.stash[RECORD].notes.append(f"{backend}: not on this CPU")
+        yield processes
+
+
+@pytest.fixture
+def ours(other_backends: dict[str, Executor]) -> Callable[..., list[Entrant]]:
+    """Return a function that gives a call of ours, which takes `threads`, as the entrants that every table has."""
+
+    def entrants(call: Callable[..., Any], check: Callable[[Any], None], items: int) -> list[Entrant]:
+        single = partial(call, threads=1)
+        return [
+            Entrant(OURS, single, check, items),
+            *(Entrant(name, single, check, items, process) for name, process in other_backends.items()),
+            Entrant(TWO_THREADS, partial(call, threads=2), check, items),
+        ]
+
+    return entrants
 
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    benchmarks = [bench for bench in getattr(config, "_benchmarksession").benchmarks if bench]  # noqa: B009 - not public
-    if exitstatus or not benchmarks:
+    record = config.stash[RECORD]
+    if not record.tables and not record.texts:
         return
-    today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
-    record = f"""# Benchmarks of {today}
-
-{cpu()}, {dpnoise.cpu_backend()} backend, CPython {platform.python_version()}, NumPy {np.__version__}, dpnoise
-{dpnoise.__version__}. Medians of one run: compare within a group.
-
-{table(benchmarks)}
-"""
-    RECORDS.mkdir(exist_ok=True)
-    path = RECORDS / f"{today}.md"
-    path.write_text(record)
-    terminalreporter.write_line(f"\n{record}\nwritten to {path.relative_to(config.rootpath)}")
+    terminalreporter.write_line(f"\n{record}")
+    if config.getoption("--record") and not exitstatus:
+        terminalreporter.write_line(f"written to {record.write().relative_to(config.rootpath)}")

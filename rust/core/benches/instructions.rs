@@ -107,4 +107,5 @@ fn report(portable: &[Count], avx2: &[Count]) {
             samples[0], samples[1], portable.set_up, avx2.set_up
         );
     }
+    println!("\nAVX-512 is not counted, as valgrind does not know it.");
 }

@@ -1,0 +1,78 @@
+"""The time of a single call, for a scalar and for short arrays, beside NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice, repeat
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benches.noise import GENERATORS
+from benches.targets import OURS
+from benches.timing import Entrant
+from dpnoise import DiscreteLaplace, Laplace, samplers
+
+CALLS = 100
+ROUNDS = 25
+# Numbers that differ, for calls that cannot use the tables of another one; enough for all rounds and the warm-up.
+FACTORS = [1 + i * 2.0**-30 for i in range(1, CALLS * (ROUNDS + 1) + 1)]
+
+SIZES = {"scalar": None, "n = 1": 1, "n = 10": 10, "n = 100": 100, "n = 1000": 1000}
+NUMPY = GENERATORS["PCG64"]
+
+SAMPLERS = {
+    "discrete Laplace": (samplers.discrete_laplace, 10.0, NUMPY.laplace, (0.0, 10.0)),
+    "discrete Gaussian": (samplers.discrete_gaussian, 10.0, NUMPY.normal, (0.0, 10.0)),
+    "float Laplace": (samplers.laplace, 10.0, NUMPY.laplace, (0.0, 10.0)),
+    "float Gaussian": (samplers.gaussian, 10.0, NUMPY.normal, (0.0, 10.0)),
+    "geometric": (samplers.geometric, 10.0, NUMPY.geometric, (0.1,)),
+    "Bernoulli": (samplers.bernoulli, 0.1, NUMPY.binomial, (1, 0.1)),
+}
+MECHANISMS = {"Laplace mechanism": (Laplace, float), "discrete Laplace mechanism": (DiscreteLaplace, int)}
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def entrant(name: str, size: int | None, calls: Iterable[Call]) -> Entrant:
+    """Return the entrant that makes the next hundred of `calls`."""
+    calls = iter(calls)
+
+    def work() -> Any:
+        for function, arguments in islice(calls, CALLS):
+            result = function(*arguments)
+        return result
+
+    def check(result: Any) -> None:
+        assert np.isfinite(result).all()
+        assert np.shape(result) == (() if size is None else (size,))
+
+    return Entrant(name, work, check, CALLS)
+
+
+@pytest.mark.parametrize("column", SIZES)
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_sampler(race: Any, sampler: str, column: str) -> None:
+    size = SIZES[column]
+    draw, parameter, numpy_draw, numpy_parameters = SAMPLERS[sampler]
+    entrants = [
+        entrant(OURS, size, repeat((draw, (parameter, size)))),
+        entrant(f"{OURS}, new parameter", size, [(draw, (parameter * factor, size)) for factor in FACTORS]),
+        entrant(f"NumPy {numpy_draw.__name__}, PCG64", size, repeat((numpy_draw, (*numpy_parameters, size)))),
+    ]
+    race(f"Calls: {sampler}", column, "ns", entrants, ROUNDS)
+
+
+@pytest.mark.parametrize("column", SIZES)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_mechanism(race: Any, mechanism: str, column: str) -> None:
+    size = SIZES[column]
+    make, number = MECHANISMS[mechanism]
+    value = number(0) if size is None else np.zeros(size, number)
+    entrants = [
+        entrant(OURS, size, repeat((make(epsilon=0.1).release, (value,)))),
+        entrant(f"{OURS}, new length", size, [(make(epsilon=0.1 * factor).release, (value,)) for factor in FACTORS]),
+        entrant("NumPy laplace, PCG64", size, repeat((NUMPY.laplace, (0.0, 10.0, size)))),
+    ]
+    race(f"Calls: {mechanism}", column, "ns", entrants, ROUNDS)

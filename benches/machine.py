@@ -1,0 +1,46 @@
+"""The machine that a record is of, and who else used it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def rust_version() -> str:
+    return subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def _processor_time() -> tuple[float, float]:
+    """Return how many seconds all processors were in use, by other virtual machines too, and by our processes."""
+    fields = Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()
+    user, nice, system, _idle, _waiting, interrupts, soft_interrupts, steal = map(int, fields[1:9])
+    ticks = user + nice + system + interrupts + soft_interrupts + steal
+    return ticks / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
+
+
+class Watch:
+    """What others take of the machine from now on. Linux tells."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.before = _processor_time() if sys.platform == "linux" else None
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        if self.before is None:
+            return "an unknown share"
+        everyone, ours = (now - then for now, then in zip(_processor_time(), self.before, strict=True))
+        share = (everyone - ours) / (time.monotonic() - self.began) / (os.cpu_count() or 1)
+        return f"{max(share, 0):.0%}"

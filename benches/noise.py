@@ -1,0 +1,73 @@
+"""The samplers that are measured, and NumPy's nearest ones, which are neither exact nor secure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benches import moments
+from dpnoise import Laplace, samplers
+
+N = 1_000_000
+SCALES = {"0.01": 0.01, "1": 1.0, "10": 10.0, "1000": 1e3, "10^6": 1e6, "2^40": 2.0**40}
+PROBABILITIES = {"0.5": 0.5, "0.1": 0.1, "0.001": 0.001}
+GENERATORS = {
+    "PCG64": np.random.Generator(np.random.PCG64()),
+    "SFC64": np.random.Generator(np.random.SFC64()),
+}
+
+
+class Sampler(NamedTuple):
+    """A sampler of ours, called with a parameter, a size and `threads`."""
+
+    draw: Callable[..., Any]
+    moments: Callable[[float], moments.Moments]
+    rivals: Sequence[str]
+    """The keys of `NUMPY` to compare it with."""
+    parameters: Mapping[str, float] = SCALES
+    """By the name of their column."""
+
+
+@cache
+def laplace_mechanism(scale: float) -> Laplace:
+    return Laplace(epsilon=1.0, sensitivity=scale)
+
+
+ZEROS = np.zeros(N)
+
+
+def release_zeros(scale: float, size: int, threads: int | None = None) -> np.ndarray:
+    return laplace_mechanism(scale).release(ZEROS[:size], threads=threads)
+
+
+SAMPLERS = {
+    "Discrete Laplace": Sampler(
+        samplers.discrete_laplace, moments.discrete_laplace, ["difference of geometrics", "laplace"]
+    ),
+    "Discrete Gaussian": Sampler(samplers.discrete_gaussian, moments.discrete_gaussian, ["normal"]),
+    "Float Laplace": Sampler(samplers.laplace, moments.laplace, ["laplace"]),
+    "Float Gaussian": Sampler(samplers.gaussian, moments.normal, ["normal"]),
+    "Laplace mechanism": Sampler(release_zeros, moments.laplace, ["laplace"]),
+    "Geometric": Sampler(samplers.geometric, moments.geometric, ["geometric"]),
+    "Bernoulli": Sampler(samplers.bernoulli, moments.bernoulli, ["random() < p"], PROBABILITIES),
+}
+
+
+def geometric(generator: np.random.Generator, scale: float, size: int) -> np.ndarray:
+    """Sample 1, 2, 3, ..."""
+    return generator.geometric(-np.expm1(-1 / scale), size)
+
+
+NUMPY = {
+    "difference of geometrics": (
+        lambda generator, scale, size: geometric(generator, scale, size) - geometric(generator, scale, size),
+        moments.discrete_laplace,
+    ),
+    "laplace": (lambda generator, scale, size: generator.laplace(0, scale, size), moments.laplace),
+    "normal": (lambda generator, sigma, size: generator.normal(0, sigma, size), moments.normal),
+    "geometric": (geometric, moments.geometric_from_one),
+    "random() < p": (lambda generator, p, size: generator.random(size) < p, moments.bernoulli),
+}

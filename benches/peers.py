@@ -1,0 +1,93 @@
+"""Other libraries' noise, where they are installed: how to make `n` samples of a scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+Draw = Callable[[int], Any]
+Makers = dict[str, Callable[[float], Draw]]
+"""For a sampler of `benches.noise`: from a scale to a function from a number of samples to the samples."""
+
+
+def opendp() -> Makers:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+
+    def maker(make: Callable[..., Any], metric: Callable[..., Any], number: type, **atom: Any) -> Callable[..., Draw]:
+        def prepare(scale: float) -> Draw:
+            measurement = make(dp.vector_domain(dp.atom_domain(T=number, **atom)), metric(T=number), float(scale))
+            return lambda n: measurement([number(0)] * n)
+
+        return prepare
+
+    return {
+        "Discrete Laplace": maker(dp.m.make_laplace, dp.l1_distance, int),
+        "Discrete Gaussian": maker(dp.m.make_gaussian, dp.l2_distance, int),
+        "Float Laplace": maker(dp.m.make_laplace, dp.l1_distance, float, nan=False),
+        "Float Gaussian": maker(dp.m.make_gaussian, dp.l2_distance, float, nan=False),
+    }
+
+
+def one_by_one(make: Callable[[float], Callable[[Any], Any]], zero: float) -> Callable[[float], Draw]:
+    """Return the maker for a library that releases one value at a time."""
+
+    def prepare(scale: float) -> Draw:
+        release = make(scale)
+        return lambda n: [release(zero) for _ in range(n)]
+
+    return prepare
+
+
+def diffprivlib() -> Makers:
+    from diffprivlib import mechanisms
+
+    def discrete_gaussian(sigma: float) -> Callable[[int], int]:
+        mechanism = mechanisms.GaussianDiscrete(epsilon=1, delta=0.1)
+        mechanism._scale = sigma  # it offers no way to name the scale
+        return mechanism.randomise
+
+    def gaussian(sigma: float) -> Callable[[float], float]:
+        delta = 1.25 * math.exp(-0.5)  # makes the scale the sensitivity
+        return mechanisms.Gaussian(epsilon=1, delta=delta, sensitivity=sigma).randomise
+
+    return {
+        "Discrete Laplace": one_by_one(lambda scale: mechanisms.Geometric(epsilon=1 / scale).randomise, 0),
+        "Discrete Gaussian": one_by_one(discrete_gaussian, 0),
+        "Float Laplace": one_by_one(lambda scale: mechanisms.Laplace(epsilon=1 / scale, sensitivity=1).randomise, 0.0),
+        "Float Gaussian": one_by_one(gaussian, 0.0),
+    }
+
+
+def python_dp() -> Makers:
+    from pydp.algorithms.numerical_mechanisms import GaussianMechanism, LaplaceMechanism
+
+    def laplace(scale: float) -> Callable[[float], float]:
+        return LaplaceMechanism(epsilon=1 / scale, sensitivity=1.0).add_noise
+
+    def gaussian(sigma: float) -> Callable[[float], float]:
+        return GaussianMechanism.create_from_standard_deviation(sigma).add_noise
+
+    # Its integers are rounded real numbers.
+    return {
+        "Discrete Laplace": one_by_one(laplace, 0),
+        "Discrete Gaussian": one_by_one(gaussian, 0),
+        "Float Laplace": one_by_one(laplace, 0.0),
+        "Float Gaussian": one_by_one(gaussian, 0.0),
+    }
+
+
+PEERS = {"opendp": opendp, "diffprivlib": diffprivlib, "python-dp": python_dp}
+
+
+def version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}

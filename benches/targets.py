@@ -1,0 +1,65 @@
+"""What the project set out to reach. A target is judged in every column of its table, unless it names one."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import dpnoise
+
+BACKENDS = {name: f"dpnoise, {name}" for name in ("avx512", "avx2", "portable")}
+OURS = BACKENDS[dpnoise.cpu_backend()]
+TWO_THREADS = f"{OURS}, 2 threads"
+
+
+class Target(NamedTuple):
+    """How good an entrant of a table must be."""
+
+    table: str
+    against: str | float
+    """The entrant to compare with in the same column, or an amount."""
+    factor: float = 1
+    """How many times as good as that it must be."""
+    unit: str = ""
+    """That of an amount."""
+    entrant: str = OURS
+    column: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.factor:g} x {self.against}" if isinstance(self.against, str) else f"{self.against:g} {self.unit}"
+
+
+BULK = (
+    "Discrete Laplace",
+    "Discrete Gaussian",
+    "Float Laplace",
+    "Float Gaussian",
+    "Laplace mechanism",
+    "Geometric",
+    "Bernoulli",
+    "Unary encoding, client",
+    "Unary encoding, server, from memory",
+)
+
+TARGETS = (
+    Target("Discrete Laplace", "NumPy difference of geometrics, PCG64", 5),
+    Target("Discrete Laplace", "NumPy laplace, PCG64", 3),
+    Target("Discrete Gaussian", "NumPy normal, PCG64", 2),
+    Target("Float Laplace", "NumPy laplace, PCG64", 2.5),
+    Target("Float Gaussian", "NumPy normal, PCG64", 1.7),
+    Target("Calls: Laplace mechanism", 1000, unit="ns", column="scalar"),
+    Target("Random bytes", 7, unit="GB/s", entrant=BACKENDS["avx512"], column="1 MiB"),
+    Target("Random bytes", 5, unit="GB/s", entrant=BACKENDS["avx2"], column="1 MiB"),
+    Target("Unary encoding, client", 0.25, unit="ns per bit"),
+    Target("Unary encoding, client", "NumPy, PCG64", 6),
+    Target("Unary encoding, server, from cache", 0.006, unit="ns per bit"),
+    Target("Unary encoding, server, from memory", "reading the memory", 0.7),
+    Target("Peak memory", 48, unit="MiB"),
+    *(Target(table, OURS, 1.8, entrant=TWO_THREADS) for table in BULK),
+    # Not built yet.
+    Target("Selection over 10^5 scores", 0.46, unit="ms"),
+    Target("Local hashing, server", 35, unit="ns per report"),
+    Target("Generalised randomised response, client", 3, unit="ns"),
+    Target("Generalised randomised response, server", 0.7, unit="ns"),
+    Target("IQR distance of 10^7 sorted values", "NumPy sort", 10),
+    Target("Clip and sum of 1024 x 10^6 gradients", "NumPy einsum", 3),
+)
