@@ -9,6 +9,7 @@
 //! | [`grid`] | integer noise on real numbers |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`popcount`] | column sums of a packed bit matrix |
+//! | [`registers`] | clearing the vector registers afterwards |
 //! | [`secrecy`] | which memory is secret, and what may be known of it: for `make constant-time` |
 //! | `planted` | kernels with planted faults, compiled for `make constant-time` alone |
 //!
@@ -23,6 +24,7 @@ pub mod planes;
 #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
 pub mod planted;
 pub mod popcount;
+pub mod registers;
 pub mod secrecy;
 pub mod trials;
 

@@ -7,9 +7,17 @@
 use super::mask;
 use crate::arch::secrecy::{Reason, declassify};
 
-/// A number in [0, 2^64), least significant limb first; the last limb is the integer part.
+use zeroize::Zeroize;
+
+/// A number in [0, 2^64), least significant limb first; the last limb is the integer part. Dropping it wipes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fixed(Vec<u64>);
+
+impl Drop for Fixed {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl Fixed {
     /// Zero, with `limbs` fractional limbs.
@@ -235,14 +243,14 @@ impl Fixed {
         let n = self.0.len();
         let (limb_shift, bit_shift) = (shift >> 6, shift as u32 & 63);
         // Whole limbs: every distance is tried, and one kept, so that no address depends on the shift.
-        let mut moved = vec![0u64; n + 1];
+        let mut moved = Self::zero(n);
         for distance in 0..n {
             let keep = mask(limb_shift == distance as u64);
             for i in distance..n {
-                moved[i - distance] |= self.0[i] & keep;
+                moved.0[i - distance] |= self.0[i] & keep;
             }
         }
-        for (limb, pair) in self.0.iter_mut().zip(moved.windows(2)) {
+        for (limb, pair) in self.0.iter_mut().zip(moved.0.windows(2)) {
             *limb = ((u128::from(pair[1]) << 64 | u128::from(pair[0])) >> bit_shift) as u64;
         }
         self

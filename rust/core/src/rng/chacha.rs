@@ -10,6 +10,7 @@ use zeroize::zeroize_stack;
 use super::wipe::wipe;
 use crate::arch::Backend;
 use crate::arch::chacha::{BLOCKS, Group, chacha12};
+use crate::arch::registers;
 use crate::arch::secrecy::poison;
 use crate::error::Error;
 
@@ -77,7 +78,8 @@ impl KeyStream {
 impl Drop for KeyStream {
     fn drop(&mut self) {
         self.wipe();
-        // What the kernel left in its frame, just below this one.
+        // What this kernel and others left in registers, and in their frames, just below this one.
+        registers::clear();
         zeroize_stack::<4096>();
     }
 }

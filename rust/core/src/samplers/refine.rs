@@ -4,6 +4,7 @@
 //! leaves a trial open with a probability below 2^-62, and only then the work depends on the values.
 
 use rand_core::TryCryptoRng;
+use zeroize::Zeroizing;
 
 use crate::arch::secrecy::{Reason, declassify};
 use crate::arith::exp::{Constants, FIRST_LIMBS};
@@ -25,13 +26,13 @@ enum Verdict {
 }
 
 /// A uniform number on [0, 1), known by its leading bits.
-struct Uniform(Vec<u64>);
+struct Uniform(Zeroizing<Vec<u64>>);
 
 impl Uniform {
     /// The prefix and the prefix plus one unit in its last place.
     fn bounds(&self, limbs: usize) -> (Fixed, Fixed) {
         // The first word has 63 bits and the others 64: one bit to the left they are the limbs of the fraction.
-        let mut fraction = vec![0; limbs];
+        let mut fraction = Zeroizing::new(vec![0; limbs]);
         let mut unit = vec![0; limbs];
         for (i, &word) in self.0.iter().enumerate() {
             let next = self.0.get(i + 1).map_or(0, |next| next >> 63);
@@ -89,7 +90,9 @@ pub(super) fn is_below<R: TryCryptoRng + ?Sized>(
     prefix: u64,
     sides: impl Fn(&Constants) -> (Interval, Interval),
 ) -> Result<bool, Error> {
-    let mut uniform = Uniform(vec![prefix]);
+    // With room for all the words that it will ever take: growing would leave a copy behind.
+    let mut uniform = Uniform(Zeroizing::new(Vec::with_capacity(FIRST_LIMBS)));
+    uniform.0.push(prefix);
     let mut wider: Constants;
     let mut constants = Constants::first();
     loop {

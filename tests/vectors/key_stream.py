@@ -1,0 +1,35 @@
+"""The key stream of the secure generator as a short specification: ChaCha12 in the word order of
+rust/core/src/arch/chacha.rs, with which it shares no code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+BLOCKS = 16
+GROUP = 64 * BLOCKS  # bytes
+
+
+def key_stream(key: bytes, groups: int) -> bytes:
+    """Give the first bytes of the stream under a key of 32 bytes, 1024 to a group."""
+    counter = np.arange(BLOCKS * groups, dtype=np.uint64)
+    start = np.zeros((16, counter.size), np.uint32)
+    start[:4] = np.frombuffer(b"expand 32-byte k", "<u4")[:, None]
+    start[4:12] = np.frombuffer(key, "<u4")[:, None]
+    start[12], start[13] = counter & 0xFFFFFFFF, counter >> 32
+    rows = start.copy()
+
+    def quarter_round(a: int, b: int, c: int, d: int) -> None:
+        for x, y, z, by in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+            rows[x] += rows[y]
+            rows[z] ^= rows[x]
+            rows[z] = rows[z] << np.uint32(by) | rows[z] >> np.uint32(32 - by)
+
+    for _ in range(6):
+        for i in range(4):
+            quarter_round(i, 4 + i, 8 + i, 12 + i)
+        for i in range(4):
+            quarter_round(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4)
+    # Of each group: the first words of its blocks, then their second words, and so on.
+    words = (rows + start).reshape(16, groups, BLOCKS).swapaxes(0, 1)
+    return words.astype("<u4").tobytes()
