@@ -30,8 +30,8 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 	cargo test --package dpnoise-core --locked
 	@echo "The binding crate (rust/python) has no tests of its own: the Python tests call it."
 
-test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests
-	$(BIN)/python -m pytest
+test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests, with the debugging allocators of -X dev
+	$(BIN)/python -X dev -m pytest
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests with 10^8 samples each (6 GiB of memory)
 	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical tests/vectors --durations=5
