@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, TypeVar
 
@@ -35,14 +37,23 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
     Raises
     ------
     ParameterError
-        When ``size`` is negative, or ``out`` has another shape, is read-only or is not C-contiguous.
+        When ``size`` is negative or no array can have it, or ``out`` has another shape, is read-only or is not
+        C-contiguous.
+    MemoryError
+        When there is no room for an array of that size.
     TypeError
         When ``size`` is not made of ints, or ``out`` is not an array of that dtype.
     """
     if out is None:
         if size is None:
             raise ParameterError("size must be given when out is None")
-        return np.empty(shape_of(size), dtype)
+        shape = shape_of(size)
+        if math.prod(shape) * np.dtype(dtype).itemsize > sys.maxsize:
+            raise MemoryError(f"there is no room for an array of size {size!r}")
+        try:
+            return np.empty(shape, dtype)
+        except (OverflowError, ValueError) as error:
+            raise ParameterError(f"size must be the shape of an array, got {size!r}: {error}") from None
     kind = np.dtype(dtype)
     if not isinstance(out, np.ndarray) or out.dtype != kind:
         found = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
@@ -57,6 +68,14 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
 
 
 def refuse_missing(x: Any, name: str) -> None:
-    """Refuse a masked array: what a masked value stands for is the caller's to say."""
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+    """Refuse masked values, also those in lists: what they stand for is the caller's to say."""
+    if _has_masked(x):
         raise ParameterError(f"{name} must have no masked values: fill or drop them first")
+
+
+def _has_masked(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        # Looking at types first makes short work of a long list of numbers.
+        nested = any(issubclass(kind, list | tuple | np.ma.MaskedArray) for kind in set(map(type, x)))
+        return nested and any(map(_has_masked, x))
+    return isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x)

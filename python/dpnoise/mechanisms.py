@@ -174,10 +174,10 @@ class Laplace(_Mechanism):
             When the source of randomness fails; nothing is released.
         """
         if isinstance(x, float):
-            return self._native.release_one(x, rng)
+            return self._native.release_one(x, threads, rng)
         values = _reals(x)
         if values.ndim == 0 and not isinstance(x, np.ndarray):
-            return self._native.release_one(values.item(), rng)
+            return self._native.release_one(values.item(), threads, rng)
         self._native.release(values, threads, rng)
         return values
 
@@ -309,7 +309,7 @@ class DiscreteLaplace(_Mechanism):
         """
         values = _integers(x)
         if values.ndim == 0 and not isinstance(x, np.ndarray):
-            return self._native.release_one(values.item(), rng)
+            return self._native.release_one(values.item(), threads, rng)
         self._native.release(values, threads, rng)
         return values
 

@@ -146,6 +146,13 @@ SECRET = 918273645546372819
             ValueError,
             "x must have no masked values",
         ),
+        (
+            Laplace(epsilon=1.0),
+            [np.array([1.0, 2.0]), np.ma.masked_array([1.0, 2.0], [False, True])],
+            ValueError,
+            "x must have no masked values",
+        ),
+        (Laplace(epsilon=1.0), [1.0, np.ma.masked], ValueError, "x must have no masked values"),
         (DiscreteLaplace(epsilon=1.0), 1.5, TypeError, "x must be integers, got dtype float64"),
         (DiscreteLaplace(epsilon=1.0), [True], TypeError, "x must be integers, got dtype bool"),
         (
@@ -186,3 +193,13 @@ def test_integers_saturate() -> None:
 def test_a_cost_out_of_range_is_refused(epsilon: float, delta: float) -> None:
     with pytest.raises(dpnoise.ParameterError, match=r"^(epsilon|delta) must be "):
         PrivacyCost(epsilon, delta)
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0), DiscreteLaplace(epsilon=1.0)], ids=repr)
+@pytest.mark.parametrize("rng", [None, hazmat.SeededRng(1)])
+def test_threads_must_be_positive(mechanism, rng) -> None:
+    for x in (1, [1, 2]):
+        for threads in (0, -1, 2**64):
+            with pytest.raises(dpnoise.ParameterError, match="threads must be None or a positive integer below"):
+                mechanism.release(x, threads=threads, rng=rng)
+        mechanism.release(x, threads=2**64 - 1, rng=rng)

@@ -176,9 +176,16 @@ def test_a_size_of_another_type_is_refused(size: Any) -> None:
         samplers.discrete_laplace(1.0, size)
 
 
-def test_memory_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(MemoryError):
-        samplers.discrete_laplace(1.0, 2**58)
+@pytest.mark.parametrize("size", [2**58, (2**29, 2**29), 2**60, 2**63, 2**70, (2**40, 2**40)])
+def test_memory_that_is_not_there_is_an_error(size: Any) -> None:
+    with pytest.raises(MemoryError, match=r"Unable to allocate 2.00 EiB|there is no room for an array of size"):
+        samplers.discrete_laplace(1.0, size)
+
+
+@pytest.mark.parametrize("size", [(0, 2**70), (1,) * 65])
+def test_a_size_that_no_array_can_have_is_refused(size: Any) -> None:
+    with pytest.raises(dpnoise.ParameterError, match=r"size must be the shape of an array, got \(.*\): "):
+        samplers.discrete_laplace(1.0, size)
 
 
 def read_only() -> np.ndarray:
@@ -205,10 +212,19 @@ def test_an_unfit_out_is_refused(out: Any, error: type[Exception], message: str)
         samplers.discrete_laplace(1.0, size, out=out)
 
 
-@pytest.mark.parametrize("threads", [0, -1])
-def test_threads_must_be_positive(threads: int) -> None:
-    with pytest.raises(dpnoise.ParameterError, match=f"threads must be None or a positive integer, got {threads}"):
-        samplers.discrete_laplace(1.0, 3, threads=threads)
+@pytest.mark.parametrize("draw", [samplers.discrete_laplace, samplers.gaussian, samplers.bernoulli])
+@pytest.mark.parametrize("rng", [None, hazmat.SeededRng(1)])
+def test_threads_must_be_positive(draw: Any, rng: Any) -> None:
+    for size in (None, 3):
+        for threads in (0, -1, 2**70):
+            message = rf"threads must be None or a positive integer below 2\*\*64, got {threads}"
+            with pytest.raises(dpnoise.ParameterError, match=message):
+                draw(1.0, size, threads=threads, rng=rng)
+        for other in (1.0, "2", True):
+            with pytest.raises(TypeError, match=r"threads must be an int, got (float|str|bool)"):
+                draw(1.0, size, threads=other, rng=rng)
+        draw(1.0, size, threads=np.int8(2), rng=rng)
+        draw(1.0, size, threads=2**64 - 1, rng=rng)
 
 
 def test_a_foreign_generator_is_refused() -> None:
@@ -249,8 +265,13 @@ def test_random_bytes() -> None:
     assert samplers.random_bytes(0) == b""
     assert len(samplers.random_bytes(1000)) == 1000
     assert samplers.random_bytes(32) != samplers.random_bytes(32)
-    with pytest.raises(dpnoise.ParameterError, match="size must not be negative, got -1"):
-        samplers.random_bytes(-1)
+    for bad in (-1, 2**63, 2**70):
+        with pytest.raises(dpnoise.ParameterError, match=rf"n must be an integer from 0 to 2\*\*63 - 1, got {bad}"):
+            samplers.random_bytes(bad)
+    with pytest.raises(TypeError, match="n must be an int, got float"):
+        samplers.random_bytes(1.0)  # type: ignore[arg-type]
+    with pytest.raises(MemoryError, match=f"there is no room for n = {2**60} bytes"):
+        samplers.random_bytes(2**60)
 
 
 def test_the_backend_is_one_of_three() -> None:

@@ -133,8 +133,6 @@ class Protocol:
         ParameterError
             When a parameter is out of range.
         """
-        if n < 0:
-            raise ParameterError(f"n must not be negative, got {n!r}")
         return self._native.variance(n, frequency)
 
     def accumulator(self) -> Accumulator:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._native import ParameterError
 from dpnoise.local import _inputs
 from dpnoise.local._protocol import Protocol, Rng
 
@@ -227,3 +228,11 @@ class UnaryEncoding(_Unary):
 
     def __init__(self, *, k: int, p: float, q: float) -> None:
         self._native = _native.LocalProtocol.unary_encoding(k, p, q)
+
+    def __repr__(self) -> str:
+        """Show a call that makes this encoding; one with p and q only if they were not rounded."""
+        try:
+            unrounded = UnaryEncoding(k=self.k, p=self.p, q=self.q) == self
+        except ParameterError:
+            unrounded = False
+        return super().__repr__() if unrounded else f"UnaryEncoding.from_json({self.to_json()!r})"

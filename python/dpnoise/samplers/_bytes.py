@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dpnoise import _native
-from dpnoise._arrays import shape_of
 
 
 def random_bytes(n: int) -> bytes:
@@ -12,7 +11,7 @@ def random_bytes(n: int) -> bytes:
     Parameters
     ----------
     n : int
-        How many.
+        How many, from 0 to 2**63 - 1.
 
     Returns
     -------
@@ -21,9 +20,13 @@ def random_bytes(n: int) -> bytes:
     Raises
     ------
     ParameterError
-        When ``n`` is negative.
+        When ``n`` is out of range.
+    MemoryError
+        When there is no room for so many; nothing has been drawn then.
     RandomnessError
         When the operating system has no randomness to give.
     """
-    (count,) = shape_of(n)
-    return _native.random_bytes(count)
+    try:
+        return _native.random_bytes(n)
+    except MemoryError:
+        raise MemoryError(f"there is no room for n = {n} bytes") from None

@@ -43,7 +43,7 @@ def draw(
     except TypeError:  # perhaps only not hashable: let the constructor say what is wrong
         sampler = _sampler.__wrapped__(distribution, *parameters)
     if size is None and out is None:
-        return sampler.sample(rng)
+        return sampler.sample(threads, rng)
     array = output(size, out, dtype)
     sampler.fill(array, threads, rng)
     return array

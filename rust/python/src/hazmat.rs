@@ -4,9 +4,11 @@ use dpnoise_core::Error;
 use dpnoise_core::rng;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use rand_core::{TryCryptoRng, TryRng};
 
 use crate::errors::to_py;
+use crate::numbers::integer;
 
 /// A generator that is passed as `rng=`.
 #[pyclass(module = "dpnoise._native", subclass)]
@@ -28,7 +30,8 @@ pub(crate) struct ScriptedRng;
 #[pymethods]
 impl SeededRng {
     #[new]
-    fn new(seed: u64) -> PyResult<PyClassInitializer<Self>> {
+    fn new(seed: &Bound<'_, PyAny>) -> PyResult<PyClassInitializer<Self>> {
+        let seed = integer(seed, "seed", "an integer from 0 to 2**64 - 1")?;
         let rng = rng::SeededRng::new(seed).map_err(to_py)?;
         Ok(PyClassInitializer::from(TestRng(Source::Seeded(Box::new(rng)))).add_subclass(Self))
     }
@@ -37,8 +40,8 @@ impl SeededRng {
 #[pymethods]
 impl ScriptedRng {
     #[new]
-    fn new(script: Vec<u8>) -> PyClassInitializer<Self> {
-        PyClassInitializer::from(TestRng(Source::Scripted(rng::ScriptedRng::new(script)))).add_subclass(Self)
+    fn new(script: PyBackedBytes) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(TestRng(Source::Scripted(rng::ScriptedRng::new(&script[..])))).add_subclass(Self)
     }
 
     #[getter]

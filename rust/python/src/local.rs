@@ -8,10 +8,11 @@ use dpnoise_core::local::{Accumulator, Protocol, RandomizedResponse, UnaryEncodi
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes};
+use pyo3::types::PyBytes;
 
 use crate::errors::{ParameterError, to_py};
-use crate::numbers::real;
+use crate::numbers::{integer, real};
+use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
 /// Long work comes back to the interpreter after this many bytes of reports, to see whether the user has pressed Ctrl-C.
@@ -102,8 +103,9 @@ impl LocalProtocol {
         self.0.to_json()
     }
 
-    fn variance(&self, n: u64, frequency: f64) -> PyResult<f64> {
-        self.0.variance(n, frequency).map_err(to_py)
+    fn variance(&self, n: &Bound<'_, PyAny>, frequency: &Bound<'_, PyAny>) -> PyResult<f64> {
+        let n = integer(n, "n", "an integer from 0 to 2**64 - 1")?;
+        self.0.variance(n, real(frequency, "frequency")?).map_err(to_py)
     }
 
     /// One-hot rows of int64 `values`.
@@ -115,16 +117,16 @@ impl LocalProtocol {
     }
 
     /// Reports for `values`, an array that no other code has seen: int64, or uint8 for randomised response.
-    #[pyo3(signature = (values, out, threads=None, rng=None))]
+    #[pyo3(signature = (values, out, threads, rng=None))]
     fn perturb(
         &self,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
-        threads: Option<i64>,
+        threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let threads = runtime::threads(threads)?;
+        let threads = threads.get();
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
         let out = buffers::elements(&mut out, "out")?;
         if let Some(response) = RandomizedResponse::from_protocol(self.0) {
@@ -148,16 +150,16 @@ impl LocalProtocol {
     }
 
     /// Reports for one-hot rows, an array that no other code has seen.
-    #[pyo3(signature = (bits, out, threads=None, rng=None))]
+    #[pyo3(signature = (bits, out, threads, rng=None))]
     fn perturb_encoded(
         &self,
         py: Python<'_>,
         bits: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
-        threads: Option<i64>,
+        threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let threads = runtime::threads(threads)?;
+        let threads = threads.get();
         let encoding = self.unary()?;
         let bits = buffers::readable::<u8>(bits, "bits", "uint8")?;
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
@@ -209,9 +211,9 @@ impl LocalAccumulator {
         PyBytes::new(py, &self.state().to_bytes())
     }
 
-    #[pyo3(signature = (reports, row_bytes, threads=None))]
-    fn add(&self, py: Python<'_>, reports: &Bound<'_, PyAny>, row_bytes: usize, threads: Option<i64>) -> PyResult<()> {
-        let threads = runtime::threads(threads)?;
+    #[pyo3(signature = (reports, row_bytes, threads))]
+    fn add(&self, py: Python<'_>, reports: &Bound<'_, PyAny>, row_bytes: usize, threads: Threads) -> PyResult<()> {
+        let threads = threads.get();
         let reports = buffers::readable::<u8>(reports, "reports", "uint8")?;
         let reports = buffers::slice(&reports, "reports")?;
         let mut part = Accumulator::new(*self.state().protocol());
@@ -275,13 +277,8 @@ where
     result
 }
 
-/// The number of values, which must be an int.
 fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {
-    if k.is_instance_of::<PyBool>() || !k.hasattr("__index__")? {
-        return Err(PyTypeError::new_err(format!("k must be an int, got {}", k.get_type().name()?)));
-    }
-    let allowed = || format!("an integer from {MIN_K} to {MAX_K}");
-    k.extract().map_err(|_| to_py(Error::parameter("k", k, allowed())))
+    integer(k, "k", &format!("an integer from {MIN_K} to {MAX_K}"))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

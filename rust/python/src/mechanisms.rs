@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::to_py;
 use crate::numbers::real;
+use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
 /// Replaces the values of `array`, which no other code has seen, by their releases.
@@ -14,13 +15,13 @@ fn release<M: Noisy>(
     mechanism: &M,
     array: &Bound<'_, PyAny>,
     kind: &str,
-    threads: Option<i64>,
+    threads: Threads,
     rng: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()>
 where
     M::Value: Element,
 {
-    let threads = runtime::threads(threads)?;
+    let threads = threads.get();
     let mut values = buffers::writable::<M::Value>(array, "x", kind)?;
     let values = buffers::elements(&mut values, "x")?;
     if let Some(mut rng) = hazmat::given(rng)? {
@@ -86,13 +87,14 @@ impl Laplace {
         self.0.error(level, count).map_err(to_py)
     }
 
-    #[pyo3(signature = (x, rng=None))]
-    fn release_one(&self, x: f64, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+    #[pyo3(signature = (x, threads, rng=None))]
+    #[allow(unused_variables, reason = "threads are checked, and one value needs none")]
+    fn release_one(&self, x: f64, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
         release_one(&self.0, x, rng)
     }
 
-    #[pyo3(signature = (x, threads=None, rng=None))]
-    fn release(&self, x: &Bound<'_, PyAny>, threads: Option<i64>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    #[pyo3(signature = (x, threads, rng=None))]
+    fn release(&self, x: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         release(&self.0, x, "float64", threads, rng)
     }
 }
@@ -128,13 +130,14 @@ impl DiscreteLaplace {
         self.0.error(level).map_err(to_py)
     }
 
-    #[pyo3(signature = (x, rng=None))]
-    fn release_one(&self, x: i64, rng: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
+    #[pyo3(signature = (x, threads, rng=None))]
+    #[allow(unused_variables, reason = "threads are checked, and one value needs none")]
+    fn release_one(&self, x: i64, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
         release_one(&self.0, x, rng)
     }
 
-    #[pyo3(signature = (x, threads=None, rng=None))]
-    fn release(&self, x: &Bound<'_, PyAny>, threads: Option<i64>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    #[pyo3(signature = (x, threads, rng=None))]
+    fn release(&self, x: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         release(&self.0, x, "int64", threads, rng)
     }
 }

@@ -47,6 +47,17 @@ fn integer_ratio<'py>(value: &Bound<'py, PyAny>) -> Option<(Bound<'py, PyAny>, B
     whole.unwrap_or_else(|_| value.clone()).call_method0("as_integer_ratio").ok()?.extract().ok()
 }
 
+/// The integer called `name`, which fits its type when it is `allowed`.
+pub(crate) fn integer<T>(value: &Bound<'_, PyAny>, name: &'static str, allowed: &str) -> PyResult<T>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py>,
+{
+    if value.is_instance_of::<PyBool>() || !value.hasattr("__index__")? {
+        return Err(PyTypeError::new_err(format!("{name} must be an int, got {}", value.get_type().name()?)));
+    }
+    value.extract().map_err(|_| to_py(Error::parameter(name, value, allowed)))
+}
+
 /// The probability called `name` as a double, which must be its exact value; its range is checked by whoever takes it.
 pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let float = real(value, name)?;

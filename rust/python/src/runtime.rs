@@ -1,10 +1,13 @@
 //! How native work runs beside the interpreter.
 
+use std::num::NonZero;
+
 use dpnoise_core::Error;
 use dpnoise_core::rng::available_threads;
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
+use crate::numbers;
 
 /// Noise is made in parts of this many items: some tens of milliseconds.
 const ITEMS: usize = 1 << 22;
@@ -40,11 +43,23 @@ where
     result
 }
 
-/// The number of threads that `threads` asks for: all that the process may use, unless told otherwise.
-pub(crate) fn threads(threads: Option<i64>) -> PyResult<usize> {
-    let chosen = threads.map_or_else(|| Ok(available_threads()), usize::try_from);
-    chosen
-        .ok()
-        .filter(|&count| count > 0)
-        .ok_or_else(|| to_py(Error::parameter("threads", threads.unwrap_or_default(), "None or a positive integer")))
+/// The `threads=` of a call: all that the process may use, unless told otherwise.
+pub(crate) struct Threads(usize);
+
+impl Threads {
+    pub(crate) fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl FromPyObject<'_, '_> for Threads {
+    type Error = PyErr;
+
+    fn extract(threads: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if threads.is_none() {
+            return Ok(Self(available_threads()));
+        }
+        let count: NonZero<u64> = numbers::integer(&threads, "threads", "None or a positive integer below 2**64")?;
+        Ok(Self(usize::try_from(count.get()).unwrap_or(usize::MAX)))
+    }
 }

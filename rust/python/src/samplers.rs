@@ -14,6 +14,7 @@ use pyo3::types::PyBytes;
 use rand_core::TryCryptoRng;
 
 use crate::errors::to_py;
+use crate::runtime::Threads;
 use crate::{buffers, hazmat, numbers, runtime};
 
 /// What the samplers have in common.
@@ -129,8 +130,14 @@ impl Sampler {
     }
 
     /// One sample, as an int, float or bool.
-    #[pyo3(signature = (rng=None))]
-    fn sample<'py>(&self, py: Python<'py>, rng: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (threads, rng=None))]
+    #[allow(unused_variables, reason = "threads are checked, and one sample needs none")]
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        threads: Threads,
+        rng: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         match &self.0 {
             Kind::Integer(noise) => Ok(sample(&**noise, rng)?.into_pyobject(py)?.into_any()),
             Kind::Real(noise) => Ok(sample(&**noise, rng)?.into_pyobject(py)?.into_any()),
@@ -139,8 +146,8 @@ impl Sampler {
     }
 
     /// Fills `out`, a C-contiguous array of the dtype of the samples.
-    #[pyo3(signature = (out, threads=None, rng=None))]
-    fn fill(&self, out: &Bound<'_, PyAny>, threads: Option<i64>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    #[pyo3(signature = (out, threads, rng=None))]
+    fn fill(&self, out: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         match &self.0 {
             Kind::Integer(noise) => fill(&**noise, out, threads, rng),
             Kind::Real(noise) => fill(&**noise, out, threads, rng),
@@ -188,14 +195,14 @@ fn sample<D: Distribution>(distribution: &D, rng: Option<&Bound<'_, PyAny>>) -> 
 fn fill<D: Distribution>(
     distribution: &D,
     out: &Bound<'_, PyAny>,
-    threads: Option<i64>,
+    threads: Threads,
     rng: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()>
 where
     D::Item: Send,
 {
     let py = out.py();
-    let threads = runtime::threads(threads)?;
+    let threads = threads.get();
     let mut out = buffers::writable::<D::Item>(out, "out", D::DTYPE)?;
     let out = buffers::elements(&mut out, "out")?;
     if let Some(mut rng) = hazmat::given(rng)? {
@@ -206,11 +213,17 @@ where
     })
 }
 
+/// How many bytes there can be.
+const BYTES: &str = "an integer from 0 to 2**63 - 1";
+
 /// `n` random bytes.
 #[pyfunction]
-fn random_bytes(py: Python<'_>, n: usize) -> PyResult<Bound<'_, PyBytes>> {
-    let mut secure = SecureRng::new().map_err(to_py)?;
-    PyBytes::new_with(py, n, |bytes| rng::fill_bytes(&mut secure, bytes).map_err(to_py))
+fn random_bytes<'py>(py: Python<'py>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let n: isize = numbers::integer(n, "n", BYTES)?;
+    let n = usize::try_from(n).map_err(|_| to_py(Error::parameter("n", n, BYTES)))?;
+    PyBytes::new_with(py, n, |bytes| {
+        SecureRng::new().and_then(|mut secure| rng::fill_bytes(&mut secure, bytes)).map_err(to_py)
+    })
 }
 
 /// The instruction set in use.
