@@ -121,7 +121,14 @@ fn alias_table(weights: &[u32; BINS]) -> [u32; BINS] {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::arith::exp::FIRST_LIMBS;
+    use crate::arith::fixed::Fixed;
+    use crate::params::Scale;
 
     #[test]
     fn the_tail_begins_where_it_should() {
@@ -164,5 +171,77 @@ mod tests {
             words[(entry & 63) as usize] += (1 << COLUMN_BITS) - u64::from(entry >> 6);
         }
         assert_eq!(words, weights.map(u64::from));
+    }
+
+    /// Scales of every size, some with long parts.
+    fn scales(smallest: i32) -> impl Strategy<Value = Ratio> {
+        let double = (smallest..=40, 1.0..2.0).prop_map(|(exponent, x)| Ratio::from_f64(x * 2f64.powi(exponent)));
+        let part = || (0..120u32, any::<u128>()).prop_map(|(bits, part)| part >> (127 - bits) | 1);
+        let fraction = (part(), part()).prop_map(|(numerator, denominator)| Ratio::new(numerator, denominator));
+        let in_range = move |ratio: &Ratio| Scale::new(*ratio).is_ok() && ratio.to_f64() >= 2f64.powi(smallest);
+        prop_oneof![double, fraction].prop_filter_map("a scale", move |ratio| ratio.filter(in_range))
+    }
+
+    fn shapes_and_scales() -> impl Strategy<Value = (Shape, bool, Ratio)> {
+        prop_oneof![
+            (Just(Shape::Exponential), any::<bool>(), scales(-40)),
+            (Just(Shape::Gaussian), Just(true), scales(-20)),
+        ]
+    }
+
+    /// Twice the precision that made the tables.
+    static WIDE: LazyLock<Constants> = LazyLock::new(|| Constants::new(2 * FIRST_LIMBS));
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// What the proof of exactness rests on, at any scale.
+        #[test]
+        fn the_tables_are_sound((shape, both_signs, scale) in shapes_and_scales()) {
+            let design = Design::for_scale(shape, scale);
+            let tables = tables(design, shape, scale, both_signs, &WIDE).unwrap();
+            let whole = |n: u64| Fixed::from_integer(n, 2 * FIRST_LIMBS);
+            let at_most = |a: &Fixed, b: &Fixed| !b.is_less(a);
+
+            // The tail begins where the density is below 2^-64, and not a bin later than that.
+            let (shift, start) = (design.layout.shift(), design.layout.bin_start(TAIL as u32).0 << design.layout.shift());
+            prop_assert!(reaches(shape, start.into(), scale));
+            if design.layout != Layout::Single {
+                let smaller = if shift == 0 { 63 } else { 216 << (shift - 1) };
+                prop_assert!(!reaches(shape, smaller, scale));
+            }
+
+            prop_assert_eq!(tables.weights.iter().map(|&weight| u64::from(weight)).sum::<u64>(), 1 << 32);
+            assert_exact(&tables.weights);
+
+            // C m 2^e f(x) <= W, so that acceptance is a probability; and W is not larger than it must be.
+            let density = Density::new(shape, scale, &WIDE);
+            let copies = |bin: usize| u32::from(tables.sides == Sides::Folded && bin > 0);
+            let masses: Vec<Interval> = (0..TAIL).map(|bin| {
+                let (units, e) = design.layout.bin_start(bin as u32);
+                density.at(units << shift, &WIDE).times_integer(1 << (e + copies(bin)))
+            }).collect();
+            for (bin, mass) in masses.iter().enumerate() {
+                let (mass, weight) = (mass.clone().times_integer(tables.amplitude), tables.weights[bin].into());
+                prop_assert!(at_most(&mass.high, &whole(weight)), "bin {}", bin);
+                prop_assert!(bin == 0 || mass.low.plus(&whole(1)).integer() >= weight, "bin {}", bin);
+            }
+            // The same for the tail, whose values beyond its start have the geometric sum 1 / (1 - q(1)) at most.
+            let kept = density.at(start, &WIDE).times_integer(tables.amplitude << copies(TAIL));
+            let mass = density.decay(start, 1, &WIDE).complement().times_integer(1 << shift);
+            let room = mass.times_integer(tables.weights[TAIL].into());
+            prop_assert!(at_most(&kept.high, &room.low));
+            prop_assert_eq!(tables.weights[TAIL], 1, "the tail is proposed with a probability of 2^-32");
+        }
+
+        /// Tables are a function of the scale, not of the precision that they are computed at.
+        #[test]
+        fn precision_does_not_show((shape, both_signs, scale) in shapes_and_scales()) {
+            let design = Design::for_scale(shape, scale);
+            let wide = tables(design, shape, scale, both_signs, &WIDE).unwrap();
+            if let Some(first) = tables(design, shape, scale, both_signs, Constants::first()) {
+                prop_assert_eq!((first.alias, first.weights, first.amplitude), (wide.alias, wide.weights, wide.amplitude));
+            }
+        }
     }
 }

@@ -1,0 +1,176 @@
+//! Parameters of any value: each is taken exactly or refused, and what is taken works. Nothing panics.
+
+use dpnoise_core::Error;
+use dpnoise_core::local::{Protocol, RandomizedResponse, UnaryEncoding};
+use dpnoise_core::mechanisms::{self, Noisy};
+use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
+use dpnoise_core::rng::SeededRng;
+use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise};
+use num_rational::BigRational;
+use proptest::prelude::*;
+
+/// Doubles of every kind: any bits, numbers of ordinary size, and powers of two with their neighbours.
+fn doubles() -> impl Strategy<Value = f64> {
+    let near_power = (-1080..1030, -2i64..=2).prop_map(|(exponent, ulps)| {
+        let power = 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
+        f64::from_bits((power.to_bits() as i64 + ulps) as u64)
+    });
+    prop_oneof![any::<u64>().prop_map(f64::from_bits), -1e3..1e3, 0.0..1.0, near_power]
+}
+
+fn ratios() -> impl Strategy<Value = Ratio> {
+    let part = || (0..128u32, any::<u128>()).prop_map(|(bits, part)| part >> bits);
+    (part(), part()).prop_filter_map("a ratio", |(numerator, denominator)| Ratio::new(numerator, denominator))
+}
+
+fn exact(ratio: Ratio) -> BigRational {
+    BigRational::new(ratio.numerator().into(), ratio.denominator().into())
+}
+
+fn two_to(exponent: i32) -> BigRational {
+    BigRational::from_integer(2.into()).pow(exponent)
+}
+
+/// A refusal says which parameter it was, and is not about randomness.
+fn is_refusal<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Parameter { parameter, .. }) if !parameter.is_empty())
+}
+
+/// Draws some samples, which must not panic.
+fn works(protocol: &Protocol) {
+    let mut rng = SeededRng::new(1).unwrap();
+    let mut out = vec![0; 3 * protocol.report_bytes()];
+    match UnaryEncoding::from_protocol(*protocol) {
+        Some(encoding) => encoding.perturb(&[0, 1, i64::from(protocol.k()) - 1], &mut out, &mut rng).unwrap(),
+        None => RandomizedResponse::from_protocol(*protocol).unwrap().perturb(&[0, 1, 1], &mut out, &mut rng).unwrap(),
+    }
+    assert!(protocol.epsilon() <= protocol.requested_epsilon());
+    assert!(protocol.epsilon() >= 0.999 * protocol.requested_epsilon());
+    assert_eq!(Protocol::from_json(&protocol.to_json()).as_ref(), Ok(protocol));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn doubles_are_ratios_exactly_or_not_at_all(value in doubles()) {
+        match Ratio::from_f64(value) {
+            Some(ratio) => prop_assert_eq!(exact(ratio), BigRational::from_float(value).unwrap()),
+            None => prop_assert!(!(value.is_finite() && (2f64.powi(-66)..2f64.powi(66)).contains(&value))),
+        }
+    }
+
+    #[test]
+    fn ratios_divide_exactly_or_not_at_all(a in ratios(), b in ratios()) {
+        let quotient = exact(a) / exact(b);
+        let short = [quotient.numer(), quotient.denom()].iter().all(|part| part.bits() <= 120);
+        prop_assert_eq!(a.checked_div(b).map(exact), short.then_some(quotient));
+    }
+
+    #[test]
+    fn a_scale_is_in_range(ratio in ratios(), value in doubles()) {
+        let in_range = |x: &BigRational| *x >= two_to(-40) && *x <= two_to(40);
+        prop_assert_eq!(Scale::new(ratio).is_ok(), in_range(&exact(ratio)));
+        prop_assert_eq!(Scale::from_f64(value).is_ok(), BigRational::from_float(value).is_some_and(|x| in_range(&x)));
+    }
+
+    #[test]
+    fn real_scales_are_measured_in_steps_exactly(ratio in ratios(), value in doubles(), finer in 0..45) {
+        let scales = [Some((RealScale::from(ratio), exact(ratio))),
+            RealScale::from_f64(value).map(|scale| (scale, BigRational::from_float(value).unwrap()))];
+        for (scale, exactly) in scales.into_iter().flatten() {
+            let exponent = scale.ceil_log2();
+            prop_assert!(exactly <= two_to(exponent) && exactly > two_to(exponent - 1));
+            if let Some(steps) = scale.in_steps(exponent - finer) {
+                prop_assert_eq!(exact(steps.ratio()), exactly / two_to(exponent - finer));
+            } else {
+                prop_assert!(finer > 39 || ratio.numerator() >> 60 > 0 || ratio.denominator() >> 60 > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn every_scale_can_be_drawn_from(ratio in ratios(), x in 1.0..2.0f64, exponent in -40..40) {
+        let double = Scale::from_f64(x * 2f64.powi(exponent)).unwrap();
+        for scale in [Some(double), Scale::new(ratio).ok()].into_iter().flatten() {
+            let (mut rng, mut out) = (SeededRng::new(1).unwrap(), [0; 65]);
+            DiscreteLaplace::new(scale).fill(&mut rng, &mut out).unwrap();
+            Geometric::new(scale).fill(&mut rng, &mut out).unwrap();
+            prop_assert!(out.iter().all(|&x| x >= 0));
+            let gaussian = DiscreteGaussian::new(scale);
+            prop_assert_eq!(gaussian.is_ok(), scale.ratio().to_f64() >= 2f64.powi(-20));
+            if let Ok(gaussian) = gaussian {
+                gaussian.fill(&mut rng, &mut out).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn real_noise_works_or_is_refused(scale in doubles(), granularity in prop::option::of(doubles())) {
+        let Some(real) = RealScale::from_f64(scale) else {
+            return Ok(());
+        };
+        for noise in [GridNoise::laplace(real, granularity), GridNoise::gaussian(real, granularity)] {
+            prop_assert!(noise.is_ok() || is_refusal(&noise));
+            if let Ok(noise) = noise {
+                let mut out = [0.0; 65];
+                noise.fill(&mut SeededRng::new(1).unwrap(), &mut out).unwrap();
+                prop_assert!(out.iter().all(|x| x % noise.grid().granularity() == 0.0));
+            }
+        }
+    }
+
+    #[test]
+    fn coins_work_or_are_refused(p in doubles()) {
+        let coin = Bernoulli::new(p);
+        prop_assert_eq!(coin.is_ok(), (0.0..=1.0).contains(&p));
+        prop_assert!(coin.is_ok() || is_refusal(&coin));
+        if let Ok(coin) = coin {
+            coin.fill(&mut SeededRng::new(1).unwrap(), &mut [false; 65]).unwrap();
+        }
+    }
+
+    #[test]
+    fn mechanisms_work_or_are_refused(
+        epsilon in doubles(), sensitivity in doubles(), granularity in prop::option::of(doubles()),
+        whole in any::<u64>(), x in doubles(), n in any::<i64>(),
+    ) {
+        prop_assert_eq!(Epsilon::new(epsilon).is_ok(), epsilon > 0.0 && epsilon.is_finite());
+        let rng = || SeededRng::new(1).unwrap();
+        let laplace = mechanisms::Laplace::new(epsilon, sensitivity, granularity);
+        prop_assert!(laplace.is_ok() || is_refusal(&laplace));
+        if let Ok(laplace) = laplace {
+            let mut values = [x; 3];
+            let released = laplace.release_with(&mut values, &mut rng());
+            prop_assert_eq!(released.is_ok(), x.is_finite(), "{:?}", released);
+            prop_assert!(released.is_err() || values.iter().all(|value| !value.is_nan()));
+        }
+        for sensitivity in [1, whole] {
+            let discrete = mechanisms::DiscreteLaplace::new(epsilon, sensitivity);
+            prop_assert!(discrete.is_ok() || is_refusal(&discrete));
+            if let Ok(discrete) = discrete {
+                discrete.release_with(&mut [n, i64::MIN, i64::MAX], &mut rng()).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn protocols_work_or_are_refused(k in 0..300u64, p in doubles(), q in doubles(), epsilon in doubles()) {
+        let encodings = [
+            UnaryEncoding::custom(k, p, q),
+            UnaryEncoding::symmetric(k, epsilon),
+            UnaryEncoding::optimized(k, epsilon),
+        ];
+        for encoding in encodings {
+            prop_assert!(encoding.is_ok() || is_refusal(&encoding));
+            if let Ok(encoding) = encoding {
+                works(encoding.protocol());
+            }
+        }
+        let response = RandomizedResponse::new(epsilon);
+        prop_assert!(response.is_ok() || is_refusal(&response));
+        if let Ok(response) = response {
+            works(response.protocol());
+        }
+    }
+}
