@@ -25,14 +25,14 @@ macro_rules! zero {
 #[cfg(target_arch = "x86_64")]
 pub fn clear() {
     #[target_feature(enable = "avx512f")]
-    fn avx512() {
+    fn clear_upper() {
         zero!("vpxord ", ", zmm0, zmm0",
             "zmm16" "zmm17" "zmm18" "zmm19" "zmm20" "zmm21" "zmm22" "zmm23"
             "zmm24" "zmm25" "zmm26" "zmm27" "zmm28" "zmm29" "zmm30" "zmm31");
     }
     if is_x86_feature_detected!("avx512f") {
         // SAFETY: the CPU has AVX-512 F.
-        unsafe { avx512() }
+        unsafe { clear_upper() }
     }
     if is_x86_feature_detected!("avx") {
         // SAFETY: the CPU has AVX.
