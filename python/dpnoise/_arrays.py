@@ -23,6 +23,8 @@ def shape_of(size: Size) -> tuple[int, ...]:
     try:
         # Asking for `SupportsIndex` would take longer than drawing a hundred samples.
         parts = (size,) if hasattr(size, "__index__") else size
+        if isinstance(parts, str | bytes):  # a sequence too, but not of lengths
+            raise TypeError
         shape = tuple(map(operator.index, parts))
     except TypeError:
         raise TypeError(f"size must be None, an int or a tuple of ints, got {size!r}") from None
@@ -67,10 +69,14 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
     return out
 
 
-def refuse_missing(x: Any, name: str) -> None:
-    """Refuse masked values, also those in lists: what they stand for is the caller's to say."""
+def array_of(x: Any, name: str) -> NDArray[Any]:
+    """Take ``x`` as an array, but refuse masked values, also in lists: what they stand for is the caller's to say."""
     if _has_masked(x):
         raise ParameterError(f"{name} must have no masked values: fill or drop them first")
+    try:
+        return np.asarray(x)
+    except ValueError:
+        raise ParameterError(f"{name} must be an array, got nested sequences of different lengths") from None
 
 
 def _has_masked(x: Any) -> bool:

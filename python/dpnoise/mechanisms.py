@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import refuse_missing
+from dpnoise._arrays import array_of
 from dpnoise._native import ParameterError, ScriptedRng, SeededRng
 from dpnoise.accounting import PrivacyCost
 
@@ -222,7 +222,7 @@ class Laplace(_Mechanism):
         ParameterError
             When ``level`` is out of range.
         """
-        values = np.asarray(released, np.float64)
+        values = _released(released)
         error = self._native.error(level, values.size)
         return values - error, values + error
 
@@ -266,7 +266,7 @@ class DiscreteLaplace(_Mechanism):
     _parameters = ("epsilon", "sensitivity")
 
     def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
-        if not isinstance(sensitivity, numbers.Integral) or isinstance(sensitivity, bool):
+        if not isinstance(sensitivity, numbers.Integral) or isinstance(sensitivity, bool | np.timedelta64):
             raise TypeError(f"sensitivity must be a positive integer, got {sensitivity!r}")
         if not 0 < sensitivity < 2**63:
             raise ParameterError(f"sensitivity must be a positive integer below 2**63, got {sensitivity}")
@@ -354,14 +354,20 @@ class DiscreteLaplace(_Mechanism):
             When ``level`` is out of range.
         """
         error = self.error(level)
-        values = np.asarray(released, np.float64)
+        values = _released(released)
         return values - error, values + error
+
+
+def _released(released: Any) -> NDArray[np.float64]:
+    values = array_of(released, "released")
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"released must be real numbers, got dtype {values.dtype}")
+    return values.astype(np.float64)
 
 
 def _reals(x: Any) -> NDArray[np.float64]:
     """Copy ``x`` to a new float64 array, exactly; no message may show a value."""
-    refuse_missing(x, "x")
-    given = np.asarray(x)
+    given = array_of(x, "x")
     if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
         if np.any(given > _EXACT) | np.any(given < -_EXACT):
             raise ParameterError("x must have integers of at most 2**53 in magnitude, or use DiscreteLaplace")
@@ -379,10 +385,9 @@ def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
 
 def _integers(x: Any) -> NDArray[np.int64]:
     """Copy ``x`` to a new int64 array, exactly; no message may show a value."""
-    refuse_missing(x, "x")
     if isinstance(x, numbers.Integral) and not isinstance(x, bool) and not -(2**63) <= int(x) < 2**63:
         raise ParameterError("x must be in the range of int64")
-    given = np.asarray(x)
+    given = array_of(x, "x")
     if given.size == 0 and not isinstance(x, np.ndarray):
         given = given.astype(np.int64)  # an empty list has no dtype of its own
     if given.dtype.kind not in "iu":

@@ -188,7 +188,7 @@ def test_an_unsigned_value_beyond_int64_is_outside_the_domain():
         (np.ma.masked_array([7, 1], [False, True]), ParameterError, "values must have no masked values: fill or drop"),
         (7, ParameterError, "values must be one-dimensional, one for each person, got shape ()"),
         ([[7]], ParameterError, "values must be one-dimensional, one for each person, got shape (1, 1)"),
-        ([[7], [7, 7]], ParameterError, "values must be one-dimensional, one for each person, got a nested sequence"),
+        ([[7], [7, 7]], ParameterError, "values must be an array, got nested sequences of different lengths"),
         (np.empty(0), TypeError, "values must be integers, got dtype float64"),
     ],
 )

@@ -170,7 +170,7 @@ def test_a_negative_size_is_refused(size: Any, message: str) -> None:
         samplers.discrete_laplace(1.0, size)
 
 
-@pytest.mark.parametrize("size", [1.5, "3", (1, 2.0)])
+@pytest.mark.parametrize("size", [1.5, "3", "", b"12", (1, 2.0)])
 def test_a_size_of_another_type_is_refused(size: Any) -> None:
     with pytest.raises(TypeError, match="size must be None, an int or a tuple of ints"):
         samplers.discrete_laplace(1.0, size)
@@ -270,8 +270,10 @@ def test_random_bytes() -> None:
             samplers.random_bytes(bad)
     with pytest.raises(TypeError, match="n must be an int, got float"):
         samplers.random_bytes(1.0)  # type: ignore[arg-type]
-    with pytest.raises(MemoryError, match=f"there is no room for n = {2**60} bytes"):
+    with pytest.raises(MemoryError, match="there is no room for n = "):
         samplers.random_bytes(2**60)
+    with pytest.raises(MemoryError, match="there is no room for n = "):
+        samplers.random_bytes(2**63 - 1)
 
 
 def test_the_backend_is_one_of_three() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import refuse_missing
+from dpnoise._arrays import array_of
 from dpnoise._native import ParameterError
 
 
@@ -35,8 +35,7 @@ def booleans(values: Any) -> NDArray[np.uint8]:
 
 def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
     """Copy how many people have each of k values to an int64 array; the sum fits it too."""
-    refuse_missing(true_counts, "true_counts")
-    found = np.asarray(true_counts)
+    found = array_of(true_counts, "true_counts")
     if found.dtype.kind not in "iu":
         raise TypeError(f"true_counts must be integers, got dtype {found.dtype}")
     if found.shape != (k,):
@@ -48,8 +47,7 @@ def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
 
 def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
     """Give packed rows as a C-contiguous uint8 matrix, copied only if need be."""
-    refuse_missing(rows, name)
-    found = np.asarray(rows)
+    found = array_of(rows, name)
     if found.dtype != np.uint8:
         raise TypeError(f"{name} must be a NumPy array of dtype uint8 and shape (n, {width}), got dtype {found.dtype}")
     if found.ndim != 2 or found.shape[1] != width:
@@ -59,8 +57,7 @@ def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
 
 def answers(reports: Any) -> NDArray[np.uint8]:
     """Give binary reports, booleans of shape (n,) or bytes of shape (n, 1), as a C-contiguous uint8 matrix."""
-    refuse_missing(reports, "reports")
-    found = np.asarray(reports)
+    found = array_of(reports, "reports")
     if found.dtype == np.bool_ and found.ndim == 1:
         return np.ascontiguousarray(found).view(np.uint8).reshape(-1, 1)
     if found.dtype == np.uint8 and found.ndim == 2 and found.shape[1] == 1:
@@ -72,13 +69,9 @@ def answers(reports: Any) -> NDArray[np.uint8]:
 
 
 def _vector(values: Any, what: str, empty: type[np.generic]) -> NDArray[Any]:
-    refuse_missing(values, "values")
     if values is None:
         raise TypeError(f"values must be {what}, got None")
-    try:
-        found = np.asarray(values)
-    except ValueError:  # a ragged list; NumPy's own message is about its rows
-        raise ParameterError("values must be one-dimensional, one for each person, got a nested sequence") from None
+    found = array_of(values, "values")
     if found.ndim != 1:
         raise ParameterError(f"values must be one-dimensional, one for each person, got shape {found.shape}")
     if found.size == 0 and isinstance(values, list | tuple):

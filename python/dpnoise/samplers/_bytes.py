@@ -28,5 +28,5 @@ def random_bytes(n: int) -> bytes:
     """
     try:
         return _native.random_bytes(n)
-    except MemoryError:
+    except (MemoryError, OverflowError):
         raise MemoryError(f"there is no room for n = {n} bytes") from None

@@ -83,8 +83,8 @@ impl Laplace {
         self.0.scale()
     }
 
-    fn error(&self, level: f64, count: usize) -> PyResult<f64> {
-        self.0.error(level, count).map_err(to_py)
+    fn error(&self, level: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
+        self.0.error(real(level, "level")?, count).map_err(to_py)
     }
 
     #[pyo3(signature = (x, threads, rng=None))]
@@ -126,8 +126,8 @@ impl DiscreteLaplace {
         self.0.scale()
     }
 
-    fn error(&self, level: f64) -> PyResult<f64> {
-        self.0.error(level).map_err(to_py)
+    fn error(&self, level: &Bound<'_, PyAny>) -> PyResult<f64> {
+        self.0.error(real(level, "level")?).map_err(to_py)
     }
 
     #[pyo3(signature = (x, threads, rng=None))]

@@ -69,13 +69,20 @@ pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyRes
 
 /// The parameter called `name` as a double; its range is checked by whoever takes it.
 pub(crate) fn real(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
-    value.extract().map_err(|error: PyErr| {
-        if error.is_instance_of::<PyOverflowError>(value.py()) {
-            return to_py(Error::parameter(name, "an integer beyond the largest float", "in the range of a float"));
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return float.extract();
+    }
+    // NumPy's complex numbers convert to floats, with a warning.
+    let complex = value.py().import("numpy")?.getattr("complexfloating")?;
+    if !value.is_instance(&complex)? {
+        match value.extract() {
+            Ok(float) => return Ok(float),
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+                let found = "an integer beyond the largest float";
+                return Err(to_py(Error::parameter(name, found, "in the range of a float")));
+            }
+            Err(_) => {}
         }
-        match value.get_type().name() {
-            Ok(kind) => PyTypeError::new_err(format!("{name} must be a number, got {kind}")),
-            Err(error) => error,
-        }
-    })
+    }
+    Err(PyTypeError::new_err(format!("{name} must be a number, got {}", value.get_type().name()?)))
 }

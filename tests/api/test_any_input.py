@@ -1,0 +1,201 @@
+"""Whatever is passed, a call works or raises a ParameterError, a TypeError or, for a size, a MemoryError; and, with a
+script that is too short, a RandomnessError.
+
+In particular native code never panics, and never writes outside of ``out``. Warnings are errors in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from dpnoise import (
+    DiscreteLaplace,
+    Laplace,
+    ParameterError,
+    RandomnessError,
+    SecureBitGenerator,
+    hazmat,
+    local,
+    samplers,
+)
+
+REFUSALS = (ParameterError, TypeError, MemoryError, RandomnessError)
+
+FLOATS = st.floats() | st.integers(-1080, 1023).map(lambda exponent: 2.0**exponent if exponent > -1075 else 0.0)
+INTEGERS = st.integers() | st.integers(-3, 3) | st.integers(-70, 70).map(lambda k: 2 ** abs(k) * (-1 if k < 0 else 1))
+FRACTIONS = st.fractions() | st.builds(Fraction, INTEGERS, st.integers(1, 2**130))
+NUMPY = arrays.scalar_dtypes().flatmap(lambda dtype: arrays.arrays(dtype, ())).map(lambda array: array[()])
+NUMBERS = FLOATS | INTEGERS | FRACTIONS
+ODDITIES = st.none() | st.booleans() | st.text() | st.binary() | st.complex_numbers() | st.decimals() | NUMPY
+ANYTHING = NUMBERS | ODDITIES | st.lists(NUMBERS, max_size=3)
+GOOD_SCALES = st.floats(1e-6, 1e6) | st.integers(1, 1000) | st.builds(Fraction, st.integers(1, 99), st.integers(1, 99))
+
+# Sizes that fit, or that no machine has memory for.
+LENGTHS = st.integers(0, 300) | st.integers(-5, 5) | st.integers(2**50, 2**80)
+SIZES = LENGTHS | st.lists(LENGTHS, max_size=3).map(tuple) | st.lists(st.integers(0, 9), max_size=3) | ODDITIES
+THREADS = st.none() | INTEGERS | ODDITIES
+RNGS = st.none() | st.just(hazmat.SeededRng(1)) | st.just(hazmat.ScriptedRng(b"")) | ODDITIES
+
+DTYPES = {
+    samplers.discrete_laplace: np.int64,
+    samplers.discrete_gaussian: np.int64,
+    samplers.geometric: np.int64,
+    samplers.laplace: np.float64,
+    samplers.gaussian: np.float64,
+    samplers.bernoulli: np.bool_,
+}
+SAMPLERS = st.sampled_from(list(DTYPES))
+
+
+def attempt(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Give the result of a call, or None when it is refused with a message."""
+    try:
+        return call(*arguments, **options)
+    except REFUSALS as refusal:
+        message = str(refusal)
+    assert message
+    return None
+
+
+@settings(max_examples=500, deadline=None)
+@given(SAMPLERS, GOOD_SCALES | ANYTHING, st.none() | SIZES, THREADS, RNGS)
+def test_samplers(draw: Any, scale: Any, size: Any, threads: Any, rng: Any) -> None:
+    samples = attempt(draw, scale, size, threads=threads, rng=rng)
+    if samples is not None and size is not None:
+        assert samples.dtype == DTYPES[draw]
+        assert samples.size == np.prod(size, dtype=int)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([samplers.laplace, samplers.gaussian]), NUMBERS, FLOATS | ANYTHING)
+def test_granularities(draw: Any, scale: Any, granularity: Any) -> None:
+    samples = attempt(draw, scale, 10, granularity=granularity)
+    if samples is not None and granularity is not None:
+        assert np.all(samples / float(granularity) % 1 == 0)
+
+
+@st.composite
+def outs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """Make an array and what surrounds it, of any dtype, layout and alignment."""
+    dtype = draw(
+        st.sampled_from([np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.bool_)]) | arrays.scalar_dtypes()
+    )
+    shape = draw(arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=20))
+    size = int(np.prod(shape, dtype=int)) * dtype.itemsize
+    around = np.full(size + 128, 0xA5, np.uint8)
+    start = 64 + draw(st.sampled_from([0, 0, 0, 1, 4]))
+    out = around[start : start + size].view(dtype).reshape(shape, order=draw(st.sampled_from("CCF")))
+    if draw(st.integers(0, 4)) == 0:
+        out = out[::2] if out.ndim else out
+    if draw(st.integers(0, 4)) == 0:
+        out.flags.writeable = False
+    return out, around
+
+
+@settings(max_examples=500, deadline=None)
+@given(SAMPLERS, outs(), st.none() | st.integers(0, 20))
+def test_nothing_is_written_outside_of_out(draw: Any, given_out: tuple[np.ndarray, np.ndarray], size: Any) -> None:
+    out, around = given_out
+    before = around.copy()
+    own = np.zeros(around.size, bool)
+    own[out.ctypes.data - around.ctypes.data :][: out.nbytes] = out.flags.c_contiguous
+    filled = attempt(draw, 0.5, size, out=out)
+    if filled is None:
+        assert np.array_equal(around, before)
+    else:
+        assert filled is out
+        assert np.array_equal(around[~own], before[~own])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([Laplace, DiscreteLaplace]), ANYTHING, ANYTHING, st.none() | ANYTHING)
+def test_mechanisms(make: Any, epsilon: Any, sensitivity: Any, granularity: Any) -> None:
+    options = {} if make is DiscreteLaplace or granularity is None else {"granularity": granularity}
+    mechanism = attempt(make, epsilon=epsilon, sensitivity=sensitivity, **options)
+    if mechanism is not None:
+        assert eval(repr(mechanism)) == mechanism  # noqa: S307
+        attempt(mechanism.release, 1)
+        attempt(mechanism.release, [1, 2, 3])
+
+
+VALUES = (
+    arrays.arrays(arrays.scalar_dtypes() | arrays.array_dtypes(), arrays.array_shapes(min_dims=0, min_side=0))
+    | arrays.arrays(arrays.integer_dtypes(), st.integers(0, 50), elements=st.integers(0, 20))
+    | st.recursive(ANYTHING, lambda inner: st.lists(inner, max_size=3))
+    | st.lists(INTEGERS)
+    | st.lists(st.booleans())
+)
+MECHANISMS = [Laplace(epsilon=1.0), Laplace(epsilon=0.1, granularity=0.5), DiscreteLaplace(epsilon=1.0)]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(MECHANISMS), VALUES, THREADS, RNGS)
+def test_releases(mechanism: Any, x: Any, threads: Any, rng: Any) -> None:
+    released = attempt(mechanism.release, x, threads=threads, rng=rng)
+    if released is not None:
+        assert np.shape(released) == np.shape(x)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(MECHANISMS), ANYTHING, ANYTHING)
+def test_error_bars(mechanism: Any, released: Any, level: Any) -> None:
+    attempt(mechanism.error, level)
+    attempt(mechanism.confidence_interval, released, 0.9)
+    attempt(mechanism.confidence_interval, 1.0, level)
+
+
+MAKERS = [local.OptimizedUnaryEncoding, local.SymmetricUnaryEncoding, local.RandomizedResponse, local.UnaryEncoding]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(MAKERS), st.integers(0, 300) | ANYTHING, st.floats(0, 40) | ANYTHING, st.floats(0, 1) | ANYTHING)
+def test_protocols(make: Any, k: Any, first: Any, second: Any) -> None:
+    if make is local.RandomizedResponse:
+        protocol = attempt(make, epsilon=first)
+    elif make is local.UnaryEncoding:
+        protocol = attempt(make, k=k, p=first, q=second)
+    else:
+        protocol = attempt(make, k=k, epsilon=first)
+    if protocol is not None:
+        assert eval(repr(protocol), vars(local).copy()) == protocol  # noqa: S307
+        attempt(protocol.variance, k, second)
+
+
+PROTOCOLS = [local.OptimizedUnaryEncoding(k=15, epsilon=1.0), local.RandomizedResponse(epsilon=1.0)]
+REPORTS = arrays.arrays(np.uint8, st.tuples(st.integers(0, 20), st.integers(0, 3))) | VALUES
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(PROTOCOLS), VALUES, REPORTS, THREADS, RNGS)
+def test_reports(protocol: Any, values: Any, reports: Any, threads: Any, rng: Any) -> None:
+    made = attempt(protocol.perturb, values, threads=threads, rng=rng)
+    if made is not None:
+        assert len(made) == len(values)
+    attempt(protocol.aggregate, reports, threads=threads)
+    if isinstance(protocol, local.OptimizedUnaryEncoding):
+        attempt(protocol.encode, values)
+        attempt(protocol.perturb_encoded, reports, threads=threads, rng=rng)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary() | ANYTHING, st.text() | ANYTHING)
+def test_states_and_specifications(state: Any, text: Any) -> None:
+    assert attempt(local.Accumulator.from_bytes, state) is None
+    assert attempt(local.protocol_from_json, text) is None
+
+
+@settings(max_examples=300, deadline=None)
+@given(LENGTHS | ANYTHING)
+def test_integers(n: Any) -> None:
+    drawn = attempt(samplers.random_bytes, n)
+    assert drawn is None or len(drawn) == n
+    attempt(hazmat.SeededRng, n)
+    attempt(hazmat.ScriptedRng, n)
+    attempt(SecureBitGenerator, n)
