@@ -142,7 +142,10 @@ proptest! {
         if let Ok(laplace) = laplace {
             let mut values = [x; 3];
             let released = laplace.release_with(&mut values, &mut rng());
-            prop_assert_eq!(released.is_ok(), x.is_finite(), "{:?}", released);
+            // With an epsilon near 2^-40 the rounding of further values takes more noise than there is.
+            let noise = laplace.noise(3);
+            prop_assert!(noise.is_ok() || is_refusal(&noise) && epsilon < 2f64.powi(-38));
+            prop_assert_eq!(released.is_ok(), noise.is_ok() && x.is_finite(), "{:?}", released);
             prop_assert!(released.is_err() || values.iter().all(|value| !value.is_nan()));
         }
         for sensitivity in [1, whole] {
