@@ -24,6 +24,15 @@ ENCODINGS = [
 ]
 
 
+DIRECT = [
+    local.GeneralizedRandomizedResponse(k=2, epsilon=0.5),
+    local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
+    local.GeneralizedRandomizedResponse(k=1001, epsilon=3.0),
+    local.GeneralizedRandomizedResponse(k=70_000, epsilon=3.0),
+]
+PROTOCOLS = [*ENCODINGS, *DIRECT]
+
+
 def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
     with pytest.raises(kind, match=re.escape(message)):
         call(*args, **kwargs)
@@ -39,13 +48,19 @@ def counted(protocol: local.Protocol, reports: np.ndarray) -> local.Accumulator:
     return accumulator
 
 
-@pytest.mark.parametrize("protocol", ENCODINGS, ids=repr)
+def supported(protocol: local.Protocol, reports: np.ndarray) -> np.ndarray:
+    """How many reports count for each value, counted by NumPy."""
+    if isinstance(protocol, local.GeneralizedRandomizedResponse):
+        return np.bincount(reports.astype(int) @ 256 ** np.arange(protocol.report_bytes), minlength=protocol.k)
+    return np.unpackbits(reports, axis=1, bitorder="little", count=protocol.k).sum(axis=0)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
 @pytest.mark.parametrize("n", [0, 1, 7, 128, 5000])
 def test_estimates_follow_the_definition(protocol, n):
     reports = reports_of(protocol, n)
-    bits = np.unpackbits(reports, axis=1, bitorder="little", count=protocol.k)
     p, q = protocol.p, protocol.q
-    counts = (bits.sum(axis=0) - n * q) / (p - q)
+    counts = (supported(protocol, reports) - n * q) / (p - q)
     estimate = protocol.aggregate(reports)
     assert np.allclose(estimate.counts, counts, rtol=1e-12, atol=1e-9 * max(n, 1))
     frequencies = np.clip(counts / n, 0.0, 1.0) if n else np.zeros(protocol.k)
@@ -91,7 +106,7 @@ def test_estimates_do_not_change():
         estimate.counts[0] = 3.0
 
 
-@pytest.mark.parametrize("protocol", ENCODINGS, ids=repr)
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
 def test_the_split_does_not_show(protocol):
     reports = reports_of(protocol, 3000)
     whole = counted(protocol, reports)
@@ -136,6 +151,21 @@ def test_malformed_reports_are_counted_as_rejected():
     answers = RESPONSE.accumulator()
     answers.add(np.array([[0], [1], [2], [255]], np.uint8))
     assert (answers.n, answers.rejected_reasons) == (2, {"tail bits set": 2})
+
+
+@given(st.integers(2, 70_000), st.lists(st.integers(0, 2**24 - 1), max_size=50))
+def test_values_out_of_range_are_counted_as_rejected(k, values):
+    protocol = local.GeneralizedRandomizedResponse(k=k, epsilon=1.0)
+    width = protocol.report_bytes
+    reports = np.array(values, "<u4").view(np.uint8).reshape(-1, 4)[:, :width]
+    found = [value % 256**width for value in values]
+    accumulator = counted(protocol, reports)
+    good = np.array([value < k for value in found], bool)
+    assert accumulator.n == good.sum()
+    rejected = int((~good).sum())
+    assert accumulator.rejected_reasons == ({"value out of range": rejected} if rejected else {})
+    assert np.array_equal(accumulator.estimate().counts, protocol.aggregate(reports[good]).counts)
+    assert local.Accumulator.from_bytes(accumulator.to_bytes()) == accumulator
 
 
 def test_no_reports():
@@ -184,7 +214,7 @@ STATE = counted(PROTOCOL, reports_of(PROTOCOL, 100)).to_bytes()
 
 
 def test_a_state_reads_back():
-    for protocol in (*ENCODINGS, RESPONSE):
+    for protocol in (*PROTOCOLS, RESPONSE):
         accumulator = protocol.accumulator()
         state = local.Accumulator.from_bytes(accumulator.to_bytes())
         assert state == accumulator

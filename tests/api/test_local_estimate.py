@@ -122,6 +122,7 @@ SIMULATED = [
     local.OptimizedUnaryEncoding(k=4, epsilon=1.0),
     local.SymmetricUnaryEncoding(k=4, epsilon=3.0),
     local.UnaryEncoding(k=4, p=0.75, q=0.25),
+    local.GeneralizedRandomizedResponse(k=4, epsilon=1.0),
 ]
 
 
@@ -148,11 +149,23 @@ def test_a_simulation_has_the_distribution_of_a_collection(protocol: local.Proto
     assert not within(bits[:, 1].sum(), n * draws, protocol.p)
 
 
-def test_a_simulation_of_billions_is_unbiased() -> None:
+def test_simulated_reports_on_single_values_add_up() -> None:
+    protocol = SIMULATED[-1]
+    for true in ([10, 20, 30, 0], [0, 0, 0, 2**40]):
+        assert protocol.simulate(true).counts.sum() == pytest.approx(sum(true), rel=1e-9)
+    # Positive control: the counters of bits are independent of each other.
+    assert SIMULATED[0].simulate([10**6] * 4).counts.sum() != pytest.approx(4 * 10**6, rel=1e-9)
+
+
+@pytest.mark.parametrize("protocol", SIMULATED, ids=repr)
+def test_a_simulation_of_billions_is_unbiased(protocol: local.Protocol) -> None:
     true = np.array([3 * 10**9, 10**9, 10**6, 0])
-    result = SIMULATED[0].simulate(true)
+    result = protocol.simulate(true)
     assert result.n == true.sum()
     assert np.all(np.abs(result.counts - true) < 6.5 * result.standard_errors)
+
+
+def test_a_simulation_of_answers_is_unbiased() -> None:
     response = local.RandomizedResponse(epsilon=1.0)
     answers = response.simulate([600_000, 400_000])
     assert np.all(np.abs(answers.counts - [600_000, 400_000]) < 6.5 * answers.standard_errors)

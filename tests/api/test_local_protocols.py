@@ -19,7 +19,13 @@ ENCODINGS = [
     local.UnaryEncoding(k=1000, p=0.4, q=0.123),
 ]
 RESPONSES = [local.RandomizedResponse(epsilon=1.0), local.RandomizedResponse.coin_flips()]
-PROTOCOLS = [*ENCODINGS, *RESPONSES]
+DIRECT = [
+    local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
+    local.GeneralizedRandomizedResponse(k=1000, epsilon=5.0),
+    local.GeneralizedRandomizedResponse(k=70_000, epsilon=0.5),
+]
+OF_VALUES = [*ENCODINGS, *DIRECT]
+PROTOCOLS = [*OF_VALUES, *RESPONSES]
 
 
 def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
@@ -32,14 +38,15 @@ def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
 
 @pytest.mark.parametrize("k", [1, 0, -3, 2**24 + 1, 2**70])
 def test_k_out_of_range(k):
-    for make in (local.OptimizedUnaryEncoding, local.SymmetricUnaryEncoding):
+    for make in (local.OptimizedUnaryEncoding, local.SymmetricUnaryEncoding, local.GeneralizedRandomizedResponse):
         refuses(ParameterError, f"k must be an integer from 2 to 16777216, got {k}", make, k=k, epsilon=1.0)
     refuses(ParameterError, f"k must be an integer from 2 to 16777216, got {k}", local.UnaryEncoding, k=k, p=0.5, q=0.1)
 
 
 @pytest.mark.parametrize("k", [2.0, "2", None, True])
 def test_k_of_the_wrong_type(k):
-    refuses(TypeError, "k must be an int, got", local.OptimizedUnaryEncoding, k=k, epsilon=1.0)
+    for make in (local.OptimizedUnaryEncoding, local.GeneralizedRandomizedResponse):
+        refuses(TypeError, "k must be an int, got", make, k=k, epsilon=1.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e-7, 33.0])
@@ -47,7 +54,20 @@ def test_epsilon_out_of_range(epsilon):
     message = "epsilon must be between 2**-20 and 32, got"
     refuses(ParameterError, message, local.OptimizedUnaryEncoding, k=3, epsilon=epsilon)
     refuses(ParameterError, message, local.SymmetricUnaryEncoding, k=3, epsilon=epsilon)
+    refuses(ParameterError, message, local.GeneralizedRandomizedResponse, k=3, epsilon=epsilon)
     refuses(ParameterError, message, local.RandomizedResponse, epsilon=epsilon)
+
+
+def test_many_values_and_a_small_epsilon_together():
+    refuses(
+        ParameterError,
+        "k and epsilon must be such that probabilities over a denominator of at most 2**62 achieve 0.999 of epsilon; "
+        "unary encoding takes any k and epsilon, and is more accurate here, got k = 16777216, epsilon = 0.001",
+        local.GeneralizedRandomizedResponse,
+        k=2**24,
+        epsilon=0.001,
+    )
+    assert local.GeneralizedRandomizedResponse(k=2**24, epsilon=0.1).report_bytes == 3
 
 
 def test_epsilon_of_the_wrong_type():
@@ -82,6 +102,10 @@ def test_known_probabilities():
     symmetric = local.SymmetricUnaryEncoding(k=2, epsilon=2.0)
     assert symmetric.p == pytest.approx(math.e / (math.e + 1), rel=1e-3)
     assert symmetric.p + symmetric.q == 1.0
+    direct = local.GeneralizedRandomizedResponse(k=5, epsilon=2.0)
+    assert direct.q == pytest.approx(1 / (math.e**2 + 4), rel=2e-3)
+    assert direct.p + 4 * direct.q == pytest.approx(1.0, rel=1e-15)
+    assert [local.GeneralizedRandomizedResponse(k=k, epsilon=1.0).report_bytes for k in (2, 256, 257)] == [1, 1, 2]
 
 
 def test_variances_follow_the_law():
@@ -117,7 +141,7 @@ def test_a_protocol_is_a_value(protocol):
 def test_specifications_that_cannot_be_used():
     text = ENCODINGS[0].to_json()
     changed = text.replace('"q":551', '"q":550')
-    message = "not a protocol specification: p, q and planes are not those that its epsilon gives"
+    message = "not a protocol specification: its probabilities are not those that its epsilon gives"
     refuses(ParameterError, message, local.protocol_from_json, changed)
     refuses(ParameterError, "it is not JSON", local.protocol_from_json, text[:-1])
     refuses(ParameterError, "unknown protocol", local.protocol_from_json, text.replace("optimized", "improved"))
@@ -139,9 +163,12 @@ def test_encoded_rows_are_one_hot(protocol):
     assert not bits[:, protocol.k :].any()
 
 
-@pytest.mark.parametrize("protocol", ENCODINGS, ids=repr)
+VALUES = [3, 0, 8, 8, 1] * 20
+
+
+@pytest.mark.parametrize("protocol", OF_VALUES, ids=repr)
 def test_all_ways_to_pass_values_agree(protocol):
-    values = [3, 0, 8, 8, 1] * 20
+    values = VALUES
     expected = protocol.perturb(values, rng=SeededRng(1))
     assert expected.shape == (100, protocol.report_bytes)
     assert expected.dtype == np.uint8
@@ -152,26 +179,33 @@ def test_all_ways_to_pass_values_agree(protocol):
     kinds = [np.array(values, dtype) for dtype in ("i1", "u1", ">i2", "u4", "i8", "u8")]
     for given in (*kinds, tuple(values), strided[::3], backwards, arrow, np.ma.masked_array(values)):
         assert np.array_equal(protocol.perturb(given, rng=SeededRng(1)), expected)
-    bits = protocol.encode(values)
+    for given in ([], (), np.empty(0, np.int32)):
+        assert protocol.perturb(given).shape == (0, protocol.report_bytes)
+
+
+@pytest.mark.parametrize("protocol", ENCODINGS, ids=repr)
+def test_all_ways_to_pass_rows_agree(protocol):
+    expected = protocol.perturb(VALUES, rng=SeededRng(1))
+    bits = protocol.encode(VALUES)
     wide = np.zeros((100, 2 * protocol.report_bytes), np.uint8)
     wide[:, ::2] = bits
     for given in (bits, np.asfortranarray(bits), wide[:, ::2]):
         assert np.array_equal(protocol.perturb_encoded(given, rng=SeededRng(1)), expected)
-    for given in ([], (), np.empty(0, np.int32)):
-        assert protocol.perturb(given).shape == (0, protocol.report_bytes)
     assert protocol.perturb_encoded(bits[:0]).shape == (0, protocol.report_bytes)
 
 
 @pytest.mark.parametrize("bad", [15, -1, 2**40, -(2**63), 4242424242])
 def test_a_value_outside_the_domain_is_not_shown(bad):
-    for call in (ENCODINGS[0].perturb, ENCODINGS[0].encode):
+    for call in (ENCODINGS[0].perturb, ENCODINGS[0].encode, DIRECT[0].perturb):
         with pytest.raises(ParameterError) as caught:
             call([1, bad, 2])
         assert str(caught.value) == "values must be integers in [0, k) with k = 15"
 
 
 def test_an_unsigned_value_beyond_int64_is_outside_the_domain():
-    refuses(ParameterError, "values must be integers in [0, k)", ENCODINGS[0].perturb, np.array([2**64 - 1], np.uint64))
+    for protocol in (ENCODINGS[0], DIRECT[0]):
+        beyond = np.array([2**64 - 1], np.uint64)
+        refuses(ParameterError, "values must be integers in [0, k)", protocol.perturb, beyond)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +229,7 @@ def test_an_unsigned_value_beyond_int64_is_outside_the_domain():
 def test_values_that_cannot_be_used(values, kind, message):
     refuses(kind, message, ENCODINGS[0].perturb, values, rng=ScriptedRng(b""))
     refuses(kind, message, ENCODINGS[0].encode, values)
+    refuses(kind, message, DIRECT[0].perturb, values, rng=ScriptedRng(b""))
 
 
 def test_rows_that_are_not_one_hot_are_refused():
@@ -267,6 +302,9 @@ def test_a_dry_source_leaves_nothing_behind():
         for script in (b"", bytes(20_000)):
             fails(protocol.perturb, values, np.full_like(bits, 0xAA), script)
             fails(protocol.perturb_encoded, bits, np.full_like(bits, 0xAA), script)
+    for protocol in DIRECT:
+        for script in (b"", bytes(20_000)):
+            fails(protocol.perturb, values, np.full((10_000, protocol.report_bytes), 0xAA, np.uint8), script)
     fails(RESPONSES[0].perturb, np.ones(1000, bool), np.ones(1000, bool), b"")
 
 
@@ -275,6 +313,18 @@ def test_unused_bits_are_zero(protocol):
     bits = np.unpackbits(protocol.perturb(np.zeros(5000, int)), axis=1, bitorder="little")
     assert not bits[:, protocol.k :].any()
     assert bits[:, : protocol.k].any(axis=0).all()
+
+
+@pytest.mark.parametrize("protocol", DIRECT, ids=repr)
+def test_direct_reports_are_values(protocol):
+    values = np.arange(20_000) % protocol.k
+    reports = protocol.perturb(values)
+    found = reports.astype(int) @ 256 ** np.arange(protocol.report_bytes)
+    assert found.max() < protocol.k
+    # Binomial, 7 standard deviations.
+    assert abs(np.sum(found == values) - 20_000 * protocol.p) <= 7 * math.sqrt(20_000 * protocol.p * (1 - protocol.p))
+    with pytest.raises(AttributeError):
+        protocol.encode(values)
 
 
 def test_randomised_response_is_of_booleans():

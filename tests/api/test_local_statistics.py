@@ -14,6 +14,9 @@ FALSE_ALARM = 1e-9
 
 N = 1_000_000
 
+REPEATS = 2000
+TRUE = np.array([2000, 1000, 1000, 500, 300, 200, 0, 0])
+
 
 def fits(ones: np.ndarray, n: int, probabilities: np.ndarray) -> bool:
     """Whether independent binomial counts lie between exact quantiles that they all keep to but with FALSE_ALARM."""
@@ -61,6 +64,68 @@ def test_randomised_response_has_its_probability():
             assert fits(np.array([yes]), N, np.array([probability]))
 
 
+DIRECT = [
+    local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
+    local.GeneralizedRandomizedResponse(k=300, epsilon=4.0),
+]
+
+
+def value_counts(protocol: local.Protocol, value: int, threads: int | None) -> np.ndarray:
+    """How many of N reports on ``value`` are each value, counted by NumPy."""
+    reports = protocol.perturb(np.full(N, value), threads=threads)
+    return np.bincount(reports.astype(int) @ 256 ** np.arange(protocol.report_bytes), minlength=protocol.k)
+
+
+@pytest.mark.parametrize("protocol", DIRECT, ids=repr)
+@pytest.mark.parametrize("threads", [1, None])
+def test_every_value_has_its_probability(protocol, threads):
+    for value in (0, protocol.k - 1):
+        expected = np.where(np.arange(protocol.k) == value, protocol.p, protocol.q)
+        counts = value_counts(protocol, value, threads)
+        assert counts.sum() == N
+        # Each is binomial; the bound of `fits` holds for dependent counts as well.
+        assert fits(counts, N, expected)
+
+
+def test_a_wrong_direct_report_is_caught():
+    protocol = DIRECT[0]
+    expected = np.where(np.arange(15) == 0, protocol.p, protocol.q)
+    too_private = local.GeneralizedRandomizedResponse(k=15, epsilon=0.97)
+    assert not fits(value_counts(too_private, 0, None), N, expected)
+    assert not fits(value_counts(protocol, 1, None), N, expected)
+    biased = value_counts(protocol, 0, None)
+    moved = biased[5] // 20
+    biased[5], biased[6] = biased[5] - moved, biased[6] + moved
+    assert not fits(biased, N, expected)
+
+
+def test_direct_reports_are_independent():
+    """Neighbouring reports are both the sender's value as often as p says."""
+    protocol = DIRECT[0]
+    kept = protocol.perturb(np.zeros(N, int), threads=1)[:, 0] == 0
+    for lag in (1, 2, 1024):
+        both = np.array([np.count_nonzero(kept[:-lag:2] & kept[lag::2])])
+        assert fits(both, len(kept[:-lag:2]), np.array([protocol.p**2]))
+
+
+def test_direct_estimates_have_their_variance():
+    protocol = local.GeneralizedRandomizedResponse(k=len(TRUE), epsilon=1.0)
+    values = np.repeat(np.arange(len(TRUE)), TRUE)
+    n = len(values)
+    counts = np.array(
+        [protocol.aggregate(protocol.perturb(values, threads=1), threads=1).counts for _ in range(REPEATS)]
+    )
+    variances = np.array([protocol.variance(n, f) for f in TRUE / n])
+    assert (np.abs(counts.mean(axis=0) - TRUE) < 6.8 * np.sqrt(variances / REPEATS)).all()
+    # The sum of squares of nearly normal errors: 6.8 of its standard deviations.
+    ratios = ((counts - TRUE) ** 2).mean(axis=0) / variances
+    assert (np.abs(ratios - 1) < 6.8 * np.sqrt(2 / REPEATS)).all()
+    # Positive control: the variance of a protocol with less noise.
+    less = local.GeneralizedRandomizedResponse(k=len(TRUE), epsilon=1.3)
+    ratios = ((counts - TRUE) ** 2).mean(axis=0) / [less.variance(n, f) for f in TRUE / n]
+    assert (ratios - 1 > 6.8 * np.sqrt(2 / REPEATS)).all()
+
+
 def test_bits_of_a_report_are_independent():
     """Pairs of neighbouring bits, within a byte, across bytes and across rows, are both set as often as p and q say."""
     protocol = local.UnaryEncoding(k=16, p=0.75, q=0.25)
@@ -70,10 +135,6 @@ def test_bits_of_a_report_are_independent():
     for first, second in pairs:
         both = np.array([np.count_nonzero(first & second)])
         assert fits(both, len(first), np.array([0.25**2]))
-
-
-REPEATS = 2000
-TRUE = np.array([2000, 1000, 1000, 500, 300, 200, 0, 0])
 
 
 def coverage(level: float, simultaneous: bool) -> tuple[float, float]:
@@ -109,8 +170,9 @@ def test_intervals_that_promise_too_much_are_caught():
     assert not holds(together, REPEATS, 0.95)
 
 
-def test_estimates_are_unbiased():
-    protocol = local.SymmetricUnaryEncoding(k=len(TRUE), epsilon=1.0)
+@pytest.mark.parametrize("kind", [local.SymmetricUnaryEncoding, local.GeneralizedRandomizedResponse])
+def test_estimates_are_unbiased(kind):
+    protocol = kind(k=len(TRUE), epsilon=1.0)
     values = np.repeat(np.arange(len(TRUE)), TRUE)
     total = protocol.accumulator()
     for _ in range(200):

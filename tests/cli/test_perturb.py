@@ -99,6 +99,16 @@ def test_boolean_column(run: Run, tmp_path: Path, reports: Path) -> None:
     assert record["rows"] == 2
 
 
+def test_generalized_randomized_response(run: Run, colours_csv: Path, values: list[str], reports: Path) -> None:
+    arguments = oue(colours_csv, reports, "--json")
+    arguments[arguments.index("oue")] = "grr"
+    record = run(*arguments).json
+    assert (record["rows"], record["report_bytes"], record["protocol"]) == (len(values), 1, "grr")
+    estimates = run("aggregate", reports, "--json").json["estimates"]
+    for row in estimates:
+        assert abs(row["estimate"] - values.count(row["value"])) < 7 * row["standard_error"]
+
+
 def test_gzipped_csv_and_domain_file(run: Run, tmp_path: Path, reports: Path) -> None:
     source = tmp_path / "in.csv.gz"
     source.write_bytes(gzip.compress(b'colour,id\n"a, b",1\n,2\n'))
@@ -168,7 +178,7 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"--protocol": "carrier-pigeon"}, "'carrier-pigeon' is not one of 'rr', 'sue', 'oue', 'ue'"),
+        ({"--protocol": "carrier-pigeon"}, "'carrier-pigeon' is not one of 'rr', 'grr', 'sue', 'oue', 'ue'"),
         ({"--column": "color"}, "has no column 'color'; its columns are 'id', 'colour', 'note'"),
         ({"--epsilon": "0"}, "epsilon must be"),
         ({"--epsilon": "-1"}, "epsilon must be"),
@@ -178,6 +188,8 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
         ({"--p": "0.5"}, "--protocol oue takes --epsilon, and no --p or --q"),
         ({"--protocol": "ue"}, "--protocol ue takes --p and --q, and no --epsilon"),
         ({"--protocol": "ue", "--epsilon": None, "--p": "0.2", "--q": "0.4"}, "0.2"),
+        ({"--protocol": "grr", "--epsilon": "0"}, "epsilon must be"),
+        ({"--protocol": "grr", "--q": "0.1"}, "--protocol grr takes --epsilon, and no --p or --q"),
         ({"--protocol": "rr"}, "the domain must have 2 values, got 4"),
         ({"--domain": "red"}, "the domain must have at least 2 values, got 1"),
         ({"--domain": ""}, "the domain must have at least 2 values, got 0"),

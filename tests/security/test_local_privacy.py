@@ -1,6 +1,8 @@
 """What local differential privacy promises, checked exactly: fractions, enumerated randomness, no way round."""
 
 import itertools
+import json
+import math
 import multiprocessing
 import re
 import subprocess
@@ -56,6 +58,51 @@ def test_the_worst_case_is_within_epsilon(epsilon):
         assert within(ratio, protocol.epsilon)
         assert protocol.epsilon <= protocol.requested_epsilon == epsilon
         assert not within(ratio, 0.999 * epsilon), "and not needlessly private"
+
+
+def direct_probability(protocol: local.Protocol, value: int, report: int) -> Fraction:
+    """Straight from the definition, with the exact probability of the specification."""
+    specification = json.loads(protocol.to_json())
+    keep = Fraction(specification["keep"], 2 ** specification["planes"])
+    return (1 - keep) / protocol.k + (keep if value == report else 0)
+
+
+def direct_worst_case(protocol: local.Protocol) -> Fraction:
+    """The largest likelihood ratio over all pairs of values and all reports."""
+    table = [
+        [direct_probability(protocol, value, report) for report in range(protocol.k)] for value in range(protocol.k)
+    ]
+    assert all(sum(row) == 1 for row in table)
+    return max(max(column) / min(column) for column in zip(*table, strict=True))
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("k", [2, 3, 5, 16])
+def test_the_worst_case_of_direct_reports_is_within_epsilon(k, epsilon):
+    protocol = local.GeneralizedRandomizedResponse(k=k, epsilon=epsilon)
+    ratio = direct_worst_case(protocol)
+    assert within(ratio, protocol.epsilon)
+    assert protocol.epsilon <= protocol.requested_epsilon == epsilon
+    assert not within(ratio, 0.999 * epsilon), "and not needlessly private"
+    assert not within(ratio, math.nextafter(protocol.epsilon, 0.0)), "announced as closely as a double can"
+
+
+def test_a_direct_report_draws_what_is_proved():
+    """Every coin once, and every index word once: exact shares, from Python to the loop."""
+    protocol = local.GeneralizedRandomizedResponse(k=4, epsilon=1.0)  # no index word is rejected for a power of two
+    specification = json.loads(protocol.to_json())
+    assert specification["planes"] <= 16
+    words = np.arange(1 << 16, dtype="<u2").reshape(-1, 1024)
+    other = np.full_like(words, 0xFFFF)  # as a coin: replace; as an index word: the last value
+    for value in range(3):
+        values = np.full(1 << 16, value)
+        coins = protocol.perturb(values, rng=ScriptedRng(np.hstack([words, other]).tobytes()))
+        assert Fraction(int(np.sum(coins == value)), 1 << 16) == Fraction(
+            specification["keep"], 2 ** specification["planes"]
+        )
+        assert np.isin(coins, [value, 3]).all()
+        indices = protocol.perturb(values, rng=ScriptedRng(np.hstack([other, words]).tobytes()))
+        assert np.bincount(indices.ravel()).tolist() == [1 << 14] * 4
 
 
 def test_given_probabilities_are_within_their_epsilon():
@@ -123,12 +170,23 @@ def test_a_row_with_more_bits_does_not_get_through():
 
 
 def test_messages_do_not_show_data():
-    protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
     secret = 987_654
-    for values in ([secret], [secret, None], [float(secret)], [str(secret)], [[secret]], secret, [secret, [secret]]):
-        with pytest.raises((TypeError, ValueError)) as caught:
-            protocol.perturb(values)
-        assert not re.search(str(secret), str(caught.value))
+    for protocol in (
+        local.OptimizedUnaryEncoding(k=15, epsilon=1.0),
+        local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
+    ):
+        for values in (
+            [secret],
+            [secret, None],
+            [float(secret)],
+            [str(secret)],
+            [[secret]],
+            secret,
+            [secret, [secret]],
+        ):
+            with pytest.raises((TypeError, ValueError)) as caught:
+                protocol.perturb(values)
+            assert not re.search(str(secret), str(caught.value))
 
 
 def _reports(queue: multiprocessing.Queue) -> None:

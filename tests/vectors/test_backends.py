@@ -47,6 +47,8 @@ for p in (0.5, 0.1, 1e-5, 1e-300):
 for k in (2, 15, 128, 1000):
     protocol = local.OptimizedUnaryEncoding(k=k, epsilon=1.0)
     digest.update(protocol.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed})).tobytes())
+    response = local.GeneralizedRandomizedResponse(k=k, epsilon=1.0)
+    digest.update(response.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed})).tobytes())
 print(cpu_backend(), digest.hexdigest())
 """
 

@@ -19,7 +19,11 @@ Threads: TypeAlias = Annotated[
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 
 Scheme: TypeAlias = (
-    local.RandomizedResponse | local.SymmetricUnaryEncoding | local.OptimizedUnaryEncoding | local.UnaryEncoding
+    local.RandomizedResponse
+    | local.GeneralizedRandomizedResponse
+    | local.SymmetricUnaryEncoding
+    | local.OptimizedUnaryEncoding
+    | local.UnaryEncoding
 )
 
 
@@ -27,6 +31,7 @@ class ProtocolName(str, Enum):
     """The local protocols as the command line names them."""
 
     rr = "rr"
+    grr = "grr"
     sue = "sue"
     oue = "oue"
     ue = "ue"
@@ -44,6 +49,8 @@ def build_protocol(name: ProtocolName, k: int, epsilon: float | None, p: float |
         if k != 2:
             raise InputError(f"--protocol rr asks a yes-no question: the domain must have 2 values, got {k}")
         return local.RandomizedResponse(epsilon=epsilon)
+    if name is ProtocolName.grr:
+        return local.GeneralizedRandomizedResponse(k=k, epsilon=epsilon)
     unary = local.SymmetricUnaryEncoding if name is ProtocolName.sue else local.OptimizedUnaryEncoding
     return unary(k=k, epsilon=epsilon)
 

@@ -23,8 +23,8 @@ def perturb(
     protocol: Annotated[
         ProtocolName,
         typer.Option(
-            help="rr: randomised response, for two values. sue, oue: symmetric or optimised unary encoding. "
-            "ue: unary encoding with --p and --q."
+            help="rr: randomised response, for two values. grr: generalised randomised response, for few values. "
+            "sue, oue: symmetric or optimised unary encoding. ue: unary encoding with --p and --q."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORTS", help="Where the reports go: .parquet.")],

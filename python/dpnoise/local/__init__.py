@@ -20,6 +20,7 @@ Examples
 
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Estimate
+from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
@@ -27,6 +28,7 @@ from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnary
 __all__ = [
     "Accumulator",
     "Estimate",
+    "GeneralizedRandomizedResponse",
     "OptimizedUnaryEncoding",
     "Protocol",
     "RandomizedResponse",

@@ -14,7 +14,7 @@ from dpnoise.local._protocol import Protocol, wrap
 
 
 class Accumulator:
-    """The collector's counters for one protocol: in how many reports each bit was set.
+    """The collector's counters for one protocol: how many reports count for each value.
 
     Memory is 8 bytes for each of the k values, however many reports are added. The counters are whole numbers, so the
     result is bit-identical however the reports were split over accumulators, machines and threads. Reports are private
@@ -88,7 +88,8 @@ class Accumulator:
     def add(self, reports: ArrayLike, *, threads: int | None = None) -> None:
         """Count reports.
 
-        Malformed reports, those with bits set that the protocol does not use, are counted as rejected.
+        Malformed reports, those with bits set that the protocol does not use or with a value that is not below k, are
+        counted as rejected.
 
         Parameters
         ----------

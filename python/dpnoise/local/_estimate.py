@@ -26,8 +26,8 @@ class Estimate:
     Attributes
     ----------
     counts : ndarray of float64, shape (k,)
-        Unbiased estimates, ``(C - n q) / (p - q)`` for a bit set in ``C`` of ``n`` reports, unless ``post`` says
-        otherwise. They are not clipped: those of rare values may be negative, and clipping would bias every sum.
+        Unbiased estimates, ``(C - n q) / (p - q)`` for a value that ``C`` of ``n`` reports count for, unless ``post``
+        says otherwise. They are not clipped: those of rare values may be negative, and clipping would bias every sum.
         Read-only, as are the other arrays.
     standard_errors : ndarray of float64, shape (k,)
         The standard deviation of each count over the randomisation, at its estimated frequency.
@@ -153,7 +153,7 @@ def from_state(state: _native.LocalAccumulator, level: float, simultaneous: bool
         raise ParameterError(f"level must be between 0 and 1, exclusive, got {level!r}")
     counts, standard_errors, n, rejected = state.estimate()
     # The two counts of a binary protocol err by the same amount: an interval for one is an interval for both.
-    intervals = state.protocol.report_bits if simultaneous else 1
+    intervals = state.protocol.counters if simultaneous else 1
     # The lower tail, because 1 - level / 2 would lose the digits of a level close to 1.
     quantile = -NormalDist().inv_cdf((1.0 - level) / (2.0 * intervals))
     margins = quantile * standard_errors

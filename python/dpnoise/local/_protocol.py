@@ -50,12 +50,12 @@ class Protocol:
 
     @property
     def p(self) -> float:
-        """The probability that a bit that is 1 is reported as 1."""
+        """The probability that a report counts for the true value: that a bit that is 1 is reported as 1."""
         return self._native.p
 
     @property
     def q(self) -> float:
-        """The probability that a bit that is 0 is reported as 1."""
+        """The probability that a report counts for another given value: that a bit that is 0 is reported as 1."""
         return self._native.q
 
     @property
@@ -183,8 +183,8 @@ class Protocol:
         Returns
         -------
         Estimate
-            With the distribution that it has when all these people report: the number of reports in which a bit is set
-            is the sum of two binomial variables. It takes a time in the order of k, whatever the counts.
+            With the distribution that it has when all these people report. It takes a time in the order of k, whatever
+            the counts.
 
         Raises
         ------
@@ -195,19 +195,21 @@ class Protocol:
 
         Notes
         -----
-        This is for planning. The binomial variables are NumPy's, on secure bits: exact up to the accuracy of its
-        floating-point arithmetic.
+        This is for planning. Counters are sums of binomial and multinomial variables, which are NumPy's, on secure
+        bits: exact up to the accuracy of its floating-point arithmetic.
         """
         from dpnoise.local._accumulator import Accumulator  # it imports this module
 
         counts = _inputs.counts(true_counts, self.k)
-        n = int(counts.sum())
-        if self._native.report_bits == 1:
-            counts = counts[1:]  # the one bit says yes
-        generator = np.random.Generator(SecureBitGenerator())
-        set_bits = generator.binomial(counts, self.p) + generator.binomial(n - counts, self.q)
-        state = _native.LocalAccumulator.from_bit_counts(self._native, n, set_bits.astype(np.uint64))
+        counters = self._draw_counters(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
+        state = _native.LocalAccumulator.from_counters(self._native, int(counts.sum()), counters)
         return Accumulator._of(state).estimate()
+
+    def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        """Draw how many reports count for each value; here each bit by itself."""
+        own, of_others = generator.binomial(counts, self.p), generator.binomial(counts.sum() - counts, self.q)
+        drawn: NDArray[np.int64] = own + of_others
+        return drawn
 
     def _rows(self, reports: ArrayLike) -> NDArray[np.uint8]:
         return _inputs.matrix(reports, self.report_bytes, "reports")

@@ -124,5 +124,8 @@ class RandomizedResponse(Protocol):
         accumulator.add(reports)
         return accumulator.estimate(level)
 
+    def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        return super()._draw_counters(counts, generator)[1:]  # the one bit says yes
+
     def _rows(self, reports: ArrayLike) -> NDArray[np.uint8]:
         return _inputs.answers(reports)

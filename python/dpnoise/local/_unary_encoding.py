@@ -9,10 +9,11 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise._native import ParameterError
 from dpnoise.local import _inputs
-from dpnoise.local._protocol import Protocol, Rng
+from dpnoise.local._protocol import Rng
+from dpnoise.local._values import ValueProtocol
 
 
-class _Unary(Protocol):
+class _Unary(ValueProtocol):
     """Unary encoding with probabilities of any kind."""
 
     __slots__ = ()
@@ -42,50 +43,6 @@ class _Unary(Protocol):
         bits = np.empty((len(vector), self.report_bytes), np.uint8)
         self._native.encode(vector, bits)
         return bits
-
-    def perturb(
-        self,
-        values: ArrayLike,
-        *,
-        out: NDArray[np.uint8] | None = None,
-        threads: int | None = None,
-        rng: Rng = None,
-    ) -> NDArray[np.uint8]:
-        """Randomise values: what each person's device does, for any number of people at once.
-
-        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
-        sends one. Time and memory addresses do not depend on values or reports.
-
-        Parameters
-        ----------
-        values : array of integers in [0, k), shape (n,)
-            Any integer dtype, or a list of ints. Empty is legal.
-        out : ndarray of uint8, shape (n, report_bytes), optional
-            A writable C-contiguous array to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
-
-        Returns
-        -------
-        ndarray of uint8, shape (n, report_bytes)
-            Bits packed least significant first, the unused bits of the last byte zero.
-
-        Raises
-        ------
-        ParameterError
-            When a value is outside of [0, k) (it is not said which) or ``out`` does not fit; nothing has been drawn
-            then.
-        TypeError
-            When the values are not integers, or ``out`` is not an array of uint8.
-        RandomnessError
-            When the source of randomness fails; ``out`` is zero then.
-        """
-        vector = _inputs.integers(values)
-        reports = output((len(vector), self.report_bytes), out, np.uint8)
-        self._native.perturb(vector, reports, threads, rng)
-        return reports
 
     def perturb_encoded(
         self,

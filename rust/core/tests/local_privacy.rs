@@ -1,8 +1,10 @@
 //! The worst-case likelihood ratio of every local protocol, over all inputs and outputs, in exact arithmetic.
 
 use dpnoise_core::arith::log::ln_at_most_vartime;
-use dpnoise_core::local::bit_flip::{MAX_EPSILON, MIN_EPSILON};
-use dpnoise_core::local::{Family, Protocol, RandomizedResponse, UnaryEncoding};
+use dpnoise_core::local::likelihood::{MAX_EPSILON, MIN_EPSILON};
+use dpnoise_core::local::{
+    Family, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, Randomizer, UnaryEncoding,
+};
 use num_bigint::BigUint;
 
 /// From the smallest to the largest epsilon, with awkward ones between.
@@ -12,29 +14,44 @@ fn epsilons() -> Vec<f64> {
     steps.map(|epsilon| epsilon.clamp(MIN_EPSILON, MAX_EPSILON)).chain(awkward).chain([MAX_EPSILON]).collect()
 }
 
-/// The probability of `report` for `value`, times 2^(planes * bits), straight from the definition of the protocol.
+/// The probability of `report` for `value` times some number, straight from the definition of the protocol.
 fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
-    let flip = protocol.flip();
-    (0..protocol.report_bits()).fold(BigUint::from(1u32), |weight, bit| {
-        let encoded = match protocol.family() {
-            Family::RandomizedResponse => value == 1,
-            _ => value == bit,
-        };
-        let set = if encoded { flip.p() } else { flip.q() };
-        weight * if report >> bit & 1 == 1 { set } else { (1 << flip.planes()) - set }
-    })
+    match protocol.randomizer() {
+        Randomizer::BitFlip(flip) => (0..protocol.report_bits()).fold(BigUint::from(1u32), |weight, bit| {
+            let encoded = match protocol.family() {
+                Family::RandomizedResponse => value == 1,
+                _ => value == bit,
+            };
+            let set = if encoded { flip.p() } else { flip.q() };
+            weight * if report >> bit & 1 == 1 { set } else { (1 << flip.planes()) - set }
+        }),
+        Randomizer::Mixture(mixture) => {
+            let any = (1 << mixture.planes()) - mixture.keep(); // k times as often, but spread over k values
+            let kept = if value == report { mixture.keep() } else { 0 };
+            BigUint::from(any) + BigUint::from(kept) * mixture.k()
+        }
+    }
+}
+
+/// All reports that there are, and the number that their weights add up to.
+fn reports(protocol: &Protocol) -> (usize, BigUint) {
+    match protocol.randomizer() {
+        Randomizer::BitFlip(flip) => {
+            (1 << protocol.report_bits(), BigUint::from(1u32) << (flip.planes() as usize * protocol.report_bits()))
+        }
+        Randomizer::Mixture(mixture) => (mixture.k() as usize, BigUint::from(mixture.k()) << mixture.planes() as usize),
+    }
 }
 
 /// The largest ratio of the probabilities of one report between two values.
 fn worst_case(protocol: &Protocol) -> (BigUint, BigUint) {
     let mut worst = (BigUint::from(1u32), BigUint::from(1u32));
-    let total = BigUint::from(1u32) << (protocol.flip().planes() as usize * protocol.report_bits());
-    let reports = 0..1usize << protocol.report_bits();
+    let (reports, total) = reports(protocol);
     for value in 0..protocol.k() as usize {
-        let sum: BigUint = reports.clone().map(|report| weight(protocol, value, report)).sum();
+        let sum: BigUint = (0..reports).map(|report| weight(protocol, value, report)).sum();
         assert_eq!(sum, total, "the probabilities of all reports sum to 1");
     }
-    for report in reports {
+    for report in 0..reports {
         let weights: Vec<BigUint> = (0..protocol.k() as usize).map(|value| weight(protocol, value, report)).collect();
         let (most, least) = (weights.iter().max().unwrap(), weights.iter().min().unwrap());
         if most * &worst.1 > &worst.0 * least {
@@ -47,12 +64,19 @@ fn worst_case(protocol: &Protocol) -> (BigUint, BigUint) {
 /// Whether the exact worst case is what the protocol announces, and within what was requested.
 fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
     let (most, least) = worst_case(protocol);
-    let flip = protocol.flip();
-    let (p, q) = (u128::from(flip.p()), u128::from(flip.q()));
-    let (not_p, not_q) = ((1 << flip.planes()) - p, (1 << flip.planes()) - q);
-    let ratio = match protocol.family() {
-        Family::RandomizedResponse => (p, q).max((not_q, not_p)),
-        _ => (p * not_q, not_p * q),
+    let ratio = match protocol.randomizer() {
+        Randomizer::BitFlip(flip) => {
+            let (p, q) = (u128::from(flip.p()), u128::from(flip.q()));
+            let (not_p, not_q) = ((1 << flip.planes()) - p, (1 << flip.planes()) - q);
+            match protocol.family() {
+                Family::RandomizedResponse => (p, q).max((not_q, not_p)),
+                _ => (p * not_q, not_p * q),
+            }
+        }
+        Randomizer::Mixture(mixture) => {
+            let support = mixture.support();
+            (u128::from(support.p), u128::from(support.q))
+        }
     };
     assert_eq!(most * ratio.1, least * ratio.0, "the closed form is the worst case: {}", protocol.to_json());
     ln_at_most_vartime(ratio.0, ratio.1, announced)
@@ -91,7 +115,16 @@ fn randomized_response_keeps_its_promise() {
     }
     let coins = *RandomizedResponse::coin_flips().protocol();
     check(&coins);
-    assert_eq!((coins.flip().planes(), coins.flip().p(), coins.flip().q()), (2, 3, 1));
+    assert_eq!((coins.support().p, coins.support().q, coins.support().one), (3, 1, 4));
+}
+
+#[test]
+fn generalized_randomized_response_keeps_its_promise() {
+    for epsilon in epsilons() {
+        for k in [2, 3, 4, 7, 16] {
+            check(GeneralizedRandomizedResponse::new(k, epsilon).unwrap().protocol());
+        }
+    }
 }
 
 /// The positive control: a protocol that announces the epsilon of one bit, as pure-LDP's unary client once did, fails.

@@ -1,7 +1,7 @@
 //! Reports: pinned outputs, the use of randomness, threads, refusals, and what stays behind after a failure.
 
 use dpnoise_core::Error;
-use dpnoise_core::local::{Accumulator, RandomizedResponse, UnaryEncoding};
+use dpnoise_core::local::{Accumulator, Client, GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding};
 use dpnoise_core::rng::{ScriptedRng, SeededRng};
 use rand_core::{TryCryptoRng, TryRng};
 
@@ -62,6 +62,13 @@ fn reports_are_stable() {
     custom.perturb_encoded(&bits, &mut encoded, &mut rng).unwrap();
     let mut answers = vec![0; 10_001];
     RandomizedResponse::new(0.7).unwrap().perturb(&[1; 10_001], &mut answers, &mut rng).unwrap();
+    let responses = [(15, 1.0), (1000, 0.1), (1 << 24, 32.0)].map(|(k, epsilon)| {
+        let response = GeneralizedRandomizedResponse::new(k, epsilon).unwrap();
+        let mut reports = vec![0; 10_001 * response.protocol().report_bytes()];
+        response.perturb(&values(10_001, k as i64), &mut reports, &mut rng).unwrap();
+        crc(&reports)
+    });
+    assert_eq!(responses, [1_557_891_949, 1_156_276_323, 3_036_377_647]);
     assert_eq!(few, [2, 121, 100, 16, 9, 1]);
     assert_eq!(
         [crc(&many), crc(&symmetric), crc(&encoded), crc(&answers)],
@@ -73,7 +80,7 @@ fn reports_are_stable() {
 #[test]
 fn the_use_of_randomness_is_a_function_of_the_shape() {
     let encoding = UnaryEncoding::optimized(128, 1.0).unwrap();
-    let planes = encoding.protocol().flip().planes() as usize;
+    let planes = encoding.flip().planes() as usize;
     for (rows, tiles) in [(0, 0), (1, 1), (4, 1), (5, 2), (100, 25), (101, 26)] {
         let mut rng = ScriptedRng::new(vec![0x5a; tiles * planes * 64]);
         perturb(&encoding, &values(rows, 128), &mut rng).unwrap();
@@ -131,9 +138,31 @@ fn threads_share_the_work_without_a_seam() {
             assert_eq!((counts.n(), counts.rejected()), (n as u64, 0));
             // Seven standard deviations of a count of n trials with probability 3/4 or 1/4.
             let allowed = 7.0 * (n as f64 * 3.0 / 16.0).sqrt();
-            for (bit, &count) in counts.bit_counts().iter().enumerate() {
+            for (bit, &count) in counts.counters().iter().enumerate() {
                 let expected = n as f64 * if bit == 1 { 0.75 } else { 0.25 };
                 assert!((count as f64 - expected).abs() < allowed, "k {k} threads {threads} bit {bit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_share_single_values_without_a_seam() {
+    for k in [3, 1000, 70_000] {
+        let response = GeneralizedRandomizedResponse::new(k, 2.0).unwrap();
+        let n = 500_001;
+        let values: Vec<i64> = (0..n).map(|i| i64::from(i % 2 == 0)).collect();
+        for threads in [1, 2, 3, 7] {
+            let width = response.protocol().report_bytes();
+            let mut reports = vec![0; values.len() * width];
+            response.perturb_secure(&values, &mut reports, threads).unwrap();
+            let mut counts = Accumulator::new(*response.protocol());
+            counts.add(&reports, width, 2).unwrap();
+            assert_eq!((counts.n(), counts.rejected()), (n as u64, 0));
+            let estimate = counts.estimate();
+            for (value, expected) in [(0, n / 2 + 1), (1, n / 2), (2, 0)] {
+                let error = (estimate.counts[value] - f64::from(expected)).abs();
+                assert!(error < 7.0 * estimate.standard_errors[value], "k {k} threads {threads} value {value}");
             }
         }
     }
@@ -154,6 +183,17 @@ fn a_dry_source_leaves_only_zeros() {
         let failed = encoding.perturb_encoded(&bits, &mut out, &mut rng()).unwrap_err();
         assert!(matches!(failed, Error::Randomness(_)) && out.iter().all(|&byte| byte == 0));
     }
+    let response = GeneralizedRandomizedResponse::new(128, 1.0).unwrap();
+    for script in [0, 5, 30_000] {
+        let mut out = vec![0xaa; values.len()];
+        let failed = response.perturb(&values, &mut out, &mut ScriptedRng::new(vec![1; script])).unwrap_err();
+        assert!(matches!(failed, Error::Randomness(_)) && out.iter().all(|&byte| byte == 0));
+    }
+    // The words of the first chunk are there, but all zero: 0 is rejected for k = 15, and there is no replacement.
+    let mut out = vec![0xaa; 10];
+    let response = GeneralizedRandomizedResponse::new(15, 1.0).unwrap();
+    let failed = response.perturb(&[3; 10], &mut out, &mut ScriptedRng::new(vec![0; 100])).unwrap_err();
+    assert!(matches!(failed, Error::Randomness(_)) && out.iter().all(|&byte| byte == 0));
     let mut out = vec![0xaa; 1000];
     let failed = RandomizedResponse::coin_flips().perturb(&[1; 1000], &mut out, &mut ScriptedRng::new([]));
     assert!(matches!(failed, Err(Error::Randomness(_))) && out.iter().all(|&byte| byte == 0));
@@ -164,6 +204,9 @@ fn bad_data_is_refused_before_anything_is_drawn_and_is_not_shown() {
     let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
     for bad in [15, 16, -1, i64::MIN, i64::MAX] {
         let failed = perturb(&encoding, &[3, bad, 2], &mut Untouchable).unwrap_err();
+        assert_eq!(failed.to_string(), "values must be integers in [0, k) with k = 15");
+        let response = GeneralizedRandomizedResponse::new(15, 1.0).unwrap();
+        let failed = response.perturb(&[3, bad, 2], &mut [0; 3], &mut Untouchable).unwrap_err();
         assert_eq!(failed.to_string(), "values must be integers in [0, k) with k = 15");
     }
     let refused =
@@ -191,6 +234,8 @@ fn impossible_shapes_are_refused() {
     for k in [0, 1, (1 << 24) + 1] {
         let failed = UnaryEncoding::optimized(k, 1.0).unwrap_err().to_string();
         assert_eq!(failed, format!("k must be an integer from 2 to 16777216, got {k}"));
+        let failed = GeneralizedRandomizedResponse::new(k, 1.0).unwrap_err().to_string();
+        assert_eq!(failed, format!("k must be an integer from 2 to 16777216, got {k}"));
     }
 }
 
@@ -200,6 +245,7 @@ fn no_reports_are_legal() {
     encoding.perturb(&[], &mut [], &mut Untouchable).unwrap();
     encoding.perturb_secure(&[], &mut [], 4).unwrap();
     RandomizedResponse::coin_flips().perturb_secure(&[], &mut [], 4).unwrap();
+    GeneralizedRandomizedResponse::new(15, 1.0).unwrap().perturb_secure(&[], &mut [], 4).unwrap();
     let mut counts = Accumulator::new(*encoding.protocol());
     counts.add(&[], 2, 4).unwrap();
     assert_eq!(counts.estimate().counts, [0.0; 15]);

@@ -1,7 +1,9 @@
 //! Specifications and states: what is read back, what is merged, and every kind of damage.
 
 use dpnoise_core::Error;
-use dpnoise_core::local::{Accumulator, Protocol, RandomizedResponse, UnaryEncoding};
+use dpnoise_core::local::{
+    Accumulator, Client, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, UnaryEncoding,
+};
 use dpnoise_core::rng::SeededRng;
 
 fn protocols() -> Vec<Protocol> {
@@ -10,6 +12,7 @@ fn protocols() -> Vec<Protocol> {
         all.push(*RandomizedResponse::new(epsilon).unwrap().protocol());
         all.push(*UnaryEncoding::symmetric(15, epsilon).unwrap().protocol());
         all.push(*UnaryEncoding::optimized(1000, epsilon).unwrap().protocol());
+        all.push(*GeneralizedRandomizedResponse::new(15, epsilon).unwrap().protocol());
     }
     for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.61, 0.2), (1e-4, 1e-5)] {
         all.push(*UnaryEncoding::custom(9, p, q).unwrap().protocol());
@@ -17,10 +20,10 @@ fn protocols() -> Vec<Protocol> {
     all
 }
 
-fn reports(encoding: &UnaryEncoding, n: i64) -> Vec<u8> {
-    let k = i64::from(encoding.protocol().k());
+fn reports(encoding: &impl Client<Value = i64>, protocol: &Protocol, n: i64) -> Vec<u8> {
+    let k = i64::from(protocol.k());
     let values: Vec<i64> = (0..n).map(|i| i % k).collect();
-    let mut out = vec![0; values.len() * encoding.protocol().report_bytes()];
+    let mut out = vec![0; values.len() * protocol.report_bytes()];
     encoding.perturb(&values, &mut out, &mut SeededRng::new(5).unwrap()).unwrap();
     out
 }
@@ -46,6 +49,10 @@ fn specifications_are_stable() {
         r#"{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1}"#;
     assert_eq!(protocol.to_json(), expected);
     assert_eq!(protocol.spec_id_hex(), "d63975fc79f37bc3");
+    let response = *GeneralizedRandomizedResponse::new(15, 1.0).unwrap().protocol();
+    let expected =
+        r#"{"epsilon":1.0,"k":15,"keep":841,"planes":13,"protocol":"generalized_randomized_response","version":1}"#;
+    assert_eq!(response.to_json(), expected);
     let coins = RandomizedResponse::coin_flips().protocol().to_json();
     assert!(coins.starts_with(r#"{"epsilon":1.098612288668"#) && coins.contains(r#""p":3,"planes":2"#), "{coins}");
 }
@@ -59,9 +66,9 @@ fn contradictory_specifications_are_refused() {
     };
     let prefix = "not a protocol specification: ";
     for (from, to, problem) in [
-        ("\"q\":551", "\"q\":552", "p, q and planes are not those that its epsilon gives"),
-        ("\"q\":551", "\"q\":550", "p, q and planes are not those that its epsilon gives"),
-        ("\"epsilon\":1.0", "\"epsilon\":2.0", "p, q and planes are not those that its epsilon gives"),
+        ("\"q\":551", "\"q\":552", "its probabilities are not those that its epsilon gives"),
+        ("\"q\":551", "\"q\":550", "its probabilities are not those that its epsilon gives"),
+        ("\"epsilon\":1.0", "\"epsilon\":2.0", "its probabilities are not those that its epsilon gives"),
         ("optimized_unary", "unary", ""),
         ("optimized_", "optimised_", "unknown protocol \"optimised_unary_encoding\"; this release knows randomized"),
         ("\"k\":15,", "", "the field \"k\" is missing"),
@@ -74,7 +81,7 @@ fn contradictory_specifications_are_refused() {
     ] {
         if problem.is_empty() {
             let custom = Protocol::from_json(&json.replace(from, to)).unwrap();
-            assert_eq!(custom.flip().q(), 551, "a custom encoding may have these probabilities");
+            assert_eq!(custom.support().q, 551, "a custom encoding may have these probabilities");
         } else {
             let message = refused(from, to);
             assert!(message.starts_with(prefix) && message.contains(problem), "{message}");
@@ -82,40 +89,53 @@ fn contradictory_specifications_are_refused() {
     }
     assert!(refused("\"k\":15", "\"k\":1").starts_with("k must be an integer from 2"));
     assert!(refused("\"epsilon\":1.0", "\"epsilon\":0").starts_with("epsilon must be between"));
-    assert!(refused("\"p\":1024", "\"p\":551").starts_with("p and q must be such that"));
-    assert!(refused("\"planes\":11", "\"planes\":99").starts_with("planes must be an integer from 2 to 62"));
+    let response = GeneralizedRandomizedResponse::new(15, 1.0).unwrap().protocol().to_json();
+    let changed = |from: &str, to: &str| message(Protocol::from_json(&response.replace(from, to)));
+    for (from, to) in [("\"keep\":841", "\"keep\":1"), ("\"planes\":13", "\"planes\":9"), ("\"k\":15", "\"k\":16")] {
+        assert!(changed(from, to).contains("its probabilities are not those"), "{from}");
+    }
+    assert!(changed("\"k\":15", "\"k\":15,\"q\":551").contains("unknown field \"q\""));
+    assert!(changed("\"keep\":841,", "").contains("the field \"keep\" is missing"));
     assert!(message(Protocol::from_json("[]")).ends_with("it is not a JSON object"));
     assert!(message(Protocol::from_json(&" ".repeat(5000))).contains("longer than"));
     let custom = UnaryEncoding::custom(9, 0.75, 0.25).unwrap().protocol().to_json();
+    let changed = |from: &str, to: &str| message(Protocol::from_json(&custom.replace(from, to)));
+    assert!(changed("\"p\":3", "\"p\":1").starts_with("p and q must be such that"));
+    assert!(changed("\"planes\":2", "\"planes\":99").starts_with("planes must be an integer from 2 to 62"));
     let doubled = custom.replace("\"p\":3,\"planes\":2", "\"p\":6,\"planes\":3").replace("\"q\":1", "\"q\":2");
     assert!(message(Protocol::from_json(&doubled)).contains("are not those"), "one protocol has one specification");
+}
+
+fn splits_do_not_show(protocol: Protocol, reports: &[u8]) {
+    let width = protocol.report_bytes();
+    let mut whole = Accumulator::new(protocol);
+    whole.add(reports, width, 1).unwrap();
+    for (part, threads) in [(77, 1), (999, 3), (10_000, 4)] {
+        let mut merged = Accumulator::new(protocol);
+        for part in reports.chunks(part * width).rev() {
+            let mut one = Accumulator::new(protocol);
+            one.add(part, width, threads).unwrap();
+            let one = Accumulator::from_bytes(&one.to_bytes()).unwrap();
+            merged.merge(&one).unwrap();
+        }
+        assert_eq!(merged.to_bytes(), whole.to_bytes(), "{} {part}", protocol.to_json());
+    }
 }
 
 #[test]
 fn the_split_of_the_reports_does_not_show() {
     for k in [2, 9, 15, 128, 1000] {
         let encoding = UnaryEncoding::optimized(k, 1.0).unwrap();
-        let width = encoding.protocol().report_bytes();
-        let reports = reports(&encoding, 10_000);
-        let mut whole = Accumulator::new(*encoding.protocol());
-        whole.add(&reports, width, 1).unwrap();
-        for (part, threads) in [(77, 1), (999, 3), (10_000, 4)] {
-            let mut merged = Accumulator::new(*encoding.protocol());
-            for part in reports.chunks(part * width).rev() {
-                let mut one = Accumulator::new(*encoding.protocol());
-                one.add(part, width, threads).unwrap();
-                let one = Accumulator::from_bytes(&one.to_bytes()).unwrap();
-                merged.merge(&one).unwrap();
-            }
-            assert_eq!(merged.to_bytes(), whole.to_bytes(), "{k} {part}");
-        }
+        splits_do_not_show(*encoding.protocol(), &reports(&encoding, encoding.protocol(), 10_000));
+        let response = GeneralizedRandomizedResponse::new(k, 1.0).unwrap();
+        splits_do_not_show(*response.protocol(), &reports(&response, response.protocol(), 10_000));
     }
 }
 
 #[test]
 fn many_threads_count_the_same() {
     let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
-    let mut reports = reports(&encoding, 5_000_000);
+    let mut reports = reports(&encoding, encoding.protocol(), 5_000_000);
     reports[1] |= 0x80;
     reports[7_000_001] |= 0x80;
     let counted = |threads| {
@@ -135,14 +155,58 @@ fn malformed_rows_are_counted_as_rejected() {
     let mut counts = Accumulator::new(*encoding.protocol());
     counts.add(&[1, 0, 1, 0x80, 1, 0x40, 0xff, 0xff, 0xff, 0xff], 2, 1).unwrap();
     assert_eq!((counts.n(), counts.rejected()), (2, 3));
-    assert_eq!(counts.bit_counts()[0], 2);
+    assert_eq!(counts.counters()[0], 2);
     assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("tail bits set", 3)]);
     let mut answers = Accumulator::new(*RandomizedResponse::coin_flips().protocol());
     answers.add(&[0, 1, 1, 2, 255, 1], 1, 1).unwrap();
-    assert_eq!((answers.n(), answers.rejected(), answers.bit_counts()), (4, 2, &[3][..]));
+    assert_eq!((answers.n(), answers.rejected(), answers.counters()), (4, 2, &[3][..]));
     let estimate = answers.estimate();
     // c = (3 - 4/4) / (1/2) = 4 of 4 said yes.
     assert_eq!(estimate.counts, [0.0, 4.0]);
+}
+
+#[test]
+fn values_out_of_range_are_counted_as_rejected() {
+    for (k, width, reports) in [
+        (15u64, 1, vec![[0, 0, 0], [14, 0, 0], [15, 0, 0], [0x80, 0, 0], [14, 0, 0]]),
+        (1000, 2, vec![[1, 0, 0], [0xe7, 3, 0], [0xe8, 3, 0], [0xff, 0xff, 0], [0xe7, 3, 0]]),
+        (70_000, 3, vec![[1, 0, 0], [0x6f, 0x11, 1], [0x70, 0x11, 1], [0xff; 3], [0x6f, 0x11, 1]]),
+        (256, 1, vec![[0, 0, 0], [255, 0, 0]]),
+    ] {
+        let protocol = *GeneralizedRandomizedResponse::new(k, 1.0).unwrap().protocol();
+        assert_eq!(protocol.report_bytes(), width);
+        let rows: Vec<u8> = reports.iter().flat_map(|report| &report[..width]).copied().collect();
+        let mut counts = Accumulator::new(protocol);
+        counts.add(&rows, width, 1).unwrap();
+        if k == 256 {
+            assert_eq!((counts.n(), counts.rejected()), (2, 0));
+            continue;
+        }
+        assert_eq!((counts.n(), counts.rejected(), counts.counters()[k as usize - 1]), (3, 2, 2), "{k}");
+        assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("value out of range", 2)]);
+        assert_eq!(Accumulator::from_bytes(&counts.to_bytes()).unwrap(), counts);
+        let support = protocol.support();
+        let expected = (2.0 * support.one as f64 - 3.0 * support.q as f64) / (support.p - support.q) as f64;
+        assert!((counts.estimate().counts[k as usize - 1] / expected - 1.0).abs() < 1e-12);
+    }
+}
+
+/// Every report is for one value: counters that do not add up are damage, whatever their size.
+#[test]
+fn counters_of_single_values_must_add_up() {
+    let protocol = *GeneralizedRandomizedResponse::new(3, 1.0).unwrap().protocol();
+    assert!(Accumulator::from_counters(protocol, 6, vec![1, 2, 3]).is_ok());
+    for counters in [vec![1, 2, 2], vec![6, 1, 0], vec![u64::MAX, 7, 0]] {
+        let refused = message(Accumulator::from_counters(protocol, 6, counters));
+        assert_eq!(refused, "counters must be what n = 6 reports can lead to, got others");
+    }
+    assert!(message(Accumulator::from_counters(protocol, 6, vec![6])).starts_with("counters must be 3 counters"));
+    let mut bytes = Accumulator::from_counters(protocol, 6, vec![1, 2, 3]).unwrap().to_bytes();
+    let end = bytes.len() - 4;
+    bytes.truncate(end);
+    bytes[end - 8] = 2;
+    bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
+    assert!(message(Accumulator::from_bytes(&bytes)).contains("counters are not possible"));
 }
 
 #[test]
@@ -170,7 +234,7 @@ fn states_of_two_protocols_do_not_merge() {
 fn small_state() -> Accumulator {
     let encoding = UnaryEncoding::optimized(9, 1.0).unwrap();
     let mut counts = Accumulator::new(*encoding.protocol());
-    counts.add(&reports(&encoding, 77), 2, 1).unwrap();
+    counts.add(&reports(&encoding, encoding.protocol(), 77), 2, 1).unwrap();
     counts.add(&[0, 0xff], 2, 1).unwrap();
     counts
 }
@@ -214,7 +278,7 @@ fn every_kind_of_damage_is_named() {
     assert!(refused(20, b"[").contains("it is not JSON"));
     assert!(refused(20, &[0xff]).contains("not UTF-8"));
     assert!(refused(after_spec, &[0; 8]).contains("specification id"));
-    assert!(refused(after_spec + 8, &[1, 0]).contains("a counter exceeds the number of reports"));
+    assert!(refused(after_spec + 8, &[1, 0]).contains("counters are not possible"));
     assert!(refused(after_spec + 8, &[0xff; 8]).contains("more than 2**64 - 1"));
     assert!(refused(after_spec + 16, &[2]).contains("2 reasons"));
     assert!(refused(16, &[spec_length as u8 - 8]).contains("it is not JSON"));

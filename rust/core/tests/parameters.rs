@@ -1,7 +1,7 @@
 //! Parameters of any value: each is taken exactly or refused, and what is taken works. Nothing panics.
 
 use dpnoise_core::Error;
-use dpnoise_core::local::{Protocol, RandomizedResponse, UnaryEncoding};
+use dpnoise_core::local::{Client, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, UnaryEncoding};
 use dpnoise_core::mechanisms::{self, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
@@ -40,9 +40,12 @@ fn is_refusal<T>(result: &Result<T, Error>) -> bool {
 fn works(protocol: &Protocol) {
     let mut rng = SeededRng::new(1).unwrap();
     let mut out = vec![0; 3 * protocol.report_bytes()];
-    match UnaryEncoding::from_protocol(*protocol) {
-        Some(encoding) => encoding.perturb(&[0, 1, i64::from(protocol.k()) - 1], &mut out, &mut rng).unwrap(),
-        None => RandomizedResponse::from_protocol(*protocol).unwrap().perturb(&[0, 1, 1], &mut out, &mut rng).unwrap(),
+    let values = [0, 1, i64::from(protocol.k()) - 1];
+    let response = GeneralizedRandomizedResponse::from_protocol(*protocol);
+    match (UnaryEncoding::from_protocol(*protocol), response) {
+        (Some(encoding), _) => encoding.perturb(&values, &mut out, &mut rng).unwrap(),
+        (_, Some(response)) => response.perturb(&values, &mut out, &mut rng).unwrap(),
+        _ => RandomizedResponse::from_protocol(*protocol).unwrap().perturb(&[0, 1, 1], &mut out, &mut rng).unwrap(),
     }
     assert!(protocol.epsilon() <= protocol.requested_epsilon());
     assert!(protocol.epsilon() >= 0.999 * protocol.requested_epsilon());

@@ -3,9 +3,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dpnoise_core::Error;
-use dpnoise_core::local::unary_encoding::{MAX_K, MIN_K};
-use dpnoise_core::local::{Accumulator, Protocol, RandomizedResponse, UnaryEncoding};
-use numpy::{IntoPyArray, PyArray1};
+use dpnoise_core::local::protocol::{MAX_K, MIN_K};
+use dpnoise_core::local::{
+    Accumulator, Client, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, UnaryEncoding,
+};
+use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -50,6 +52,12 @@ impl LocalProtocol {
     }
 
     #[staticmethod]
+    fn generalized_randomized_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let response = GeneralizedRandomizedResponse::new(number_of_values(k)?, real(epsilon, "epsilon")?);
+        response.map(|response| Self(*response.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
         Protocol::from_json(text).map(Self).map_err(to_py)
     }
@@ -85,8 +93,8 @@ impl LocalProtocol {
     }
 
     #[getter]
-    fn report_bits(&self) -> usize {
-        self.0.report_bits()
+    fn counters(&self) -> usize {
+        self.0.counters()
     }
 
     #[getter]
@@ -130,23 +138,12 @@ impl LocalProtocol {
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
         let out = buffers::elements(&mut out, "out")?;
         if let Some(response) = RandomizedResponse::from_protocol(self.0) {
-            let values = buffers::readable::<u8>(values, "values", "uint8")?;
-            let values = buffers::slice(&values, "values")?;
-            if let Some(mut rng) = hazmat::given(rng)? {
-                return response.perturb(values, out, &mut *rng).map_err(to_py);
-            }
-            RandomizedResponse::check_values(values).map_err(to_py)?;
-            return in_steps(py, values, 1, 1, out, |values, out| response.perturb_secure(values, out, threads));
+            return self.perturb_with(py, &response, values, "uint8", out, threads, rng);
         }
-        let encoding = self.unary()?;
-        let values = buffers::readable::<i64>(values, "values", "int64")?;
-        let values = buffers::slice(&values, "values")?;
-        if let Some(mut rng) = hazmat::given(rng)? {
-            return encoding.perturb(values, out, &mut *rng).map_err(to_py);
+        if let Some(response) = GeneralizedRandomizedResponse::from_protocol(self.0) {
+            return self.perturb_with(py, &response, values, "int64", out, threads, rng);
         }
-        encoding.check_values(values).map_err(to_py)?;
-        let width = self.0.report_bytes();
-        in_steps(py, values, 1, width, out, |values, out| encoding.perturb_secure(values, out, threads))
+        self.perturb_with(py, &self.unary()?, values, "int64", out, threads, rng)
     }
 
     /// Reports for one-hot rows, an array that no other code has seen.
@@ -178,6 +175,30 @@ impl LocalProtocol {
         encoding.map(|encoding| Self(*encoding.protocol())).map_err(to_py)
     }
 
+    #[allow(clippy::too_many_arguments, reason = "those of `perturb`, and what it has found out")]
+    fn perturb_with<C>(
+        &self,
+        py: Python<'_>,
+        client: &C,
+        values: &Bound<'_, PyAny>,
+        dtype: &'static str,
+        out: &mut [u8],
+        threads: usize,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()>
+    where
+        C: Client<Value: Element + Sync> + Sync,
+    {
+        let values = buffers::readable::<C::Value>(values, "values", dtype)?;
+        let values = buffers::slice(&values, "values")?;
+        if let Some(mut rng) = hazmat::given(rng)? {
+            return client.perturb(values, out, &mut *rng).map_err(to_py);
+        }
+        client.check_values(values).map_err(to_py)?;
+        let width = self.0.report_bytes();
+        in_steps(py, values, 1, width, out, |values, out| client.perturb_secure(values, out, threads))
+    }
+
     fn unary(&self) -> PyResult<UnaryEncoding> {
         let other = || PyTypeError::new_err(format!("{} has no encoded form", self.0.family().name()));
         UnaryEncoding::from_protocol(self.0).ok_or_else(other)
@@ -201,10 +222,10 @@ impl LocalAccumulator {
     }
 
     #[staticmethod]
-    fn from_bit_counts(protocol: &LocalProtocol, n: u64, counters: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn from_counters(protocol: &LocalProtocol, n: u64, counters: &Bound<'_, PyAny>) -> PyResult<Self> {
         let counters = buffers::readable::<u64>(counters, "counters", "uint64")?;
         let counters = buffers::slice(&counters, "counters")?.to_vec();
-        Accumulator::from_bit_counts(protocol.0, n, counters).map(|state| Self(Mutex::new(state))).map_err(to_py)
+        Accumulator::from_counters(protocol.0, n, counters).map(|state| Self(Mutex::new(state))).map_err(to_py)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {

@@ -1,19 +1,18 @@
-//! The collector's counters: in how many reports each bit was set.
+//! The collector's counters: how many reports support each value, because its bit is set or because they are it.
 //!
 //! The state is whole numbers alone, so merging is associative and commutative, and the result is bit-identical however
 //! the reports were split. Adding the same reports, or merging the same state, twice counts them twice.
 //!
 //! Reports are private already; nothing here needs to be constant-time.
 
+use super::client::check_threads;
 use super::estimate::{self, Estimate};
-use super::protocol::{Family, Protocol, check_threads};
+use super::generalized_randomized_response;
+use super::protocol::{Family, Protocol, Randomizer};
 use crate::arch::Backend;
 use crate::arch::popcount::add_column_counts;
 use crate::error::Error;
 use crate::rng::on_threads;
-
-/// Why reports are rejected, in the order in which the counts are stored.
-pub const REASONS: [&str; 1] = ["tail bits set"];
 
 /// Below this many bytes of reports a further thread costs more than it gains.
 const BYTES_PER_THREAD: usize = 1 << 21;
@@ -23,8 +22,9 @@ const BYTES_PER_THREAD: usize = 1 << 21;
 pub struct Accumulator {
     pub(super) protocol: Protocol,
     pub(super) n: u64,
-    pub(super) rejected: [u64; REASONS.len()],
-    /// One for every bit of a report, none above `n`.
+    /// One for every reason of the family.
+    pub(super) rejected: Vec<u64>,
+    /// One for every value that is counted, none above `n`.
     pub(super) counters: Vec<u64>,
 }
 
@@ -32,27 +32,29 @@ impl Accumulator {
     /// No reports yet.
     #[must_use]
     pub fn new(protocol: Protocol) -> Self {
-        Self { protocol, n: 0, rejected: [0; _], counters: vec![0; protocol.report_bits()] }
+        let rejected = vec![0; protocol.family().rejection_reasons().len()];
+        Self { protocol, n: 0, rejected, counters: vec![0; protocol.counters()] }
     }
 
-    /// What `n` reports leave behind of which `counters[i]` have bit i set.
+    /// What `n` reports leave behind of which `counters[i]` support value i.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless there is a counter for every bit of a report, none of them above `n`.
-    pub fn from_bit_counts(protocol: Protocol, n: u64, counters: Vec<u64>) -> Result<Self, Error> {
-        if counters.len() != protocol.report_bits() {
-            let allowed = format!("{} counters, one for each bit of a report", protocol.report_bits());
+    /// [`Error::Parameter`] unless there are as many counters as the protocol has, and `n` reports can lead to them.
+    pub fn from_counters(protocol: Protocol, n: u64, counters: Vec<u64>) -> Result<Self, Error> {
+        if counters.len() != protocol.counters() {
+            let allowed = format!("{} counters", protocol.counters());
             return Err(Error::parameter("counters", format!("{} counters", counters.len()), allowed));
         }
-        if let Some(excess) = counters.iter().find(|&&count| count > n) {
-            return Err(Error::parameter("counters", excess, format!("at most n = {n} each")));
+        if !are_possible(&protocol, n, &counters) {
+            return Err(Error::parameter("counters", "others", format!("what n = {n} reports can lead to")));
         }
         Ok(Self { n, counters, ..Self::new(protocol) })
     }
 
     /// Adds a matrix of reports with rows of `row_bytes` bytes, on up to `threads` threads.
     ///
-    /// A row whose unused bits are not all zero is malformed: it is not counted, but counted as rejected.
+    /// A row whose unused bits are not all zero, or whose value is not below k, is malformed: it is not counted, but
+    /// counted as rejected.
     ///
     /// # Errors
     /// [`Error::Parameter`] for rows of another width than the protocol's, bytes that are no whole rows, or no threads;
@@ -96,7 +98,7 @@ impl Accumulator {
         }
         self.total().checked_add(other.total()).ok_or_else(too_many)?;
         self.n += other.n;
-        self.rejected.iter_mut().zip(other.rejected).for_each(|(total, count)| *total += count);
+        self.rejected.iter_mut().zip(&other.rejected).for_each(|(total, count)| *total += count);
         self.counters.iter_mut().zip(&other.counters).for_each(|(total, count)| *total += count);
         Ok(())
     }
@@ -121,19 +123,20 @@ impl Accumulator {
 
     /// The number of reports rejected, by reason; reasons that did not occur are left out.
     pub fn rejected_reasons(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        REASONS.into_iter().zip(self.rejected).filter(|&(_, count)| count > 0)
+        let reasons = self.protocol.family().rejection_reasons().iter().copied();
+        reasons.zip(self.rejected.iter().copied()).filter(|&(_, count)| count > 0)
     }
 
-    /// In how many reports each bit was set.
+    /// How many reports support each value.
     #[must_use]
-    pub fn bit_counts(&self) -> &[u64] {
+    pub fn counters(&self) -> &[u64] {
         &self.counters
     }
 
     /// Unbiased estimates of how many people have each value: k of them, for randomised response "no" and "yes".
     #[must_use]
     pub fn estimate(&self) -> Estimate {
-        let estimate = estimate::from_bit_counts(self.protocol.flip(), self.n, &self.counters);
+        let estimate = estimate::from_counters(self.protocol.support(), self.n, &self.counters);
         if self.protocol.family() != Family::RandomizedResponse {
             return estimate;
         }
@@ -156,8 +159,28 @@ fn too_many() -> Error {
     Error::State("there would be more than 2**64 - 1 reports".into())
 }
 
-/// The bit counts of the well-formed rows, and the number of the others.
+/// Whether `n` reports can lead to these counters.
+pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> bool {
+    match protocol.randomizer() {
+        Randomizer::BitFlip(_) => counters.iter().all(|&count| count <= n),
+        // Each report supports one value.
+        Randomizer::Mixture(_) => counters.iter().try_fold(0, |sum: u64, &count| sum.checked_add(count)) == Some(n),
+    }
+}
+
+/// The counters of the well-formed rows, and the number of the others.
 fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
+    match protocol.randomizer() {
+        Randomizer::BitFlip(_) => count_bits(backend, protocol, reports),
+        Randomizer::Mixture(_) => {
+            let mut counters = vec![0; protocol.counters()];
+            let rejected = generalized_randomized_response::count(reports, protocol.report_bytes(), &mut counters);
+            (counters, rejected)
+        }
+    }
+}
+
+fn count_bits(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
     let (width, unused) = (protocol.report_bytes(), protocol.unused_bits());
     let mut counters = vec![0; 8 * width];
     let mut rejected = 0;

@@ -4,7 +4,6 @@
 //!
 //! With p > q, the likelihood ratio of one bit's two inputs is at most max(p/q, (1-q)/(1-p)). When two inputs differ in
 //! two bits, one set here and one set there (one-hot rows), it is at most p(1-q) / ((1-p)q), and this is attained.
-//! Both are exact fractions, compared exactly with e^epsilon: no logarithm is rounded in the wrong direction.
 //!
 //! # The choice of the number of planes
 //!
@@ -13,20 +12,9 @@
 //! flip: raising q by at most 2^-62 lowers ln((1-q)/q) by at most 2^-62 / (q(1-q)) <= 2^-60 e^x, x its value before;
 //! that is below 0.001 x for every x from 2^-21 to 32.
 
-use crate::arith::log::{ln_at_most_vartime, ln_upper_vartime};
+use super::estimate::Support;
+use super::likelihood::{LikelihoodRatio, MAX_PLANES, check_epsilon, fewest_planes};
 use crate::error::Error;
-
-/// The smallest epsilon of a local protocol: 2^-20.
-pub const MIN_EPSILON: f64 = 1.0 / (1 << 20) as f64;
-
-/// The largest epsilon of a local protocol.
-pub const MAX_EPSILON: f64 = 32.0;
-
-/// The most planes, so that the product of two thresholds stays below 2^124.
-pub const MAX_PLANES: u32 = 62;
-
-/// The part of the requested epsilon that must be achieved.
-pub const ACHIEVED_PART: f64 = 0.999;
 
 /// The probabilities p / 2^planes and q / 2^planes of a 1, for a data bit 1 and 0, with 0 < q < p < 2^planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +52,7 @@ impl BitFlip {
     /// (Erlingsson, Pihur, Korolova 2014) for one-hot rows.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless [`MIN_EPSILON`] <= epsilon <= [`MAX_EPSILON`].
+    /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32.
     pub fn symmetric(epsilon: f64, neighbours: Neighbours) -> Result<Self, Error> {
         let log_odds = match neighbours {
             Neighbours::OneBit => epsilon,
@@ -77,7 +65,7 @@ impl BitFlip {
     /// (Wang, Blocki, Li, Jha 2017, section 4.3).
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless [`MIN_EPSILON`] <= epsilon <= [`MAX_EPSILON`].
+    /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32.
     pub fn optimized(epsilon: f64) -> Result<Self, Error> {
         let neighbours = Neighbours::OneHot;
         Self::smallest(epsilon, epsilon, neighbours, |planes, q| Self { planes, p: 1 << (planes - 1), q })
@@ -105,11 +93,11 @@ impl BitFlip {
         let out_of_range = || refused("such that epsilon = ln(p (1 - q) / ((1 - p) q)) is between 2**-20 and 32");
         let outward = (scaled(p, MAX_PLANES).ceil() as u64, scaled(q, MAX_PLANES).floor() as u64);
         let outward = Self::new(MAX_PLANES, outward.0, outward.1).map_err(|_| out_of_range())?;
-        let requested = outward.epsilon(Neighbours::OneHot);
+        let requested = outward.likelihood_ratio(Neighbours::OneHot).epsilon();
         check_epsilon(requested).map_err(|_| out_of_range())?;
         let inward = |planes| {
             let (p, q) = (scaled(p, planes).floor() as u64, scaled(q, planes).ceil() as u64);
-            Self::new(planes, p, q).ok().filter(|flip| flip.achieves(requested, Neighbours::OneHot))
+            Self::new(planes, p, q).ok().filter(|flip| flip.likelihood_ratio(Neighbours::OneHot).achieves(requested))
         };
         let flip = (2..=MAX_PLANES).find_map(inward).ok_or_else(|| {
             refused("such that probabilities of at most 62 binary digits, p rounded down and q up, achieve 0.999 of their epsilon")
@@ -126,68 +114,30 @@ impl BitFlip {
         make: impl Fn(u32, u64) -> Self,
     ) -> Result<Self, Error> {
         check_epsilon(epsilon)?;
-        let best = |planes: u32| {
-            let half = 1 << (planes - 1);
-            let private = |q: u64| make(planes, q).at_most(epsilon, neighbours);
-            // The guess is off by a few steps at most; the exact test has the last word.
-            let guess = ((1u64 << planes) as f64 / (log_odds.exp() + 1.0)).ceil() as u64;
-            let beyond = make(planes, guess.saturating_sub(2).clamp(1, half - 1));
-            if beyond.epsilon_near(neighbours) < 0.998 * epsilon {
-                return None; // too coarse by far: no need to look closely
-            }
-            let mut q = guess.clamp(1, half);
-            while q < half && !private(q) {
-                q += 1;
-            }
-            while 1 < q && q - 1 < half && private(q - 1) {
-                q -= 1;
-            }
-            (q < half).then(|| make(planes, q)).filter(|flip| flip.achieves(epsilon, neighbours))
-        };
-        Ok((2..=MAX_PLANES).find_map(best).expect("62 planes suffice, as shown above"))
+        let last = |planes| (1u64 << (planes - 1)) - 1;
+        let ratio = |planes, q| make(planes, q).likelihood_ratio(neighbours);
+        let (planes, q) = fewest_planes(epsilon, 2..=MAX_PLANES, log_odds.exp() + 1.0, last, ratio)
+            .expect("62 planes suffice, as shown above");
+        Ok(make(planes, q))
     }
 
-    /// The largest likelihood ratio between two inputs, as an exact fraction with parts below 2^124.
+    /// The largest likelihood ratio between two inputs.
     #[must_use]
-    pub fn likelihood_ratio(self, neighbours: Neighbours) -> (u128, u128) {
+    pub fn likelihood_ratio(self, neighbours: Neighbours) -> LikelihoodRatio {
         let one = 1 << self.planes;
         let [p, q, not_p, not_q] = [self.p, self.q, one - self.p, one - self.q].map(u128::from);
-        match neighbours {
+        let (numerator, denominator) = match neighbours {
             Neighbours::OneHot => (p * not_q, not_p * q),
             Neighbours::OneBit if p * not_p >= q * not_q => (p, q),
             Neighbours::OneBit => (not_q, not_p),
-        }
+        };
+        LikelihoodRatio { numerator, denominator }
     }
 
-    /// The epsilon that is achieved: the smallest double that is at least the logarithm of the likelihood ratio.
+    /// How often a bit is reported as 1, if it is 1 and if it is 0.
     #[must_use]
-    pub fn epsilon(self, neighbours: Neighbours) -> f64 {
-        let (numerator, denominator) = self.likelihood_ratio(neighbours);
-        ln_upper_vartime(numerator, denominator)
-    }
-
-    /// The logarithm of the likelihood ratio within a relative error of 2^-50: the difference is exact.
-    fn epsilon_near(self, neighbours: Neighbours) -> f64 {
-        let (numerator, denominator) = self.likelihood_ratio(neighbours);
-        ((numerator - denominator) as f64 / denominator as f64).ln_1p()
-    }
-
-    /// Whether the likelihood ratio is at most e^epsilon, decided exactly.
-    fn at_most(self, epsilon: f64, neighbours: Neighbours) -> bool {
-        let (numerator, denominator) = self.likelihood_ratio(neighbours);
-        ln_at_most_vartime(numerator, denominator, epsilon)
-    }
-
-    /// Whether at most `epsilon` and at least 0.999 of it is achieved, decided exactly.
-    pub(super) fn achieves(self, epsilon: f64, neighbours: Neighbours) -> bool {
-        // The logarithm of a fraction other than 1 is irrational: "not at most" is the same as "at least".
-        self.at_most(epsilon, neighbours) && !self.at_most(ACHIEVED_PART * epsilon, neighbours)
-    }
-
-    /// `numerator` / 2^planes, as the nearest double.
-    #[must_use]
-    pub fn probability(self, numerator: u64) -> f64 {
-        numerator as f64 / (1u64 << self.planes) as f64
+    pub fn support(self) -> Support {
+        Support { p: self.p, q: self.q, one: 1 << self.planes }
     }
 
     /// The random bits per output bit.
@@ -209,30 +159,21 @@ impl BitFlip {
     }
 }
 
-/// Checks that epsilon is in the range of the local protocols.
-///
-/// # Errors
-/// [`Error::Parameter`] otherwise.
-pub(super) fn check_epsilon(epsilon: f64) -> Result<(), Error> {
-    if (MIN_EPSILON..=MAX_EPSILON).contains(&epsilon) {
-        Ok(())
-    } else {
-        Err(Error::parameter("epsilon", format!("{epsilon:?}"), "between 2**-20 and 32"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::likelihood::{MAX_EPSILON, MIN_EPSILON};
     use super::*;
+    use crate::arith::log::ln_upper_vartime;
 
     #[test]
     fn dyadic_probabilities_are_kept() {
         for (p, q, planes, numerators) in [(0.75, 0.25, 2, (3, 1)), (0.5, 0.25, 2, (2, 1)), (0.5, 0.375, 3, (4, 3))] {
             let (flip, requested) = BitFlip::custom(p, q).unwrap();
             assert_eq!((flip.planes, (flip.p, flip.q)), (planes, numerators));
-            assert_eq!(requested, flip.epsilon(Neighbours::OneHot));
+            assert_eq!(requested, flip.likelihood_ratio(Neighbours::OneHot).epsilon());
         }
-        assert_eq!(BitFlip::new(2, 3, 1).unwrap().epsilon(Neighbours::OneBit), ln_upper_vartime(3, 1));
+        let coins = BitFlip::new(2, 3, 1).unwrap().likelihood_ratio(Neighbours::OneBit);
+        assert_eq!(coins.epsilon(), ln_upper_vartime(3, 1));
     }
 
     /// Fewer planes do not achieve it, whatever q; and one less in q is no longer private.
@@ -241,11 +182,11 @@ mod tests {
         for epsilon in [MIN_EPSILON, 0.01, 0.5, 1.0, 3f64.ln(), 4.0] {
             let flip = BitFlip::optimized(epsilon).unwrap();
             let closer = BitFlip { q: flip.q - 1, ..flip };
-            assert!(closer.q == 0 || !closer.at_most(epsilon, Neighbours::OneHot), "{epsilon}");
+            assert!(closer.q == 0 || !closer.likelihood_ratio(Neighbours::OneHot).is_at_most(epsilon), "{epsilon}");
             let planes = flip.planes - 1;
             let none = (1..1u64 << (planes - 1).min(10)).all(|q| {
                 let fewer = BitFlip { planes, p: 1 << (planes - 1), q: (1 << (planes - 1)) - q };
-                !fewer.achieves(epsilon, Neighbours::OneHot)
+                !fewer.likelihood_ratio(Neighbours::OneHot).achieves(epsilon)
             });
             assert!(none, "{epsilon}");
         }

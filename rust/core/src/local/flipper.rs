@@ -11,9 +11,6 @@ use crate::rng::{Wiped, fill_bytes};
 /// The random bytes drawn at once: few enough to stay in the first-level cache with the bits that they flip.
 const RANDOM_BYTES: usize = 1 << 14;
 
-/// Below this many random bytes a further thread costs more than it gains.
-const RANDOM_BYTES_PER_THREAD: usize = 1 << 19;
-
 /// A [`BitFlip`] with a buffer for its random words, which is wiped when dropped.
 pub(super) struct Flipper {
     backend: Backend,
@@ -52,18 +49,4 @@ impl Flipper {
         }
         Ok(())
     }
-}
-
-/// How many of `threads` threads are worth starting to flip `bytes` bytes of bits.
-pub(super) fn useful_threads(flip: BitFlip, bytes: usize, threads: usize) -> usize {
-    threads.min(1 + bytes.saturating_mul(flip.planes() as usize) / RANDOM_BYTES_PER_THREAD)
-}
-
-/// The result of `fill`, and all of `out` wiped if it failed: half-randomised data must not stay behind.
-pub(super) fn wiped_on_error(out: &mut [u8], fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<(), Error> {
-    let result = fill(out);
-    if result.is_err() {
-        out.fill(0);
-    }
-    result
 }

@@ -3,16 +3,21 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`protocol`] | what a report means: the checked parameters, their canonical specification and its id |
-//! | [`bit_flip`] | dyadic bit-flipping probabilities and the epsilon that they achieve, exactly |
+//! | `client` | what people's devices do, the same way for every protocol |
+//! | [`likelihood`] | exact likelihood ratios, and the fewest binary digits that achieve an epsilon |
+//! | [`bit_flip`] | dyadic bit-flipping probabilities |
+//! | [`mixture`] | dyadic probabilities of keeping a value, or else drawing any |
 //! | [`unary_encoding`] | one of k values as a row of k randomised bits |
 //! | [`randomized_response`] | one randomised bit |
+//! | [`generalized_randomized_response`] | one of k values as itself, randomised |
 //! | [`accumulator`] | the collector's counters: add and merge |
 //! | [`state`] | the bytes of the collector's counters |
 //! | [`estimate`] | unbiased counts and their standard errors |
 //! | `flipper` | bits in, randomised bits out, tile by tile |
+//! | `mixer` | values in, randomised values out, chunk by chunk |
 //!
 //! ```
-//! use dpnoise_core::local::{Accumulator, UnaryEncoding};
+//! use dpnoise_core::local::{Accumulator, Client, UnaryEncoding};
 //! let encoding = UnaryEncoding::optimized(15, 1.0)?;
 //! let answers = [3, 14, 3, 0];
 //! let mut reports = vec![0; answers.len() * encoding.protocol().report_bytes()];
@@ -26,8 +31,13 @@
 
 pub mod accumulator;
 pub mod bit_flip;
+mod client;
 pub mod estimate;
 mod flipper;
+pub mod generalized_randomized_response;
+pub mod likelihood;
+mod mixer;
+pub mod mixture;
 pub mod protocol;
 pub mod randomized_response;
 pub mod state;
@@ -35,7 +45,11 @@ pub mod unary_encoding;
 
 pub use accumulator::Accumulator;
 pub use bit_flip::BitFlip;
+pub use client::Client;
 pub use estimate::Estimate;
-pub use protocol::{Family, Protocol};
+pub use generalized_randomized_response::GeneralizedRandomizedResponse;
+pub use likelihood::LikelihoodRatio;
+pub use mixture::Mixture;
+pub use protocol::{Family, Protocol, Randomizer};
 pub use randomized_response::RandomizedResponse;
 pub use unary_encoding::UnaryEncoding;

@@ -2,17 +2,22 @@
 //!
 //! The specification is JSON with sorted keys and no spaces, for example
 //! `{"epsilon":1.0,"k":15,"p":512,"planes":10,"protocol":"optimized_unary_encoding","q":276,"version":1}`:
-//! the probabilities are `p` / 2^`planes` and `q` / 2^`planes`, and `epsilon` is the one that was requested, as the
-//! shortest decimal that reads back as the same double. The id is the first 8 bytes of its SHA-256. Two collectors hold
+//! the probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`; `epsilon`
+//! is the one that was requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its SHA-256. Two collectors hold
 //! the same protocol if and only if their specifications are the same bytes.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::bit_flip::{BitFlip, Neighbours, check_epsilon};
-use super::estimate;
+use super::bit_flip::{BitFlip, Neighbours};
+use super::estimate::{self, Support};
+use super::generalized_randomized_response::GeneralizedRandomizedResponse;
+use super::likelihood::{LikelihoodRatio, check_epsilon};
+use super::mixture::Mixture;
 use super::randomized_response::RandomizedResponse;
-use super::unary_encoding::{UnaryEncoding, check_k};
+use super::unary_encoding::UnaryEncoding;
 use crate::error::Error;
 
 /// The version of the specification.
@@ -21,7 +26,11 @@ const VERSION: u64 = 1;
 /// The longest specification that is read.
 const MAX_JSON_BYTES: usize = 4096;
 
-const FIELDS: [&str; 7] = ["epsilon", "k", "p", "planes", "protocol", "q", "version"];
+/// The smallest number of values.
+pub const MIN_K: u64 = 2;
+
+/// The largest number of values; unary encoding makes reports of 2 MiB of them.
+pub const MAX_K: u64 = 1 << 24;
 
 /// The kinds of protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,11 +44,18 @@ pub enum Family {
     OptimizedUnaryEncoding,
     /// k bits, any p > q.
     UnaryEncoding,
+    /// The value or, by chance, any of the k.
+    GeneralizedRandomizedResponse,
 }
 
 impl Family {
-    const ALL: [Self; 4] =
-        [Self::RandomizedResponse, Self::SymmetricUnaryEncoding, Self::OptimizedUnaryEncoding, Self::UnaryEncoding];
+    const ALL: [Self; 5] = [
+        Self::RandomizedResponse,
+        Self::SymmetricUnaryEncoding,
+        Self::OptimizedUnaryEncoding,
+        Self::UnaryEncoding,
+        Self::GeneralizedRandomizedResponse,
+    ];
 
     /// The name in specifications.
     #[must_use]
@@ -49,6 +65,53 @@ impl Family {
             Self::SymmetricUnaryEncoding => "symmetric_unary_encoding",
             Self::OptimizedUnaryEncoding => "optimized_unary_encoding",
             Self::UnaryEncoding => "unary_encoding",
+            Self::GeneralizedRandomizedResponse => "generalized_randomized_response",
+        }
+    }
+
+    /// Why reports are rejected, in the order in which the counts are stored.
+    #[must_use]
+    pub fn rejection_reasons(self) -> &'static [&'static str] {
+        match self {
+            Self::GeneralizedRandomizedResponse => &["value out of range"],
+            _ => &["tail bits set"],
+        }
+    }
+}
+
+/// What is done to an encoded value by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Randomizer {
+    /// Every bit is flipped by itself, and a report supports the values whose bits are set.
+    BitFlip(BitFlip),
+    /// The value is kept or replaced, and a report supports what it is.
+    Mixture(Mixture),
+}
+
+impl Randomizer {
+    /// How often a report supports its sender's value and any other.
+    #[must_use]
+    pub fn support(self) -> Support {
+        match self {
+            Self::BitFlip(flip) => flip.support(),
+            Self::Mixture(mixture) => mixture.support(),
+        }
+    }
+
+    fn likelihood_ratio(self, family: Family) -> LikelihoodRatio {
+        match self {
+            Self::BitFlip(flip) => flip.likelihood_ratio(neighbours(family)),
+            Self::Mixture(mixture) => mixture.likelihood_ratio(),
+        }
+    }
+
+    /// Its part of the specification.
+    fn fields(self) -> Vec<(&'static str, Value)> {
+        match self {
+            Self::BitFlip(flip) => {
+                vec![("p", flip.p().into()), ("planes", flip.planes().into()), ("q", flip.q().into())]
+            }
+            Self::Mixture(mixture) => vec![("keep", mixture.keep().into()), ("planes", mixture.planes().into())],
         }
     }
 }
@@ -58,14 +121,15 @@ impl Family {
 pub struct Protocol {
     family: Family,
     k: u32,
-    flip: BitFlip,
+    randomizer: Randomizer,
     requested_epsilon: f64,
     epsilon: f64,
 }
 
 impl Protocol {
-    pub(super) fn new(family: Family, k: u32, flip: BitFlip, requested_epsilon: f64) -> Self {
-        Self { family, k, flip, requested_epsilon, epsilon: flip.epsilon(neighbours(family)) }
+    pub(super) fn new(family: Family, k: u32, randomizer: Randomizer, requested_epsilon: f64) -> Self {
+        let epsilon = randomizer.likelihood_ratio(family).epsilon();
+        Self { family, k, randomizer, requested_epsilon, epsilon }
     }
 
     /// The kind of protocol.
@@ -80,22 +144,28 @@ impl Protocol {
         self.k
     }
 
-    /// The exact bit-flipping probabilities.
+    /// What is done by chance, with its exact probabilities.
     #[must_use]
-    pub fn flip(&self) -> BitFlip {
-        self.flip
+    pub fn randomizer(&self) -> Randomizer {
+        self.randomizer
     }
 
-    /// The probability that a set bit stays set, as the nearest double.
+    /// How often a report supports its sender's value and any other.
+    #[must_use]
+    pub fn support(&self) -> Support {
+        self.randomizer.support()
+    }
+
+    /// The probability that a report supports its sender's value: that a set bit stays set, or the value is kept.
     #[must_use]
     pub fn p(&self) -> f64 {
-        self.flip.probability(self.flip.p())
+        self.support().probability(self.support().p)
     }
 
-    /// The probability that a clear bit is set, as the nearest double.
+    /// The probability that a report supports a given other value.
     #[must_use]
     pub fn q(&self) -> f64 {
-        self.flip.probability(self.flip.q())
+        self.support().probability(self.support().q)
     }
 
     /// The epsilon that was asked for.
@@ -111,9 +181,18 @@ impl Protocol {
         self.epsilon
     }
 
-    /// The bits of a report, each of which is counted.
+    /// The bits of a report.
     #[must_use]
     pub fn report_bits(&self) -> usize {
+        match self.randomizer {
+            Randomizer::BitFlip(_) => self.counters(),
+            Randomizer::Mixture(mixture) => mixture.k().next_power_of_two().trailing_zeros() as usize,
+        }
+    }
+
+    /// What the collector counts: the values that reports support, of randomised response only "yes".
+    #[must_use]
+    pub fn counters(&self) -> usize {
         match self.family {
             Family::RandomizedResponse => 1,
             _ => self.k as usize,
@@ -137,24 +216,26 @@ impl Protocol {
     /// # Errors
     /// [`Error::Parameter`] when the frequency is not in [0, 1].
     pub fn variance(&self, n: u64, frequency: f64) -> Result<f64, Error> {
-        estimate::variance(self.flip, n, frequency)
+        estimate::variance(self.support(), n, frequency)
     }
 
     /// The canonical specification.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let fields: [Value; 7] = [
-            self.requested_epsilon.into(),
-            self.k.into(),
-            self.flip.p().into(),
-            self.flip.planes().into(),
-            self.family.name().into(),
-            self.flip.q().into(),
-            VERSION.into(),
-        ];
         let fields: Vec<String> =
-            FIELDS.iter().zip(fields).map(|(name, value)| format!("\"{name}\":{value}")).collect();
+            self.fields().into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         format!("{{{}}}", fields.join(","))
+    }
+
+    fn fields(&self) -> BTreeMap<&'static str, Value> {
+        let mut fields = BTreeMap::from([
+            ("epsilon", self.requested_epsilon.into()),
+            ("k", self.k.into()),
+            ("protocol", self.family.name().into()),
+            ("version", VERSION.into()),
+        ]);
+        fields.extend(self.randomizer.fields());
+        fields
     }
 
     /// The first 8 bytes of the SHA-256 of the canonical specification.
@@ -183,9 +264,6 @@ impl Protocol {
         let Value::Object(fields) = value else {
             return Err(invalid("it is not a JSON object"));
         };
-        if let Some(unknown) = fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-            return Err(invalid(&format!("unknown field {unknown:?}")));
-        }
         let version = integer(&fields, "version")?;
         if version != VERSION {
             return Err(invalid(&format!("version {version} is not {VERSION}, the one this release reads")));
@@ -193,13 +271,7 @@ impl Protocol {
         let family = family(&fields)?;
         let k = integer(&fields, "k")?;
         let epsilon = number(&fields, "epsilon")?;
-        let planes = u32::try_from(integer(&fields, "planes")?).unwrap_or(u32::MAX);
-        let flip = BitFlip::new(planes, integer(&fields, "p")?, integer(&fields, "q")?)?;
         check_epsilon(epsilon)?;
-        Self::from_parts(family, k, flip, epsilon)
-    }
-
-    fn from_parts(family: Family, k: u64, flip: BitFlip, epsilon: f64) -> Result<Self, Error> {
         let expected = match family {
             Family::RandomizedResponse if k != 2 => return Err(Error::parameter("k", k, "2 for randomized_response")),
             Family::RandomizedResponse => *RandomizedResponse::new(epsilon)?.protocol(),
@@ -208,14 +280,26 @@ impl Protocol {
             Family::UnaryEncoding => {
                 // The doubles that were given are not recorded; what they promise can be checked without them.
                 let k = check_k(k)?;
+                let planes = u32::try_from(integer(&fields, "planes")?).unwrap_or(u32::MAX);
+                let flip = BitFlip::new(planes, integer(&fields, "p")?, integer(&fields, "q")?)?;
                 let fewest_planes = flip.planes() == 2 || flip.p() % 2 == 1 || flip.q() % 2 == 1;
-                if !(fewest_planes && flip.achieves(epsilon, Neighbours::OneHot)) {
+                if !(fewest_planes && flip.likelihood_ratio(Neighbours::OneHot).achieves(epsilon)) {
                     return Err(inconsistent());
                 }
-                Self::new(family, k, flip, epsilon)
+                Self::new(family, k, Randomizer::BitFlip(flip), epsilon)
             }
+            Family::GeneralizedRandomizedResponse => *GeneralizedRandomizedResponse::new(k, epsilon)?.protocol(),
         };
-        if expected.flip == flip { Ok(expected) } else { Err(inconsistent()) }
+        let known = expected.fields();
+        if let Some(unknown) = fields.keys().find(|name| !known.contains_key(name.as_str())) {
+            return Err(invalid(&format!("unknown field {unknown:?}")));
+        }
+        for (name, value) in expected.randomizer.fields() {
+            if value != integer(&fields, name)? {
+                return Err(inconsistent());
+            }
+        }
+        Ok(expected)
     }
 }
 
@@ -226,9 +310,13 @@ fn neighbours(family: Family) -> Neighbours {
     }
 }
 
-/// Checks a number of threads.
-pub(super) fn check_threads(threads: usize) -> Result<(), Error> {
-    if threads == 0 { Err(Error::parameter("threads", threads, "at least 1, or not given")) } else { Ok(()) }
+/// Checks a number of values.
+pub(super) fn check_k(k: u64) -> Result<u32, Error> {
+    if (MIN_K..=MAX_K).contains(&k) {
+        Ok(k as u32)
+    } else {
+        Err(Error::parameter("k", k, format!("an integer from {MIN_K} to {MAX_K}")))
+    }
 }
 
 fn invalid(problem: &str) -> Error {
@@ -236,7 +324,7 @@ fn invalid(problem: &str) -> Error {
 }
 
 fn inconsistent() -> Error {
-    invalid("p, q and planes are not those that its epsilon gives")
+    invalid("its probabilities are not those that its epsilon gives")
 }
 
 fn field<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a Value, Error> {

@@ -12,12 +12,13 @@
 use rand_core::TryCryptoRng;
 
 use super::bit_flip::{BitFlip, Neighbours};
-use super::flipper::{Flipper, useful_threads, wiped_on_error};
-use super::protocol::{Family, Protocol, check_threads};
+use super::client::Randomise;
+use super::flipper::Flipper;
+use super::protocol::{Family, Protocol, Randomizer};
 use crate::arch::planes::TILE_BYTES;
 use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
-use crate::rng::{Wiped, fill_parallel};
+use crate::rng::Wiped;
 
 /// The values that one tile holds.
 const TILE_VALUES: usize = 8 * TILE_BYTES;
@@ -27,7 +28,10 @@ const CHUNK_TILES: usize = 16;
 
 /// Binary randomised response.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RandomizedResponse(Protocol);
+pub struct RandomizedResponse {
+    protocol: Protocol,
+    flip: BitFlip,
+}
 
 impl RandomizedResponse {
     /// Randomised response with p = e^epsilon / (e^epsilon + 1), rounded towards 1/2.
@@ -36,7 +40,7 @@ impl RandomizedResponse {
     /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32.
     pub fn new(epsilon: f64) -> Result<Self, Error> {
         let flip = BitFlip::symmetric(epsilon, Neighbours::OneBit)?;
-        Ok(Self(Protocol::new(Family::RandomizedResponse, 2, flip, epsilon)))
+        Ok(Self::from_flip(flip, epsilon))
     }
 
     /// The two-coin form: p = 3/4, q = 1/4, epsilon = ln 3 (rounded up to a double).
@@ -53,54 +57,45 @@ impl RandomizedResponse {
     #[must_use]
     pub fn coin_flips() -> Self {
         let flip = BitFlip::new(2, 3, 1).expect("0 < 1 < 3 < 4");
-        Self(Protocol::new(Family::RandomizedResponse, 2, flip, flip.epsilon(Neighbours::OneBit)))
+        Self::from_flip(flip, flip.likelihood_ratio(Neighbours::OneBit).epsilon())
+    }
+
+    fn from_flip(flip: BitFlip, epsilon: f64) -> Self {
+        let protocol = Protocol::new(Family::RandomizedResponse, 2, Randomizer::BitFlip(flip), epsilon);
+        Self { protocol, flip }
     }
 
     /// The randomised response that `protocol` specifies, or `None` when it is of another family.
     #[must_use]
     pub fn from_protocol(protocol: Protocol) -> Option<Self> {
-        (protocol.family() == Family::RandomizedResponse).then_some(Self(protocol))
+        match (protocol.family(), protocol.randomizer()) {
+            (Family::RandomizedResponse, Randomizer::BitFlip(flip)) => Some(Self { protocol, flip }),
+            _ => None,
+        }
     }
 
     /// The checked parameters.
     #[must_use]
     pub fn protocol(&self) -> &Protocol {
-        &self.0
+        &self.protocol
     }
 
-    /// Randomises every value (0 or 1) with random words of `rng`.
-    ///
-    /// # Errors
-    /// [`Error::Data`] unless all values are 0 or 1, and [`Error::Parameter`] when `out` is not as long as `values`,
-    /// before anything is drawn; [`Error::Randomness`] when `rng` fails: then `out` is all zero.
-    pub fn perturb<R>(&self, values: &[u8], out: &mut [u8], rng: &mut R) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
-        Self::check_values(values)?;
-        check_out(values, out)?;
-        wiped_on_error(out, |out| self.randomise(rng, values, out))
+    /// The exact probabilities.
+    #[must_use]
+    pub fn flip(&self) -> BitFlip {
+        self.flip
+    }
+}
+
+impl Randomise for RandomizedResponse {
+    /// 0 or 1.
+    type Value = u8;
+
+    fn protocol(&self) -> &Protocol {
+        &self.protocol
     }
 
-    /// Randomises every value on up to `threads` threads, each with a freshly keyed secure generator.
-    ///
-    /// # Errors
-    /// As for [`RandomizedResponse::perturb`], and [`Error::Parameter`] for no threads.
-    pub fn perturb_secure(&self, values: &[u8], out: &mut [u8], threads: usize) -> Result<(), Error> {
-        Self::check_values(values)?;
-        check_out(values, out)?;
-        check_threads(threads)?;
-        let threads = useful_threads(self.0.flip(), out.len() / 8, threads);
-        fill_parallel(out, TILE_VALUES, threads, |rng, first, part| {
-            self.randomise(rng, &values[first..first + part.len()], part)
-        })
-    }
-
-    /// Checks that all values are 0 or 1, in one pass without a branch.
-    ///
-    /// # Errors
-    /// [`Error::Data`] otherwise.
-    pub fn check_values(values: &[u8]) -> Result<(), Error> {
+    fn check(&self, values: &[u8]) -> Result<(), Error> {
         let seen = values.iter().fold(0, |seen, value| seen | value);
         if declassify(Reason::Refusal, seen > 1) {
             Err(Error::data("values", "must be booleans (0 or 1)"))
@@ -109,12 +104,21 @@ impl RandomizedResponse {
         }
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[u8], out: &mut [u8]) -> Result<(), Error>
+    fn unit(&self) -> usize {
+        TILE_VALUES
+    }
+
+    fn random_bytes(&self, bytes: usize) -> usize {
+        bytes / 8 * self.flip.planes() as usize
+    }
+
+    fn randomise<R>(&self, rng: &mut R, values: &[u8], first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
     {
+        let values = &values[first..][..out.len()];
         let mut packed = Wiped::new(CHUNK_TILES * TILE_BYTES);
-        let mut flipper = Flipper::new(self.0.flip(), values.len().div_ceil(8))?;
+        let mut flipper = Flipper::new(self.flip, values.len().div_ceil(8))?;
         let chunks = out.chunks_mut(8 * packed.len());
         for (values, out) in values.chunks(8 * packed.len()).zip(chunks) {
             let packed = &mut packed[..values.len().div_ceil(8)];
@@ -128,11 +132,4 @@ impl RandomizedResponse {
         }
         Ok(())
     }
-}
-
-fn check_out(values: &[u8], out: &[u8]) -> Result<(), Error> {
-    if out.len() == values.len() {
-        return Ok(());
-    }
-    Err(Error::parameter("out", format!("{} values", out.len()), format!("{} values long", values.len())))
 }

@@ -3,7 +3,7 @@
 //! | bytes | what |
 //! | --- | --- |
 //! | 4 | `DPNA` |
-//! | 1 | family of the state: 1, bit counters |
+//! | 1 | family of the state: 1, counters |
 //! | 1 | serial version: 1 |
 //! | 2 | flags: 0 |
 //! | 8 | length of the whole state in bytes |
@@ -12,14 +12,14 @@
 //! | 8 | its id, as [`Protocol::spec_id`] gives it |
 //! | 8 | n, the number of reports counted |
 //! | 4 | number R of reasons for rejection: 1 |
-//! | 8 R | the number of reports rejected: "tail bits set" |
-//! | 8 m | the bit counters, m = k, or 1 for randomised response |
+//! | 8 R | the number of reports rejected for each: "tail bits set", or "value out of range" of reports that are one value |
+//! | 8 m | the counters: how many reports support each value, m = k, or 1 ("yes") for randomised response |
 //! | 4 | CRC-32C of everything before |
 //!
 //! A state has exactly one form: writing what was read gives the same bytes. The checksum finds accidents; it does not
 //! protect against somebody who alters a state on purpose.
 
-use super::accumulator::{Accumulator, REASONS};
+use super::accumulator::{Accumulator, are_possible};
 use super::protocol::Protocol;
 use crate::error::Error;
 
@@ -34,7 +34,7 @@ impl Accumulator {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let spec = self.protocol.to_json();
-        let numbers = 1 + REASONS.len() + self.counters.len();
+        let numbers = 1 + self.rejected.len() + self.counters.len();
         let length = PREAMBLE_BYTES + 4 + spec.len() + 8 + 4 + 8 * numbers + CHECKSUM_BYTES;
         let mut bytes = Vec::with_capacity(length);
         bytes.extend(MAGIC);
@@ -44,7 +44,7 @@ impl Accumulator {
         bytes.extend(spec.as_bytes());
         bytes.extend(self.protocol.spec_id());
         bytes.extend(self.n.to_le_bytes());
-        bytes.extend((REASONS.len() as u32).to_le_bytes());
+        bytes.extend((self.rejected.len() as u32).to_le_bytes());
         for number in self.rejected.iter().chain(&self.counters) {
             bytes.extend(number.to_le_bytes());
         }
@@ -70,23 +70,23 @@ impl Accumulator {
         }
         let n = body.number("number of reports")?;
         let reasons = u32::from_le_bytes(body.array("number of reasons")?);
-        if reasons as usize != REASONS.len() {
-            return Err(damaged(&format!("{reasons} reasons for rejection instead of {}", REASONS.len())));
+        let mut rejected = vec![0; protocol.family().rejection_reasons().len()];
+        if reasons as usize != rejected.len() {
+            return Err(damaged(&format!("{reasons} reasons for rejection instead of {}", rejected.len())));
         }
-        let mut rejected = [0; REASONS.len()];
         for count in &mut rejected {
             *count = body.number("number of rejected reports")?;
         }
         if rejected.iter().try_fold(n, |total, &count| total.checked_add(count)).is_none() {
             return Err(damaged("it counts more than 2**64 - 1 reports"));
         }
-        let expected = protocol.report_bits();
+        let expected = protocol.counters();
         if body.0.len() != 8 * expected {
             return Err(damaged(&format!("{} bytes of counters instead of {}", body.0.len(), 8 * expected)));
         }
         let counters: Vec<u64> = body.0.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes)).collect();
-        if counters.iter().any(|&count| count > n) {
-            return Err(damaged("a counter exceeds the number of reports"));
+        if !are_possible(&protocol, n, &counters) {
+            return Err(damaged("its counters are not possible for its number of reports"));
         }
         Ok(Self { protocol, n, rejected, counters })
     }

@@ -14,26 +14,24 @@
 use rand_core::TryCryptoRng;
 
 use super::bit_flip::{BitFlip, Neighbours};
-use super::flipper::{Flipper, useful_threads, wiped_on_error};
-use super::protocol::{Family, Protocol, check_threads};
+use super::client::{Randomise, check_below_k, check_out, in_parallel, wiped_on_error};
+use super::flipper::Flipper;
+use super::protocol::{Family, Protocol, Randomizer, check_k};
 use crate::arch::planes::TILE_BYTES;
 use crate::arch::secrecy::{Reason, declassify};
 use crate::arith::mask;
 use crate::error::Error;
-use crate::rng::{Wiped, fill_parallel};
-
-/// The smallest number of values.
-pub const MIN_K: u64 = 2;
-
-/// The largest number of values: a report of 2 MiB.
-pub const MAX_K: u64 = 1 << 24;
+use crate::rng::Wiped;
 
 /// The bits encoded before they are flipped, while they are in the first-level cache.
 const CHUNK_BYTES: usize = 64 * TILE_BYTES;
 
 /// Symmetric, optimised or custom unary encoding of k values.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct UnaryEncoding(Protocol);
+pub struct UnaryEncoding {
+    protocol: Protocol,
+    flip: BitFlip,
+}
 
 impl UnaryEncoding {
     /// Symmetric unary encoding (basic RAPPOR; Erlingsson, Pihur, Korolova 2014): p = s/(s+1), q = 1 - p, with
@@ -44,7 +42,7 @@ impl UnaryEncoding {
     pub fn symmetric(k: u64, epsilon: f64) -> Result<Self, Error> {
         let k = check_k(k)?;
         let flip = BitFlip::symmetric(epsilon, Neighbours::OneHot)?;
-        Ok(Self(Protocol::new(Family::SymmetricUnaryEncoding, k, flip, epsilon)))
+        Ok(Self::from_flip(Family::SymmetricUnaryEncoding, k, flip, epsilon))
     }
 
     /// Optimised unary encoding: p = 1/2, q = 1/(e^epsilon + 1), the smallest variance of a rare value's count.
@@ -54,7 +52,7 @@ impl UnaryEncoding {
     pub fn optimized(k: u64, epsilon: f64) -> Result<Self, Error> {
         let k = check_k(k)?;
         let flip = BitFlip::optimized(epsilon)?;
-        Ok(Self(Protocol::new(Family::OptimizedUnaryEncoding, k, flip, epsilon)))
+        Ok(Self::from_flip(Family::OptimizedUnaryEncoding, k, flip, epsilon))
     }
 
     /// Unary encoding with the caller's probabilities; see [`BitFlip::custom`].
@@ -64,19 +62,35 @@ impl UnaryEncoding {
     pub fn custom(k: u64, p: f64, q: f64) -> Result<Self, Error> {
         let k = check_k(k)?;
         let (flip, epsilon) = BitFlip::custom(p, q)?;
-        Ok(Self(Protocol::new(Family::UnaryEncoding, k, flip, epsilon)))
+        Ok(Self::from_flip(Family::UnaryEncoding, k, flip, epsilon))
+    }
+
+    fn from_flip(family: Family, k: u32, flip: BitFlip, epsilon: f64) -> Self {
+        Self { protocol: Protocol::new(family, k, Randomizer::BitFlip(flip), epsilon), flip }
     }
 
     /// The encoding that `protocol` specifies, or `None` when it is of another family.
     #[must_use]
     pub fn from_protocol(protocol: Protocol) -> Option<Self> {
-        (protocol.family() != Family::RandomizedResponse).then_some(Self(protocol))
+        use Family::{OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding};
+        match (protocol.family(), protocol.randomizer()) {
+            (SymmetricUnaryEncoding | OptimizedUnaryEncoding | UnaryEncoding, Randomizer::BitFlip(flip)) => {
+                Some(Self { protocol, flip })
+            }
+            _ => None,
+        }
     }
 
     /// The checked parameters.
     #[must_use]
     pub fn protocol(&self) -> &Protocol {
-        &self.0
+        &self.protocol
+    }
+
+    /// The exact probabilities.
+    #[must_use]
+    pub fn flip(&self) -> BitFlip {
+        self.flip
     }
 
     /// Writes one row of `report_bytes` bytes for every value, with only the value's bit set. **Nothing is private yet.**
@@ -84,48 +98,24 @@ impl UnaryEncoding {
     /// # Errors
     /// [`Error::Data`] unless all values are in [0, k), [`Error::Parameter`] when `out` has not one row per value.
     pub fn encode(&self, values: &[i64], out: &mut [u8]) -> Result<(), Error> {
-        self.check_values(values)?;
-        self.check_out(values.len(), out)?;
-        encode_from(values, self.0.report_bytes(), 0, out);
+        self.check(values)?;
+        check_out(&self.protocol, values.len(), out)?;
+        encode_from(values, self.protocol.report_bytes(), 0, out);
         Ok(())
-    }
-
-    /// Encodes and randomises every value with random words of `rng`, in one pass over memory.
-    ///
-    /// # Errors
-    /// As for [`UnaryEncoding::encode`], before anything is drawn; [`Error::Randomness`] when `rng` fails: then `out`
-    /// is all zero.
-    pub fn perturb<R>(&self, values: &[i64], out: &mut [u8], rng: &mut R) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
-        self.check_values(values)?;
-        self.check_out(values.len(), out)?;
-        wiped_on_error(out, |out| self.randomise(rng, 0, out, |at, chunk| encode_from(values, self.width(), at, chunk)))
-    }
-
-    /// Encodes and randomises every value on up to `threads` threads, each with a freshly keyed secure generator.
-    ///
-    /// # Errors
-    /// As for [`UnaryEncoding::perturb`], and [`Error::Parameter`] for no threads.
-    pub fn perturb_secure(&self, values: &[i64], out: &mut [u8], threads: usize) -> Result<(), Error> {
-        self.check_values(values)?;
-        self.check_out(values.len(), out)?;
-        self.in_parallel(out, threads, |at, chunk| encode_from(values, self.width(), at, chunk))
     }
 
     /// Randomises rows that are already one-hot (as [`UnaryEncoding::encode`] makes them).
     ///
     /// # Errors
     /// [`Error::Data`] unless every row has exactly one bit set, among the first k, before anything is drawn;
-    /// otherwise as for [`UnaryEncoding::perturb`].
+    /// otherwise as for [`Client::perturb`](super::Client::perturb).
     pub fn perturb_encoded<R>(&self, bits: &[u8], out: &mut [u8], rng: &mut R) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
     {
         self.check_encoded(bits)?;
-        self.check_out(bits.len() / self.width(), out)?;
-        wiped_on_error(out, |out| self.randomise(rng, 0, out, |at, chunk| copy_from(bits, at, chunk)))
+        check_out(&self.protocol, bits.len() / self.width(), out)?;
+        wiped_on_error(out, |out| self.fill(rng, 0, out, |at, chunk| copy_from(bits, at, chunk)))
     }
 
     /// [`UnaryEncoding::perturb_encoded`] on up to `threads` threads, each with a freshly keyed secure generator.
@@ -134,32 +124,24 @@ impl UnaryEncoding {
     /// As for [`UnaryEncoding::perturb_encoded`], and [`Error::Parameter`] for no threads.
     pub fn perturb_encoded_secure(&self, bits: &[u8], out: &mut [u8], threads: usize) -> Result<(), Error> {
         self.check_encoded(bits)?;
-        self.check_out(bits.len() / self.width(), out)?;
-        self.in_parallel(out, threads, |at, chunk| copy_from(bits, at, chunk))
+        check_out(&self.protocol, bits.len() / self.width(), out)?;
+        in_parallel(self, out, threads, |rng, first, part| {
+            self.fill(rng, first, part, |at, chunk| copy_from(bits, at, chunk))
+        })
     }
 
     fn width(&self) -> usize {
-        self.0.report_bytes()
-    }
-
-    /// Parts begin at whole tiles, not at whole rows: `write` can begin anywhere in a row.
-    fn in_parallel<W>(&self, out: &mut [u8], threads: usize, write: W) -> Result<(), Error>
-    where
-        W: Fn(usize, &mut [u8]) + Sync,
-    {
-        check_threads(threads)?;
-        let threads = useful_threads(self.0.flip(), out.len(), threads);
-        fill_parallel(out, TILE_BYTES, threads, |rng, first, part| self.randomise(rng, first, part, &write))
+        self.protocol.report_bytes()
     }
 
     /// Fills `out`, which begins at byte `first` of the matrix: `write(at, chunk)` puts data bits in `chunk`, which
     /// begins at byte `at`. They are flipped in a private buffer, since `out` may be memory that others can read.
-    fn randomise<R, W>(&self, rng: &mut R, first: usize, out: &mut [u8], write: W) -> Result<(), Error>
+    fn fill<R, W>(&self, rng: &mut R, first: usize, out: &mut [u8], write: W) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
         W: Fn(usize, &mut [u8]),
     {
-        let mut flipper = Flipper::new(self.0.flip(), out.len())?;
+        let mut flipper = Flipper::new(self.flip, out.len())?;
         let mut private = Wiped::new(out.len().min(CHUNK_BYTES));
         for (index, out) in out.chunks_mut(CHUNK_BYTES).enumerate() {
             let at = first + index * CHUNK_BYTES;
@@ -174,34 +156,10 @@ impl UnaryEncoding {
 
     /// Clears the unused bits of every row's last byte in `chunk`, which begins at byte `at` of the matrix.
     fn clear_tail_bits(&self, at: usize, chunk: &mut [u8]) {
-        let unused = self.0.unused_bits();
+        let unused = self.protocol.unused_bits();
         if unused != 0 {
             let to_last = self.width() - 1 - at % self.width();
             chunk.iter_mut().skip(to_last).step_by(self.width()).for_each(|byte| *byte &= !unused);
-        }
-    }
-
-    fn check_out(&self, rows: usize, out: &[u8]) -> Result<(), Error> {
-        let expected = rows.checked_mul(self.width());
-        if expected == Some(out.len()) {
-            return Ok(());
-        }
-        let allowed = format!("{rows} rows of {} bytes", self.width());
-        Err(Error::parameter("out", format!("{} bytes", out.len()), allowed))
-    }
-
-    /// Checks that all values are in [0, k), in one pass without a branch: how many are wrong, or which, does not show in
-    /// the time.
-    ///
-    /// # Errors
-    /// [`Error::Data`] otherwise.
-    pub fn check_values(&self, values: &[i64]) -> Result<(), Error> {
-        let k = u64::from(self.0.k());
-        let outside = values.iter().fold(0, |outside, &value| outside | u8::from(value as u64 >= k));
-        if declassify(Reason::Refusal, outside == 0) {
-            Ok(())
-        } else {
-            Err(Error::data("values", format!("must be integers in [0, k) with k = {k}")))
         }
     }
 
@@ -214,24 +172,44 @@ impl UnaryEncoding {
             let allowed = format!("rows of {} bytes", self.width());
             return Err(Error::parameter("bits", format!("{} bytes", bits.len()), allowed));
         }
-        let unused = self.0.unused_bits();
+        let unused = self.protocol.unused_bits();
         let wrong = bits.chunks_exact(self.width()).fold(0, |wrong, row| {
             let set = row.iter().fold(0u32, |set, byte| set.wrapping_add(byte.count_ones())); // at most 2^24
             wrong | set ^ 1 | u32::from(row[row.len() - 1] & unused)
         });
         if declassify(Reason::Refusal, wrong != 0) {
-            let problem = format!("must have exactly one of the first k = {} bits set in every row", self.0.k());
+            let problem = format!("must have exactly one of the first k = {} bits set in every row", self.protocol.k());
             return Err(Error::data("bits", problem));
         }
         Ok(())
     }
 }
 
-pub(super) fn check_k(k: u64) -> Result<u32, Error> {
-    if (MIN_K..=MAX_K).contains(&k) {
-        Ok(k as u32)
-    } else {
-        Err(Error::parameter("k", k, format!("an integer from {MIN_K} to {MAX_K}")))
+impl Randomise for UnaryEncoding {
+    type Value = i64;
+
+    fn protocol(&self) -> &Protocol {
+        &self.protocol
+    }
+
+    fn check(&self, values: &[i64]) -> Result<(), Error> {
+        check_below_k(self.protocol.k(), values)
+    }
+
+    /// Whole tiles, not whole rows: encoding can begin anywhere in a row.
+    fn unit(&self) -> usize {
+        TILE_BYTES
+    }
+
+    fn random_bytes(&self, bytes: usize) -> usize {
+        bytes.saturating_mul(self.flip.planes() as usize)
+    }
+
+    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        self.fill(rng, first, out, |at, chunk| encode_from(values, self.width(), at, chunk))
     }
 }
 

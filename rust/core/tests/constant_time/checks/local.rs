@@ -2,7 +2,7 @@
 
 use dpnoise_core::arch::Backend;
 use dpnoise_core::arch::planes::{TILE_BYTES, flip};
-use dpnoise_core::local::{RandomizedResponse, UnaryEncoding};
+use dpnoise_core::local::{Client, GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding};
 use dpnoise_core::rng::SeededRng;
 
 use super::{Check, assert_secret, secret, table};
@@ -63,6 +63,20 @@ pub(super) fn checks() -> Vec<Check> {
                 encoding.perturb_encoded_secure(&rows, &mut out, 2).unwrap();
                 assert_secret(&out);
             }
+        }),
+        ("generalised randomised response", || {
+            // All sizes of coins, index words and reports.
+            for (k, epsilon) in [(2, 1.0), (255, 4.0), (15, 1e-4), (3, 25.0), (1000, 5.0), (70_001, 20.0)] {
+                let response = GeneralizedRandomizedResponse::new(k, epsilon).unwrap();
+                let values = secret(&[0, 1, k as i64 - 1].repeat(700));
+                let mut out = vec![0; values.len() * response.protocol().report_bytes()];
+                response.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                assert_secret(&out);
+            }
+        }),
+        ("generalised randomised response, a value that is refused", || {
+            let response = GeneralizedRandomizedResponse::new(15, 1.0).unwrap();
+            assert!(response.perturb_secure(&secret(&[3, 15, 4]), &mut [0; 3], 1).is_err());
         }),
         ("unary encoding, a value that is refused", || {
             let encoding = UnaryEncoding::symmetric(15, 1.0).unwrap();

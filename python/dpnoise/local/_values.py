@@ -1,0 +1,61 @@
+"""Protocols for values 0, 1, ..., k - 1."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise._arrays import output
+from dpnoise.local import _inputs
+from dpnoise.local._protocol import Protocol, Rng
+
+
+class ValueProtocol(Protocol):
+    """A protocol for one of k values, numbered from 0, whose reports are rows of bytes."""
+
+    __slots__ = ()
+
+    def perturb(
+        self,
+        values: ArrayLike,
+        *,
+        out: NDArray[np.uint8] | None = None,
+        threads: int | None = None,
+        rng: Rng = None,
+    ) -> NDArray[np.uint8]:
+        """Randomise values: what each person's device does, for any number of people at once.
+
+        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
+        sends one. Time and memory addresses do not depend on values or reports.
+
+        Parameters
+        ----------
+        values : array of integers in [0, k), shape (n,)
+            Any integer dtype, or a list of ints. Empty is legal.
+        out : ndarray of uint8, shape (n, report_bytes), optional
+            A writable C-contiguous array to fill.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+            For unary encodings bits packed least significant first, for `GeneralizedRandomizedResponse` a value in
+            little-endian bytes; unused bits are zero.
+
+        Raises
+        ------
+        ParameterError
+            When a value is outside of [0, k) (it is not said which) or ``out`` does not fit; nothing has been drawn
+            then.
+        TypeError
+            When the values are not integers, or ``out`` is not an array of uint8.
+        RandomnessError
+            When the source of randomness fails; ``out`` is zero then.
+        """
+        vector = _inputs.integers(values)
+        reports = output((len(vector), self.report_bytes), out, np.uint8)
+        self._native.perturb(vector, reports, threads, rng)
+        return reports
