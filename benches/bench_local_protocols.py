@@ -1,0 +1,128 @@
+"""The local protocols that report other things than rows of bits: client and server beside vectorised NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from benches.noise import GENERATORS
+from benches.timing import Entrant
+from dpnoise import local
+
+COLUMNS = {f"k = {k}": k for k in (15, 128, 1024)}
+N = 1_000_000
+
+
+class Case(NamedTuple):
+    """A protocol, and how NumPy does it."""
+
+    make: Callable[[int], Any]
+    """Makes the protocol for k values."""
+    perturb: Callable[[np.random.Generator, Any, np.ndarray], np.ndarray]
+    """What clients do, with a generator that is not secure and probabilities that are rounded."""
+    count: Callable[[Any, np.ndarray], np.ndarray]
+    """How many reports support each value."""
+    n: int
+    """The reports that NumPy is measured with."""
+
+
+def mix(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    keep = generator.random(values.size) < protocol.p - protocol.q
+    reports = np.where(keep, values, generator.integers(0, protocol.k, values.size))
+    return reports.astype(numbers(protocol)).view(np.uint8).reshape(values.size, -1)
+
+
+def count_values(protocol: Any, reports: np.ndarray) -> np.ndarray:
+    return np.bincount(reports.view(numbers(protocol)).ravel(), minlength=protocol.k)
+
+
+def numbers(protocol: Any) -> str:
+    return f"<u{protocol.report_bytes}"
+
+
+CASES = {
+    "Generalised randomised response": Case(
+        lambda k: local.GeneralizedRandomizedResponse(k=k, epsilon=1.0), mix, count_values, N
+    ),
+}
+
+
+@cache
+def protocol_of(name: str, k: int) -> Any:
+    return CASES[name].make(k)
+
+
+@cache
+def values_of(k: int, n: int) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, k, n)
+
+
+def perturb(name: str, k: int, threads: int) -> np.ndarray:
+    return protocol_of(name, k).perturb(values_of(k, N), threads=threads)
+
+
+def numpy_perturb(generator: np.random.Generator, name: str, k: int) -> np.ndarray:
+    return CASES[name].perturb(generator, protocol_of(name, k), values_of(k, CASES[name].n))
+
+
+def check_reports(reports: np.ndarray, name: str, k: int) -> None:
+    protocol = protocol_of(name, k)
+    n = len(reports)
+    errors = protocol.aggregate(reports).counts - np.bincount(values_of(k, n), minlength=k)
+    assert np.abs(errors).max() < 8 * np.sqrt(protocol.variance(n, 1.0) + protocol.variance(n))
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("name", CASES)
+def test_client(race: Any, ours: Any, name: str, column: str) -> None:
+    k = COLUMNS[column]
+    check = partial(check_reports, name=name, k=k)
+    entrants = [
+        *ours(partial(perturb, name, k), check, N),
+        *(
+            Entrant(f"NumPy, {bits}", partial(numpy_perturb, generator, name, k), check, CASES[name].n)
+            for bits, generator in GENERATORS.items()
+        ),
+    ]
+    race(f"{name}, client", column, "ns per report", entrants)
+
+
+@lru_cache(maxsize=1)
+def reports_of(name: str, k: int) -> np.ndarray:
+    return protocol_of(name, k).perturb(values_of(k, N))
+
+
+@lru_cache(maxsize=2)
+def counts_of(name: str, k: int, n: int) -> np.ndarray:
+    return numpy_count(name, k, n)
+
+
+def count(name: str, k: int, threads: int) -> np.ndarray:
+    """Count the reports that support each value, from the estimates that these counts are turned into."""
+    protocol = protocol_of(name, k)
+    accumulator = protocol.accumulator()
+    accumulator.add(reports_of(name, k), threads=threads)
+    return np.rint(accumulator.estimate().counts * (protocol.p - protocol.q) + N * protocol.q)
+
+
+def numpy_count(name: str, k: int, n: int) -> np.ndarray:
+    return CASES[name].count(protocol_of(name, k), reports_of(name, k)[:n])
+
+
+def check_counts(counts: np.ndarray, name: str, k: int, n: int) -> None:
+    np.testing.assert_array_equal(counts, counts_of(name, k, n))
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("name", CASES)
+def test_server(race: Any, ours: Any, name: str, column: str) -> None:
+    k, n = COLUMNS[column], CASES[name].n
+    entrants = [
+        *ours(partial(count, name, k), partial(check_counts, name=name, k=k, n=N), N),
+        Entrant("NumPy", partial(numpy_count, name, k, n), partial(check_counts, name=name, k=k, n=n), n),
+    ]
+    race(f"{name}, server", column, "ns per report", entrants)
