@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
@@ -44,10 +45,70 @@ def numbers(protocol: Any) -> str:
     return f"<u{protocol.report_bytes}"
 
 
+def hash_with_numpy(protocol: Any, values: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    prime = json.loads(protocol.to_json())["prime"]
+    return (a * values + b) % prime * protocol.g // prime
+
+
+def hash_and_mix(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    spec, g, n = json.loads(protocol.to_json()), protocol.g, values.size
+    a, b = generator.integers(0, spec["prime"], (2, n))
+    keep = generator.random(n) * 2 ** spec["planes"] < spec["keep"]
+    told = np.where(keep, hash_with_numpy(protocol, values, a, b), generator.integers(0, g, n))
+    return to_rows(protocol, (a * spec["prime"] + b) * g + told)
+
+
+def count_hashes(protocol: Any, reports: np.ndarray) -> np.ndarray:
+    seeds, told = np.divmod(from_rows(protocol, reports), protocol.g)
+    a, b = np.divmod(seeds, json.loads(protocol.to_json())["prime"])
+    counts = np.zeros(protocol.k, np.int64)
+    for first in range(0, seeds.size, 1000):  # in blocks that fit the cache
+        part = slice(first, first + 1000)
+        hashes = hash_with_numpy(protocol, np.arange(protocol.k), a[part, None], b[part, None])
+        counts += (hashes == told[part, None]).sum(axis=0)
+    return counts
+
+
+def parity(numbers: np.ndarray) -> np.ndarray:
+    for shift in (8, 4, 2, 1):
+        numbers = numbers ^ numbers >> shift
+    return numbers & 1
+
+
+def entry_and_mix(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    columns = generator.integers(0, json.loads(protocol.to_json())["order"], values.size)
+    flip = generator.random(values.size) >= protocol.p
+    return to_rows(protocol, 2 * columns + (parity(columns & values) ^ flip))
+
+
+def transform_counts(protocol: Any, reports: np.ndarray) -> np.ndarray:
+    order = json.loads(protocol.to_json())["order"]
+    counts = np.bincount(from_rows(protocol, reports), minlength=2 * order)
+    balance = counts[0::2] - counts[1::2]
+    half = 1
+    while half < order:
+        pairs = balance.reshape(-1, 2, half)
+        balance = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1)
+        half *= 2
+    return (len(reports) + balance.ravel()[: protocol.k]) // 2
+
+
+def to_rows(protocol: Any, numbers: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 8)[:, : protocol.report_bytes])
+
+
+def from_rows(protocol: Any, reports: np.ndarray) -> np.ndarray:
+    whole = np.zeros((len(reports), 8), np.uint8)
+    whole[:, : protocol.report_bytes] = reports
+    return whole.view(np.int64).ravel()
+
+
 CASES = {
     "Generalised randomised response": Case(
         lambda k: local.GeneralizedRandomizedResponse(k=k, epsilon=1.0), mix, count_values, N
     ),
+    "Local hashing": Case(lambda k: local.LocalHashing(k=k, epsilon=1.0), hash_and_mix, count_hashes, 20_000),
+    "Hadamard response": Case(lambda k: local.HadamardResponse(k=k, epsilon=1.0), entry_and_mix, transform_counts, N),
 }
 
 

@@ -1,6 +1,7 @@
 """Accumulators and estimates: counting, splitting, merging, serialising, and everything that cannot be counted."""
 
 import copy
+import json
 import pickle
 import re
 import threading
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from dpnoise import ParameterError, local
 from dpnoise.hazmat import SeededRng
+from tests.vectors import local_spec
 
 PROTOCOL = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
 RESPONSE = local.RandomizedResponse.coin_flips()
@@ -30,7 +32,13 @@ DIRECT = [
     local.GeneralizedRandomizedResponse(k=1001, epsilon=3.0),
     local.GeneralizedRandomizedResponse(k=70_000, epsilon=3.0),
 ]
-PROTOCOLS = [*ENCODINGS, *DIRECT]
+HASHED = [
+    local.LocalHashing(k=15, epsilon=1.0),
+    local.LocalHashing(k=130, epsilon=3.0),
+    local.HadamardResponse(k=2, epsilon=1.0),
+    local.HadamardResponse(k=130, epsilon=1.0),
+]
+PROTOCOLS = [*ENCODINGS, *DIRECT, *HASHED]
 
 
 def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
@@ -49,7 +57,10 @@ def counted(protocol: local.Protocol, reports: np.ndarray) -> local.Accumulator:
 
 
 def supported(protocol: local.Protocol, reports: np.ndarray) -> np.ndarray:
-    """How many reports count for each value, counted by NumPy."""
+    """How many reports count for each value, counted without the library."""
+    if protocol in HASHED:
+        spec = json.loads(protocol.to_json())
+        return np.sum([local_spec.supports(spec, row.tobytes()) for row in reports], axis=0, dtype=int)
     if isinstance(protocol, local.GeneralizedRandomizedResponse):
         return np.bincount(reports.astype(int) @ 256 ** np.arange(protocol.report_bytes), minlength=protocol.k)
     return np.unpackbits(reports, axis=1, bitorder="little", count=protocol.k).sum(axis=0)

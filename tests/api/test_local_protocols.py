@@ -24,7 +24,21 @@ DIRECT = [
     local.GeneralizedRandomizedResponse(k=1000, epsilon=5.0),
     local.GeneralizedRandomizedResponse(k=70_000, epsilon=0.5),
 ]
-OF_VALUES = [*ENCODINGS, *DIRECT]
+HASHED = [
+    local.LocalHashing(k=15, epsilon=1.0),
+    local.LocalHashing(k=1000, epsilon=0.1, g=9),
+    local.LocalHashing(k=70_000, epsilon=3.0),
+    local.HadamardResponse(k=15, epsilon=1.0),
+    local.HadamardResponse(k=1000, epsilon=0.1),
+]
+OF_VALUES = [*ENCODINGS, *DIRECT, *HASHED]
+BY_EPSILON = [
+    local.OptimizedUnaryEncoding,
+    local.SymmetricUnaryEncoding,
+    local.GeneralizedRandomizedResponse,
+    local.LocalHashing,
+    local.HadamardResponse,
+]
 PROTOCOLS = [*OF_VALUES, *RESPONSES]
 
 
@@ -38,23 +52,22 @@ def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
 
 @pytest.mark.parametrize("k", [1, 0, -3, 2**24 + 1, 2**70])
 def test_k_out_of_range(k):
-    for make in (local.OptimizedUnaryEncoding, local.SymmetricUnaryEncoding, local.GeneralizedRandomizedResponse):
+    for make in BY_EPSILON:
         refuses(ParameterError, f"k must be an integer from 2 to 16777216, got {k}", make, k=k, epsilon=1.0)
     refuses(ParameterError, f"k must be an integer from 2 to 16777216, got {k}", local.UnaryEncoding, k=k, p=0.5, q=0.1)
 
 
 @pytest.mark.parametrize("k", [2.0, "2", None, True])
 def test_k_of_the_wrong_type(k):
-    for make in (local.OptimizedUnaryEncoding, local.GeneralizedRandomizedResponse):
+    for make in BY_EPSILON:
         refuses(TypeError, "k must be an int, got", make, k=k, epsilon=1.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e-7, 33.0])
 def test_epsilon_out_of_range(epsilon):
     message = "epsilon must be between 2**-20 and 32, got"
-    refuses(ParameterError, message, local.OptimizedUnaryEncoding, k=3, epsilon=epsilon)
-    refuses(ParameterError, message, local.SymmetricUnaryEncoding, k=3, epsilon=epsilon)
-    refuses(ParameterError, message, local.GeneralizedRandomizedResponse, k=3, epsilon=epsilon)
+    for make in BY_EPSILON:
+        refuses(ParameterError, message, make, k=3, epsilon=epsilon)
     refuses(ParameterError, message, local.RandomizedResponse, epsilon=epsilon)
 
 
@@ -68,6 +81,17 @@ def test_many_values_and_a_small_epsilon_together():
         epsilon=0.001,
     )
     assert local.GeneralizedRandomizedResponse(k=2**24, epsilon=0.1).report_bytes == 3
+
+
+def test_the_number_of_hashes():
+    assert [local.LocalHashing(k=100, epsilon=e).g for e in (0.1, 1.0, 2.0, 32.0)] == [2, 4, 8, 100]
+    assert local.LocalHashing(k=3, epsilon=5.0).g == 3
+    for g in (1, 0, -1, 2**16 + 1, 2**70):
+        refuses(ParameterError, "g must be", local.LocalHashing, k=3, epsilon=1.0, g=g)
+    for g in (2.0, "2", True):
+        refuses(TypeError, "g must be an int, got", local.LocalHashing, k=3, epsilon=1.0, g=g)
+    message = "k and g must be such that k**2 g is below 2**62, got k = 16777216, g = 65536"
+    refuses(ParameterError, message, local.LocalHashing, k=2**24, epsilon=1.0, g=65_536)
 
 
 def test_epsilon_of_the_wrong_type():
@@ -106,6 +130,12 @@ def test_known_probabilities():
     assert direct.q == pytest.approx(1 / (math.e**2 + 4), rel=2e-3)
     assert direct.p + 4 * direct.q == pytest.approx(1.0, rel=1e-15)
     assert [local.GeneralizedRandomizedResponse(k=k, epsilon=1.0).report_bytes for k in (2, 256, 257)] == [1, 1, 2]
+    hashing = local.LocalHashing(k=1000, epsilon=2.0)
+    assert hashing.p == pytest.approx(math.e**2 / (math.e**2 + hashing.g - 1), rel=1e-3)
+    assert hashing.q == pytest.approx(1 / hashing.g, rel=1e-5)
+    hadamard = local.HadamardResponse(k=1000, epsilon=2.0)
+    assert hadamard.p == pytest.approx(math.e**2 / (math.e**2 + 1), rel=1e-3)
+    assert hadamard.q == 0.5
 
 
 def test_variances_follow_the_law():

@@ -170,7 +170,15 @@ def test_intervals_that_promise_too_much_are_caught():
     assert not holds(together, REPEATS, 0.95)
 
 
-@pytest.mark.parametrize("kind", [local.SymmetricUnaryEncoding, local.GeneralizedRandomizedResponse])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        local.SymmetricUnaryEncoding,
+        local.GeneralizedRandomizedResponse,
+        local.LocalHashing,
+        local.HadamardResponse,
+    ],
+)
 def test_estimates_are_unbiased(kind):
     protocol = kind(k=len(TRUE), epsilon=1.0)
     values = np.repeat(np.arange(len(TRUE)), TRUE)

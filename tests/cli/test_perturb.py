@@ -178,7 +178,10 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"--protocol": "carrier-pigeon"}, "'carrier-pigeon' is not one of 'rr', 'grr', 'sue', 'oue', 'ue'"),
+        (
+            {"--protocol": "carrier-pigeon"},
+            "'carrier-pigeon' is not one of 'rr', 'grr', 'sue', 'oue', 'ue', 'lh', 'hr'",
+        ),
         ({"--column": "color"}, "has no column 'color'; its columns are 'id', 'colour', 'note'"),
         ({"--epsilon": "0"}, "epsilon must be"),
         ({"--epsilon": "-1"}, "epsilon must be"),

@@ -49,6 +49,9 @@ for k in (2, 15, 128, 1000):
     digest.update(protocol.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed})).tobytes())
     response = local.GeneralizedRandomizedResponse(k=k, epsilon=1.0)
     digest.update(response.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed})).tobytes())
+    hashing = local.LocalHashing(k=k, epsilon=1.0)
+    reports = hashing.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed}))
+    digest.update(reports.tobytes() + hashing.aggregate(reports).counts.tobytes())
 print(cpu_backend(), digest.hexdigest())
 """
 

@@ -2,6 +2,7 @@
 
 import csv
 from collections import Counter
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -24,6 +25,8 @@ Scheme: TypeAlias = (
     | local.SymmetricUnaryEncoding
     | local.OptimizedUnaryEncoding
     | local.UnaryEncoding
+    | local.LocalHashing
+    | local.HadamardResponse
 )
 
 
@@ -35,6 +38,17 @@ class ProtocolName(str, Enum):
     sue = "sue"
     oue = "oue"
     ue = "ue"
+    lh = "lh"
+    hr = "hr"
+
+
+_BY_EPSILON: dict[ProtocolName, Callable[..., Scheme]] = {
+    ProtocolName.grr: local.GeneralizedRandomizedResponse,
+    ProtocolName.sue: local.SymmetricUnaryEncoding,
+    ProtocolName.oue: local.OptimizedUnaryEncoding,
+    ProtocolName.lh: local.LocalHashing,
+    ProtocolName.hr: local.HadamardResponse,
+}
 
 
 def build_protocol(name: ProtocolName, k: int, epsilon: float | None, p: float | None, q: float | None) -> Scheme:
@@ -49,10 +63,7 @@ def build_protocol(name: ProtocolName, k: int, epsilon: float | None, p: float |
         if k != 2:
             raise InputError(f"--protocol rr asks a yes-no question: the domain must have 2 values, got {k}")
         return local.RandomizedResponse(epsilon=epsilon)
-    if name is ProtocolName.grr:
-        return local.GeneralizedRandomizedResponse(k=k, epsilon=epsilon)
-    unary = local.SymmetricUnaryEncoding if name is ProtocolName.sue else local.OptimizedUnaryEncoding
-    return unary(k=k, epsilon=epsilon)
+    return _BY_EPSILON[name](k=k, epsilon=epsilon)
 
 
 def perturb_codes(protocol: Scheme, codes: NDArray[np.int64], threads: int | None) -> NDArray[np.uint8]:

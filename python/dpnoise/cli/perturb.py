@@ -24,7 +24,8 @@ def perturb(
         ProtocolName,
         typer.Option(
             help="rr: randomised response, for two values. grr: generalised randomised response, for few values. "
-            "sue, oue: symmetric or optimised unary encoding. ue: unary encoding with --p and --q."
+            "sue, oue: symmetric or optimised unary encoding. ue: unary encoding with --p and --q. lh: local hashing. "
+            "hr: Hadamard response."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORTS", help="Where the reports go: .parquet.")],

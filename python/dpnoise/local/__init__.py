@@ -21,6 +21,8 @@ Examples
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Estimate
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
+from dpnoise.local._hadamard_response import HadamardResponse
+from dpnoise.local._local_hashing import LocalHashing
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
@@ -29,6 +31,8 @@ __all__ = [
     "Accumulator",
     "Estimate",
     "GeneralizedRandomizedResponse",
+    "HadamardResponse",
+    "LocalHashing",
     "OptimizedUnaryEncoding",
     "Protocol",
     "RandomizedResponse",

@@ -42,8 +42,8 @@ class ValueProtocol(Protocol):
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
-            For unary encodings bits packed least significant first, for `GeneralizedRandomizedResponse` a value in
-            little-endian bytes; unused bits are zero.
+            For unary encodings bits packed least significant first, for the others a number in little-endian bytes, as
+            the protocol defines it; unused bits are zero.
 
         Raises
         ------

@@ -3,7 +3,8 @@
 use dpnoise_core::arith::log::ln_at_most_vartime;
 use dpnoise_core::local::likelihood::{MAX_EPSILON, MIN_EPSILON};
 use dpnoise_core::local::{
-    Family, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, Randomizer, UnaryEncoding,
+    Accumulator, Family, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, Mixture, Protocol,
+    RandomizedResponse, Randomizer, UnaryEncoding,
 };
 use num_bigint::BigUint;
 
@@ -25,12 +26,24 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
             let set = if encoded { flip.p() } else { flip.q() };
             weight * if report >> bit & 1 == 1 { set } else { (1 << flip.planes()) - set }
         }),
-        Randomizer::Mixture(mixture) => {
-            let any = (1 << mixture.planes()) - mixture.keep(); // k times as often, but spread over k values
-            let kept = if value == report { mixture.keep() } else { 0 };
-            BigUint::from(any) + BigUint::from(kept) * mixture.k()
+        Randomizer::Mixture(mixture) => symbol_weight(mixture, value as u32, report),
+        Randomizer::Hashing(hashing) => {
+            let (seed, hash) = (report / hashing.mixture().k() as usize, report % hashing.mixture().k() as usize);
+            let (a, b) = (seed as u64 / hashing.prime(), seed as u64 % hashing.prime());
+            symbol_weight(hashing.mixture(), hashing.hash(a, b, value as u32), hash)
+        }
+        Randomizer::Hadamard(hadamard) => {
+            let entry = HadamardResponse::entry(value as u32, (report / 2) as u32);
+            symbol_weight(hadamard.mixture(), entry, report % 2)
         }
     }
+}
+
+/// The probability that a symbol is reported for another, or for itself, times a number.
+fn symbol_weight(mixture: Mixture, symbol: u32, reported: usize) -> BigUint {
+    let any = (1 << mixture.planes()) - mixture.keep(); // as many times as often as there are symbols, spread over them
+    let kept = if symbol as usize == reported { mixture.keep() } else { 0 };
+    BigUint::from(any) + BigUint::from(kept) * mixture.k()
 }
 
 /// All reports that there are, and the number that their weights add up to.
@@ -39,8 +52,16 @@ fn reports(protocol: &Protocol) -> (usize, BigUint) {
         Randomizer::BitFlip(flip) => {
             (1 << protocol.report_bits(), BigUint::from(1u32) << (flip.planes() as usize * protocol.report_bits()))
         }
-        Randomizer::Mixture(mixture) => (mixture.k() as usize, BigUint::from(mixture.k()) << mixture.planes() as usize),
+        Randomizer::Mixture(mixture) => seeded_reports(1, mixture),
+        Randomizer::Hashing(hashing) => seeded_reports(hashing.prime() * hashing.prime(), hashing.mixture()),
+        Randomizer::Hadamard(hadamard) => seeded_reports(hadamard.order().into(), hadamard.mixture()),
     }
+}
+
+/// As many reports as there are seeds and symbols; every seed is as likely as any other.
+fn seeded_reports(seeds: u64, mixture: Mixture) -> (usize, BigUint) {
+    let reports = seeds * u64::from(mixture.k());
+    (reports as usize, BigUint::from(reports) << mixture.planes() as usize)
 }
 
 /// The largest ratio of the probabilities of one report between two values.
@@ -73,13 +94,17 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
                 _ => (p * not_q, not_p * q),
             }
         }
-        Randomizer::Mixture(mixture) => {
-            let support = mixture.support();
-            (u128::from(support.p), u128::from(support.q))
-        }
+        Randomizer::Mixture(mixture) => kept_to_replaced(mixture),
+        Randomizer::Hashing(hashing) => kept_to_replaced(hashing.mixture()),
+        Randomizer::Hadamard(hadamard) => kept_to_replaced(hadamard.mixture()),
     };
     assert_eq!(most * ratio.1, least * ratio.0, "the closed form is the worst case: {}", protocol.to_json());
     ln_at_most_vartime(ratio.0, ratio.1, announced)
+}
+
+fn kept_to_replaced(mixture: Mixture) -> (u128, u128) {
+    let support = mixture.support();
+    (support.p.into(), support.q.into())
 }
 
 fn check(protocol: &Protocol) {
@@ -123,6 +148,54 @@ fn generalized_randomized_response_keeps_its_promise() {
     for epsilon in epsilons() {
         for k in [2, 3, 4, 7, 16] {
             check(GeneralizedRandomizedResponse::new(k, epsilon).unwrap().protocol());
+        }
+    }
+}
+
+#[test]
+fn local_hashing_keeps_its_promise() {
+    for epsilon in epsilons() {
+        for (k, g) in [(2, Some(2)), (5, Some(4)), (4, Some(7)), (3, None)] {
+            check(LocalHashing::new(k, g, epsilon).unwrap().protocol());
+        }
+    }
+}
+
+#[test]
+fn hadamard_response_keeps_its_promise() {
+    for epsilon in epsilons() {
+        for k in [2, 3, 7, 16] {
+            check(HadamardResponse::new(k, epsilon).unwrap().protocol());
+        }
+    }
+}
+
+/// The shares of all reports that support a value are those that estimates are made with.
+#[test]
+fn supports_are_as_often_as_announced() {
+    for protocol in [
+        *LocalHashing::new(5, Some(4), 1.0).unwrap().protocol(),
+        *LocalHashing::new(7, Some(3), 0.3).unwrap().protocol(),
+        *HadamardResponse::new(7, 1.0).unwrap().protocol(),
+        *GeneralizedRandomizedResponse::new(6, 1.0).unwrap().protocol(),
+    ] {
+        let (count, total) = reports(&protocol);
+        let width = protocol.report_bytes();
+        let supported = |report: usize| {
+            let mut counts = Accumulator::new(protocol);
+            counts.add(&report.to_le_bytes()[..width], width, 1).unwrap();
+            counts.counters().to_vec()
+        };
+        let supported: Vec<Vec<u64>> = (0..count).map(supported).collect();
+        let support = protocol.support();
+        for (value, other) in (0..protocol.k() as usize).flat_map(|v| (0..protocol.k() as usize).map(move |w| (v, w))) {
+            let weights = (0..count).filter(|&report| supported[report][other] == 1);
+            let share: BigUint = weights.map(|report| weight(&protocol, value, report)).sum();
+            let announced = if value == other { support.p } else { support.q };
+            // Those of local hashing are rounded to 52 binary digits.
+            let (share, announced) = (share * support.one, &total * announced);
+            let error = if share > announced { &share - &announced } else { &announced - &share };
+            assert!(error << 50usize < announced, "{}: {value} {other}", protocol.to_json());
         }
     }
 }

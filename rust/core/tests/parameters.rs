@@ -1,7 +1,10 @@
 //! Parameters of any value: each is taken exactly or refused, and what is taken works. Nothing panics.
 
 use dpnoise_core::Error;
-use dpnoise_core::local::{Client, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, UnaryEncoding};
+use dpnoise_core::local::{
+    Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, Protocol, RandomizedResponse,
+    UnaryEncoding,
+};
 use dpnoise_core::mechanisms::{self, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
@@ -36,20 +39,28 @@ fn is_refusal<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Parameter { parameter, .. }) if !parameter.is_empty())
 }
 
-/// Draws some samples, which must not panic.
-fn works(protocol: &Protocol) {
-    let mut rng = SeededRng::new(1).unwrap();
-    let mut out = vec![0; 3 * protocol.report_bytes()];
-    let values = [0, 1, i64::from(protocol.k()) - 1];
-    let response = GeneralizedRandomizedResponse::from_protocol(*protocol);
-    match (UnaryEncoding::from_protocol(*protocol), response) {
-        (Some(encoding), _) => encoding.perturb(&values, &mut out, &mut rng).unwrap(),
-        (_, Some(response)) => response.perturb(&values, &mut out, &mut rng).unwrap(),
-        _ => RandomizedResponse::from_protocol(*protocol).unwrap().perturb(&[0, 1, 1], &mut out, &mut rng).unwrap(),
-    }
+/// Reports on some values, which must not panic.
+fn works<C: Client>(client: &C, protocol: &Protocol, values: &[C::Value]) {
+    let mut out = vec![0; values.len() * protocol.report_bytes()];
+    client.perturb(values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+    let mut counts = Accumulator::new(*protocol);
+    counts.add(&out, protocol.report_bytes(), 1).unwrap();
+    assert_eq!(counts.n(), values.len() as u64);
+    assert!(counts.estimate().counts.iter().all(|count| count.is_finite()));
     assert!(protocol.epsilon() <= protocol.requested_epsilon());
     assert!(protocol.epsilon() >= 0.999 * protocol.requested_epsilon());
     assert_eq!(Protocol::from_json(&protocol.to_json()).as_ref(), Ok(protocol));
+}
+
+/// The client works, or was refused.
+macro_rules! works_or_is_refused {
+    ($client:expr, $values:expr) => {
+        let client = $client;
+        prop_assert!(client.is_ok() || is_refusal(&client));
+        if let Ok(client) = client {
+            works(&client, client.protocol(), $values);
+        }
+    };
 }
 
 proptest! {
@@ -161,22 +172,18 @@ proptest! {
     }
 
     #[test]
-    fn protocols_work_or_are_refused(k in 0..300u64, p in doubles(), q in doubles(), epsilon in doubles()) {
-        let encodings = [
-            UnaryEncoding::custom(k, p, q),
-            UnaryEncoding::symmetric(k, epsilon),
-            UnaryEncoding::optimized(k, epsilon),
-        ];
-        for encoding in encodings {
-            prop_assert!(encoding.is_ok() || is_refusal(&encoding));
-            if let Ok(encoding) = encoding {
-                works(encoding.protocol());
-            }
-        }
-        let response = RandomizedResponse::new(epsilon);
-        prop_assert!(response.is_ok() || is_refusal(&response));
-        if let Ok(response) = response {
-            works(response.protocol());
-        }
+    fn protocols_work_or_are_refused(
+        k in 0..300u64, p in doubles(), q in doubles(), epsilon in doubles(), g in prop::option::of(any::<u64>()),
+        few in 0..99u64,
+    ) {
+        let values = &[0, 1, k as i64 - 1];
+        works_or_is_refused!(UnaryEncoding::custom(k, p, q), values);
+        works_or_is_refused!(UnaryEncoding::symmetric(k, epsilon), values);
+        works_or_is_refused!(UnaryEncoding::optimized(k, epsilon), values);
+        works_or_is_refused!(GeneralizedRandomizedResponse::new(k, epsilon), values);
+        works_or_is_refused!(LocalHashing::new(k, g, epsilon), values);
+        works_or_is_refused!(LocalHashing::new(k, Some(few), epsilon), values);
+        works_or_is_refused!(HadamardResponse::new(k, epsilon), values);
+        works_or_is_refused!(RandomizedResponse::new(epsilon), &[0, 1, 1]);
     }
 }

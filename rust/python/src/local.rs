@@ -3,9 +3,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dpnoise_core::Error;
+use dpnoise_core::local::local_hashing::MAX_G;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
 use dpnoise_core::local::{
-    Accumulator, Client, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, UnaryEncoding,
+    Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, Protocol, RandomizedResponse,
+    UnaryEncoding,
 };
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
@@ -54,6 +56,20 @@ impl LocalProtocol {
     #[staticmethod]
     fn generalized_randomized_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let response = GeneralizedRandomizedResponse::new(number_of_values(k)?, real(epsilon, "epsilon")?);
+        response.map(|response| Self(*response.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (k, epsilon, g))]
+    fn local_hashing(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>, g: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let g = g.map(|g| integer(g, "g", &format!("None or an integer from 2 to {MAX_G}"))).transpose()?;
+        let hashing = LocalHashing::new(number_of_values(k)?, g, real(epsilon, "epsilon")?);
+        hashing.map(|hashing| Self(*hashing.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn hadamard_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let response = HadamardResponse::new(number_of_values(k)?, real(epsilon, "epsilon")?);
         response.map(|response| Self(*response.protocol())).map_err(to_py)
     }
 
@@ -141,6 +157,12 @@ impl LocalProtocol {
             return self.perturb_with(py, &response, values, "uint8", out, threads, rng);
         }
         if let Some(response) = GeneralizedRandomizedResponse::from_protocol(self.0) {
+            return self.perturb_with(py, &response, values, "int64", out, threads, rng);
+        }
+        if let Some(hashing) = LocalHashing::from_protocol(self.0) {
+            return self.perturb_with(py, &hashing, values, "int64", out, threads, rng);
+        }
+        if let Some(response) = HadamardResponse::from_protocol(self.0) {
             return self.perturb_with(py, &response, values, "int64", out, threads, rng);
         }
         self.perturb_with(py, &self.unary()?, values, "int64", out, threads, rng)

@@ -8,6 +8,7 @@
 //! | [`trials`] | the histogram proposal of the noise samplers, 64 trials at a time |
 //! | [`grid`] | integer noise on real numbers |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
+//! | [`hashing`] | which values the reports of local hashing support |
 //! | [`popcount`] | column sums of a packed bit matrix |
 //! | [`registers`] | clearing the vector registers afterwards |
 //! | [`secrecy`] | which memory is secret, and what may be known of it: for `make constant-time` |
@@ -19,6 +20,7 @@
 pub mod backend;
 pub mod chacha;
 pub mod grid;
+pub mod hashing;
 mod lanes;
 pub mod planes;
 #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]

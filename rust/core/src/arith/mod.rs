@@ -1,10 +1,12 @@
 //! Exact numbers: fixed-limb fixed point with error bounds, the certified exponential, exact logarithm tests.
 //!
+//! - [`divisor`]: division by a public number in constant time.
 //! - [`fixed`]: multi-limb fixed point; constant-time for a given number of limbs.
 //! - [`interval`]: numbers between two bounds.
 //! - [`exp`]: 2^-t with a proved error bound, and the constants it needs.
 //! - [`log`]: exact comparisons of a fraction with e^epsilon.
 
+pub mod divisor;
 pub mod exp;
 pub mod fixed;
 pub mod interval;

@@ -7,14 +7,15 @@
 
 use super::client::check_threads;
 use super::estimate::{self, Estimate};
-use super::generalized_randomized_response;
-use super::protocol::{Family, Protocol, Randomizer};
+use super::protocol::{Family, Protocol};
+use super::randomizer::Randomizer;
+use super::{generalized_randomized_response, hadamard_response, local_hashing};
 use crate::arch::Backend;
 use crate::arch::popcount::add_column_counts;
 use crate::error::Error;
 use crate::rng::on_threads;
 
-/// Below this many bytes of reports a further thread costs more than it gains.
+/// Below this many bytes of packed bits, or what takes as long, a further thread costs more than it gains.
 const BYTES_PER_THREAD: usize = 1 << 21;
 
 /// Counts reports of one protocol.
@@ -53,8 +54,8 @@ impl Accumulator {
 
     /// Adds a matrix of reports with rows of `row_bytes` bytes, on up to `threads` threads.
     ///
-    /// A row whose unused bits are not all zero, or whose value is not below k, is malformed: it is not counted, but
-    /// counted as rejected.
+    /// A row whose unused bits are not all zero, or whose number is not that of a report, is malformed: it is not counted,
+    /// but counted as rejected.
     ///
     /// # Errors
     /// [`Error::Parameter`] for rows of another width than the protocol's, bytes that are no whole rows, or no threads;
@@ -72,7 +73,7 @@ impl Accumulator {
         }
         let rows = reports.len() / width;
         let total = self.total().checked_add(rows as u64).ok_or_else(too_many)?;
-        let threads = threads.min(1 + reports.len() / BYTES_PER_THREAD);
+        let threads = threads.min(1 + effort(&self.protocol, rows) / BYTES_PER_THREAD);
         let part_bytes = rows.div_ceil(threads).max(1) * width;
         let backend = Backend::current()?;
         let protocol = &self.protocol;
@@ -162,7 +163,9 @@ fn too_many() -> Error {
 /// Whether `n` reports can lead to these counters.
 pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> bool {
     match protocol.randomizer() {
-        Randomizer::BitFlip(_) => counters.iter().all(|&count| count <= n),
+        Randomizer::BitFlip(_) | Randomizer::Hashing(_) | Randomizer::Hadamard(_) => {
+            counters.iter().all(|&count| count <= n)
+        }
         // Each report supports one value.
         Randomizer::Mixture(_) => counters.iter().try_fold(0, |sum: u64, &count| sum.checked_add(count)) == Some(n),
     }
@@ -170,14 +173,24 @@ pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> boo
 
 /// The counters of the well-formed rows, and the number of the others.
 fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
-    match protocol.randomizer() {
-        Randomizer::BitFlip(_) => count_bits(backend, protocol, reports),
-        Randomizer::Mixture(_) => {
-            let mut counters = vec![0; protocol.counters()];
-            let rejected = generalized_randomized_response::count(reports, protocol.report_bytes(), &mut counters);
-            (counters, rejected)
-        }
-    }
+    let width = protocol.report_bytes();
+    let mut counters = vec![0; protocol.counters()];
+    let rejected = match protocol.randomizer() {
+        Randomizer::BitFlip(_) => return count_bits(backend, protocol, reports),
+        Randomizer::Mixture(_) => generalized_randomized_response::count(reports, width, &mut counters),
+        Randomizer::Hashing(hashing) => local_hashing::count(backend, hashing, reports, width, &mut counters),
+        Randomizer::Hadamard(hadamard) => hadamard_response::count(hadamard, reports, width, &mut counters),
+    };
+    (counters, rejected)
+}
+
+/// About how many bytes of packed bits are counted in the time that these reports take.
+fn effort(protocol: &Protocol, rows: usize) -> usize {
+    rows.saturating_mul(match protocol.randomizer() {
+        Randomizer::BitFlip(_) => protocol.report_bytes(),
+        Randomizer::Mixture(_) | Randomizer::Hadamard(_) => 16,
+        Randomizer::Hashing(_) => 256 + protocol.k() as usize,
+    })
 }
 
 fn count_bits(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {

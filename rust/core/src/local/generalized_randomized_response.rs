@@ -13,12 +13,11 @@
 
 use rand_core::TryCryptoRng;
 
-use super::client::{Randomise, check_below_k};
-use super::mixer::{CHUNK, Mixer, random_bytes};
 use super::mixture::Mixture;
-use super::protocol::{Family, Protocol, Randomizer, check_k};
+use super::protocol::{Family, Protocol, check_k};
+use super::randomizer::Randomizer;
+use super::symbols::{Symbols, for_each_number};
 use crate::error::Error;
-use crate::rng::Wiped;
 
 /// Randomised response over k values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,72 +60,32 @@ impl GeneralizedRandomizedResponse {
     }
 }
 
-impl Randomise for GeneralizedRandomizedResponse {
-    type Value = i64;
-
+impl Symbols for GeneralizedRandomizedResponse {
     fn protocol(&self) -> &Protocol {
         &self.protocol
     }
 
-    fn check(&self, values: &[i64]) -> Result<(), Error> {
-        check_below_k(self.protocol.k(), values)
+    fn mixture(&self) -> Mixture {
+        self.mixture
     }
 
-    fn unit(&self) -> usize {
-        CHUNK * self.protocol.report_bytes()
+    fn seed_bytes(&self) -> usize {
+        0
     }
 
-    fn random_bytes(&self, bytes: usize) -> usize {
-        (bytes / self.protocol.report_bytes()).saturating_mul(random_bytes(self.mixture))
-    }
-
-    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
-        let width = self.protocol.report_bytes();
-        let rows = out.len() / width;
-        let values = &values[first / width..][..rows];
-        let mut mixer = Mixer::new(self.mixture, rows);
-        let mut private = Wiped::new(rows.min(CHUNK));
-        for (values, out) in values.chunks(CHUNK).zip(out.chunks_mut(CHUNK * width)) {
-            let private = &mut private[..values.len()];
-            private.iter_mut().zip(values).for_each(|(private, &value)| *private = value as u32);
-            mixer.mix(rng, private)?;
-            match width {
-                1 => write::<1>(private, out),
-                2 => write::<2>(private, out),
-                _ => write::<3>(private, out),
-            }
-        }
+    /// There is one seed only.
+    fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, _rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
+        seeds.fill(0);
         Ok(())
     }
-}
 
-fn write<const WIDTH: usize>(values: &[u32], out: &mut [u8]) {
-    for (value, row) in values.iter().zip(out.as_chunks_mut::<WIDTH>().0) {
-        row.copy_from_slice(&value.to_le_bytes()[..WIDTH]);
+    #[inline(always)]
+    fn symbol(&self, _seed: u64, value: u32) -> u32 {
+        value
     }
 }
 
 /// Adds to `counters` how many of the `reports` are each value, and gives the number of reports that are none.
 pub(super) fn count(reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
-    match width {
-        1 => count_rows::<1>(reports, counters),
-        2 => count_rows::<2>(reports, counters),
-        _ => count_rows::<3>(reports, counters),
-    }
-}
-
-fn count_rows<const WIDTH: usize>(reports: &[u8], counters: &mut [u64]) -> u64 {
-    let mut rejected = 0;
-    for row in reports.as_chunks::<WIDTH>().0 {
-        let mut bytes = [0; 4];
-        bytes[..WIDTH].copy_from_slice(row);
-        match counters.get_mut(u32::from_le_bytes(bytes) as usize) {
-            Some(counter) => *counter += 1,
-            None => rejected += 1,
-        }
-    }
-    rejected
+    for_each_number(reports, width, counters.len() as u64, |number| counters[number as usize] += 1)
 }

@@ -58,9 +58,9 @@ impl Mixer {
         let others = &mut self.others[..values.len()];
         fill_bytes(rng, random)?;
         let (coins, indices) = random.split_at_mut(values.len() * coin_bytes(self.mixture));
-        match index_bytes(self.mixture) {
-            2 => uniform::<2, R>(rng, self.mixture.k(), indices, others)?,
-            _ => uniform::<4, R>(rng, self.mixture.k(), indices, others)?,
+        match index_bytes(self.mixture.k()) {
+            2 => below::<2, R, u32>(rng, self.mixture.k(), indices, others)?,
+            _ => below::<4, R, u32>(rng, self.mixture.k(), indices, others)?,
         }
         let masks = &mut self.masks[..values.len()];
         match coin_bytes(self.mixture) {
@@ -78,7 +78,7 @@ impl Mixer {
 
 /// The random bytes for one value, but for rejected words.
 pub(super) fn random_bytes(mixture: Mixture) -> usize {
-    coin_bytes(mixture) + index_bytes(mixture)
+    coin_bytes(mixture) + index_bytes(mixture.k())
 }
 
 fn coin_bytes(mixture: Mixture) -> usize {
@@ -89,8 +89,9 @@ fn coin_bytes(mixture: Mixture) -> usize {
     }
 }
 
-fn index_bytes(mixture: Mixture) -> usize {
-    if mixture.k() <= MAX_SHORT_K { 2 } else { 4 }
+/// The bytes of a word that becomes a number below `k`.
+pub(super) fn index_bytes(k: u32) -> usize {
+    if k <= MAX_SHORT_K { 2 } else { 4 }
 }
 
 /// The number with these little-endian bytes.
@@ -100,10 +101,22 @@ fn number<const BYTES: usize>(bytes: [u8; BYTES]) -> u64 {
     u64::from_le_bytes(all)
 }
 
+/// Fills `out` with numbers below `k`, all equally likely: `rng` gives one index word for each, and then, in their order,
+/// what rejected words are replaced with.
+pub(super) fn uniform<R: TryCryptoRng + ?Sized>(rng: &mut R, k: u32, out: &mut [u64]) -> Result<(), Error> {
+    let mut words = Wiped::new(out.len() * index_bytes(k));
+    fill_bytes(rng, &mut words)?;
+    match index_bytes(k) {
+        2 => below::<2, R, u64>(rng, k, &mut words, out),
+        _ => below::<4, R, u64>(rng, k, &mut words, out),
+    }
+}
+
 /// Fills `out` with numbers below `k`, all equally likely, made of `words`; rejected ones are replaced by words of `rng`.
-fn uniform<const BYTES: usize, R>(rng: &mut R, k: u32, words: &mut [u8], out: &mut [u32]) -> Result<(), Error>
+fn below<const BYTES: usize, R, T>(rng: &mut R, k: u32, words: &mut [u8], out: &mut [T]) -> Result<(), Error>
 where
     R: TryCryptoRng + ?Sized,
+    T: From<u32>,
 {
     let words = words.as_chunks_mut::<BYTES>().0;
     let k = u64::from(k);
@@ -115,13 +128,13 @@ where
     for (&word, out) in words.iter().zip(&mut *out) {
         let product = number(word) * k;
         any |= is_rejected(product);
-        *out = (product >> bits) as u32;
+        *out = T::from((product >> bits) as u32);
     }
     if declassify(Reason::Rejection, any) {
         for (word, out) in words.iter_mut().zip(out) {
             while declassify(Reason::Rejection, is_rejected(number(*word) * k)) {
                 fill_bytes(rng, word)?;
-                *out = ((number(*word) * k) >> bits) as u32;
+                *out = T::from(((number(*word) * k) >> bits) as u32);
             }
         }
     }

@@ -6,10 +6,14 @@
 //! | `client` | what people's devices do, the same way for every protocol |
 //! | [`likelihood`] | exact likelihood ratios, and the fewest binary digits that achieve an epsilon |
 //! | [`bit_flip`] | dyadic bit-flipping probabilities |
+//! | [`randomizer`] | what is done by chance, for every kind of protocol in one place |
 //! | [`mixture`] | dyadic probabilities of keeping a value, or else drawing any |
 //! | [`unary_encoding`] | one of k values as a row of k randomised bits |
 //! | [`randomized_response`] | one randomised bit |
 //! | [`generalized_randomized_response`] | one of k values as itself, randomised |
+//! | [`local_hashing`] | a random hash of the value, randomised |
+//! | [`hadamard_response`] | a random entry of the value's row of a Hadamard matrix, randomised |
+//! | `symbols` | reports that are a number: a public seed and a randomised symbol |
 //! | [`accumulator`] | the collector's counters: add and merge |
 //! | [`state`] | the bytes of the collector's counters |
 //! | [`estimate`] | unbiased counts and their standard errors |
@@ -35,12 +39,16 @@ mod client;
 pub mod estimate;
 mod flipper;
 pub mod generalized_randomized_response;
+pub mod hadamard_response;
 pub mod likelihood;
+pub mod local_hashing;
 mod mixer;
 pub mod mixture;
 pub mod protocol;
 pub mod randomized_response;
+pub mod randomizer;
 pub mod state;
+mod symbols;
 pub mod unary_encoding;
 
 pub use accumulator::Accumulator;
@@ -48,8 +56,11 @@ pub use bit_flip::BitFlip;
 pub use client::Client;
 pub use estimate::Estimate;
 pub use generalized_randomized_response::GeneralizedRandomizedResponse;
+pub use hadamard_response::HadamardResponse;
 pub use likelihood::LikelihoodRatio;
+pub use local_hashing::LocalHashing;
 pub use mixture::Mixture;
-pub use protocol::{Family, Protocol, Randomizer};
+pub use protocol::{Family, Protocol};
 pub use randomized_response::RandomizedResponse;
+pub use randomizer::Randomizer;
 pub use unary_encoding::UnaryEncoding;

@@ -2,9 +2,10 @@
 //!
 //! The specification is JSON with sorted keys and no spaces, for example
 //! `{"epsilon":1.0,"k":15,"p":512,"planes":10,"protocol":"optimized_unary_encoding","q":276,"version":1}`:
-//! the probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`; `epsilon`
-//! is the one that was requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its SHA-256. Two collectors hold
-//! the same protocol if and only if their specifications are the same bytes.
+//! the probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`, with what
+//! else a client has to know (`g` and `prime` of local hashing, the `order` of a Hadamard matrix); `epsilon` is the one
+//! that was requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its
+//! SHA-256. Two collectors hold the same protocol if and only if their specifications are the same bytes.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +15,11 @@ use sha2::{Digest, Sha256};
 use super::bit_flip::{BitFlip, Neighbours};
 use super::estimate::{self, Support};
 use super::generalized_randomized_response::GeneralizedRandomizedResponse;
-use super::likelihood::{LikelihoodRatio, check_epsilon};
-use super::mixture::Mixture;
+use super::hadamard_response::HadamardResponse;
+use super::likelihood::check_epsilon;
+use super::local_hashing::LocalHashing;
 use super::randomized_response::RandomizedResponse;
+use super::randomizer::Randomizer;
 use super::unary_encoding::UnaryEncoding;
 use crate::error::Error;
 
@@ -46,15 +49,21 @@ pub enum Family {
     UnaryEncoding,
     /// The value or, by chance, any of the k.
     GeneralizedRandomizedResponse,
+    /// A random hash of the value, randomised.
+    LocalHashing,
+    /// A random entry of the value's row of a Hadamard matrix, randomised.
+    HadamardResponse,
 }
 
 impl Family {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
         Self::OptimizedUnaryEncoding,
         Self::UnaryEncoding,
         Self::GeneralizedRandomizedResponse,
+        Self::LocalHashing,
+        Self::HadamardResponse,
     ];
 
     /// The name in specifications.
@@ -66,6 +75,8 @@ impl Family {
             Self::OptimizedUnaryEncoding => "optimized_unary_encoding",
             Self::UnaryEncoding => "unary_encoding",
             Self::GeneralizedRandomizedResponse => "generalized_randomized_response",
+            Self::LocalHashing => "local_hashing",
+            Self::HadamardResponse => "hadamard_response",
         }
     }
 
@@ -73,45 +84,13 @@ impl Family {
     #[must_use]
     pub fn rejection_reasons(self) -> &'static [&'static str] {
         match self {
-            Self::GeneralizedRandomizedResponse => &["value out of range"],
-            _ => &["tail bits set"],
-        }
-    }
-}
-
-/// What is done to an encoded value by chance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Randomizer {
-    /// Every bit is flipped by itself, and a report supports the values whose bits are set.
-    BitFlip(BitFlip),
-    /// The value is kept or replaced, and a report supports what it is.
-    Mixture(Mixture),
-}
-
-impl Randomizer {
-    /// How often a report supports its sender's value and any other.
-    #[must_use]
-    pub fn support(self) -> Support {
-        match self {
-            Self::BitFlip(flip) => flip.support(),
-            Self::Mixture(mixture) => mixture.support(),
-        }
-    }
-
-    fn likelihood_ratio(self, family: Family) -> LikelihoodRatio {
-        match self {
-            Self::BitFlip(flip) => flip.likelihood_ratio(neighbours(family)),
-            Self::Mixture(mixture) => mixture.likelihood_ratio(),
-        }
-    }
-
-    /// Its part of the specification.
-    fn fields(self) -> Vec<(&'static str, Value)> {
-        match self {
-            Self::BitFlip(flip) => {
-                vec![("p", flip.p().into()), ("planes", flip.planes().into()), ("q", flip.q().into())]
+            Self::RandomizedResponse
+            | Self::SymmetricUnaryEncoding
+            | Self::OptimizedUnaryEncoding
+            | Self::UnaryEncoding => &["tail bits set"],
+            Self::GeneralizedRandomizedResponse | Self::LocalHashing | Self::HadamardResponse => {
+                &["value out of range"]
             }
-            Self::Mixture(mixture) => vec![("keep", mixture.keep().into()), ("planes", mixture.planes().into())],
         }
     }
 }
@@ -128,7 +107,7 @@ pub struct Protocol {
 
 impl Protocol {
     pub(super) fn new(family: Family, k: u32, randomizer: Randomizer, requested_epsilon: f64) -> Self {
-        let epsilon = randomizer.likelihood_ratio(family).epsilon();
+        let epsilon = randomizer.likelihood_ratio(neighbours(family)).epsilon();
         Self { family, k, randomizer, requested_epsilon, epsilon }
     }
 
@@ -184,10 +163,8 @@ impl Protocol {
     /// The bits of a report.
     #[must_use]
     pub fn report_bits(&self) -> usize {
-        match self.randomizer {
-            Randomizer::BitFlip(_) => self.counters(),
-            Randomizer::Mixture(mixture) => mixture.k().next_power_of_two().trailing_zeros() as usize,
-        }
+        let bits_of = |reports: u64| reports.next_power_of_two().trailing_zeros() as usize;
+        self.randomizer.reports().map_or(self.counters(), bits_of)
     }
 
     /// What the collector counts: the values that reports support, of randomised response only "yes".
@@ -289,6 +266,8 @@ impl Protocol {
                 Self::new(family, k, Randomizer::BitFlip(flip), epsilon)
             }
             Family::GeneralizedRandomizedResponse => *GeneralizedRandomizedResponse::new(k, epsilon)?.protocol(),
+            Family::LocalHashing => *LocalHashing::new(k, Some(integer(&fields, "g")?), epsilon)?.protocol(),
+            Family::HadamardResponse => *HadamardResponse::new(k, epsilon)?.protocol(),
         };
         let known = expected.fields();
         if let Some(unknown) = fields.keys().find(|name| !known.contains_key(name.as_str())) {

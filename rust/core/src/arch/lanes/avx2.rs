@@ -371,6 +371,12 @@ impl Narrow for Words32 {
     }
 
     #[inline(always)]
+    unsafe fn min(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm256_min_epu32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn less(self, other: Self) -> __m256i {
         // SAFETY: the caller has the instruction set.
         unsafe { _mm256_cmpgt_epi32(other.0, self.0) }

@@ -318,6 +318,12 @@ impl Narrow for Words32 {
     }
 
     #[inline(always)]
+    unsafe fn min(self, other: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_min_epu32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn less(self, other: Self) -> __mmask16 {
         // SAFETY: the caller has the instruction set.
         unsafe { _mm512_cmplt_epu32_mask(self.0, other.0) }

@@ -155,6 +155,8 @@ pub(super) trait Narrow: Copy {
     unsafe fn add(self, other: Self) -> Self;
     /// Lane by lane.
     unsafe fn and(self, other: Self) -> Self;
+    /// The smaller one, lane by lane.
+    unsafe fn min(self, other: Self) -> Self;
     /// Every lane shifted to the left, by less than 32.
     unsafe fn shl(self, count: u32) -> Self;
     /// Every lane shifted to the right, by less than 32.

@@ -308,6 +308,11 @@ impl Narrow for Indices {
     }
 
     #[inline(always)]
+    unsafe fn min(self, other: Self) -> Self {
+        self.zip(other, u32::min)
+    }
+
+    #[inline(always)]
     unsafe fn less(self, other: Self) -> Self {
         self.zip(other, |a, b| u32::from(a < b).wrapping_neg())
     }

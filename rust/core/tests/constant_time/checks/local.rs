@@ -2,7 +2,9 @@
 
 use dpnoise_core::arch::Backend;
 use dpnoise_core::arch::planes::{TILE_BYTES, flip};
-use dpnoise_core::local::{Client, GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding};
+use dpnoise_core::local::{
+    Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding,
+};
 use dpnoise_core::rng::SeededRng;
 
 use super::{Check, assert_secret, secret, table};
@@ -77,6 +79,25 @@ pub(super) fn checks() -> Vec<Check> {
         ("generalised randomised response, a value that is refused", || {
             let response = GeneralizedRandomizedResponse::new(15, 1.0).unwrap();
             assert!(response.perturb_secure(&secret(&[3, 15, 4]), &mut [0; 3], 1).is_err());
+        }),
+        ("local hashing", || {
+            // All sizes of coins, index words and reports.
+            for (k, g, epsilon) in
+                [(2, 2, 1.0), (15, 4, 1.0), (128, 300, 1e-4), (1000, 4, 25.0), (70_001, 9, 4.0), (1 << 24, 3000, 9.0)]
+            {
+                let hashing = LocalHashing::new(k, Some(g), epsilon).unwrap();
+                let values = secret(&[0, 1, k as i64 - 1].repeat(700));
+                let mut out = vec![0; values.len() * hashing.protocol().report_bytes()];
+                hashing.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+            }
+        }),
+        ("Hadamard response", || {
+            for (k, epsilon) in [(2, 1.0), (200, 1e-4), (1000, 25.0), (1 << 24, 1.0)] {
+                let response = HadamardResponse::new(k, epsilon).unwrap();
+                let values = secret(&[0, 1, k as i64 - 1].repeat(700));
+                let mut out = vec![0; values.len() * response.protocol().report_bytes()];
+                response.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+            }
         }),
         ("unary encoding, a value that is refused", || {
             let encoding = UnaryEncoding::symmetric(15, 1.0).unwrap();

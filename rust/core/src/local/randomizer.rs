@@ -1,0 +1,76 @@
+//! What is done to a value by chance, and what follows from it, for every kind of protocol in one place.
+
+use serde_json::Value;
+
+use super::bit_flip::{BitFlip, Neighbours};
+use super::estimate::Support;
+use super::hadamard_response::Hadamard;
+use super::likelihood::LikelihoodRatio;
+use super::local_hashing::Hashing;
+use super::mixture::Mixture;
+
+/// What is done to an encoded value by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Randomizer {
+    /// Every bit is flipped by itself, and a report supports the values whose bits are set.
+    BitFlip(BitFlip),
+    /// The value is kept or replaced, and a report supports what it is.
+    Mixture(Mixture),
+    /// A hash of the value is kept or replaced, and a report supports the values with that hash.
+    Hashing(Hashing),
+    /// An entry of the value's row of a Hadamard matrix is kept or replaced, and a report supports the values whose rows
+    /// have that entry.
+    Hadamard(Hadamard),
+}
+
+impl Randomizer {
+    /// How often a report supports its sender's value and any other.
+    #[must_use]
+    pub fn support(self) -> Support {
+        match self {
+            Self::BitFlip(flip) => flip.support(),
+            Self::Mixture(mixture) => mixture.support(),
+            Self::Hashing(hashing) => hashing.support(),
+            Self::Hadamard(hadamard) => hadamard.support(),
+        }
+    }
+
+    /// The largest likelihood ratio of a report, where `neighbours` matters for flipped bits alone.
+    pub(super) fn likelihood_ratio(self, neighbours: Neighbours) -> LikelihoodRatio {
+        match self {
+            Self::BitFlip(flip) => flip.likelihood_ratio(neighbours),
+            // What else is in a report is drawn without regard to the value.
+            Self::Mixture(mixture) => mixture.likelihood_ratio(),
+            Self::Hashing(hashing) => hashing.mixture().likelihood_ratio(),
+            Self::Hadamard(hadamard) => hadamard.mixture().likelihood_ratio(),
+        }
+    }
+
+    /// The number of different reports, or none when a report has a bit for each of `counters` values.
+    pub(super) fn reports(self) -> Option<u64> {
+        match self {
+            Self::BitFlip(_) => None,
+            Self::Mixture(mixture) => Some(mixture.k().into()),
+            Self::Hashing(hashing) => Some(hashing.reports()),
+            Self::Hadamard(hadamard) => Some(hadamard.reports()),
+        }
+    }
+
+    /// Its part of the specification.
+    pub(super) fn fields(self) -> Vec<(&'static str, Value)> {
+        let mixed = |mixture: Mixture| vec![("keep", mixture.keep().into()), ("planes", mixture.planes().into())];
+        match self {
+            Self::BitFlip(flip) => {
+                vec![("p", flip.p().into()), ("planes", flip.planes().into()), ("q", flip.q().into())]
+            }
+            Self::Mixture(mixture) => mixed(mixture),
+            Self::Hashing(hashing) => {
+                let family = [("g", hashing.mixture().k().into()), ("prime", hashing.prime().into())];
+                mixed(hashing.mixture()).into_iter().chain(family).collect()
+            }
+            Self::Hadamard(hadamard) => {
+                mixed(hadamard.mixture()).into_iter().chain([("order", hadamard.order().into())]).collect()
+            }
+        }
+    }
+}

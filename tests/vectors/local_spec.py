@@ -1,0 +1,145 @@
+"""What the local protocols do with random words, and what reports say, written from their definitions alone.
+
+Nothing is shared with the library: a protocol is its JSON specification, randomness is bytes, and a report is bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+CHUNK = 1024
+"""Protocols whose reports are numbers take the words for this many people at a time."""
+TILE = 512
+"""Protocols whose reports are bits take the words for this many bits at a time."""
+
+NUMBERS = ("generalized_randomized_response", "local_hashing", "hadamard_response")
+
+
+class Words:
+    """Random bytes, taken as little-endian words."""
+
+    def __init__(self, stream: bytes) -> None:
+        self.rest = stream
+
+    def take(self, size: int) -> int:
+        word, self.rest = self.rest[:size], self.rest[size:]
+        assert len(word) == size, "there are enough words"
+        return int.from_bytes(word, "little")
+
+
+def below(k: int, count: int, words: Words) -> list[int]:
+    """Uniform numbers below k: a word for each, then replacements of those that would make some k more likely."""
+    size = 2 if k <= 256 else 4
+    drawn = [words.take(size) for _ in range(count)]
+    return [unbiased(word, k, size, words) for word in drawn]
+
+
+def unbiased(word: int, k: int, size: int, words: Words) -> int:
+    """Turn a word into a number below k (Lemire 2019)."""
+    values = 2 ** (8 * size)
+    while word * k % values < values % k:
+        word = words.take(size)
+    return word * k // values
+
+
+def mixed(symbols: list[int], g: int, spec: dict[str, Any], words: Words) -> list[int]:
+    """Keep each symbol with probability keep / 2**planes, and else draw any of g."""
+    planes = spec["planes"]
+    size = next(size for size in (2, 4, 8) if 8 * size >= planes)
+    coins = [words.take(size) >> 8 * size - planes for _ in symbols]
+    others = below(g, len(symbols), words)
+    return [
+        symbol if coin < spec["keep"] else other for symbol, coin, other in zip(symbols, coins, others, strict=True)
+    ]
+
+
+def symbol(spec: dict[str, Any], seed: int, value: int) -> int:
+    """Give the symbol that a seed makes of a value."""
+    match spec["protocol"]:
+        case "generalized_randomized_response":
+            return value
+        case "local_hashing":
+            prime = spec["prime"]
+            a, b = divmod(seed, prime)
+            return spec["g"] * ((a * value + b) % prime) // prime
+        case "hadamard_response":
+            return (seed & value).bit_count() % 2
+    raise AssertionError(spec["protocol"])
+
+
+def symbols_and_seeds(spec: dict[str, Any]) -> tuple[int, int]:
+    """Give the number of symbols and of seeds."""
+    match spec["protocol"]:
+        case "generalized_randomized_response":
+            return spec["k"], 1
+        case "local_hashing":
+            return spec["g"], spec["prime"] ** 2
+        case "hadamard_response":
+            return 2, spec["order"]
+    raise AssertionError(spec["protocol"])
+
+
+def seeds(spec: dict[str, Any], count: int, words: Words) -> list[int]:
+    """Draw seeds."""
+    match spec["protocol"]:
+        case "local_hashing":
+            factors = below(spec["prime"], count, words)
+            return [a * spec["prime"] + b for a, b in zip(factors, below(spec["prime"], count, words), strict=True)]
+        case "hadamard_response":
+            return below(spec["order"], count, words)
+    return [0] * count
+
+
+def flipped(bits: list[bool], spec: dict[str, Any], words: Words) -> Iterator[bool]:
+    """Flip bits, tile by tile; a digit of the numbers of all bits of a tile comes before the next digit."""
+    for first in range(0, len(bits), TILE):
+        digits = [words.take(TILE // 8) for _ in range(spec["planes"])]
+        for i, bit in enumerate(bits[first : first + TILE]):
+            number = sum((plane >> i & 1) << j for j, plane in enumerate(digits))
+            yield number < (spec["p"] if bit else spec["q"])
+
+
+def report_bytes(spec: dict[str, Any]) -> int:
+    """Give the length of a report."""
+    if spec["protocol"] == "randomized_response":
+        return 1
+    if spec["protocol"] in NUMBERS:
+        symbols, seeds_ = symbols_and_seeds(spec)
+        return (symbols * seeds_ - 1).bit_length() + 7 >> 3
+    return spec["k"] + 7 >> 3
+
+
+def perturb(spec: dict[str, Any], values: list[int], stream: bytes) -> tuple[bytes, int]:
+    """Give the reports on values made with a stream of random bytes, and how much of it is left."""
+    words, width = Words(stream), report_bytes(spec)
+    if spec["protocol"] in NUMBERS:
+        reports = b""
+        g, _ = symbols_and_seeds(spec)
+        for first in range(0, len(values), CHUNK):
+            part = values[first : first + CHUNK]
+            drawn = seeds(spec, len(part), words)
+            told = mixed([symbol(spec, seed, value) for seed, value in zip(drawn, part, strict=True)], g, spec, words)
+            reports += b"".join((seed * g + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True))
+    elif spec["protocol"] == "randomized_response":
+        reports = bytes(flipped([bool(value) for value in values], spec, words))
+    else:
+        rows = [[i == value for i in range(8 * width)] for value in values]
+        bits = list(flipped([bit for row in rows for bit in row], spec, words))
+        reports = bytes(sum(bit << i for i, bit in enumerate(bits[j : j + 8])) for j in range(0, len(bits), 8))
+        last = 0xFF >> 8 * width - spec["k"]
+        reports = bytes(byte & last if i % width == width - 1 else byte for i, byte in enumerate(reports))
+    return reports, len(words.rest)
+
+
+def supports(spec: dict[str, Any], report: bytes) -> list[bool] | None:
+    """Give which values a report counts for, or None when it is malformed. For randomised response: which says yes."""
+    number = int.from_bytes(report, "little")
+    if spec["protocol"] in NUMBERS:
+        symbols, seeds_ = symbols_and_seeds(spec)
+        if number >= symbols * seeds_:
+            return None
+        seed, told = divmod(number, symbols)
+        return [symbol(spec, seed, value) == told for value in range(spec["k"])]
+    bits = 1 if spec["protocol"] == "randomized_response" else spec["k"]
+    return None if number >> bits else [bool(number >> i & 1) for i in range(bits)]

@@ -1,0 +1,81 @@
+"""Local protocols against their definitions: the same reports from the same random words, and the same counts."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dpnoise import local
+from dpnoise.hazmat import ScriptedRng, SeededRng
+from tests.vectors import local_spec
+
+PROTOCOLS = [
+    local.RandomizedResponse(epsilon=1.0),
+    local.RandomizedResponse.coin_flips(),
+    local.SymmetricUnaryEncoding(k=15, epsilon=1.0),
+    local.OptimizedUnaryEncoding(k=128, epsilon=0.1),
+    local.UnaryEncoding(k=9, p=0.75, q=0.25),
+    local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
+    local.GeneralizedRandomizedResponse(k=1000, epsilon=5.0),
+    local.GeneralizedRandomizedResponse(k=70_001, epsilon=9.0),
+    local.LocalHashing(k=2, epsilon=1.0),
+    local.LocalHashing(k=15, epsilon=1.0),
+    local.LocalHashing(k=128, epsilon=0.001),
+    local.LocalHashing(k=1000, epsilon=6.0, g=300),
+    local.LocalHashing(k=1_000_000, epsilon=0.1),
+    local.LocalHashing(k=2**24, epsilon=9.0),
+    local.LocalHashing(k=3, epsilon=20.0, g=65_536),
+    local.HadamardResponse(k=2, epsilon=1.0),
+    local.HadamardResponse(k=15, epsilon=25.0),
+    local.HadamardResponse(k=129, epsilon=0.001),
+    local.HadamardResponse(k=70_000, epsilon=3.0),
+]
+
+
+def answers(protocol: local.Protocol, values: np.ndarray) -> np.ndarray:
+    return values.astype(bool) if isinstance(protocol, local.RandomizedResponse) else values
+
+
+def script(seed: int, length: int = 200_000) -> bytes:
+    return np.random.default_rng(seed).bytes(length)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
+def test_the_same_words_give_the_same_reports(protocol: local.Protocol) -> None:
+    spec = json.loads(protocol.to_json())
+    n = 2100 if spec["protocol"] in local_spec.NUMBERS else 60
+    values = np.arange(n) * 7919 % protocol.k
+    stream = script(protocol.k)
+    expected, left = local_spec.perturb(spec, values.tolist(), stream)
+    rng = ScriptedRng(stream[: len(stream) - left])
+    assert protocol.perturb(answers(protocol, values), rng=rng).tobytes() == expected
+    assert protocol.report_bytes == local_spec.report_bytes(spec)
+
+
+def test_another_definition_is_noticed() -> None:
+    """The positive control: a hash that takes the residue itself modulo g."""
+    protocol = local.LocalHashing(k=15, epsilon=1.0)
+    spec = json.loads(protocol.to_json())
+    values = (np.arange(200) % 15).tolist()
+    expected, _ = local_spec.perturb(spec, values, script(1))
+    other, _ = local_spec.perturb({**spec, "prime": 19}, values, script(1))
+    assert protocol.perturb(values, rng=ScriptedRng(script(1))).tobytes() == expected != other
+
+
+@pytest.mark.parametrize("protocol", [protocol for protocol in PROTOCOLS if protocol.k <= 1000], ids=repr)
+def test_reports_count_for_what_they_are_defined_to(protocol: local.Protocol) -> None:
+    spec = json.loads(protocol.to_json())
+    width = protocol.report_bytes
+    good = protocol.perturb(answers(protocol, np.arange(300) % 2), rng=SeededRng(2)).view(np.uint8).reshape(-1, width)
+    any_bytes = np.frombuffer(script(3, 300 * width), np.uint8).reshape(-1, width)
+    reports = np.vstack([good, any_bytes])
+    supported = [local_spec.supports(spec, report.tobytes()) for report in reports]
+    expected = np.sum([found for found in supported if found is not None], axis=0)
+    n = sum(found is not None for found in supported)
+    accumulator = protocol.accumulator()
+    accumulator.add(reports)
+    assert (accumulator.n, accumulator.rejected) == (n, len(reports) - n)
+    counts = accumulator.estimate().counts[-len(expected) :]
+    assert np.allclose(counts * (protocol.p - protocol.q) + n * protocol.q, expected, rtol=0, atol=1e-6)
