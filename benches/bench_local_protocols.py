@@ -1,4 +1,4 @@
-"""The local protocols that report other things than rows of bits: client and server beside vectorised NumPy."""
+"""The local protocols but for unary encoding: client and server beside vectorised NumPy."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ class Case(NamedTuple):
     """What clients do, with a generator that is not secure and probabilities that are rounded."""
     count: Callable[[Any, np.ndarray], np.ndarray]
     """How many reports support each value."""
-    n: int
+    by_numpy: int = N
     """The reports that NumPy is measured with."""
+    n: int = N
+    """The reports that we are measured with."""
 
 
 def mix(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
@@ -93,6 +95,28 @@ def transform_counts(protocol: Any, reports: np.ndarray) -> np.ndarray:
     return (len(reports) + balance.ravel()[: protocol.k]) // 2
 
 
+def select_and_force(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    rows = np.empty((values.size, protocol.report_bytes), np.uint8)
+    for first in range(0, values.size, 1000):  # in blocks that fit the cache
+        part = values[first : first + 1000]
+        order = generator.random((part.size, protocol.k))
+        inside = generator.random(part.size) < protocol.p
+        order[np.arange(part.size), part] = np.where(inside, -1, 2)
+        members = np.argpartition(order, protocol.omega - 1, axis=1)[:, : protocol.omega]
+        bits = np.zeros((part.size, protocol.k), bool)
+        np.put_along_axis(bits, members, True, axis=1)
+        rows[first : first + part.size] = np.packbits(bits, axis=1, bitorder="little")
+    return rows
+
+
+def count_members(protocol: Any, reports: np.ndarray) -> np.ndarray:
+    counts = np.zeros(protocol.k, np.int64)
+    for first in range(0, len(reports), 1000):
+        bits = np.unpackbits(reports[first : first + 1000], axis=1, bitorder="little", count=protocol.k)
+        counts += bits.sum(axis=0, dtype=np.int64)
+    return counts
+
+
 def to_rows(protocol: Any, numbers: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 8)[:, : protocol.report_bytes])
 
@@ -105,10 +129,13 @@ def from_rows(protocol: Any, reports: np.ndarray) -> np.ndarray:
 
 CASES = {
     "Generalised randomised response": Case(
-        lambda k: local.GeneralizedRandomizedResponse(k=k, epsilon=1.0), mix, count_values, N
+        lambda k: local.GeneralizedRandomizedResponse(k=k, epsilon=1.0), mix, count_values
     ),
     "Local hashing": Case(lambda k: local.LocalHashing(k=k, epsilon=1.0), hash_and_mix, count_hashes, 20_000),
-    "Hadamard response": Case(lambda k: local.HadamardResponse(k=k, epsilon=1.0), entry_and_mix, transform_counts, N),
+    "Hadamard response": Case(lambda k: local.HadamardResponse(k=k, epsilon=1.0), entry_and_mix, transform_counts),
+    "Subset selection": Case(
+        lambda k: local.SubsetSelection(k=k, epsilon=1.0), select_and_force, count_members, 20_000, 100_000
+    ),
 }
 
 
@@ -123,11 +150,11 @@ def values_of(k: int, n: int) -> np.ndarray:
 
 
 def perturb(name: str, k: int, threads: int) -> np.ndarray:
-    return protocol_of(name, k).perturb(values_of(k, N), threads=threads)
+    return protocol_of(name, k).perturb(values_of(k, CASES[name].n), threads=threads)
 
 
 def numpy_perturb(generator: np.random.Generator, name: str, k: int) -> np.ndarray:
-    return CASES[name].perturb(generator, protocol_of(name, k), values_of(k, CASES[name].n))
+    return CASES[name].perturb(generator, protocol_of(name, k), values_of(k, CASES[name].by_numpy))
 
 
 def check_reports(reports: np.ndarray, name: str, k: int) -> None:
@@ -143,9 +170,9 @@ def test_client(race: Any, ours: Any, name: str, column: str) -> None:
     k = COLUMNS[column]
     check = partial(check_reports, name=name, k=k)
     entrants = [
-        *ours(partial(perturb, name, k), check, N),
+        *ours(partial(perturb, name, k), check, CASES[name].n),
         *(
-            Entrant(f"NumPy, {bits}", partial(numpy_perturb, generator, name, k), check, CASES[name].n)
+            Entrant(f"NumPy, {bits}", partial(numpy_perturb, generator, name, k), check, CASES[name].by_numpy)
             for bits, generator in GENERATORS.items()
         ),
     ]
@@ -154,7 +181,7 @@ def test_client(race: Any, ours: Any, name: str, column: str) -> None:
 
 @lru_cache(maxsize=1)
 def reports_of(name: str, k: int) -> np.ndarray:
-    return protocol_of(name, k).perturb(values_of(k, N))
+    return protocol_of(name, k).perturb(values_of(k, CASES[name].n))
 
 
 @lru_cache(maxsize=2)
@@ -167,7 +194,7 @@ def count(name: str, k: int, threads: int) -> np.ndarray:
     protocol = protocol_of(name, k)
     accumulator = protocol.accumulator()
     accumulator.add(reports_of(name, k), threads=threads)
-    return np.rint(accumulator.estimate().counts * (protocol.p - protocol.q) + N * protocol.q)
+    return np.rint(accumulator.estimate().counts * (protocol.p - protocol.q) + accumulator.n * protocol.q)
 
 
 def numpy_count(name: str, k: int, n: int) -> np.ndarray:
@@ -181,9 +208,9 @@ def check_counts(counts: np.ndarray, name: str, k: int, n: int) -> None:
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("name", CASES)
 def test_server(race: Any, ours: Any, name: str, column: str) -> None:
-    k, n = COLUMNS[column], CASES[name].n
+    k, n, whole = COLUMNS[column], CASES[name].by_numpy, CASES[name].n
     entrants = [
-        *ours(partial(count, name, k), partial(check_counts, name=name, k=k, n=N), N),
+        *ours(partial(count, name, k), partial(check_counts, name=name, k=k, n=whole), whole),
         Entrant("NumPy", partial(numpy_count, name, k, n), partial(check_counts, name=name, k=k, n=n), n),
     ]
     race(f"{name}, server", column, "ns per report", entrants)

@@ -44,6 +44,8 @@ BULK = (
     "Local hashing, server",
     "Hadamard response, client",
     "Hadamard response, server",
+    "Subset selection, client",
+    "Subset selection, server",
 )
 
 TARGETS = (

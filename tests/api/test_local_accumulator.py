@@ -37,6 +37,8 @@ HASHED = [
     local.LocalHashing(k=130, epsilon=3.0),
     local.HadamardResponse(k=2, epsilon=1.0),
     local.HadamardResponse(k=130, epsilon=1.0),
+    local.SubsetSelection(k=15, epsilon=1.0),
+    local.SubsetSelection(k=130, epsilon=1.0),
 ]
 PROTOCOLS = [*ENCODINGS, *DIRECT, *HASHED]
 

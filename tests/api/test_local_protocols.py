@@ -30,6 +30,8 @@ HASHED = [
     local.LocalHashing(k=70_000, epsilon=3.0),
     local.HadamardResponse(k=15, epsilon=1.0),
     local.HadamardResponse(k=1000, epsilon=0.1),
+    local.SubsetSelection(k=15, epsilon=1.0),
+    local.SubsetSelection(k=1000, epsilon=5.0, omega=20),
 ]
 OF_VALUES = [*ENCODINGS, *DIRECT, *HASHED]
 BY_EPSILON = [
@@ -38,6 +40,7 @@ BY_EPSILON = [
     local.GeneralizedRandomizedResponse,
     local.LocalHashing,
     local.HadamardResponse,
+    local.SubsetSelection,
 ]
 PROTOCOLS = [*OF_VALUES, *RESPONSES]
 
@@ -94,6 +97,15 @@ def test_the_number_of_hashes():
     refuses(ParameterError, message, local.LocalHashing, k=2**24, epsilon=1.0, g=65_536)
 
 
+def test_the_number_of_members():
+    assert [local.SubsetSelection(k=100, epsilon=e).omega for e in (0.01, 1.0, 3.0, 30.0)] == [50, 27, 5, 1]
+    for omega in (0, -1, 15, 2**70):
+        refuses(ParameterError, "omega must be", local.SubsetSelection, k=15, epsilon=1.0, omega=omega)
+    refuses(TypeError, "omega must be an int, got float", local.SubsetSelection, k=15, epsilon=1.0, omega=2.0)
+    message = "k must be an integer from 2 to 65536 for subset selection, got 65537"
+    refuses(ParameterError, message, local.SubsetSelection, k=65_537, epsilon=1.0)
+
+
 def test_epsilon_of_the_wrong_type():
     refuses(TypeError, "epsilon must be a number, got str", local.RandomizedResponse, epsilon="1")
     refuses(TypeError, "p must be a number, got NoneType", local.UnaryEncoding, k=3, p=None, q=0.1)
@@ -136,6 +148,10 @@ def test_known_probabilities():
     hadamard = local.HadamardResponse(k=1000, epsilon=2.0)
     assert hadamard.p == pytest.approx(math.e**2 / (math.e**2 + 1), rel=1e-3)
     assert hadamard.q == 0.5
+    subset = local.SubsetSelection(k=1000, epsilon=2.0)
+    weight = subset.omega * math.e**2
+    assert subset.p == pytest.approx(weight / (weight + 1000 - subset.omega), rel=2e-3)
+    assert subset.p + 999 * subset.q == pytest.approx(subset.omega, rel=1e-12)
 
 
 def test_variances_follow_the_law():

@@ -100,6 +100,26 @@ def flipped(bits: list[bool], spec: dict[str, Any], words: Words) -> Iterator[bo
             yield number < (spec["p"] if bit else spec["q"])
 
 
+def selected(values: list[int], spec: dict[str, Any], words: Words) -> Iterator[int]:
+    """Draw sets of omega values, as numbers whose bits are their members."""
+    k, omega = spec["k"], spec["omega"]
+    chunk = max(1, 4096 // (k + 1))
+    for first in range(0, len(values), chunk):
+        part = values[first : first + chunk]
+        drawn = [[words.take(4) for _ in range(k + 1)] for _ in part]
+        coins = [words.take(8) >> 64 - spec["planes"] for _ in part]
+        ranges = [*range(k, 0, -1), omega]
+        rows = [[unbiased(word, size, 4, words) for word, size in zip(row, ranges, strict=True)] for row in drawn]
+        for value, numbers, coin in zip(part, rows, coins, strict=True):
+            members: list[int] = []
+            for i in range(k):
+                if numbers[i] < omega - len(members):
+                    members.append(i)
+            if coin < spec["keep"] and value not in members:
+                members[numbers[k]] = value
+            yield sum(1 << member for member in members)
+
+
 def report_bytes(spec: dict[str, Any]) -> int:
     """Give the length of a report."""
     if spec["protocol"] == "randomized_response":
@@ -121,6 +141,8 @@ def perturb(spec: dict[str, Any], values: list[int], stream: bytes) -> tuple[byt
             drawn = seeds(spec, len(part), words)
             told = mixed([symbol(spec, seed, value) for seed, value in zip(drawn, part, strict=True)], g, spec, words)
             reports += b"".join((seed * g + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True))
+    elif spec["protocol"] == "subset_selection":
+        reports = b"".join(members.to_bytes(width, "little") for members in selected(values, spec, words))
     elif spec["protocol"] == "randomized_response":
         reports = bytes(flipped([bool(value) for value in values], spec, words))
     else:
@@ -141,5 +163,7 @@ def supports(spec: dict[str, Any], report: bytes) -> list[bool] | None:
             return None
         seed, told = divmod(number, symbols)
         return [symbol(spec, seed, value) == told for value in range(spec["k"])]
+    if spec["protocol"] == "subset_selection" and number.bit_count() != spec["omega"]:
+        return None
     bits = 1 if spec["protocol"] == "randomized_response" else spec["k"]
     return None if number >> bits else [bool(number >> i & 1) for i in range(bits)]

@@ -31,6 +31,11 @@ PROTOCOLS = [
     local.HadamardResponse(k=15, epsilon=25.0),
     local.HadamardResponse(k=129, epsilon=0.001),
     local.HadamardResponse(k=70_000, epsilon=3.0),
+    local.SubsetSelection(k=2, epsilon=1.0),
+    local.SubsetSelection(k=15, epsilon=1.0),
+    local.SubsetSelection(k=128, epsilon=0.001),
+    local.SubsetSelection(k=1000, epsilon=6.0, omega=300),
+    local.SubsetSelection(k=5000, epsilon=3.0),
 ]
 
 
@@ -38,7 +43,7 @@ def answers(protocol: local.Protocol, values: np.ndarray) -> np.ndarray:
     return values.astype(bool) if isinstance(protocol, local.RandomizedResponse) else values
 
 
-def script(seed: int, length: int = 200_000) -> bytes:
+def script(seed: int, length: int = 1_500_000) -> bytes:
     return np.random.default_rng(seed).bytes(length)
 
 

@@ -27,6 +27,7 @@ Scheme: TypeAlias = (
     | local.UnaryEncoding
     | local.LocalHashing
     | local.HadamardResponse
+    | local.SubsetSelection
 )
 
 
@@ -40,6 +41,7 @@ class ProtocolName(str, Enum):
     ue = "ue"
     lh = "lh"
     hr = "hr"
+    ss = "ss"
 
 
 _BY_EPSILON: dict[ProtocolName, Callable[..., Scheme]] = {
@@ -48,6 +50,7 @@ _BY_EPSILON: dict[ProtocolName, Callable[..., Scheme]] = {
     ProtocolName.oue: local.OptimizedUnaryEncoding,
     ProtocolName.lh: local.LocalHashing,
     ProtocolName.hr: local.HadamardResponse,
+    ProtocolName.ss: local.SubsetSelection,
 }
 
 

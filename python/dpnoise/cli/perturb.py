@@ -25,7 +25,7 @@ def perturb(
         typer.Option(
             help="rr: randomised response, for two values. grr: generalised randomised response, for few values. "
             "sue, oue: symmetric or optimised unary encoding. ue: unary encoding with --p and --q. lh: local hashing. "
-            "hr: Hadamard response."
+            "hr: Hadamard response. ss: subset selection."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORTS", help="Where the reports go: .parquet.")],

@@ -25,6 +25,7 @@ from dpnoise.local._hadamard_response import HadamardResponse
 from dpnoise.local._local_hashing import LocalHashing
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
+from dpnoise.local._subset_selection import SubsetSelection
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "OptimizedUnaryEncoding",
     "Protocol",
     "RandomizedResponse",
+    "SubsetSelection",
     "SymmetricUnaryEncoding",
     "UnaryEncoding",
     "protocol_from_json",

@@ -4,7 +4,7 @@ use dpnoise_core::arith::log::ln_at_most_vartime;
 use dpnoise_core::local::likelihood::{MAX_EPSILON, MIN_EPSILON};
 use dpnoise_core::local::{
     Accumulator, Family, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, Mixture, Protocol,
-    RandomizedResponse, Randomizer, UnaryEncoding,
+    RandomizedResponse, Randomizer, SubsetSelection, UnaryEncoding,
 };
 use num_bigint::BigUint;
 
@@ -36,6 +36,13 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
             let entry = HadamardResponse::entry(value as u32, (report / 2) as u32);
             symbol_weight(hadamard.mixture(), entry, report % 2)
         }
+        Randomizer::Subset(subset) if report.count_ones() != subset.omega() => BigUint::ZERO,
+        Randomizer::Subset(subset) => {
+            // One of all sets, or, of those with the value, k / omega times as few, an own share.
+            let any = ((1 << subset.planes()) - subset.keep()) * u64::from(subset.omega());
+            let kept = if report >> value & 1 == 1 { subset.keep() } else { 0 };
+            BigUint::from(any) + BigUint::from(kept) * protocol.k()
+        }
     }
 }
 
@@ -55,6 +62,10 @@ fn reports(protocol: &Protocol) -> (usize, BigUint) {
         Randomizer::Mixture(mixture) => seeded_reports(1, mixture),
         Randomizer::Hashing(hashing) => seeded_reports(hashing.prime() * hashing.prime(), hashing.mixture()),
         Randomizer::Hadamard(hadamard) => seeded_reports(hadamard.order().into(), hadamard.mixture()),
+        Randomizer::Subset(subset) => {
+            let sets = (0..1usize << protocol.k()).filter(|set| set.count_ones() == subset.omega()).count();
+            (1 << protocol.k(), BigUint::from(sets * subset.omega() as usize) << subset.planes() as usize)
+        }
     }
 }
 
@@ -97,6 +108,10 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
         Randomizer::Mixture(mixture) => kept_to_replaced(mixture),
         Randomizer::Hashing(hashing) => kept_to_replaced(hashing.mixture()),
         Randomizer::Hadamard(hadamard) => kept_to_replaced(hadamard.mixture()),
+        Randomizer::Subset(subset) => {
+            let any = u128::from((1 << subset.planes()) - subset.keep()) * u128::from(subset.omega());
+            (any + u128::from(subset.keep()) * u128::from(protocol.k()), any)
+        }
     };
     assert_eq!(most * ratio.1, least * ratio.0, "the closed form is the worst case: {}", protocol.to_json());
     ln_at_most_vartime(ratio.0, ratio.1, announced)
@@ -170,6 +185,15 @@ fn hadamard_response_keeps_its_promise() {
     }
 }
 
+#[test]
+fn subset_selection_keeps_its_promise() {
+    for epsilon in epsilons() {
+        for (k, omega) in [(2, None), (5, Some(2)), (5, Some(4)), (7, Some(3))] {
+            check(SubsetSelection::new(k, omega, epsilon).unwrap().protocol());
+        }
+    }
+}
+
 /// The shares of all reports that support a value are those that estimates are made with.
 #[test]
 fn supports_are_as_often_as_announced() {
@@ -177,6 +201,8 @@ fn supports_are_as_often_as_announced() {
         *LocalHashing::new(5, Some(4), 1.0).unwrap().protocol(),
         *LocalHashing::new(7, Some(3), 0.3).unwrap().protocol(),
         *HadamardResponse::new(7, 1.0).unwrap().protocol(),
+        *SubsetSelection::new(6, Some(2), 1.0).unwrap().protocol(),
+        *SubsetSelection::new(10, None, 0.5).unwrap().protocol(),
         *GeneralizedRandomizedResponse::new(6, 1.0).unwrap().protocol(),
     ] {
         let (count, total) = reports(&protocol);
@@ -189,6 +215,7 @@ fn supports_are_as_often_as_announced() {
         let supported: Vec<Vec<u64>> = (0..count).map(supported).collect();
         let support = protocol.support();
         for (value, other) in (0..protocol.k() as usize).flat_map(|v| (0..protocol.k() as usize).map(move |w| (v, w))) {
+            // A malformed report supports nothing, and has no weight.
             let weights = (0..count).filter(|&report| supported[report][other] == 1);
             let share: BigUint = weights.map(|report| weight(&protocol, value, report)).sum();
             let announced = if value == other { support.p } else { support.q };

@@ -3,7 +3,7 @@
 use dpnoise_core::Error;
 use dpnoise_core::local::{
     Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, Protocol, RandomizedResponse,
-    UnaryEncoding,
+    SubsetSelection, UnaryEncoding,
 };
 use dpnoise_core::mechanisms::{self, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
@@ -184,6 +184,8 @@ proptest! {
         works_or_is_refused!(LocalHashing::new(k, g, epsilon), values);
         works_or_is_refused!(LocalHashing::new(k, Some(few), epsilon), values);
         works_or_is_refused!(HadamardResponse::new(k, epsilon), values);
+        works_or_is_refused!(SubsetSelection::new(k, g, epsilon), values);
+        works_or_is_refused!(SubsetSelection::new(k, Some(few), epsilon), values);
         works_or_is_refused!(RandomizedResponse::new(epsilon), &[0, 1, 1]);
     }
 }

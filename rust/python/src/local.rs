@@ -7,7 +7,7 @@ use dpnoise_core::local::local_hashing::MAX_G;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
 use dpnoise_core::local::{
     Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, Protocol, RandomizedResponse,
-    UnaryEncoding,
+    SubsetSelection, UnaryEncoding,
 };
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
@@ -71,6 +71,18 @@ impl LocalProtocol {
     fn hadamard_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let response = HadamardResponse::new(number_of_values(k)?, real(epsilon, "epsilon")?);
         response.map(|response| Self(*response.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (k, epsilon, omega))]
+    fn subset_selection(
+        k: &Bound<'_, PyAny>,
+        epsilon: &Bound<'_, PyAny>,
+        omega: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let omega = omega.map(|omega| integer(omega, "omega", "None or an integer from 1 to k - 1")).transpose()?;
+        let selection = SubsetSelection::new(number_of_values(k)?, omega, real(epsilon, "epsilon")?);
+        selection.map(|selection| Self(*selection.protocol())).map_err(to_py)
     }
 
     #[staticmethod]
@@ -164,6 +176,9 @@ impl LocalProtocol {
         }
         if let Some(response) = HadamardResponse::from_protocol(self.0) {
             return self.perturb_with(py, &response, values, "int64", out, threads, rng);
+        }
+        if let Some(selection) = SubsetSelection::from_protocol(self.0) {
+            return self.perturb_with(py, &selection, values, "int64", out, threads, rng);
         }
         self.perturb_with(py, &self.unary()?, values, "int64", out, threads, rng)
     }

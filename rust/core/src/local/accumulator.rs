@@ -9,7 +9,7 @@ use super::client::check_threads;
 use super::estimate::{self, Estimate};
 use super::protocol::{Family, Protocol};
 use super::randomizer::Randomizer;
-use super::{generalized_randomized_response, hadamard_response, local_hashing};
+use super::{generalized_randomized_response, hadamard_response, local_hashing, subset_selection};
 use crate::arch::Backend;
 use crate::arch::popcount::add_column_counts;
 use crate::error::Error;
@@ -167,8 +167,15 @@ pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> boo
             counters.iter().all(|&count| count <= n)
         }
         // Each report supports one value.
-        Randomizer::Mixture(_) => counters.iter().try_fold(0, |sum: u64, &count| sum.checked_add(count)) == Some(n),
+        Randomizer::Mixture(_) => sum(counters) == u128::from(n),
+        Randomizer::Subset(subset) => {
+            counters.iter().all(|&count| count <= n) && sum(counters) == u128::from(n) * u128::from(subset.omega())
+        }
     }
+}
+
+fn sum(counters: &[u64]) -> u128 {
+    counters.iter().map(|&count| u128::from(count)).sum()
 }
 
 /// The counters of the well-formed rows, and the number of the others.
@@ -180,6 +187,7 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
         Randomizer::Mixture(_) => generalized_randomized_response::count(reports, width, &mut counters),
         Randomizer::Hashing(hashing) => local_hashing::count(backend, hashing, reports, width, &mut counters),
         Randomizer::Hadamard(hadamard) => hadamard_response::count(hadamard, reports, width, &mut counters),
+        Randomizer::Subset(subset) => subset_selection::count(backend, subset, reports, width, &mut counters),
     };
     (counters, rejected)
 }
@@ -188,6 +196,7 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
 fn effort(protocol: &Protocol, rows: usize) -> usize {
     rows.saturating_mul(match protocol.randomizer() {
         Randomizer::BitFlip(_) => protocol.report_bytes(),
+        Randomizer::Subset(_) => 4 * protocol.report_bytes(),
         Randomizer::Mixture(_) | Randomizer::Hadamard(_) => 16,
         Randomizer::Hashing(_) => 256 + protocol.k() as usize,
     })
@@ -201,17 +210,28 @@ fn count_bits(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64
     if unused == 0 || last_bytes.fold(0, |seen, byte| seen | byte) & unused == 0 {
         add_column_counts(backend, reports, width, &mut counters);
     } else {
-        let mut rest = reports;
-        while !rest.is_empty() {
-            let malformed = |row: &[u8]| row[width - 1] & unused != 0;
-            let good = rest.chunks_exact(width).take_while(|row| !malformed(row)).count();
-            let (run, after) = rest.split_at(good * width);
-            add_column_counts(backend, run, width, &mut counters);
-            let bad = after.chunks_exact(width).take_while(|row| malformed(row)).count();
-            rejected += bad as u64;
-            rest = &after[bad * width..];
-        }
+        rejected = count_well_formed(backend, reports, width, &mut counters, |row| row[width - 1] & unused != 0);
     }
     counters.truncate(protocol.report_bits());
     (counters, rejected)
+}
+
+/// Counts the bits of rows that are not malformed, and gives the number of the others.
+pub(super) fn count_well_formed(
+    backend: Backend,
+    mut rows: &[u8],
+    width: usize,
+    counters: &mut [u64],
+    is_malformed: impl Fn(&[u8]) -> bool,
+) -> u64 {
+    let mut rejected = 0;
+    while !rows.is_empty() {
+        let good = rows.chunks_exact(width).take_while(|row| !is_malformed(row)).count();
+        let (run, after) = rows.split_at(good * width);
+        add_column_counts(backend, run, width, counters);
+        let bad = after.chunks_exact(width).take_while(|row| is_malformed(row)).count();
+        rejected += bad as u64;
+        rows = &after[bad * width..];
+    }
+    rejected
 }

@@ -13,6 +13,7 @@
 //! | [`generalized_randomized_response`] | one of k values as itself, randomised |
 //! | [`local_hashing`] | a random hash of the value, randomised |
 //! | [`hadamard_response`] | a random entry of the value's row of a Hadamard matrix, randomised |
+//! | [`subset_selection`] | omega of the k values, the sender's among them more often than by chance |
 //! | `symbols` | reports that are a number: a public seed and a randomised symbol |
 //! | [`accumulator`] | the collector's counters: add and merge |
 //! | [`state`] | the bytes of the collector's counters |
@@ -48,6 +49,7 @@ pub mod protocol;
 pub mod randomized_response;
 pub mod randomizer;
 pub mod state;
+pub mod subset_selection;
 mod symbols;
 pub mod unary_encoding;
 
@@ -63,4 +65,5 @@ pub use mixture::Mixture;
 pub use protocol::{Family, Protocol};
 pub use randomized_response::RandomizedResponse;
 pub use randomizer::Randomizer;
+pub use subset_selection::SubsetSelection;
 pub use unary_encoding::UnaryEncoding;

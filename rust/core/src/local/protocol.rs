@@ -3,7 +3,7 @@
 //! The specification is JSON with sorted keys and no spaces, for example
 //! `{"epsilon":1.0,"k":15,"p":512,"planes":10,"protocol":"optimized_unary_encoding","q":276,"version":1}`:
 //! the probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`, with what
-//! else a client has to know (`g` and `prime` of local hashing, the `order` of a Hadamard matrix); `epsilon` is the one
+//! else a client has to know (`g` and `prime` of local hashing, the `order` of a Hadamard matrix, the size `omega` of sets); `epsilon` is the one
 //! that was requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its
 //! SHA-256. Two collectors hold the same protocol if and only if their specifications are the same bytes.
 
@@ -20,6 +20,7 @@ use super::likelihood::check_epsilon;
 use super::local_hashing::LocalHashing;
 use super::randomized_response::RandomizedResponse;
 use super::randomizer::Randomizer;
+use super::subset_selection::SubsetSelection;
 use super::unary_encoding::UnaryEncoding;
 use crate::error::Error;
 
@@ -53,10 +54,12 @@ pub enum Family {
     LocalHashing,
     /// A random entry of the value's row of a Hadamard matrix, randomised.
     HadamardResponse,
+    /// A random set of values, which has the sender's more often than by chance.
+    SubsetSelection,
 }
 
 impl Family {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
         Self::OptimizedUnaryEncoding,
@@ -64,6 +67,7 @@ impl Family {
         Self::GeneralizedRandomizedResponse,
         Self::LocalHashing,
         Self::HadamardResponse,
+        Self::SubsetSelection,
     ];
 
     /// The name in specifications.
@@ -77,6 +81,7 @@ impl Family {
             Self::GeneralizedRandomizedResponse => "generalized_randomized_response",
             Self::LocalHashing => "local_hashing",
             Self::HadamardResponse => "hadamard_response",
+            Self::SubsetSelection => "subset_selection",
         }
     }
 
@@ -91,6 +96,7 @@ impl Family {
             Self::GeneralizedRandomizedResponse | Self::LocalHashing | Self::HadamardResponse => {
                 &["value out of range"]
             }
+            Self::SubsetSelection => &["not a set of omega values"],
         }
     }
 }
@@ -268,6 +274,7 @@ impl Protocol {
             Family::GeneralizedRandomizedResponse => *GeneralizedRandomizedResponse::new(k, epsilon)?.protocol(),
             Family::LocalHashing => *LocalHashing::new(k, Some(integer(&fields, "g")?), epsilon)?.protocol(),
             Family::HadamardResponse => *HadamardResponse::new(k, epsilon)?.protocol(),
+            Family::SubsetSelection => *SubsetSelection::new(k, Some(integer(&fields, "omega")?), epsilon)?.protocol(),
         };
         let known = expected.fields();
         if let Some(unknown) = fields.keys().find(|name| !known.contains_key(name.as_str())) {

@@ -8,6 +8,7 @@ use super::hadamard_response::Hadamard;
 use super::likelihood::LikelihoodRatio;
 use super::local_hashing::Hashing;
 use super::mixture::Mixture;
+use super::subset_selection::Subset;
 
 /// What is done to an encoded value by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Randomizer {
     /// An entry of the value's row of a Hadamard matrix is kept or replaced, and a report supports the values whose rows
     /// have that entry.
     Hadamard(Hadamard),
+    /// A random set of values is made to have the sender's more often, and a report supports all of its members.
+    Subset(Subset),
 }
 
 impl Randomizer {
@@ -32,6 +35,7 @@ impl Randomizer {
             Self::Mixture(mixture) => mixture.support(),
             Self::Hashing(hashing) => hashing.support(),
             Self::Hadamard(hadamard) => hadamard.support(),
+            Self::Subset(subset) => subset.support(),
         }
     }
 
@@ -43,13 +47,14 @@ impl Randomizer {
             Self::Mixture(mixture) => mixture.likelihood_ratio(),
             Self::Hashing(hashing) => hashing.mixture().likelihood_ratio(),
             Self::Hadamard(hadamard) => hadamard.mixture().likelihood_ratio(),
+            Self::Subset(subset) => subset.likelihood_ratio(),
         }
     }
 
     /// The number of different reports, or none when a report has a bit for each of `counters` values.
     pub(super) fn reports(self) -> Option<u64> {
         match self {
-            Self::BitFlip(_) => None,
+            Self::BitFlip(_) | Self::Subset(_) => None,
             Self::Mixture(mixture) => Some(mixture.k().into()),
             Self::Hashing(hashing) => Some(hashing.reports()),
             Self::Hadamard(hadamard) => Some(hadamard.reports()),
@@ -58,7 +63,8 @@ impl Randomizer {
 
     /// Its part of the specification.
     pub(super) fn fields(self) -> Vec<(&'static str, Value)> {
-        let mixed = |mixture: Mixture| vec![("keep", mixture.keep().into()), ("planes", mixture.planes().into())];
+        let kept = |keep: u64, planes: u32| vec![("keep", keep.into()), ("planes", planes.into())];
+        let mixed = |mixture: Mixture| kept(mixture.keep(), mixture.planes());
         match self {
             Self::BitFlip(flip) => {
                 vec![("p", flip.p().into()), ("planes", flip.planes().into()), ("q", flip.q().into())]
@@ -70,6 +76,9 @@ impl Randomizer {
             }
             Self::Hadamard(hadamard) => {
                 mixed(hadamard.mixture()).into_iter().chain([("order", hadamard.order().into())]).collect()
+            }
+            Self::Subset(subset) => {
+                kept(subset.keep(), subset.planes()).into_iter().chain([("omega", subset.omega().into())]).collect()
             }
         }
     }

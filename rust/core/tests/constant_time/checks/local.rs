@@ -3,7 +3,8 @@
 use dpnoise_core::arch::Backend;
 use dpnoise_core::arch::planes::{TILE_BYTES, flip};
 use dpnoise_core::local::{
-    Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, RandomizedResponse, UnaryEncoding,
+    Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection,
+    UnaryEncoding,
 };
 use dpnoise_core::rng::SeededRng;
 
@@ -97,6 +98,15 @@ pub(super) fn checks() -> Vec<Check> {
                 let values = secret(&[0, 1, k as i64 - 1].repeat(700));
                 let mut out = vec![0; values.len() * response.protocol().report_bytes()];
                 response.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+            }
+        }),
+        ("subset selection", || {
+            for (k, epsilon) in [(2, 1.0), (15, 1e-4), (128, 1.0), (5000, 3.0)] {
+                let selection = SubsetSelection::new(k, None, epsilon).unwrap();
+                let values = secret(&[0, 1, k as i64 - 1].repeat(20));
+                let mut out = vec![0; values.len() * selection.protocol().report_bytes()];
+                selection.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                assert_secret(&out);
             }
         }),
         ("unary encoding, a value that is refused", || {
