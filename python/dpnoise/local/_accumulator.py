@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from os import PathLike
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from dpnoise import _native
+from dpnoise._native import ParameterError
+from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, from_state
 from dpnoise.local._post_processing import Post
 from dpnoise.local._protocol import Protocol, wrap
@@ -85,27 +88,90 @@ class Accumulator:
         """
         return self._state.to_bytes()
 
-    def add(self, reports: ArrayLike, *, threads: int | None = None) -> None:
+    def add(
+        self,
+        reports: ArrayLike | _arrow.ArrowArray | _arrow.ArrowStream,
+        *,
+        threads: int | None = None,
+        strict: bool = False,
+    ) -> None:
         """Count reports.
 
         Malformed reports, those with bits set that the protocol does not use or with a value that is not below k, are
-        counted as rejected.
+        counted as rejected. So are, in Arrow data, missing ones (null) and those of a wrong length.
 
         Parameters
         ----------
-        reports : ndarray of uint8, shape (n, report_bytes)
+        reports : ndarray of uint8, shape (n, report_bytes), or Arrow data
             As ``perturb`` made them. For `RandomizedResponse` booleans of shape (n,), too.
+
+            Arrow data are columns, record batches, tables and streams of them, of pyarrow, Polars, pandas or any other
+            library with ``__arrow_c_array__`` or ``__arrow_c_stream__``: a column of type fixed_size_binary or binary
+            of any kind, or a table with such a column that is called "report" or is the only one. A stream is read
+            piece by piece. They need pyarrow, and are not copied unless reports are missing or of a wrong length, or
+            the type is binary_view.
         threads : int, optional
             How many threads to use; all cores that the process may use when not given.
+        strict : bool
+            Whether a malformed report is an error.
 
         Raises
         ------
         ParameterError
-            When the shape is another; nothing has been added then.
+            When the shape is another, the metadata of Arrow data (the entry "dpnoise.protocol") name another protocol,
+            or a report is malformed and ``strict`` is true.
         TypeError
             When the dtype is another.
+        ImportError
+            When reports are Arrow data and pyarrow is not installed.
+
+        Notes
+        -----
+        Nothing has been added after an error, be it one in the middle of a stream.
         """
-        self._state.add(self._protocol._rows(reports), self._protocol.report_bytes, threads)
+        blocks = _arrow.blocks(reports, self._protocol) if _arrow.is_arrow(reports) else [(reports, {})]
+        self._add_blocks(blocks, threads, strict)
+
+    def add_parquet(self, path: str | PathLike[str], *, threads: int | None = None, strict: bool = False) -> None:
+        """Count the reports of a Parquet file.
+
+        Memory does not grow with the file.
+
+        Parameters
+        ----------
+        path : path-like
+            A file with a column of reports that is called "report" or is the only one; as for `add`.
+        threads, strict
+            As for `add`.
+
+        Raises
+        ------
+        ParameterError
+            When it is not a Parquet file, damaged or cut short, its metadata (the entry "dpnoise.protocol") name
+            another protocol, or a report is malformed and ``strict`` is true. Nothing has been added then.
+        TypeError
+            When the column is not binary.
+        OSError
+            When the file cannot be read.
+        ImportError
+            When pyarrow is not installed.
+        """
+        file = _parquet.open_reports(path)
+        _arrow.check_protocol(file.protocol, self._protocol)
+        batches = file.batches(_arrow.rows_per_block(self._protocol.report_bytes))
+        blocks = (block for batch in batches for block in _arrow.blocks(batch, self._protocol))
+        self._add_blocks(blocks, threads, strict)
+
+    def _add_blocks(self, blocks: Iterable[_arrow.Block], threads: int | None, strict: bool) -> None:
+        part = _native.LocalAccumulator(self._protocol._native)
+        for reports, rejected in blocks:
+            part.add(self._protocol._rows(reports), self._protocol.report_bytes, threads)
+            for reason, count in rejected.items():
+                part.reject(reason, count)
+        malformed = ", ".join(f"{reason}: {count}" for reason, count in part.rejected_reasons)
+        if strict and malformed:
+            raise ParameterError(f"reports must all be well-formed when strict is true; malformed are {malformed}")
+        self._state.merge(part)
 
     def merge(self, other: Accumulator) -> None:
         """Add the counts of another accumulator. Merging the same state twice counts its reports twice.

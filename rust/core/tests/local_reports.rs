@@ -258,3 +258,18 @@ fn the_largest_k_works() {
     encoding.encode(&[(1 << 24) - 1], &mut report).unwrap();
     assert_eq!((report[(1 << 21) - 1], report.iter().map(|&byte| u64::from(byte)).sum::<u64>()), (0x80, 0x80));
 }
+
+#[test]
+fn what_is_no_report_is_counted_with_its_reason() {
+    let mut counts = Accumulator::new(*UnaryEncoding::optimized(15, 1.0).unwrap().protocol());
+    counts.reject("missing report", 3).unwrap();
+    counts.reject("wrong length", 4).unwrap();
+    assert_eq!((counts.n(), counts.rejected()), (0, 7));
+    assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("missing report", 3), ("wrong length", 4)]);
+    let before = counts.clone();
+    let unknown = counts.reject("no stamp", 1).unwrap_err().to_string();
+    assert!(unknown.contains("one of tail bits set, missing report, wrong length"), "{unknown}");
+    let full = counts.reject("wrong length", u64::MAX).unwrap_err().to_string();
+    assert!(full.contains("there would be more than 2**64 - 1 reports"), "{full}");
+    assert_eq!(counts, before);
+}

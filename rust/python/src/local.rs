@@ -279,6 +279,10 @@ impl LocalAccumulator {
         self.state().merge(&part).map_err(to_py)
     }
 
+    fn reject(&self, reason: &str, count: u64) -> PyResult<()> {
+        self.state().reject(reason, count).map_err(to_py)
+    }
+
     fn merge(&self, other: &Self) -> PyResult<()> {
         // Copied first: the two may be the same, and no thread ever waits for one lock while it holds another.
         let other = other.state().clone();

@@ -87,6 +87,22 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Counts `count` rows as rejected for one of the reasons of the protocol's family; for those that are no report and
+    /// cannot be given to [`Accumulator::add`].
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an unknown reason; [`Error::State`] when there would be more than 2^64 - 1 reports. Then
+    /// nothing has been added.
+    pub fn reject(&mut self, reason: &str, count: u64) -> Result<(), Error> {
+        let reasons = self.protocol.family().rejection_reasons();
+        let Some(index) = reasons.iter().position(|&known| known == reason) else {
+            return Err(Error::parameter("reason", format!("{reason:?}"), format!("one of {}", reasons.join(", "))));
+        };
+        self.total().checked_add(count).ok_or_else(too_many)?;
+        self.rejected[index] += count;
+        Ok(())
+    }
+
     /// Adds the counts of `other`.
     ///
     /// # Errors

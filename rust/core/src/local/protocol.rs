@@ -36,6 +36,9 @@ pub const MIN_K: u64 = 2;
 /// The largest number of values; unary encoding makes reports of 2 MiB of them.
 pub const MAX_K: u64 = 1 << 24;
 
+const MISSING_REPORT: &str = "missing report";
+const WRONG_LENGTH: &str = "wrong length";
+
 /// The kinds of protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -85,18 +88,19 @@ impl Family {
         }
     }
 
-    /// Why reports are rejected, in the order in which the counts are stored.
+    /// Why reports are rejected, in the order in which the counts are stored; the first is found by looking at a
+    /// report, the others are for what is none.
     #[must_use]
     pub fn rejection_reasons(self) -> &'static [&'static str] {
         match self {
             Self::RandomizedResponse
             | Self::SymmetricUnaryEncoding
             | Self::OptimizedUnaryEncoding
-            | Self::UnaryEncoding => &["tail bits set"],
+            | Self::UnaryEncoding => &["tail bits set", MISSING_REPORT, WRONG_LENGTH],
             Self::GeneralizedRandomizedResponse | Self::LocalHashing | Self::HadamardResponse => {
-                &["value out of range"]
+                &["value out of range", MISSING_REPORT, WRONG_LENGTH]
             }
-            Self::SubsetSelection => &["not a set of omega values"],
+            Self::SubsetSelection => &["not a set of omega values", MISSING_REPORT, WRONG_LENGTH],
         }
     }
 }

@@ -1,0 +1,170 @@
+"""Reports in Arrow data: columns, record batches, tables and streams of them, of any library (PyCapsule interface).
+
+pyarrow does the work. What reads Parquet needs it anyway, and crates for Arrow would make the native module several
+times as large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._native import ParameterError
+from dpnoise.local import _protocol
+
+PROTOCOL_KEY: Final = b"dpnoise.protocol"
+"""The entry of a schema's metadata that holds the specification of the protocol."""
+
+REPORT: Final = "report"
+"""The column of a table that holds the reports."""
+
+_BLOCK_BYTES: Final = 1 << 24
+
+Block = tuple[Any, Mapping[str, int]]
+"""Reports as a protocol takes them, and how many rows beside them are none, by reason."""
+
+
+class ArrowArray(Protocol):
+    """A column or record batch of any library that speaks Arrow."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+
+class ArrowStream(Protocol):
+    """A chunked column, table or reader of any library that speaks Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+def is_arrow(reports: object) -> TypeGuard[ArrowArray | ArrowStream]:
+    """Say whether an object offers itself as Arrow data."""
+    return hasattr(reports, "__arrow_c_stream__") or hasattr(reports, "__arrow_c_array__")
+
+
+def require_pyarrow() -> Any:
+    """Import pyarrow, or say what to install."""
+    try:
+        import pyarrow
+    except ModuleNotFoundError as error:
+        raise ImportError("Arrow data and Parquet files need pyarrow: pip install 'dpnoise[arrow]'") from error
+    return pyarrow
+
+
+def rows_per_block(report_bytes: int) -> int:
+    """Give how many rows to hold at a time, so that their reports fill at most 16 MiB."""
+    return max(1, min(1 << 18, _BLOCK_BYTES // report_bytes))
+
+
+def report_column(names: list[str]) -> int:
+    """Give which column of a table holds the reports: the one of that name, or its only one."""
+    if names.count(REPORT) == 1:
+        return names.index(REPORT)
+    if len(names) == 1:
+        return 0
+    raise ParameterError(f"reports must be one column, or a table with one column {REPORT!r}, got {len(names)} columns")
+
+
+def blocks(reports: ArrowArray | ArrowStream, protocol: _protocol.Protocol) -> Iterator[Block]:
+    """Give Arrow data in blocks of bounded size, views of it where its layout allows."""
+    pa = require_pyarrow()
+    rows = rows_per_block(protocol.report_bytes)
+    for column in _columns(pa, reports, protocol):
+        for start in range(0, len(column), rows):
+            yield _block(pa, column.slice(start, rows), protocol.report_bytes)
+
+
+def check_protocol(found: _protocol.Protocol | None, protocol: _protocol.Protocol) -> None:
+    """Refuse reports of which metadata say that they are of another protocol."""
+    if found is not None and found != protocol:
+        raise ParameterError(
+            f"reports must be of {protocol!r}, specification {protocol.spec_id}; their metadata say that they are of "
+            f"{found!r}, specification {found.spec_id}"
+        )
+
+
+def protocol_of(metadata: Mapping[bytes, bytes] | None) -> _protocol.Protocol | None:
+    """Give the protocol that the metadata of a schema name, if they do."""
+    text = (metadata or {}).get(PROTOCOL_KEY)
+    return None if text is None else _protocol.protocol_from_json(text.decode("utf-8", errors="replace"))
+
+
+def _columns(pa: Any, reports: Any, protocol: _protocol.Protocol) -> Iterable[Any]:
+    if hasattr(reports, "__arrow_c_stream__"):
+        try:
+            reader = pa.RecordBatchReader.from_stream(reports)
+        except pa.ArrowInvalid:  # not a stream of record batches, so one of a column's chunks
+            yield from pa.chunked_array(reports).chunks
+            return
+        schema, batches = reader.schema, reader
+    else:
+        try:
+            batch = pa.record_batch(reports)
+        except pa.ArrowInvalid:
+            yield pa.array(reports)
+            return
+        schema, batches = batch.schema, [batch]
+    check_protocol(protocol_of(schema.metadata), protocol)
+    index = report_column(schema.names)
+    for batch in batches:
+        yield batch.column(index)
+
+
+def _block(pa: Any, column: Any, width: int) -> Block:
+    types = pa.types
+    missing = column.null_count
+    if types.is_boolean(column.type):
+        return column.drop_null().to_numpy(zero_copy_only=False), _reasons(missing, 0)
+    if types.is_null(column.type):
+        return _rows(b"", width), _reasons(missing, 0)
+    if types.is_fixed_size_binary(column.type):
+        return _fixed_size_block(column, width)
+    if types.is_binary_view(column.type):
+        column = column.cast(pa.large_binary())
+    if types.is_binary(column.type) or types.is_large_binary(column.type):
+        return _variable_size_block(pa, column, width)
+    raise TypeError(f"reports must be a column of type fixed_size_binary[{width}] or binary, got {column.type}")
+
+
+def _fixed_size_block(column: Any, width: int) -> Block:
+    missing = column.null_count
+    if column.type.byte_width != width:
+        return _rows(b"", width), _reasons(missing, len(column) - missing)
+    if missing:
+        column = column.drop_null()
+    values = column.buffers()[1]
+    return _rows(values, width)[column.offset : column.offset + len(column)], _reasons(missing, 0)
+
+
+def _variable_size_block(pa: Any, column: Any, width: int) -> Block:
+    missing, wrong = column.null_count, 0
+    if missing:
+        column = column.drop_null()
+    offsets = _offsets(pa, column)
+    right = np.diff(offsets) == width
+    if not right.all():
+        wrong = len(column) - int(np.count_nonzero(right))
+        column = column.filter(pa.array(right))
+        offsets = _offsets(pa, column)
+    values = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+    return values[offsets[0] : offsets[-1]].reshape(-1, width), _reasons(missing, wrong)
+
+
+def _offsets(pa: Any, column: Any) -> NDArray[np.int32] | NDArray[np.int64]:
+    if len(column) == 0:
+        return np.zeros(1, np.int64)  # Arrow lets the buffer be empty then
+    kind = np.int64 if pa.types.is_large_binary(column.type) else np.int32
+    offsets: NDArray[Any] = np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column) + 1]
+    return offsets
+
+
+def _rows(values: Any, width: int) -> NDArray[np.uint8]:
+    found = np.frombuffer(values, np.uint8) if values else np.empty(0, np.uint8)
+    return found[: len(found) // width * width].reshape(-1, width)  # Arrow may pad its buffers
+
+
+def _reasons(missing: int, wrong: int) -> dict[str, int]:
+    reasons = {"missing report": missing, "wrong length": wrong}
+    return {reason: count for reason, count in reasons.items() if count}

@@ -1,0 +1,87 @@
+"""Parquet files of reports, read a piece at a time: memory does not grow with the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any, Final
+
+from dpnoise._native import ParameterError
+from dpnoise.local import _arrow
+from dpnoise.local._protocol import Protocol
+
+DOMAIN_KEY: Final = b"dpnoise.domain"
+"""The entry of a schema's metadata that lists what the values stand for, as a JSON array of texts."""
+
+
+@dataclass(frozen=True)
+class ReportsFile:
+    """A file of reports and what it says about them: their protocol and domain, None where it does not say."""
+
+    path: str
+    protocol: Protocol | None
+    domain: list[str] | None
+    rows: int
+
+    def batches(self, rows: int) -> Iterator[Any]:
+        """Read the reports as record batches of one column and at most so many rows."""
+        with _opened(self.path) as file:
+            name = file.schema_arrow.names[_arrow.report_column(file.schema_arrow.names)]
+            yield from file.iter_batches(batch_size=rows, columns=[name])
+
+
+def open_reports(path: str | PathLike[str]) -> ReportsFile:
+    """Read what a Parquet file says about its reports.
+
+    Raises
+    ------
+    ParameterError
+        When it is not a Parquet file, has no column of reports, or its metadata are damaged; the message names it.
+    OSError
+        When it cannot be read.
+    """
+    name = fspath(path)
+    with _opened(name) as file:
+        schema = file.schema_arrow
+        try:
+            _arrow.report_column(schema.names)
+            protocol = _arrow.protocol_of(schema.metadata)
+            domain = _domain(schema.metadata or {}, protocol)
+        except ParameterError as error:
+            raise ParameterError(f"{name!r} cannot be used: {error}") from None
+        return ReportsFile(name, protocol, domain, file.metadata.num_rows)
+
+
+def _domain(metadata: dict[bytes, bytes], protocol: Protocol | None) -> list[str] | None:
+    if DOMAIN_KEY not in metadata:
+        return None
+    try:
+        domain = json.loads(metadata[DOMAIN_KEY])
+    except ValueError:
+        raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
+    texts = isinstance(domain, list) and all(isinstance(text, str) for text in domain)
+    if not texts or (protocol is not None and len(domain) != protocol.k):
+        wanted = "texts" if protocol is None else f"{protocol.k} texts"
+        raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} must list {wanted}")
+    return list(domain)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    pa = _arrow.require_pyarrow()
+    import pyarrow.parquet as pq
+
+    open(path, "rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
+    try:
+        # Arrow's default reads ahead through the whole file and keeps it; these read it a piece at a time.
+        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+    except (pa.ArrowException, OSError):
+        raise ParameterError(f"{path!r} is not a Parquet file, or was cut short") from None
+    with file:
+        try:
+            yield file
+        except (pa.ArrowException, OSError) as error:
+            raise ParameterError(f"{path!r} is damaged: {' '.join(str(error).split())}") from None
