@@ -271,3 +271,21 @@ def test_noise_is_not_a_state(noise):
     for state in (noise, STATE[:16] + noise):
         with pytest.raises(ParameterError, match="state"):
             local.Accumulator.from_bytes(state)
+
+
+def test_messages_are_counted_or_rejected_with_the_reason():
+    reports = reports_of(PROTOCOL, 100)
+    messages = PROTOCOL.messages(reports)
+    accumulator = PROTOCOL.accumulator()
+    accumulator.add_messages(iter(messages), threads=2)
+    assert accumulator == counted(PROTOCOL, reports)
+    other = local.OptimizedUnaryEncoding(k=15, epsilon=2.0).messages(reports[:3])
+    bad = [*other, b"", messages[0][:-1], messages[0] + b"0", messages[0][:-1] + b"\xff"]
+    accumulator.add_messages(bad)
+    assert accumulator.rejected_reasons == {"tail bits set": 1, "wrong length": 2, "wrong header": 4}
+    before = accumulator.to_bytes()
+    malformed = "reports must all be well-formed when strict is true; malformed are wrong header: 3"
+    refuses(ParameterError, malformed, accumulator.add_messages, [*messages, *other], strict=True)
+    refuses(TypeError, "messages must be bytes, got str", accumulator.add_messages, [*messages, "no"])
+    refuses(ParameterError, "threads must be", accumulator.add_messages, messages, threads=0)
+    assert accumulator.to_bytes() == before

@@ -5,7 +5,10 @@ Nothing is shared with the library: a protocol is its JSON specification, random
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 CHUNK = 1024
@@ -20,10 +23,11 @@ class Words:
     """Random bytes, taken as little-endian words."""
 
     def __init__(self, stream: bytes) -> None:
-        self.rest = stream
+        self.stream, self.taken = stream, 0
 
     def take(self, size: int) -> int:
-        word, self.rest = self.rest[:size], self.rest[size:]
+        word = self.stream[self.taken : self.taken + size]
+        self.taken += size
         assert len(word) == size, "there are enough words"
         return int.from_bytes(word, "little")
 
@@ -151,7 +155,7 @@ def perturb(spec: dict[str, Any], values: list[int], stream: bytes) -> tuple[byt
         reports = bytes(sum(bit << i for i, bit in enumerate(bits[j : j + 8])) for j in range(0, len(bits), 8))
         last = 0xFF >> 8 * width - spec["k"]
         reports = bytes(byte & last if i % width == width - 1 else byte for i, byte in enumerate(reports))
-    return reports, len(words.rest)
+    return reports, len(stream) - words.taken
 
 
 def supports(spec: dict[str, Any], report: bytes) -> list[bool] | None:
@@ -167,3 +171,56 @@ def supports(spec: dict[str, Any], report: bytes) -> list[bool] | None:
         return None
     bits = 1 if spec["protocol"] == "randomized_response" else spec["k"]
     return None if number >> bits else [bool(number >> i & 1) for i in range(bits)]
+
+
+# --- messages and states ---------------------------------------------------------------------------------------------
+
+CODES = {
+    "randomized_response": 1,
+    "symmetric_unary_encoding": 2,
+    "optimized_unary_encoding": 3,
+    "unary_encoding": 4,
+    "generalized_randomized_response": 5,
+    "local_hashing": 6,
+    "hadamard_response": 7,
+    "subset_selection": 8,
+}
+
+
+def message_header(specification: str) -> bytes:
+    """Give what stands before the report in a message."""
+    code = CODES[json.loads(specification)["protocol"]]
+    return b"DP" + bytes([1, code]) + sha256(specification.encode()).digest()[:8]
+
+
+def state(specification: str, messages: list[bytes]) -> bytes:
+    """Give the state of a collector that has received messages."""
+    spec, header = json.loads(specification), message_header(specification)
+    malformed = missing = wrong_length = wrong_header = n = 0
+    counters = [0] * (1 if spec["protocol"] == "randomized_response" else spec["k"])
+    for message in messages:
+        report = message.removeprefix(header)
+        if not message.startswith(header):
+            wrong_header += 1
+        elif len(report) != report_bytes(spec):
+            wrong_length += 1
+        elif (supported := supports(spec, report)) is None:
+            malformed += 1
+        else:
+            n += 1
+            counters = [count + supports_it for count, supports_it in zip(counters, supported, strict=True)]
+    text = specification.encode()
+    numbers = [malformed, missing, wrong_length, wrong_header, *counters]
+    body = struct.pack(f"<I{len(text)}s8sQI{len(numbers)}Q", len(text), text, header[4:], n, 4, *numbers)
+    whole = struct.pack("<4sBBHQ", b"DPNA", 1, 1, 0, 16 + len(body) + 4) + body
+    return whole + struct.pack("<I", crc32c(whole))
+
+
+def crc32c(data: bytes) -> int:
+    """Give the Castagnoli checksum."""
+    remainder = 0xFFFFFFFF
+    for byte in data:
+        remainder ^= byte
+        for _ in range(8):
+            remainder = remainder >> 1 ^ (0x82F63B78 if remainder & 1 else 0)
+    return remainder ^ 0xFFFFFFFF

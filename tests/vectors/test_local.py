@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from dpnoise import local
 from dpnoise.hazmat import ScriptedRng, SeededRng
+from scripts import make_local_vectors
 from tests.vectors import local_spec
 
 PROTOCOLS = [
@@ -84,3 +88,31 @@ def test_reports_count_for_what_they_are_defined_to(protocol: local.Protocol) ->
     assert (accumulator.n, accumulator.rejected) == (n, len(reports) - n)
     counts = accumulator.estimate().counts[-len(expected) :]
     assert np.allclose(counts * (protocol.p - protocol.q) + n * protocol.q, expected, rtol=0, atol=1e-6)
+
+
+VECTORS = json.loads((Path(__file__).parent / "local.json").read_text(encoding="utf-8"))
+
+
+def test_the_vectors_are_those_of_this_release() -> None:
+    assert [json.loads(vector["specification"])["protocol"] for vector in VECTORS] == [
+        json.loads(protocol.to_json())["protocol"] for protocol in make_local_vectors.PROTOCOLS
+    ]
+    assert make_local_vectors.text() == (Path(__file__).parent / "local.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["specification"])
+def test_a_vector_follows_from_the_definitions(vector: dict[str, Any]) -> None:
+    spec = json.loads(vector["specification"])
+    assert vector["spec_id"] == sha256(vector["specification"].encode()).hexdigest()[:16]
+    values = (
+        [value == 1 for value in vector["values"]] if spec["protocol"] == "randomized_response" else vector["values"]
+    )
+    expected, left = local_spec.perturb(spec, values, bytes.fromhex(vector["random"]))
+    assert (expected.hex(), left) == ("".join(vector["reports"]), 0)
+    assert local_spec.supports(spec, bytes.fromhex(vector["malformed"])) is None
+    received = [bytes.fromhex(message) for message in vector["messages"]]
+    header = local_spec.message_header(vector["specification"])
+    assert [message for message in received if message.startswith(header)][:-1] == [
+        header + bytes.fromhex(report) for report in vector["reports"]
+    ]
+    assert local_spec.state(vector["specification"], received).hex() == vector["state"]

@@ -162,12 +162,41 @@ class Accumulator:
         blocks = (block for batch in batches for block in _arrow.blocks(batch, self._protocol))
         self._add_blocks(blocks, threads, strict)
 
+    def add_messages(self, messages: Iterable[bytes], *, threads: int | None = None, strict: bool = False) -> None:
+        """Count reports that come as messages of their own, in the wire format of `Protocol.messages`.
+
+        Parameters
+        ----------
+        messages : iterable of bytes
+            What is none of this protocol is counted as rejected: for a wrong header, such as that of another protocol,
+            or a wrong length.
+        threads, strict
+            As for `add`.
+
+        Raises
+        ------
+        ParameterError
+            When a message is malformed and ``strict`` is true. Nothing has been added then.
+        TypeError
+            When a message is not bytes.
+        """
+        received = list(messages)
+        for message in received:
+            if not isinstance(message, bytes):
+                raise TypeError(f"messages must be bytes, got {type(message).__name__}")
+        part = _native.LocalAccumulator(self._protocol._native)
+        part.add_messages(received, threads)
+        self._merge_part(part, strict)
+
     def _add_blocks(self, blocks: Iterable[_arrow.Block], threads: int | None, strict: bool) -> None:
         part = _native.LocalAccumulator(self._protocol._native)
         for reports, rejected in blocks:
             part.add(self._protocol._rows(reports), self._protocol.report_bytes, threads)
             for reason, count in rejected.items():
                 part.reject(reason, count)
+        self._merge_part(part, strict)
+
+    def _merge_part(self, part: _native.LocalAccumulator, strict: bool) -> None:
         malformed = ", ".join(f"{reason}: {count}" for reason, count in part.rejected_reasons)
         if strict and malformed:
             raise ParameterError(f"reports must all be well-formed when strict is true; malformed are {malformed}")

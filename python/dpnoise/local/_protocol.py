@@ -213,6 +213,29 @@ class Protocol:
         drawn: NDArray[np.int64] = own + of_others
         return drawn
 
+    def messages(self, reports: ArrayLike) -> list[bytes]:
+        """Give each report as a message of its own, for devices that send one.
+
+        Parameters
+        ----------
+        reports : ndarray of uint8, shape (n, report_bytes)
+            As ``perturb`` made them. For `RandomizedResponse` booleans of shape (n,), too.
+
+        Returns
+        -------
+        list of bytes
+            A header of 12 bytes, which says what the report is of, and the report.
+
+        Raises
+        ------
+        ParameterError
+            When the shape is another.
+        TypeError
+            When the dtype is another.
+        """
+        header = self._native.message_header
+        return [header + row.tobytes() for row in self._rows(reports)]
+
     def _rows(self, reports: ArrayLike) -> NDArray[np.uint8]:
         return _inputs.matrix(reports, self.report_bytes, "reports")
 

@@ -12,6 +12,7 @@ use dpnoise_core::local::{
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::errors::{ParameterError, to_py};
@@ -123,6 +124,11 @@ impl LocalProtocol {
     #[getter]
     fn counters(&self) -> usize {
         self.0.counters()
+    }
+
+    #[getter]
+    fn message_header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.message_header())
     }
 
     #[getter]
@@ -276,6 +282,15 @@ impl LocalAccumulator {
         let reports = buffers::slice(&reports, "reports")?;
         let mut part = Accumulator::new(*self.state().protocol());
         let part = runtime::detached(py, move || part.add(reports, row_bytes, threads).map(|()| part))?;
+        self.state().merge(&part).map_err(to_py)
+    }
+
+    #[pyo3(signature = (messages, threads))]
+    fn add_messages(&self, py: Python<'_>, messages: Vec<PyBackedBytes>, threads: Threads) -> PyResult<()> {
+        let mut part = Accumulator::new(*self.state().protocol());
+        let part = runtime::detached(py, move || {
+            part.add_messages(messages.iter().map(|message| &**message), threads.get()).map(|()| part)
+        })?;
         self.state().merge(&part).map_err(to_py)
     }
 

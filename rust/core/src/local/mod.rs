@@ -16,6 +16,7 @@
 //! | [`subset_selection`] | omega of the k values, the sender's among them more often than by chance |
 //! | `symbols` | reports that are a number: a public seed and a randomised symbol |
 //! | [`accumulator`] | the collector's counters: add and merge |
+//! | [`message`] | a report as a message of its own |
 //! | [`state`] | the bytes of the collector's counters |
 //! | [`estimate`] | unbiased counts and their standard errors |
 //! | `flipper` | bits in, randomised bits out, tile by tile |
@@ -43,6 +44,7 @@ pub mod generalized_randomized_response;
 pub mod hadamard_response;
 pub mod likelihood;
 pub mod local_hashing;
+pub mod message;
 mod mixer;
 pub mod mixture;
 pub mod protocol;

@@ -37,7 +37,8 @@ pub const MIN_K: u64 = 2;
 pub const MAX_K: u64 = 1 << 24;
 
 const MISSING_REPORT: &str = "missing report";
-const WRONG_LENGTH: &str = "wrong length";
+pub(super) const WRONG_LENGTH: &str = "wrong length";
+pub(super) const WRONG_HEADER: &str = "wrong header";
 
 /// The kinds of protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,6 +63,7 @@ pub enum Family {
 }
 
 impl Family {
+    /// In the order of their codes: new ones come last.
     const ALL: [Self; 8] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
@@ -88,6 +90,13 @@ impl Family {
         }
     }
 
+    /// The number of the kind in messages.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        let before = Self::ALL.iter().take_while(|&&family| family != self).count();
+        1 + before as u8
+    }
+
     /// Why reports are rejected, in the order in which the counts are stored; the first is found by looking at a
     /// report, the others are for what is none.
     #[must_use]
@@ -96,11 +105,11 @@ impl Family {
             Self::RandomizedResponse
             | Self::SymmetricUnaryEncoding
             | Self::OptimizedUnaryEncoding
-            | Self::UnaryEncoding => &["tail bits set", MISSING_REPORT, WRONG_LENGTH],
+            | Self::UnaryEncoding => &["tail bits set", MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER],
             Self::GeneralizedRandomizedResponse | Self::LocalHashing | Self::HadamardResponse => {
-                &["value out of range", MISSING_REPORT, WRONG_LENGTH]
+                &["value out of range", MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER]
             }
-            Self::SubsetSelection => &["not a set of omega values", MISSING_REPORT, WRONG_LENGTH],
+            Self::SubsetSelection => &["not a set of omega values", MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER],
         }
     }
 }

@@ -1,0 +1,69 @@
+"""Make tests/vectors/local.json: reports of every local protocol on given random bytes, and what a collector counts.
+
+It is for whoever writes a client or a collector in another language. All bytes are in hexadecimal.
+"""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpnoise import local
+from dpnoise.hazmat import ScriptedRng
+
+TARGET = Path(__file__).parent.parent / "tests/vectors/local.json"
+PROTOCOLS = [
+    local.RandomizedResponse.coin_flips(),
+    local.SymmetricUnaryEncoding(k=5, epsilon=1.0),
+    local.OptimizedUnaryEncoding(k=15, epsilon=1.0),
+    local.UnaryEncoding(k=9, p=0.75, q=0.25),
+    local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
+    local.GeneralizedRandomizedResponse(k=1000, epsilon=5.0),
+    local.LocalHashing(k=15, epsilon=1.0),
+    local.LocalHashing(k=300, epsilon=0.1),
+    local.HadamardResponse(k=15, epsilon=1.0),
+    local.HadamardResponse(k=300, epsilon=0.1),
+    local.SubsetSelection(k=15, epsilon=1.0),
+    local.SubsetSelection(k=40, epsilon=0.1),
+]
+PEOPLE = 8
+
+
+def random_bytes(label: str, length: int) -> bytes:
+    """Return bytes that anyone can make again: SHA-256 of a label and a counter, joined."""
+    blocks = [sha256(f"{label} {i}".encode()).digest() for i in range(length // 32 + 1)]
+    return b"".join(blocks)[:length]
+
+
+def vector(protocol: Any) -> dict[str, Any]:
+    """Return the vector of a protocol."""
+    values = np.arange(PEOPLE) * 7 % protocol.k
+    given = values == 1 if isinstance(protocol, local.RandomizedResponse) else values
+    stream = random_bytes(protocol.to_json(), 4096)
+    rng = ScriptedRng(stream)
+    reports = protocol.perturb(given, rng=rng).view(np.uint8).reshape(PEOPLE, -1)
+    malformed = bytes([0xFF]) * protocol.report_bytes
+    messages = [*protocol.messages(reports), protocol.messages(reports)[0][:-1], b"DP" + bytes(12)]
+    accumulator = protocol.accumulator()
+    accumulator.add_messages(messages)
+    return {
+        "specification": protocol.to_json(),
+        "spec_id": protocol.spec_id,
+        "values": values.tolist(),
+        "random": stream[: len(stream) - rng.remaining].hex(),
+        "reports": [report.tobytes().hex() for report in reports],
+        "messages": [message.hex() for message in messages],
+        "malformed": malformed.hex(),
+        "state": accumulator.to_bytes().hex(),
+    }
+
+
+def text() -> str:
+    """Return what belongs into the file."""
+    return json.dumps([vector(protocol) for protocol in PROTOCOLS], indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text(), encoding="utf-8")
