@@ -54,7 +54,7 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/mypy python/dpnoise
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
-bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks and keep their record in benches/records (5 minutes)
+bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks and keep their record in benches/records (10 minutes)
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
 bench-rust: | check-tools ## time the parts of the Rust crate

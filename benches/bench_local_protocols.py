@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from benches import peers
 from benches.noise import GENERATORS
 from benches.timing import Entrant
 from dpnoise import local
 
 COLUMNS = {f"k = {k}": k for k in (15, 128, 1024)}
 N = 1_000_000
+BY_PEER = 500  # other libraries make and read reports one by one
 
 
 class Case(NamedTuple):
@@ -176,7 +178,28 @@ def test_client(race: Any, ours: Any, name: str, column: str) -> None:
             for bits, generator in GENERATORS.items()
         ),
     ]
+    if name in peers.LOCAL:
+        work, accept = partial(peer_perturb, name, k), partial(check_peer_reports, name=name, k=k)
+        entrants.append(Entrant("multi-freq-ldpy", work, accept, BY_PEER))
     race(f"{name}, client", column, "ns per report", entrants)
+
+
+def peer_perturb(name: str, k: int) -> np.ndarray:
+    return np.array([peers.LOCAL[name].client(value, k) for value in values_of(k, BY_PEER).tolist()])
+
+
+def peer_count(reports: np.ndarray, name: str, k: int) -> np.ndarray:
+    return peers.LOCAL[name].server(reports, k)
+
+
+def check_peer_reports(reports: np.ndarray, name: str, k: int) -> None:
+    check_frequencies(peer_count(reports, name, k))
+
+
+def check_frequencies(frequencies: np.ndarray) -> None:
+    # That library clips and scales; the values are uniform.
+    assert abs(frequencies.sum() - 1) < 1e-6
+    assert frequencies.max() < 0.5
 
 
 @lru_cache(maxsize=1)
@@ -213,4 +236,7 @@ def test_server(race: Any, ours: Any, name: str, column: str) -> None:
         *ours(partial(count, name, k), partial(check_counts, name=name, k=k, n=whole), whole),
         Entrant("NumPy", partial(numpy_count, name, k, n), partial(check_counts, name=name, k=k, n=n), n),
     ]
+    if name in peers.LOCAL:
+        work = partial(peer_count, peer_perturb(name, k), name, k)
+        entrants.append(Entrant("multi-freq-ldpy", work, check_frequencies, BY_PEER))
     race(f"{name}, server", column, "ns per report", entrants)

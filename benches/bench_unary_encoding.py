@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benches import peers
 from benches.noise import GENERATORS
 from benches.record import Record
 from benches.targets import OURS
@@ -22,6 +23,7 @@ PERTURBED = 2**26
 IN_CACHE, TIMES = 2**22, 32
 IN_MEMORY = 2**30
 BY_NUMPY = 2**23
+BY_PEER = 200  # reports, one by one
 
 
 @cache
@@ -74,7 +76,17 @@ def test_client(race: Any, ours: Any, column: str) -> None:
             for bits, generator in GENERATORS.items()
         ),
     ]
+    if peers.LOCAL:
+        entrants.append(Entrant("multi-freq-ldpy", partial(peer_perturb, k), check_bits, BY_PEER * k))
     race("Unary encoding, client", column, "ns per bit", entrants)
+
+
+def peer_perturb(k: int) -> np.ndarray:
+    return np.array([peers.LOCAL["Unary encoding"].client(value, k) for value in values_of(k, BY_PEER * k).tolist()])
+
+
+def check_bits(bits: np.ndarray) -> None:
+    assert abs(bits.mean() - 0.27) < 0.05
 
 
 @lru_cache(maxsize=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 Draw = Callable[[int], Any]
 Makers = dict[str, Callable[[float], Draw]]
@@ -80,6 +80,33 @@ def python_dp() -> Makers:
     }
 
 
+class LocalPeer(NamedTuple):
+    """A local protocol of another library: one report at a time, and estimated frequencies of all reports."""
+
+    client: Callable[[int, int], Any]
+    """Takes a value and k; epsilon is 1."""
+    server: Callable[[Any, int], Any]
+
+
+def multi_freq_ldpy() -> dict[str, LocalPeer]:
+    from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
+
+    return {
+        "Generalised randomised response": LocalPeer(
+            lambda value, k: GRR.GRR_Client(value, k, 1.0), lambda reports, k: GRR.GRR_Aggregator_MI(reports, k, 1.0)
+        ),
+        "Local hashing": LocalPeer(
+            lambda value, k: LH.LH_Client(value, k, 1.0), lambda reports, k: LH.LH_Aggregator_MI(reports, k, 1.0)
+        ),
+        "Subset selection": LocalPeer(
+            lambda value, k: SS.SS_Client(value, k, 1.0), lambda reports, k: SS.SS_Aggregator_MI(reports, k, 1.0)
+        ),
+        "Unary encoding": LocalPeer(
+            lambda value, k: UE.UE_Client(value, k, 1.0), lambda reports, k: UE.UE_Aggregator_MI(reports, 1.0)
+        ),
+    }
+
+
 PEERS = {"opendp": opendp, "diffprivlib": diffprivlib, "python-dp": python_dp}
 
 
@@ -91,3 +118,4 @@ def version(name: str) -> str:
 
 
 INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}
+LOCAL = multi_freq_ldpy() if version("multi-freq-ldpy") != "not installed" else {}
