@@ -231,6 +231,8 @@ class Execution:
             self._move_stack(8)
         elif operands[0].register == "rsp" and name not in ("cmp", "test"):
             self._set_stack()
+        elif name == "prefetcht0":
+            self._place(operands[0])
         elif name == "lea":
             self._write(operands[0], self._address(operands[1]))
         elif name in ("cmp", "test"):

@@ -58,6 +58,7 @@ ACCEPTED = {
         f"je {to(12)}",
         "ret",
     ],
+    "a look ahead": ["prefetcht0 BYTE PTR [rdi+rdx*8]", "ret"],
     "padding": ["data16 cs nop WORD PTR [rax+rax*1+0x0]", "xchg ax,ax", "vzeroupper", "ret", "int3", "not an opcode"],
 }
 
@@ -158,6 +159,7 @@ def test_secrets_are_followed(lines):
         ("call QWORD PTR [rip+0x10]        # 90 <_GLOBAL_OFFSET_TABLE_+0x8>", "a computed address"),
         ("mov rdx,r10", "the length of a copy is secret"),
         ("mov rsi,r10", "an address made of a secret"),
+        ("prefetcht0 BYTE PTR [rsi+r10*8]", "an address made of a secret"),
         ("jmp rax", "a computed address"),
         ("jmp 99 <other>", "leaves the function"),
         ("jrcxz 0 <kernel>", "not described"),

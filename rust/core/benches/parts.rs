@@ -121,7 +121,7 @@ fn bit_planes(criterion: &mut Criterion) {
 
 fn column_counts(criterion: &mut Criterion) {
     let mut benches = criterion.benchmark_group("column counts");
-    for row_bytes in [13, 16, 125, 512] {
+    for row_bytes in [1, 2, 13, 16, 125, 128, 512] {
         let matrix = random_bytes((1 << 18) / row_bytes * row_bytes);
         let mut counters = vec![0; 8 * row_bytes];
         benches.throughput(Throughput::Elements(8 * matrix.len() as u64));

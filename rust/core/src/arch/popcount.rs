@@ -1,6 +1,6 @@
 //! Positional population count: how many rows of a packed bit matrix have bit i set, for every i.
 //!
-//! The matrix is read as *super-rows*: the fewest whole rows that make whole *strips* of 64 bytes. So every width works
+//! The matrix is read as *super-rows*: some whole rows that nearly fill whole *strips* of 64 bytes. So every width works
 //! without padding, and no width is slow: bit b of strip s always means the same column. Sixteen super-rows at a time go
 //! through a tree of carry-save adders (Harley and Seal), whose carry is added to a bit-sliced counter; only once in 255
 //! such groups are the bit planes spread to ordinary counters.
@@ -24,14 +24,20 @@ const PLANES: usize = 12;
 /// How many groups, and after them up to 15 single super-rows, a bit-sliced counter holds: 255 * 16 + 15 < 2^12.
 const MAX_GROUPS: usize = 255;
 
-/// The strips that are counted in one pass over the matrix; their counters stay in the first-level cache.
-const MAX_STRIPS: usize = 16;
-
-/// The bytes that are read strip by strip before going on, so that each comes from memory once.
-const BLOCK_BYTES: usize = 1 << 15;
+/// The bytes that are read strip by strip before going on, and how far ahead they are asked for: enough for them to come
+/// from memory in time, few enough to wait in the first-level cache and to be read nearly in the order of memory.
+const BLOCK_BYTES: usize = 1 << 13;
 
 /// One bit-sliced counter for each of the columns of a strip.
-type Counter = [[i64; STRIP_WORDS]; PLANES];
+#[derive(Clone)]
+#[repr(align(64))]
+struct Counter([[i64; STRIP_WORDS]; PLANES]);
+
+/// The bits of a field, a part of a word that has room for a count.
+const FIELD_BITS: usize = 16;
+
+/// The counts of a strip: field f of `sums[bit][word]` is that of bit `FIELD_BITS * f + bit` of that word.
+type Sums = [[i64; STRIP_WORDS]; FIELD_BITS];
 
 /// Adds to `counters[i]` the number of rows in which bit i, least significant bit of a byte first, is set.
 ///
@@ -54,55 +60,75 @@ pub fn add_column_counts(backend: Backend, rows: &[u8], row_bytes: usize, counte
     }
 }
 
-/// The bytes of a super-row: the least common multiple of a row and a strip.
+/// The bytes of a super-row: of the fewest rows that fill 15/16 of their strips, or more. 64 rows fill all of theirs.
 fn super_row_bytes(row_bytes: usize) -> usize {
-    (row_bytes * STRIP_BYTES) >> row_bytes.trailing_zeros().min(STRIP_BYTES.trailing_zeros())
+    let mut super_row = row_bytes;
+    while super_row < STRIP_BYTES || 16 * super_row < 15 * super_row.next_multiple_of(STRIP_BYTES) {
+        super_row += row_bytes;
+    }
+    super_row
+}
+
+/// Where strip i of a super-row begins. The last one ends with the super-row, and so may begin in the one before.
+fn strip_start(i: usize, super_row: usize) -> usize {
+    (i * STRIP_BYTES).min(super_row - STRIP_BYTES)
 }
 
 /// Counts up to `GROUP * MAX_GROUPS + GROUP - 1` super-rows.
 fn add_batch(backend: Backend, batch: &[u8], super_row: usize, row_bytes: usize, counters: &mut [u64]) {
+    let mut sliced = vec![Counter([[0; STRIP_WORDS]; PLANES]); super_row.div_ceil(STRIP_BYTES)];
     let block_bytes = GROUP * super_row * (BLOCK_BYTES / (GROUP * super_row)).max(1);
-    let strips = super_row / STRIP_BYTES;
-    for first in (0..strips).step_by(MAX_STRIPS) {
-        let mut sliced = [[[0; STRIP_WORDS]; PLANES]; MAX_STRIPS];
-        let sliced = &mut sliced[..(strips - first).min(MAX_STRIPS)];
-        for block in batch.chunks(block_bytes) {
-            let at = first * STRIP_BYTES;
-            on_backend!(backend, add_block(block: &[u8], super_row: usize, at: usize, sliced: &mut [Counter]));
-        }
-        for (i, counter) in sliced.iter().enumerate() {
-            let mut sums = [[0; STRIP_WORDS]; 64];
-            let strip_sums = &mut sums;
-            on_backend!(backend, gather(counter: &Counter, strip_sums: &mut [[i64; STRIP_WORDS]; 64]));
-            spread(&sums, (first + i) * STRIP_BYTES, row_bytes, counters);
-        }
+    for block in batch.chunks(block_bytes) {
+        let sliced = &mut sliced[..];
+        on_backend!(backend, add_block(block: &[u8], super_row: usize, sliced: &mut [Counter]));
+    }
+    let digits = usize::BITS - (batch.len() / super_row).leading_zeros();
+    for (i, counter) in sliced.iter().enumerate() {
+        let (planes, mut sums) = (&counter.0[..digits as usize], [[0; STRIP_WORDS]; FIELD_BITS]);
+        let strip_sums = &mut sums;
+        on_backend!(backend, gather(planes: &[[i64; STRIP_WORDS]], strip_sums: &mut Sums));
+        spread(&sums, i, super_row, row_bytes, counters);
     }
 }
 
-/// Counts the strips of every super-row of `block` that begin at byte `at`, as many as there are counters.
+/// Counts the super-rows of `block`, strip by strip; there is a counter for each strip.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_block<S: InstructionSet>(block: &[u8], super_row: usize, at: usize, counters: &mut [Counter]) {
+unsafe fn add_block<S: InstructionSet>(block: &[u8], super_row: usize, counters: &mut [Counter]) {
+    let strips = counters.len();
+    let ahead = (BLOCK_BYTES * strips).div_ceil(block.len());
     for (i, counter) in counters.iter_mut().enumerate() {
+        let at = strip_start(i, super_row);
+        // Hardware does not foresee this order: strip by strip, then those of the next block.
+        let soon_at = strip_start((i + ahead) % strips, super_row) + (i + ahead) / strips * block.len();
         for word in (0..STRIP_WORDS).step_by(S::U64::N) {
             // SAFETY: passed on from the caller; N words follow, since N divides the words of a strip.
-            unsafe { add_words::<S::U64>(block, super_row, at + i * STRIP_BYTES + 8 * word, word, counter) };
+            unsafe { add_words::<S::U64>(block, super_row, at + 8 * word, soon_at - at, word, counter) };
         }
     }
 }
 
-/// Counts the N words of every super-row that begin at byte `at`; they are those from `word` on of their strip.
+/// Counts the N words of every super-row that begin at byte `at`; they are those from `word` on of their strip. What is
+/// `ahead` bytes after them will be read soon.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_words<V: Lanes64>(block: &[u8], super_row: usize, at: usize, word: usize, counter: &mut Counter) {
-    // SAFETY: passed on from the caller.
+unsafe fn add_words<V: Lanes64>(
+    block: &[u8],
+    super_row: usize,
+    at: usize,
+    ahead: usize,
+    word: usize,
+    counter: &mut Counter,
+) {
+    assert!(at <= super_row && 8 * V::N <= super_row - at);
+    // SAFETY: passed on from the caller; a group is `GROUP` super-rows, and N words of each follow its byte `at`.
     unsafe {
         let mut planes = [V::splat(0); PLANES];
-        for (plane, words) in planes.iter_mut().zip(counter.iter()) {
+        for (plane, words) in planes.iter_mut().zip(counter.0.iter()) {
             *plane = V::load(&words[word..]);
         }
         let groups = block.chunks_exact(GROUP * super_row);
@@ -111,8 +137,11 @@ unsafe fn add_words<V: Lanes64>(block: &[u8], super_row: usize, at: usize, word:
         }
         for group in groups {
             let mut carries = [V::splat(0); GROUP];
-            for (i, carry) in carries.iter_mut().enumerate() {
-                *carry = V::load_u64(&group[i * super_row + at..]);
+            let mut words = group[at..].as_ptr();
+            for carry in &mut carries {
+                *carry = V::load_u64(core::slice::from_raw_parts(words, 8 * V::N));
+                V::prefetch(words.wrapping_add(ahead));
+                words = words.wrapping_add(super_row);
             }
             // Pairs of digits of one weight leave one carry of the next: 16 ones, 8 twos, 4 fours, 2 eights.
             for (level, plane) in planes[..4].iter_mut().enumerate() {
@@ -122,7 +151,7 @@ unsafe fn add_words<V: Lanes64>(block: &[u8], super_row: usize, at: usize, word:
             }
             ripple(&mut planes[4..], carries[0]);
         }
-        for (plane, words) in planes.into_iter().zip(counter.iter_mut()) {
+        for (plane, words) in planes.into_iter().zip(counter.0.iter_mut()) {
             plane.store(&mut words[word..]);
         }
     }
@@ -155,34 +184,43 @@ unsafe fn ripple<V: Lanes64>(planes: &mut [V], mut carry: V) {
     }
 }
 
-/// The counts of a strip: `sums[bit][word]`, from the digits of its counter.
+/// The counts of a strip, from the digits of its counter.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn gather<S: InstructionSet>(counter: &Counter, sums: &mut [[i64; STRIP_WORDS]; 64]) {
+unsafe fn gather<S: InstructionSet>(planes: &[[i64; STRIP_WORDS]], sums: &mut Sums) {
+    /// The lowest bit of every field.
+    const ONES: u64 = u64::MAX / ((1 << FIELD_BITS) - 1);
     for word in (0..STRIP_WORDS).step_by(S::U64::N) {
-        for (bit, sums) in (0..).zip(sums.iter_mut()) {
-            // SAFETY: passed on from the caller; N words follow, since N divides the words of a strip.
-            unsafe {
-                let one = S::U64::splat(1);
-                let mut sum = S::U64::splat(0);
-                for plane in counter.iter().rev() {
-                    sum = sum.add(sum).add(S::U64::load(&plane[word..]).shr(bit).and(one));
+        // SAFETY: passed on from the caller; N words follow, since N divides the words of a strip.
+        unsafe {
+            let ones = S::U64::splat(ONES);
+            let mut totals = [S::U64::splat(0); FIELD_BITS];
+            for plane in planes.iter().rev() {
+                let digits = S::U64::load(&plane[word..]);
+                for (bit, total) in (0..).zip(totals.iter_mut()) {
+                    *total = total.add(*total).add(digits.shr(bit).and(ones));
                 }
-                sum.store(&mut sums[word..]);
+            }
+            for (total, sums) in totals.into_iter().zip(sums.iter_mut()) {
+                total.store(&mut sums[word..]);
             }
         }
     }
 }
 
-/// Adds the counts of the strip at byte `at` to their columns' counters.
-fn spread(sums: &[[i64; STRIP_WORDS]; 64], at: usize, row_bytes: usize, counters: &mut [u64]) {
-    for byte in 0..STRIP_BYTES {
-        let column = (at + byte) % row_bytes;
-        for (bit, total) in counters[8 * column..8 * column + 8].iter_mut().enumerate() {
-            *total += sums[8 * (byte % 8) + bit][byte / 8].cast_unsigned();
+/// Adds the counts of strip i to their columns' counters.
+fn spread(sums: &Sums, i: usize, super_row: usize, row_bytes: usize, counters: &mut [u64]) {
+    let start = strip_start(i, super_row);
+    let mut column = i * STRIP_BYTES % row_bytes;
+    // What lies before is counted by the strip before.
+    for byte in i * STRIP_BYTES - start..STRIP_BYTES {
+        let (word, field, bits) = (byte / 8, byte % 8 * 8 / FIELD_BITS, byte % 2 * 8..);
+        for (counter, sums) in counters[8 * column..8 * column + 8].iter_mut().zip(&sums[bits]) {
+            *counter += sums[word].cast_unsigned() >> (FIELD_BITS * field) & ((1 << FIELD_BITS) - 1);
         }
+        column = if column + 1 < row_bytes { column + 1 } else { 0 };
     }
 }
 
@@ -224,10 +262,25 @@ mod tests {
         }
     }
 
+    /// In each of them a group, a single super-row, and a single row.
+    #[test]
+    fn all_widths_up_to_600_bytes_agree_with_the_plain_loop() {
+        for row_bytes in 1..=600 {
+            let rows = (GROUP + 1) * (super_row_bytes(row_bytes) / row_bytes) + 1;
+            let matrix = pseudo_random(rows * row_bytes);
+            let expected = naive(&matrix, row_bytes);
+            for backend in Backend::available() {
+                let mut counters = vec![0; 8 * row_bytes];
+                add_column_counts(backend, &matrix, row_bytes, &mut counters);
+                assert_eq!(counters, expected, "{row_bytes} {}", backend.name());
+            }
+        }
+    }
+
     /// All ones reach the highest digit of the bit-sliced counters, in one full batch and just beyond it.
     #[test]
     fn full_counters_do_not_overflow() {
-        for row_bytes in [1, 13, 16, 64] {
+        for row_bytes in [1, 13, 16, 64, 125] {
             let full = (GROUP * MAX_GROUPS + GROUP - 1) * super_row_bytes(row_bytes) / row_bytes;
             for rows in [full - 1, full, full + 1, 2 * full + 3] {
                 for backend in Backend::available() {
@@ -244,10 +297,16 @@ mod tests {
     }
 
     #[test]
-    fn super_rows_are_whole_strips_and_whole_rows() {
-        for (row_bytes, bytes) in [(1, 64), (2, 64), (3, 192), (16, 64), (13, 832), (125, 8000), (128, 128), (512, 512)]
+    fn super_rows_are_whole_rows_that_nearly_fill_their_strips() {
+        for (row_bytes, bytes) in [(1, 64), (2, 64), (3, 120), (16, 64), (13, 182), (125, 125), (128, 128), (512, 512)]
         {
             assert_eq!(super_row_bytes(row_bytes), bytes);
+        }
+        for row_bytes in 1..10_000 {
+            let super_row = super_row_bytes(row_bytes);
+            let strips = super_row.div_ceil(STRIP_BYTES);
+            assert!(super_row.is_multiple_of(row_bytes) && super_row <= 64 * row_bytes, "{row_bytes}");
+            assert!(15 * STRIP_BYTES * strips <= 16 * super_row, "{row_bytes}");
         }
     }
 }

@@ -84,6 +84,12 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(address: *const u8) {
+        // SAFETY: the caller has the instruction set; any address may be asked for.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+    }
+
+    #[inline(always)]
     unsafe fn load_u32(source: &[u8]) -> Self {
         let bytes: &[u8; 32] = source.first_chunk().expect("N words");
         // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.

@@ -72,6 +72,8 @@ pub(super) trait Lanes64: Copy {
     unsafe fn splat(word: u64) -> Self;
     /// Lane i holds little-endian word i of `source`, which has at least `N` of them.
     unsafe fn load_u64(source: &[u8]) -> Self;
+    /// Asks for the cache line of `address`, which will be read soon; it may be any address.
+    unsafe fn prefetch(address: *const u8);
     /// Lane i holds little-endian 32-bit word i of `source`, which has at least `N` of them.
     unsafe fn load_u32(source: &[u8]) -> Self;
     /// Lane i holds word i of `source`, which has at least `N` of them.

@@ -94,6 +94,9 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn prefetch(_: *const u8) {}
+
+    #[inline(always)]
     unsafe fn load_u32(source: &[u8]) -> Self {
         let words = source.as_chunks().0;
         Self(std::array::from_fn(|i| u32::from_le_bytes(words[i]).into()))
