@@ -166,6 +166,33 @@ fn malformed_rows_are_counted_as_rejected() {
 }
 
 #[test]
+fn malformed_rows_anywhere_leave_no_trace() {
+    for k in [7, 9, 100, 999, 1001] {
+        let encoding = UnaryEncoding::optimized(k, 1.0).unwrap();
+        let protocol = *encoding.protocol();
+        let (width, n) = (protocol.report_bytes(), 5000);
+        let unused: Vec<u8> = (0..8).map(|bit| 1 << bit).filter(|&bit| k % 8 != 0 && bit >> (k % 8) != 0).collect();
+        let good = reports(&encoding, &protocol, n);
+        let places: [&dyn Fn(usize) -> bool; 6] =
+            [&|i| i == 0, &|i| i == 4999, &|i| i == 0 || i == 4999, &|i| i % 2 == 1, &|i| i / 100 % 3 == 1, &|_| true];
+        for place in places {
+            let (mut rows, mut kept) = (good.clone(), Accumulator::new(protocol));
+            for (i, row) in rows.chunks_exact_mut(width).enumerate() {
+                if place(i) {
+                    row[width - 1] |= unused[i % unused.len()];
+                } else {
+                    kept.add(row, width, 1).unwrap();
+                }
+            }
+            let mut counts = Accumulator::new(protocol);
+            counts.add(&rows, width, 1).unwrap();
+            assert_eq!((counts.n(), counts.counters()), (kept.n(), kept.counters()), "k = {k}");
+            assert_eq!(counts.rejected(), n as u64 - kept.n(), "k = {k}");
+        }
+    }
+}
+
+#[test]
 fn values_out_of_range_are_counted_as_rejected() {
     for (k, width, reports) in [
         (15u64, 1, vec![[0, 0, 0], [14, 0, 0], [15, 0, 0], [0x80, 0, 0], [14, 0, 0]]),

@@ -18,6 +18,10 @@ use crate::rng::on_threads;
 /// Below this many bytes of packed bits, or what takes as long, a further thread costs more than it gains.
 const BYTES_PER_THREAD: usize = 1 << 21;
 
+/// How many rows are searched for malformed ones before the others are counted together: enough for counting to be fast
+/// wherever the malformed ones are.
+const ROWS_AT_ONCE: usize = 1 << 12;
+
 /// Counts reports of one protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accumulator {
@@ -218,14 +222,14 @@ fn effort(protocol: &Protocol, rows: usize) -> usize {
     })
 }
 
+/// Malformed rows are looked for only when the count of an unused bit says that there are some.
 fn count_bits(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
     let (width, unused) = (protocol.report_bytes(), protocol.unused_bits());
     let mut counters = vec![0; 8 * width];
     let mut rejected = 0;
-    let last_bytes = reports.iter().skip(width - 1).step_by(width);
-    if unused == 0 || last_bytes.fold(0, |seen, byte| seen | byte) & unused == 0 {
-        add_column_counts(backend, reports, width, &mut counters);
-    } else {
+    add_column_counts(backend, reports, width, &mut counters);
+    if counters[protocol.report_bits()..].iter().any(|&count| count > 0) {
+        counters.fill(0);
         rejected = count_well_formed(backend, reports, width, &mut counters, |row| row[width - 1] & unused != 0);
     }
     counters.truncate(protocol.report_bits());
@@ -235,19 +239,21 @@ fn count_bits(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64
 /// Counts the bits of rows that are not malformed, and gives the number of the others.
 pub(super) fn count_well_formed(
     backend: Backend,
-    mut rows: &[u8],
+    rows: &[u8],
     width: usize,
     counters: &mut [u64],
     is_malformed: impl Fn(&[u8]) -> bool,
 ) -> u64 {
     let mut rejected = 0;
-    while !rows.is_empty() {
-        let good = rows.chunks_exact(width).take_while(|row| !is_malformed(row)).count();
-        let (run, after) = rows.split_at(good * width);
-        add_column_counts(backend, run, width, counters);
-        let bad = after.chunks_exact(width).take_while(|row| is_malformed(row)).count();
+    for some in rows.chunks(ROWS_AT_ONCE * width) {
+        let good = some.chunks_exact(width).filter(|row| !is_malformed(row));
+        let bad = some.len() / width - good.clone().count();
+        if bad == 0 {
+            add_column_counts(backend, some, width, counters);
+        } else {
+            add_column_counts(backend, &good.collect::<Vec<_>>().concat(), width, counters);
+        }
         rejected += bad as u64;
-        rows = &after[bad * width..];
     }
     rejected
 }
