@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from dpnoise.cli import options, tables
+from dpnoise.cli import options
 
 Run = Callable[..., Any]
 Refuse = Callable[..., str]
@@ -159,7 +159,7 @@ def test_batches_are_joined_in_order(
 
     original = options.perturb_codes
     monkeypatch.setattr("dpnoise.cli.perturb.perturb_codes", spy)
-    monkeypatch.setattr(tables, "rows_per_batch", lambda _bytes: 1_000)
+    monkeypatch.setattr("dpnoise.local._arrow.rows_per_block", lambda _bytes: 1_000)
     assert run(*oue(colours_csv, reports)).code == 0
     assert max(sizes) <= 1_000
     assert sum(sizes) == len(values)
@@ -269,7 +269,9 @@ LEAKS = {
 def test_no_message_shows_a_private_value_and_nothing_is_left(
     run: Run, tmp_path: Path, reports: Path, monkeypatch: pytest.MonkeyPatch, name: str, old: bytes | None
 ) -> None:
-    monkeypatch.setattr(tables, "rows_per_batch", lambda _bytes: 100)  # so that batches are written before the error
+    monkeypatch.setattr(
+        "dpnoise.local._arrow.rows_per_block", lambda _bytes: 100
+    )  # so that batches are written before the error
     source = tmp_path / name
     source.write_text(LEAKS[name], encoding="utf-8", errors="surrogateescape")
     if old is not None:

@@ -37,11 +37,11 @@ def test_exit_code_reaches_the_shell() -> None:
 def test_without_a_command_the_help_is_shown(run: Run) -> None:
     outcome = run()
     assert outcome.code == 0
-    for command in ("demo", "perturb", "aggregate"):
+    for command in ("demo", "perturb", "aggregate", "merge"):
         assert command in outcome.out
 
 
-@pytest.mark.parametrize("command", ["demo", "perturb", "aggregate"])
+@pytest.mark.parametrize("command", ["demo", "perturb", "aggregate", "merge"])
 def test_every_command_has_help_and_json(run: Run, command: str) -> None:
     outcome = run(command, "--help")
     assert outcome.code == 0
@@ -55,7 +55,8 @@ def test_every_command_has_help_and_json(run: Run, command: str) -> None:
         (["demo", "--nonsense"], "No such option: --nonsense"),
         (["demo", "--epsilon", "much"], "Invalid value for '--epsilon': "),
         (["demo", "--threads", "0"], "Invalid value for '--threads': "),
-        (["aggregate"], "Missing argument"),
+        (["perturb"], "Missing argument"),
+        (["aggregate"], "give files of reports, or with --state what an earlier run has counted"),
     ],
 )
 def test_bad_usage_is_one_line(refuse: Callable[..., str], arguments: list[str], message: str) -> None:

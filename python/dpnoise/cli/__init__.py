@@ -19,8 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 if all went well, 2 if the input cannot be used, 1 if the source of randomness failed, 130 if
-        interrupted. One line on stderr says which.
+        The exit code: 0 if all went well, 2 if the input cannot be used, 3 if some files of reports cannot be used and
+        the rest was counted, 1 if the source of randomness failed, 130 if interrupted. A line on stderr says which.
     """
     try:
         from dpnoise.cli.app import run

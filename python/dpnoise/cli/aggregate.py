@@ -1,6 +1,6 @@
 """``dpnoise aggregate``: what the server does, reports in and an estimated histogram out."""
 
-from collections import Counter
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -8,16 +8,25 @@ from typing import Annotated, Any
 
 import typer
 
-from dpnoise import plots
+from dpnoise import local, plots
 from dpnoise.cli import tables
-from dpnoise.cli.console import InputError, atomic_write, check_target, print_table, progress, suffix_of, to_json
+from dpnoise.cli.collect import Collection, collect
+from dpnoise.cli.console import InputError, atomic_write, check_target, listing, print_table, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Threads
+from dpnoise.cli.state import StateFile
 
 _SHOWN = 40
+_NOTHING_USABLE = 2
+_PARTLY_USABLE = 3
 
 
 def aggregate(
-    sources: Annotated[list[Path], typer.Argument(metavar="REPORTS...", help="Files that perturb wrote: .parquet.")],
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="REPORTS...", help="Files that perturb wrote (.parquet), directories of them, or quoted patterns."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", help="Where the estimates go: .csv, .json, .parquet."),
@@ -27,34 +36,44 @@ def aggregate(
         bool, typer.Option("--simultaneous", help="Let all intervals hold together at the level (Bonferroni).")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Also draw a bar chart: .png, .svg or .pdf.")] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Go on from what an earlier run has counted, and keep the sum there."),
+    ] = None,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate from reports how often every value of the domain occurs.
 
     The files must have been made with the same protocol and domain. A malformed report is counted as rejected, with
-    the reason, and does not stop the others.
+    the reason, and does not stop the others. Nor does a file that cannot be used: it is named, all of it is left out,
+    and the exit code is 3. A file whose content has been counted already is named and skipped.
+
+    With --state the counts are kept in a file, also when the run is interrupted. A later run adds to them; without
+    REPORTS it only gives the estimates.
     """
     started = perf_counter()
     suffix = None if output is None else suffix_of(output, (".csv", ".json", ".parquet"), "the output")
     if plot is not None:
         suffix_of(plot, plots.SUFFIXES, "the plot")
         plots.require_matplotlib()
+    sources = sources or []
+    if not sources and (state is None or not state.exists()):
+        raise InputError("give files of reports, or with --state what an earlier run has counted")
+    if state is not None:
+        check_target(state, sources)
     for target in filter(None, (output, plot)):
-        check_target(target, sources)
-    files = _open_all(sources)
-    domain, protocol = files[0].domain, files[0].protocol
-    accumulator = protocol.accumulator()
-    accumulator.estimate(level=level, simultaneous=simultaneous)  # refuses a bad level before any report is read
+        check_target(target, sources if state is None else [*sources, state])
+    # A bad level is refused before any report is read.
+    local.RandomizedResponse.coin_flips().accumulator().estimate(level=level, simultaneous=simultaneous)
 
-    unreadable: Counter[str] = Counter()
-    with progress("aggregating", sum(file.rows for file in files)) as advance:
-        for file in files:
-            for reports, reasons in tables.read_reports(file):
-                accumulator.add(reports, threads=threads)
-                unreadable.update(reasons)
-                advance(len(reports) + sum(reasons.values()))
-    estimate = accumulator.estimate(level=level, simultaneous=simultaneous)
+    collection = collect(sources, None if state is None else StateFile(state), threads)
+    _print_problems(collection)
+    counted = collection.state
+    if counted is None:
+        raise typer.Exit(_NOTHING_USABLE)
+    domain, protocol = counted.domain, counted.accumulator.protocol
+    estimate = counted.accumulator.estimate(level=level, simultaneous=simultaneous)
 
     columns = {
         "value": domain,
@@ -65,12 +84,14 @@ def aggregate(
     }
     about = {
         "n": estimate.n,
-        "rejected": estimate.rejected + sum(unreadable.values()),
-        "rejected_reasons": dict(Counter(accumulator.rejected_reasons) + unreadable),
+        "rejected": estimate.rejected,
+        "rejected_reasons": counted.accumulator.rejected_reasons,
         "level": level,
         "simultaneous": simultaneous,
         "epsilon": protocol.epsilon,
         "spec_id": protocol.spec_id,
+        "files": len(counted.sources),
+        "failed": collection.failed,
     }
     if output is not None and suffix is not None:
         with atomic_write(output) as opened:
@@ -81,29 +102,24 @@ def aggregate(
 
     if as_json:
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        files_made = {"output": output and str(output), "plot": plot and str(plot)}
-        seconds = perf_counter() - started
-        print(to_json({"command": "aggregate", **about, "estimates": rows, **files_made, "seconds": seconds}))
-        return
-    _print_summary(columns, about)
+        files_made = {"output": output and str(output), "plot": plot and str(plot), "state": state and str(state)}
+        run = {"files_added": collection.counted, "repeated": collection.repeated, "seconds": perf_counter() - started}
+        print(to_json({"command": "aggregate", **about, "estimates": rows, **files_made, **run}))
+    else:
+        _print_summary(columns, about)
+    if collection.failed:
+        raise typer.Exit(_PARTLY_USABLE)
 
 
-def _open_all(sources: Sequence[Path]) -> list[tables.ReportsFile]:
-    """Open every file; refuse files that do not go together, and one given twice, which would count people twice."""
-    files = [tables.open_reports(path) for path in sources]
-    first = files[0]
-    seen: set[tuple[int, int]] = set()
-    for file in files:
-        if file.protocol.spec_id != first.protocol.spec_id:
-            raise InputError(f"{str(first.path)!r} and {str(file.path)!r} were made with different protocols")
-        if file.domain != first.domain:
-            raise InputError(f"{str(first.path)!r} and {str(file.path)!r} have different domains")
-        status = file.path.stat()
-        identity = (status.st_dev, status.st_ino)  # the same for every link to a file
-        if identity in seen:
-            raise InputError(f"{str(file.path)!r} is given twice; its reports would be counted twice")
-        seen.add(identity)
-    return files
+def _print_problems(collection: Collection) -> None:
+    """Name on stderr what was not counted, and why."""
+    for problem in collection.failed.values():
+        print("dpnoise:", problem, file=sys.stderr)
+    if len(collection.failed) > 1 or (collection.failed and collection.state):
+        print(f"dpnoise: {len(collection.failed):,} of the files could not be used and are left out", file=sys.stderr)
+    if collection.repeated:
+        names = listing(list(collection.repeated))
+        print(f"dpnoise: counted before, so skipped this time: {names}", file=sys.stderr)
 
 
 def _print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:
@@ -125,3 +141,5 @@ def _print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
     rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
     print(f"{about['n']:,} reports, {rejected}; epsilon {about['epsilon']:.6g}")
+    if about["files"] > 1:
+        print(f"{about['files']:,} files")

@@ -8,8 +8,9 @@ import typer
 
 import dpnoise
 from dpnoise.cli.aggregate import aggregate
-from dpnoise.cli.console import InputError
+from dpnoise.cli.console import InputError, Interrupted, message_of
 from dpnoise.cli.demo import demo
+from dpnoise.cli.merge import merge
 from dpnoise.cli.perturb import perturb
 
 # Tracebacks stay plain: typer's own show the local variables, and those hold private data.
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(perturb)
 app.command()(aggregate)
+app.command()(merge)
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,24 +49,26 @@ def run(arguments: Sequence[str] | None = None) -> int:
         result = app(args=None if arguments is None else list(arguments), prog_name="dpnoise", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         result = 130
+    except Interrupted as error:
+        return _refuse(f"interrupted; {message_of(error)}", code=130)
     except (InputError, dpnoise.ParameterError, ImportError) as error:
-        return _refuse(str(error))
+        return _refuse(message_of(error))
     except dpnoise.RandomnessError as error:
-        return _refuse(str(error), code=1)  # not the user's doing
+        return _refuse(message_of(error), code=1)  # not the user's doing
     except OSError as error:
         if error.strerror is None:
             raise
-        return _refuse(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+        return _refuse(message_of(error))
     except Exception as error:
         # What the option parser raises has a different base class from one typer to the next; the method stays.
         if not hasattr(error, "format_message"):
             raise
-        return _refuse(error.format_message())
+        return _refuse(" ".join(error.format_message().split()))
     if result == 130:
         print("dpnoise: interrupted; no file was written", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
 
 def _refuse(message: str, code: int = 2) -> int:
-    print("dpnoise:", " ".join(message.split()), file=sys.stderr)
+    print("dpnoise:", message, file=sys.stderr)
     return code

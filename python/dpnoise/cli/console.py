@@ -8,17 +8,28 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 
 class InputError(Exception):
     """The user's input cannot be used. The message is one line and holds no private value."""
+
+
+class Interrupted(Exception):
+    """The user has stopped the program. The message is one line and says what has been kept."""
+
+
+def message_of(error: Exception) -> str:
+    """Return what an error says, in one line; an error of the system names its file."""
+    if isinstance(error, OSError) and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(str(error).split())
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -53,16 +64,19 @@ def listing(values: Sequence[str]) -> str:
 
 
 @contextmanager
-def progress(task: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a bar on stderr, if that is a terminal; yields a function that moves it on by so many rows."""
+def progress(
+    task: str, total: int | None, unit: Literal["rows", "bytes"] = "rows"
+) -> Iterator[Callable[[float], None]]:
+    """Show a bar on stderr, if that is a terminal; yields a function that moves it on by so many units."""
     if not sys.stderr.isatty():
-        yield lambda rows: None
+        yield lambda units: None
         return
-    columns = (TextColumn(task), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeElapsedColumn())
+    amount = [DownloadColumn()] if unit == "bytes" else [MofNCompleteColumn(), TextColumn(unit)]
+    columns = (TextColumn(task), BarColumn(), *amount, TimeElapsedColumn())
     # Transient: where the bar stopped would tell in which part of the data an error lies.
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         identifier = bar.add_task(task, total=total)
-        yield lambda rows: bar.advance(identifier, rows)
+        yield lambda units: bar.advance(identifier, units)
 
 
 def suffix_of(path: Path, allowed: Sequence[str], what: str) -> str:

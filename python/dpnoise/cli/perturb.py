@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpnoise.cli import tables
 from dpnoise.cli.console import InputError, atomic_write, check_target, listing, progress, suffix_of, to_json
 from dpnoise.cli.options import AsJson, ProtocolName, Threads, build_protocol, perturb_codes, read_domain
+from dpnoise.local import _arrow
 
 _PRIVATE = "which value it is and where are private and not shown"
 
@@ -63,7 +64,7 @@ def perturb(
     check_target(output, [source])
 
     lookup = pa.array(labels, pa.large_string())
-    batch_rows = tables.rows_per_batch(scheme.report_bytes)
+    batch_rows = _arrow.rows_per_block(scheme.report_bytes)
     data = tables.open_column(source, column, empty_is_missing=missing is not None, batch_rows=batch_rows)
     rows = 0
     with (

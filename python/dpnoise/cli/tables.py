@@ -1,4 +1,4 @@
-"""Reading columns and reports, writing reports and estimates: a batch at a time, so memory does not grow with rows.
+"""Reading columns, writing reports and estimates: a batch at a time, so memory does not grow with rows.
 
 No message of Arrow's is passed on: those about CSV quote the offending row, and the rows are private.
 """
@@ -6,6 +6,7 @@ No message of Arrow's is passed on: those about CSV quote the offending row, and
 import csv
 import io
 import json
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,17 +15,16 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpnoise import local
 from dpnoise.cli.console import InputError, listing, suffix_of, to_json
+from dpnoise.local._arrow import PROTOCOL_KEY, REPORT
+from dpnoise.local._parquet import DOMAIN_KEY
 
-PROTOCOL_KEY: Final = b"dpnoise.protocol"
-DOMAIN_KEY: Final = b"dpnoise.domain"
-REPORT: Final = "report"
+_FILE_KEY: Final = b"dpnoise.file"
 _CSV: Final = (
     "CSV file with lines below 1 MiB"  # Arrow's block size; it reads ahead by blocks, so larger ones cost memory
 )
@@ -36,16 +36,6 @@ class Column:
 
     rows: int | None
     batches: Iterator[pa.Array]
-
-
-@dataclass(frozen=True)
-class ReportsFile:
-    """A file of reports: where it is, how the reports were made, and what the protocol's indices stand for."""
-
-    path: Path
-    protocol: local.Protocol
-    domain: list[str]
-    rows: int
 
 
 def open_column(path: Path, name: str, *, empty_is_missing: bool, batch_rows: int) -> Column:
@@ -96,49 +86,18 @@ def _open_csv(path: Path, name: str, empty_is_missing: bool, batch_rows: int) ->
     return Column(None, batches)
 
 
-def open_reports(path: Path) -> ReportsFile:
-    """Open a Parquet file of reports and return what its metadata say; the reports are not read yet."""
-    suffix_of(path, (".parquet",), "a file of reports, which are binary and do not fit into CSV,")
-    file = _parquet_file(path)
-    metadata = file.schema_arrow.metadata or {}
-    if PROTOCOL_KEY not in metadata:
-        raise InputError(f"{str(path)!r} does not say how its reports were made: no metadata 'dpnoise.protocol'")
-    _check_column(path, REPORT, file.schema_arrow.names)
-    kind = file.schema_arrow.field(REPORT).type
-    if not (pa.types.is_fixed_size_binary(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
-        raise InputError(f"the column 'report' of {str(path)!r} has the type {kind}; it must be binary")
-    try:
-        protocol = local.protocol_from_json(metadata[PROTOCOL_KEY].decode())
-        domain = json.loads(metadata[DOMAIN_KEY]) if DOMAIN_KEY in metadata else [str(i) for i in range(protocol.k)]
-    except ValueError as error:
-        raise InputError(f"the metadata of {str(path)!r} are damaged: {error}") from None
-    if not (isinstance(domain, list) and len(domain) == protocol.k and all(isinstance(x, str) for x in domain)):
-        raise InputError(f"the metadata 'dpnoise.domain' of {str(path)!r} must list {protocol.k} texts")
-    return ReportsFile(path, protocol, domain, file.metadata.num_rows)
-
-
-def read_reports(reports: ReportsFile) -> Iterator[tuple[NDArray[np.uint8], dict[str, int]]]:
-    """Yield the reports in batches, as rows of bytes, and how many rows of the batch are none and why."""
-    width = reports.protocol.report_bytes
-    batches = _parquet_file(reports.path).iter_batches(batch_size=rows_per_batch(width), columns=[REPORT])
-    for batch in _each(batches, reports.path, "Parquet file"):
-        column = batch.column(REPORT)
-        whole = column
-        if column.type != pa.binary(width) or column.null_count:
-            # Some engines hand a column of fixed size back as one of variable size. A null is dropped by the filter.
-            whole = column.filter(pc.equal(pc.binary_length(column), width)).cast(pa.binary(width))
-        wrong = len(column) - column.null_count - len(whole)
-        reasons = {"missing report": column.null_count, "wrong length": wrong}
-        yield _as_matrix(whole, width), {reason: count for reason, count in reasons.items() if count}
-
-
 @contextmanager
 def report_writer(
     target: BinaryIO, protocol: local.Protocol, domain: Sequence[str]
 ) -> Iterator[Callable[[NDArray[np.uint8]], None]]:
     """Write a Parquet file of reports; yields a function that takes a batch of them as rows of bytes."""
     kind = pa.binary(protocol.report_bytes)
-    metadata = {PROTOCOL_KEY: protocol.to_json(), DOMAIN_KEY: json.dumps(list(domain), ensure_ascii=False)}
+    metadata = {
+        PROTOCOL_KEY: protocol.to_json(),
+        DOMAIN_KEY: json.dumps(list(domain), ensure_ascii=False),
+        # Files are told apart by their content, and two of a few reports each could be the same by chance.
+        _FILE_KEY: secrets.token_hex(16),
+    }
     schema = pa.schema([pa.field(REPORT, kind, nullable=False)], metadata=metadata)
     # Reports are random bits: compression, dictionaries and minima would cost time and save nothing.
     with pq.ParquetWriter(target, schema, compression="none", use_dictionary=False, write_statistics=False) as writer:
@@ -164,18 +123,6 @@ def write_estimate(target: BinaryIO, suffix: str, columns: Mapping[str, list[Any
         csv.writer(buffer, lineterminator="\n").writerows([tuple(columns), *rows])
         text = buffer.getvalue()
     target.write(text.encode())
-
-
-def rows_per_batch(report_bytes: int) -> int:
-    """Return how many rows to hold at a time, so that their reports fill at most 16 MiB."""
-    return max(1, min(1 << 18, (1 << 24) // report_bytes))
-
-
-def _as_matrix(column: pa.FixedSizeBinaryArray, width: int) -> NDArray[np.uint8]:
-    if len(column) == 0:
-        return np.empty((0, width), dtype=np.uint8)
-    start = column.offset * width
-    return np.frombuffer(column.buffers()[1], dtype=np.uint8)[start : start + len(column) * width].reshape(-1, width)
 
 
 def _is_categorical(kind: pa.DataType) -> bool:

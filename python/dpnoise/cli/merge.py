@@ -1,0 +1,49 @@
+"""``dpnoise merge``: states of several runs or machines into one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpnoise.cli.console import check_target, to_json
+from dpnoise.cli.options import AsJson
+from dpnoise.cli.state import StateFile
+
+
+def merge(
+    states: Annotated[list[Path], typer.Argument(metavar="STATE...", help="Files that aggregate --state wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Where the merged state goes.")],
+    as_json: AsJson = False,
+) -> None:
+    """Merge states, as if one run had counted all reports.
+
+    They must be of the same protocol and domain. States that hold the same file of reports are refused, because its
+    reports would be counted twice. `dpnoise aggregate --state OUT` gives the estimates.
+    """
+    check_target(output, states)
+    merged, *others = (StateFile(path).read() for path in states)
+    for other in others:
+        merged.merge(other)
+    target = StateFile(output)
+    if output.exists():
+        target.read()  # what is replaced must have been a state
+    target.write(merged)
+
+    accumulator = merged.accumulator
+    record = {
+        "command": "merge",
+        "states": [str(path) for path in states],
+        "output": str(output),
+        "files": len(merged.sources),
+        "n": accumulator.n,
+        "rejected": accumulator.rejected,
+        "rejected_reasons": accumulator.rejected_reasons,
+        "spec_id": accumulator.protocol.spec_id,
+    }
+    if as_json:
+        print(to_json(record))
+        return
+    print(
+        f"{len(states)} states in {output}: {accumulator.n:,} reports of {len(merged.sources):,} files, "
+        f"{accumulator.rejected:,} rejected"
+    )

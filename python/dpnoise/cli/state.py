@@ -1,0 +1,105 @@
+"""What has been counted so far, as a file: to go on later, and to merge.
+
+docs/reference/cli.md describes the file: JSON, so that any program can look at it.
+
+A source is identified by the SHA-256 of its content. So a copy, a link and a file that was renamed are known again; the
+same reports written anew, for example with another compression or in one file with others, are not.
+"""
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dpnoise import local
+from dpnoise.cli.console import InputError, atomic_write
+
+_FORMAT: Final = "dpnoise state"
+_VERSION: Final = 1
+
+
+@dataclass
+class State:
+    """Reports that have been counted, what their values stand for, and which files they came from."""
+
+    name: str
+    """What messages call it."""
+    accumulator: local.Accumulator
+    domain: list[str]
+    sources: dict[str, str] = field(default_factory=dict)
+    """The path of each source, by the SHA-256 of its content."""
+
+    def check_same(self, name: str, protocol: local.Protocol, domain: list[str]) -> None:
+        """Refuse what was made with another protocol or domain."""
+        own = self.accumulator.protocol
+        if protocol != own:
+            raise InputError(f"{name!r} is of another protocol than {self.name!r}: {protocol!r}, not {own!r}")
+        if domain != self.domain:
+            raise InputError(f"{name!r} has another domain than {self.name!r}")
+
+    def merge(self, other: "State") -> None:
+        """Add the counts of another state; refuse one that holds a file that this one holds, too."""
+        self.check_same(other.name, other.accumulator.protocol, other.domain)
+        shared = [path for sha256, path in other.sources.items() if sha256 in self.sources]
+        if shared:
+            more = f" and {len(shared) - 1} more" if len(shared) > 1 else ""
+            raise InputError(
+                f"{other.name!r} holds {shared[0]!r}{more}, which has been counted before: "
+                f"merging would count the reports twice"
+            )
+        self.accumulator.merge(other.accumulator)
+        self.sources.update(other.sources)
+
+
+class StateFile:
+    """The file that a state is kept in; nobody else may change it meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._content: bytes | None = None
+
+    def read(self) -> State:
+        """Return the state, or refuse what is none."""
+        content = self.path.read_bytes()
+        self._content = content
+        name = str(self.path)
+        try:
+            document = json.loads(content)
+        except ValueError:
+            document = None
+        if not isinstance(document, dict) or document.get("format") != _FORMAT:
+            raise InputError(f"{name!r} is not a state that dpnoise wrote, or was cut short")
+        if document.get("version") != _VERSION:
+            raise InputError(
+                f"{name!r} has version {document.get('version')!r}; this release reads {_VERSION}: upgrade dpnoise"
+            )
+        if document.pop("checksum", None) != _checksum(document):
+            raise InputError(f"{name!r} is damaged: its checksum is wrong")
+        try:
+            accumulator = local.Accumulator.from_bytes(base64.b64decode(document["accumulator"]))
+            sources = {source["sha256"]: source["path"] for source in document["sources"]}
+            return State(name, accumulator, list(document["domain"]), sources)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{name!r} is damaged: {error}") from None
+
+    def write(self, state: State) -> None:
+        """Replace the file, unless another process has changed it since it was read or written."""
+        if (self.path.read_bytes() if self.path.exists() else None) != self._content:
+            raise InputError(f"{str(self.path)!r} was changed by another program meanwhile, and is left as it is")
+        document: dict[str, Any] = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "domain": state.domain,
+            "sources": [{"path": path, "sha256": sha256} for sha256, path in state.sources.items()],
+            "accumulator": base64.b64encode(state.accumulator.to_bytes()).decode(),
+        }
+        content = json.dumps({**document, "checksum": _checksum(document)}, indent=1).encode()
+        with atomic_write(self.path) as file:
+            file.write(content)
+        self._content = content
+
+
+def _checksum(document: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

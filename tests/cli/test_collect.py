@@ -1,0 +1,376 @@
+"""Many files and states: what is counted once, what is left out and named, and what survives an interruption."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pytest.importorskip("rich", reason="the extra `cli` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpnoise import local
+from dpnoise.cli import collect, tables
+from dpnoise.cli.sources import reports_files
+
+Run = Callable[..., Any]
+Refuse = Callable[..., str]
+
+PROTOCOL = local.OptimizedUnaryEncoding(k=4, epsilon=2.0)
+DOMAIN = ["red", "green", "", "deep blue"]
+
+
+def write(path: Path, n: int, protocol: Any = PROTOCOL, domain: list[str] = DOMAIN) -> Path:
+    """Write a file of reports."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file, tables.report_writer(file, protocol, domain) as add:
+        add(protocol.perturb(np.arange(n) % protocol.k))
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a directory as an engine leaves it, with 100 + 200 + 300 reports."""
+    folder = tmp_path / "reports"
+    for day in (1, 2, 3):
+        write(folder / f"day={day}" / "part-0.parquet", 100 * day)
+    write(folder / "_temporary" / "half.parquet", 7)
+    write(folder / "day=1" / ".part-1.parquet", 7)
+    (folder / "_SUCCESS").touch()
+    (folder / "README.txt").write_text("days", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def parts(folder: Path) -> list[Path]:
+    """Return the three files of the directory."""
+    return [folder / f"day={day}" / "part-0.parquet" for day in (1, 2, 3)]
+
+
+def estimates(run: Run, *arguments: object) -> Any:
+    """Return what aggregate estimates, without the names of files."""
+    record = run("aggregate", *arguments, "--json").json
+    return {key: record[key] for key in ("n", "rejected_reasons", "estimates", "spec_id")}
+
+
+# --- Files, patterns and directories -------------------------------------------------------------------------------
+
+
+def test_what_stands_for_files(run: Run, folder: Path, parts: list[Path]) -> None:
+    assert reports_files(folder) == parts
+    whole = estimates(run, *parts)
+    assert whole["n"] == 600
+    for sources in ([folder], [folder / "day=*"], [folder / "**" / "part-*.parquet"], [folder / "day=[12]", parts[2]]):
+        assert estimates(run, *sources) == whole
+    assert estimates(run, folder / "day=[13]")["n"] == 400
+    assert run("aggregate", folder).out.endswith("600 reports, 0 rejected; epsilon 1.99827\n3 files\n")
+
+
+def test_a_name_may_look_like_a_pattern(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet", 3)
+    assert estimates(run, write(tmp_path / "[a].parquet", 5))["n"] == 5
+
+
+def test_nothing_to_read(refuse: Refuse, folder: Path, tmp_path: Path) -> None:
+    pattern, empty = tmp_path / "*.parquet", tmp_path / "empty"
+    empty.mkdir()
+    assert refuse("aggregate", pattern) == f"no file matches '{pattern}'"
+    assert refuse("aggregate", empty) == f"'{empty}' is a directory without .parquet files"
+    assert "must end in .parquet" in refuse("aggregate", folder / "README.txt")
+
+
+def test_a_file_is_counted_once(run: Run, folder: Path, parts: list[Path], tmp_path: Path) -> None:
+    whole = estimates(run, folder)
+    copy, link = tmp_path / "copy.parquet", tmp_path / "link.parquet"
+    shutil.copy(parts[0], copy)
+    link.symlink_to(parts[1])
+    outcome = run("aggregate", folder, copy, link, parts[2])
+    assert outcome.code == 0
+    assert outcome.err == f"dpnoise: counted before, so skipped this time: '{copy}', '{link}', '{parts[2]}'\n"
+    record = run("aggregate", folder, copy, "--json").json
+    assert (record["n"], record["files"], record["repeated"]) == (600, 3, {str(copy): str(parts[0])})
+    assert estimates(run, folder, copy, link) == whole
+
+
+def test_files_of_the_same_reports_by_chance_are_two(run: Run, tmp_path: Path) -> None:
+    sure = local.RandomizedResponse(epsilon=32.0)  # so that the reports are the same
+    paths = [tmp_path / f"{i}.parquet" for i in range(2)]
+    for path in paths:
+        with path.open("wb") as file, tables.report_writer(file, sure, ["no", "yes"]) as add:
+            add(np.ones((1, 1), np.uint8))
+    assert estimates(run, *paths)["n"] == 2
+
+
+# --- Bad files among good ones -------------------------------------------------------------------------------------
+
+
+def cut(path: Path) -> str:
+    path.write_bytes(path.read_bytes()[:-100])
+    return f"'{path}' is not a Parquet file, or was cut short"
+
+
+def text(path: Path) -> str:
+    path.write_text("colour\nred\n", encoding="utf-8")
+    return f"'{path}' is not a Parquet file, or was cut short"
+
+
+def hole(path: Path) -> str:
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(60) + content[64:])
+    return f"'{path}' is damaged: "
+
+
+def other_protocol(path: Path) -> str:
+    write(path, 5, local.OptimizedUnaryEncoding(k=4, epsilon=1.0))
+    return f"'{path}' is of another protocol than "
+
+
+def other_domain(path: Path) -> str:
+    write(path, 5, domain=DOMAIN[::-1])
+    return f"'{path}' has another domain than "
+
+
+def other_column(path: Path) -> str:
+    pq.write_table(pa.table({"report": [1.5]}, metadata={"dpnoise.protocol": PROTOCOL.to_json(),
+                                                        "dpnoise.domain": json.dumps(DOMAIN)}), path)  # fmt: skip
+    return f"'{path}' cannot be used: reports must be a column of type"
+
+
+def missing(path: Path) -> str:
+    path.unlink()
+    return f"{path}: No such file or directory"
+
+
+@pytest.mark.parametrize("spoil", [cut, text, hole, other_protocol, other_domain, other_column, missing])
+def test_one_bad_file_among_good_ones(
+    run: Run, parts: list[Path], tmp_path: Path, spoil: Callable[[Path], str]
+) -> None:
+    good, out = estimates(run, parts[0], parts[2]), tmp_path / "out.json"
+    message = spoil(parts[1])
+    outcome = run("aggregate", *parts, "--json", "-o", out)
+    assert outcome.code == 3
+    lines = outcome.err.splitlines()
+    assert lines[0].startswith(f"dpnoise: {message}")
+    assert lines[1:] == ["dpnoise: 1 of the files could not be used and are left out"]
+    record = outcome.json
+    assert {key: record[key] for key in good} == good
+    assert (record["files"], list(record["failed"])) == (2, [str(parts[1])])
+    assert json.loads(out.read_text(encoding="utf-8"))["failed"] == record["failed"]
+
+
+def test_damage_in_a_later_row_group_leaves_no_trace(run: Run, parts: list[Path]) -> None:
+    good = estimates(run, parts[0], parts[2])
+    rows = [row.tobytes() for row in PROTOCOL.perturb(np.zeros(5_000, int))]
+    metadata = {"dpnoise.protocol": PROTOCOL.to_json(), "dpnoise.domain": json.dumps(DOMAIN)}
+    table = pa.table({"report": pa.array(rows, pa.binary(1))}, metadata=metadata)
+    pq.write_table(table, parts[1], row_group_size=1_000)
+    assert estimates(run, *parts)["n"] == 5_400
+    content = parts[1].read_bytes()
+    last = pq.ParquetFile(parts[1]).metadata.row_group(4).column(0).dictionary_page_offset
+    parts[1].write_bytes(content[:last] + bytes(200) + content[last + 200 :])
+    assert run("aggregate", *parts).code == 3
+    assert estimates(run, *parts) == good
+
+
+def test_only_bad_files(run: Run, tmp_path: Path) -> None:
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    outcome = run("aggregate", *paths, "-o", tmp_path / "out.csv", "--state", tmp_path / "state")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert [line.split(": ")[1] for line in outcome.err.splitlines()[:2]] == [str(path) for path in paths]
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- States --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """Return where a state may go."""
+    return tmp_path / "state.json"
+
+
+def test_a_state_goes_on(run: Run, parts: list[Path], state: Path) -> None:
+    whole = estimates(run, *parts)
+    for i, path in enumerate(parts):
+        record = run("aggregate", path, "--state", state, "--json").json
+        assert (record["files"], record["files_added"], record["state"]) == (i + 1, 1, str(state))
+    before = state.read_bytes()
+    assert estimates(run, "--state", state) == whole
+    # What has been counted is not counted again, whatever its name.
+    parts[1].rename(parts[1].with_name("renamed.parquet"))
+    outcome = run("aggregate", parts[1].with_name("renamed.parquet"), parts[0], "--state", state)
+    assert outcome.code == 0
+    assert "counted before, so skipped" in outcome.err
+    assert state.read_bytes() == before
+    assert run("aggregate", "--state", state).out.endswith("\n3 files\n")
+
+
+def test_a_state_can_be_read_by_other_programs(run: Run, parts: list[Path], state: Path) -> None:
+    run("aggregate", *parts, "--state", state)
+    document = json.loads(state.read_text(encoding="utf-8"))
+    assert document["domain"] == DOMAIN
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in parts]
+    assert document["sources"] == [
+        {"path": str(path), "sha256": digest} for path, digest in zip(parts, digests, strict=True)
+    ]
+    checksum = document.pop("checksum")
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    assert hashlib.sha256(canonical.encode()).hexdigest() == checksum
+
+
+def test_a_state_and_bad_files(run: Run, parts: list[Path], state: Path) -> None:
+    run("aggregate", parts[0], "--state", state)
+    before = state.read_bytes()
+    text(parts[1])
+    outcome = run("aggregate", parts[1], "--state", state, "--json")
+    assert (outcome.code, outcome.json["n"]) == (3, 100)
+    assert state.read_bytes() == before
+    other_protocol(parts[1])
+    outcome = run("aggregate", parts[1], parts[2], "--state", state, "--json")
+    assert (outcome.code, outcome.json["n"]) == (3, 400)
+    assert f"'{parts[1]}' is of another protocol than '{state}': " in outcome.err
+
+
+def test_an_interrupted_run_keeps_what_it_has_done(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = collect.sha256
+
+    def interrupted(path: Path) -> str:
+        if path == parts[2]:
+            raise KeyboardInterrupt
+        return real(path)
+
+    whole = estimates(run, *parts)
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, "sha256", interrupted)
+        outcome = run("aggregate", *parts, "--state", state)
+        assert run("aggregate", *parts).err == "dpnoise: interrupted; no file was written\n"
+    assert (outcome.code, outcome.out) == (130, "")
+    assert "of this run's files it has 2 now, and the same command goes on with the others" in outcome.err
+    assert estimates(run, "--state", state)["n"] == 300
+    assert estimates(run, *parts, "--state", state) == whole
+
+
+def test_long_work_is_saved_now_and_then(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    real = collect._take_in
+
+    def watched(path: Path, *arguments: Any) -> None:
+        sizes.append(len(json.loads(state.read_text(encoding="utf-8"))["sources"]) if state.exists() else 0)
+        real(path, *arguments)
+
+    monkeypatch.setattr(collect, "_take_in", watched)
+    monkeypatch.setattr(collect, "_SAVE_SECONDS", -1)
+    run("aggregate", *parts, "--state", state)
+    assert sizes == [0, 1, 2]
+
+
+def test_a_state_that_another_process_writes(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("aggregate", parts[0], "--state", state)
+    real = collect._take_in
+
+    def meanwhile(*arguments: Any) -> None:
+        monkeypatch.setattr(collect, "_take_in", real)
+        run("aggregate", parts[1], "--state", state)
+        real(*arguments)
+
+    monkeypatch.setattr(collect, "_take_in", meanwhile)
+    outcome = run("aggregate", parts[2], "--state", state)
+    message = f"dpnoise: '{state}' was changed by another program meanwhile, and is left as it is\n"
+    assert (outcome.code, outcome.err) == (2, message)
+    assert estimates(run, "--state", state)["n"] == 300
+
+
+def test_a_failed_write_leaves_the_older_state(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    run("aggregate", parts[0], "--state", state)
+    before = sorted(state.parent.iterdir()), state.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", fail)
+        outcome = run("aggregate", parts[1], "--state", state)
+    assert (outcome.code, outcome.err) == (2, "dpnoise: No space left on device\n")
+    assert (sorted(state.parent.iterdir()), state.read_bytes()) == before
+
+
+def test_what_is_no_state(run: Run, refuse: Refuse, parts: list[Path], state: Path) -> None:
+    assert "give files of reports, or with --state" in refuse("aggregate", "--state", state)
+    for content in ("", "[]", "{}", "\x00", '{"format": "dpnoise state"'):
+        state.write_text(content, encoding="utf-8")
+        message = f"'{state}' is not a state that dpnoise wrote, or was cut short"
+        assert refuse("aggregate", *parts, "--state", state) == message
+        assert state.read_text(encoding="utf-8") == content
+    assert "is also an input" in refuse("aggregate", parts[0], "--state", parts[0])
+    table = state.with_suffix(".csv")
+    run("aggregate", *parts, "--state", table)
+    assert refuse("aggregate", "--state", table, "-o", table) == f"'{table}' is also an input and would be overwritten"
+
+
+def test_a_damaged_state(run: Run, refuse: Refuse, parts: list[Path], state: Path) -> None:
+    run("aggregate", parts[0], "--state", state)
+    document = json.loads(state.read_text(encoding="utf-8"))
+    for change in ({"domain": DOMAIN[::-1]}, {"sources": []}, {"accumulator": ""}, {"checksum": "0"}, {"more": 1}):
+        state.write_text(json.dumps({**document, **change}), encoding="utf-8")
+        assert refuse("aggregate", "--state", state) == f"'{state}' is damaged: its checksum is wrong"
+    state.write_text(json.dumps({**document, "version": 2}), encoding="utf-8")
+    assert refuse("aggregate", "--state", state) == f"'{state}' has version 2; this release reads 1: upgrade dpnoise"
+    # Somebody who writes a checksum of his own gets no further than the state of the accumulator.
+    for change in ({"accumulator": "AAAA"}, {"accumulator": None}, {"sources": [3]}, {"domain": 3}):
+        altered = {key: value for key, value in {**document, **change}.items() if key != "checksum"}
+        canonical = json.dumps(altered, sort_keys=True, separators=(",", ":"))
+        altered["checksum"] = hashlib.sha256(canonical.encode()).hexdigest()
+        state.write_text(json.dumps(altered), encoding="utf-8")
+        assert refuse("aggregate", "--state", state).startswith(f"'{state}' is damaged: ")
+
+
+# --- Merging -------------------------------------------------------------------------------------------------------
+
+
+def test_merging_states(run: Run, parts: list[Path], tmp_path: Path) -> None:
+    whole = estimates(run, *parts)
+    states = [tmp_path / f"{i}.json" for i in range(3)]
+    for path, state in zip(parts, states, strict=True):
+        run("aggregate", path, "--state", state)
+    merged = tmp_path / "merged.json"
+    record = run("merge", *states, "-o", merged, "--json").json
+    assert (record["command"], record["files"], record["n"], record["rejected"]) == ("merge", 3, 600, 0)
+    assert estimates(run, "--state", merged) == whole
+    outcome = run("merge", *states[::-1], "-o", merged)
+    assert outcome.out == f"3 states in {merged}: 600 reports of 3 files, 0 rejected\n"
+    assert estimates(run, "--state", merged) == whole
+
+
+def test_states_that_do_not_go_together(run: Run, refuse: Refuse, parts: list[Path], tmp_path: Path) -> None:
+    one, two, out = tmp_path / "one.json", tmp_path / "two.json", tmp_path / "out.json"
+    run("aggregate", *parts[:2], "--state", one)
+    run("aggregate", *parts[1:], "--state", two)
+    counted = "which has been counted before: merging would count the reports twice"
+    assert refuse("merge", one, two, "-o", out) == f"'{two}' holds '{parts[1]}', {counted}"
+    assert refuse("merge", one, one, "-o", out) == f"'{one}' holds '{parts[0]}' and 1 more, {counted}"
+    for spoil, message in ((other_protocol, "is of another protocol than"), (other_domain, "has another domain than")):
+        spoil(parts[2])
+        two.unlink()
+        run("aggregate", parts[2], "--state", two)
+        assert refuse("merge", one, two, "-o", out).startswith(f"'{two}' {message} '{one}'")
+    assert not out.exists()
+    assert "is also an input" in refuse("merge", one, two, "-o", one)
+    assert "is not a state" in refuse("merge", one, parts[0], "-o", out)
+    out.write_text("precious", encoding="utf-8")
+    assert "is not a state" in refuse("merge", one, "-o", out)
+    assert out.read_text(encoding="utf-8") == "precious"
