@@ -85,9 +85,9 @@ def check_protocol(found: _protocol.Protocol | None, protocol: _protocol.Protoco
         )
 
 
-def protocol_of(metadata: Mapping[bytes, bytes] | None) -> _protocol.Protocol | None:
+def protocol_of(metadata: Mapping[bytes, bytes]) -> _protocol.Protocol | None:
     """Give the protocol that the metadata of a schema name, if they do."""
-    text = (metadata or {}).get(PROTOCOL_KEY)
+    text = metadata.get(PROTOCOL_KEY)
     return None if text is None else _protocol.protocol_from_json(text.decode("utf-8", errors="replace"))
 
 
@@ -106,7 +106,9 @@ def _columns(pa: Any, reports: Any, protocol: _protocol.Protocol) -> Iterable[An
             yield pa.array(reports)
             return
         schema, batches = batch.schema, [batch]
-    check_protocol(protocol_of(schema.metadata), protocol)
+    metadata = schema.metadata or {}
+    if metadata.get(PROTOCOL_KEY) != protocol.to_json().encode():  # to read a specification takes a millisecond
+        check_protocol(protocol_of(metadata), protocol)
     index = report_column(schema.names)
     for batch in batches:
         yield batch.column(index)

@@ -45,11 +45,11 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
     """
     name = fspath(path)
     with _opened(name) as file:
-        schema = file.schema_arrow
+        schema, metadata = file.schema_arrow, file.schema_arrow.metadata or {}
         try:
             _arrow.report_column(schema.names)
-            protocol = _arrow.protocol_of(schema.metadata)
-            domain = _domain(schema.metadata or {}, protocol)
+            protocol = _arrow.protocol_of(metadata)
+            domain = _domain(metadata, protocol)
         except ParameterError as error:
             raise ParameterError(f"{name!r} cannot be used: {error}") from None
         return ReportsFile(name, protocol, domain, file.metadata.num_rows)
