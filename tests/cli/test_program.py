@@ -37,11 +37,11 @@ def test_exit_code_reaches_the_shell() -> None:
 def test_without_a_command_the_help_is_shown(run: Run) -> None:
     outcome = run()
     assert outcome.code == 0
-    for command in ("demo", "perturb", "aggregate", "merge"):
+    for command in ("demo", "plan", "perturb", "aggregate", "merge"):
         assert command in outcome.out
 
 
-@pytest.mark.parametrize("command", ["demo", "perturb", "aggregate", "merge"])
+@pytest.mark.parametrize("command", ["demo", "plan", "perturb", "aggregate", "merge"])
 def test_every_command_has_help_and_json(run: Run, command: str) -> None:
     outcome = run(command, "--help")
     assert outcome.code == 0

@@ -12,6 +12,7 @@ from dpnoise.cli.console import InputError, Interrupted, message_of
 from dpnoise.cli.demo import demo
 from dpnoise.cli.merge import merge
 from dpnoise.cli.perturb import perturb
+from dpnoise.cli.plan import plan
 
 # Tracebacks stay plain: typer's own show the local variables, and those hold private data.
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command()(demo)
+app.command()(plan)
 app.command()(perturb)
 app.command()(aggregate)
 app.command()(merge)

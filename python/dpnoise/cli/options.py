@@ -69,6 +69,12 @@ def build_protocol(name: ProtocolName, k: int, epsilon: float | None, p: float |
     return _BY_EPSILON[name](k=k, epsilon=epsilon)
 
 
+def name_of(protocol: local.Protocol) -> str:
+    """Return what the command line calls a protocol that follows from k and epsilon."""
+    names: dict[object, ProtocolName] = {make: name for name, make in _BY_EPSILON.items()}
+    return names.get(type(protocol), ProtocolName.rr).value
+
+
 def perturb_codes(protocol: Scheme, codes: NDArray[np.int64], threads: int | None) -> NDArray[np.uint8]:
     """Return one report per code as the rows of a matrix, whatever the protocol takes and gives."""
     if isinstance(protocol, local.RandomizedResponse):

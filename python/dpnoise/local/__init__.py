@@ -23,6 +23,7 @@ from dpnoise.local._estimate import Estimate
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
 from dpnoise.local._hadamard_response import HadamardResponse
 from dpnoise.local._local_hashing import LocalHashing
+from dpnoise.local._plan import Candidate, plan
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
 from dpnoise.local._subset_selection import SubsetSelection
@@ -30,6 +31,7 @@ from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnary
 
 __all__ = [
     "Accumulator",
+    "Candidate",
     "Estimate",
     "GeneralizedRandomizedResponse",
     "HadamardResponse",
@@ -40,5 +42,6 @@ __all__ = [
     "SubsetSelection",
     "SymmetricUnaryEncoding",
     "UnaryEncoding",
+    "plan",
     "protocol_from_json",
 ]

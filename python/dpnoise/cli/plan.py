@@ -1,0 +1,47 @@
+"""``dpnoise plan``: which protocol to choose, before anybody is asked."""
+
+import math
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from dpnoise import local
+from dpnoise.cli.console import print_table, to_json
+from dpnoise.cli.options import AsJson, name_of
+
+
+def plan(
+    n: Annotated[int, typer.Option("--n", help="How many people will report.")],
+    k: Annotated[int, typer.Option("--k", help="How many values an answer may have.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy parameter of one report.")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare the protocols: accuracy, size of a report and work of the server.
+
+    The smallest detectable count is how many people must have a value, so that its estimate is, with a probability of
+    95 %, above what the estimates of values that nobody has stay below, all of them with a probability of 95 %.
+    """
+    candidates = local.plan(n=n, k=k, epsilon=epsilon)
+    if as_json:
+        rows = [{**asdict(candidate), "protocol": name_of(candidate.protocol)} for candidate in candidates]
+        print(to_json({"command": "plan", "n": n, "k": k, "requested_epsilon": epsilon, "protocols": rows}))
+        return
+    print_table(
+        f"{n:,} people, {k:,} values, epsilon {epsilon:g}",
+        ("protocol", "standard deviation", "detectable count", "report bytes", "server cost"),
+        [
+            (
+                name_of(candidate.protocol),
+                f"{candidate.standard_deviation:,.1f}",
+                _people(candidate.smallest_detectable_count),
+                f"{candidate.report_bytes:,}",
+                candidate.server_cost,
+            )
+            for candidate in candidates
+        ],
+    )
+
+
+def _people(count: float) -> str:
+    return "more than all" if math.isinf(count) else f"{math.ceil(count):,}"

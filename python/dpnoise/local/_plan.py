@@ -1,0 +1,125 @@
+"""Which protocol to choose, before anybody is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+from dpnoise._native import ParameterError
+from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
+from dpnoise.local._hadamard_response import HadamardResponse
+from dpnoise.local._local_hashing import LocalHashing
+from dpnoise.local._post_processing import significance_threshold
+from dpnoise.local._protocol import Protocol
+from dpnoise.local._randomized_response import RandomizedResponse
+from dpnoise.local._subset_selection import SubsetSelection
+from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
+
+_LEVEL: Final = 0.95
+
+_COUNTER: Final = "n"
+_BITS: Final = "n k bits"
+
+_OTHERS: Final[tuple[tuple[Callable[..., Protocol], str], ...]] = (
+    (SymmetricUnaryEncoding, _BITS),
+    (SubsetSelection, _BITS),
+    (LocalHashing, "n k / g"),
+    (HadamardResponse, "n + k log k"),
+    (GeneralizedRandomizedResponse, _COUNTER),
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a protocol would give, as `plan` predicts it.
+
+    Attributes
+    ----------
+    protocol : Protocol
+        The protocol.
+    standard_deviation : float
+        The standard deviation of the estimated count of a rare value, in people.
+    smallest_detectable_count : float
+        How many people must have a value, so that its estimate is significant with a probability of 95 %: above what
+        all k counts of absent values stay below together with a probability of 95 %, as for ``post="base-cut"``.
+        Infinite if n people are not enough.
+    report_bytes : int
+        The size of a report.
+    server_cost : str
+        The order of what the collector does: ``"n"`` is one counter for each report, ``"n k bits"`` sums k packed bits
+        of each report, ``"n k / g"`` goes to the counters of the values with the reported one of g hashes, and
+        ``"n + k log k"`` transforms once for each batch.
+    """
+
+    protocol: Protocol
+    standard_deviation: float
+    smallest_detectable_count: float
+    report_bytes: int
+    server_cost: str
+
+
+def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
+    """Compare the protocols for one of k values.
+
+    Parameters
+    ----------
+    n : int
+        The number of people who will report, from 1 to 2**64 - 1.
+    k : int
+        The number of values that an answer may have, from 2 to 2**24.
+    epsilon : float
+        The privacy parameter of a report, from 2**-20 to 32.
+
+    Returns
+    -------
+    list of Candidate
+        The most accurate first. Protocols that do not take this k and epsilon are left out; `RandomizedResponse` takes
+        k = 2 alone.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Notes
+    -----
+    Estimated counts are taken to be normal, which they are nearly when the standard deviation is large beside
+    ``1 / (p - q)``.
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> best = local.plan(n=1_000_000, k=1000, epsilon=4.0)[0]
+    >>> type(best.protocol).__name__
+    'SubsetSelection'
+    """
+    # This one takes any k and epsilon, so what it refuses is out of range for all.
+    candidates = [_candidate(OptimizedUnaryEncoding(k=k, epsilon=epsilon), _BITS, n)]
+    if k == 2:
+        candidates.append(_candidate(RandomizedResponse(epsilon=epsilon), _COUNTER, n))
+    for make, cost in _OTHERS:
+        try:
+            protocol = make(k=k, epsilon=epsilon)
+        except ParameterError:
+            continue
+        candidates.append(_candidate(protocol, cost, n))
+    return sorted(candidates, key=lambda candidate: candidate.standard_deviation)
+
+
+def _candidate(protocol: Protocol, server_cost: str, n: int) -> Candidate:
+    absent = protocol.variance(n)
+    if n < 1:
+        raise ParameterError(f"n must be an integer from 1 to 2**64 - 1, got {n!r}")
+    # The variance of a count c is absent + slope c; c is what solves c - z sqrt(absent + slope c) = threshold.
+    slope = (protocol.variance(n, 1.0) - absent) / n
+    threshold = significance_threshold(protocol.k, _LEVEL) * math.sqrt(absent)
+    z = NormalDist().inv_cdf(_LEVEL)
+    linear = threshold + z**2 * slope / 2
+    square = linear**2 - threshold**2 + z**2 * absent
+    detectable = linear + math.sqrt(square) if square >= 0 else math.inf
+    return Candidate(
+        protocol, math.sqrt(absent), detectable if detectable <= n else math.inf, protocol.report_bytes, server_cost
+    )

@@ -1,0 +1,43 @@
+"""``dpnoise plan``: the figures of the library, as a table and as JSON."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pytest.importorskip("rich", reason="the extra `cli` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+from dpnoise import local
+from dpnoise.cli.options import ProtocolName, build_protocol
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize("k", [2, 40])
+def test_json(run: Run, k: int) -> None:
+    record = run("plan", "--n", 1_000_000, "--k", k, "--epsilon", 1, "--json").json
+    assert (record["command"], record["n"], record["k"], record["requested_epsilon"]) == ("plan", 1_000_000, k, 1.0)
+    plan = local.plan(n=1_000_000, k=k, epsilon=1.0)
+    for row, candidate in zip(record["protocols"], plan, strict=True):
+        # The names are those that perturb takes.
+        assert build_protocol(ProtocolName(row.pop("protocol")), k, 1.0, None, None) == candidate.protocol
+        assert row == {name: getattr(candidate, name) for name in row}
+        assert len(row) == 4
+
+
+def test_table(run: Run) -> None:
+    lines = run("plan", "--n", 1000, "--k", 3, "--epsilon", 0.01).out.splitlines()
+    assert lines[0] == "1,000 people, 3 values, epsilon 0.01"
+    for name in ("ss", "oue", "lh", "sue", "hr", "grr"):
+        [row] = [line for line in lines if line.split()[:1] == [name]]
+        assert "more than all" in row
+    assert "rr" not in [line.split()[0] for line in lines if line.strip()]
+    assert "more than all" not in run("plan", "--n", 10**7, "--k", 3, "--epsilon", 1).out
+
+
+def test_bad_parameters(refuse: Callable[..., str]) -> None:
+    assert "k must be an integer" in refuse("plan", "--n", 10, "--k", 1, "--epsilon", 1)
+    assert "n must be an integer from 1" in refuse("plan", "--n", 0, "--k", 3, "--epsilon", 1)
+    assert "Missing option '--epsilon'" in refuse("plan", "--n", 10, "--k", 3)
