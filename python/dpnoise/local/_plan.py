@@ -26,7 +26,7 @@ _BITS: Final = "n k bits"
 _OTHERS: Final[tuple[tuple[Callable[..., Protocol], str], ...]] = (
     (SymmetricUnaryEncoding, _BITS),
     (SubsetSelection, _BITS),
-    (LocalHashing, "n k / g"),
+    (LocalHashing, "n k hashes"),
     (HadamardResponse, "n + k log k"),
     (GeneralizedRandomizedResponse, _COUNTER),
 )
@@ -50,8 +50,8 @@ class Candidate:
         The size of a report.
     server_cost : str
         The order of what the collector does: ``"n"`` is one counter for each report, ``"n k bits"`` sums k packed bits
-        of each report, ``"n k / g"`` goes to the counters of the values with the reported one of g hashes, and
-        ``"n + k log k"`` transforms once for each batch.
+        of each report, ``"n k hashes"`` hashes all k values for each report, and ``"n + k log k"`` transforms once for
+        each batch.
     """
 
     protocol: Protocol
