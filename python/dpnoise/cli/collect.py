@@ -34,6 +34,8 @@ def collect(sources: Sequence[Path], target: StateFile | None, threads: int | No
     """
     collection = Collection(target.read() if target is not None and target.path.exists() else None)
     files = _files(sources, collection)
+    # To hash a file takes longer than to count it, and one file alone is compared with nothing.
+    identify = sha256 if target is not None or len(files) > 1 else str
     saved, last_save = 0, monotonic()
 
     def save() -> None:
@@ -46,7 +48,7 @@ def collect(sources: Sequence[Path], target: StateFile | None, threads: int | No
         with progress("aggregating", sum(map(_size, files)), "bytes") as advance:
             for path in files:
                 try:
-                    _take_in(path, collection, threads, advance)
+                    _take_in(path, collection, identify, threads, advance)
                 except (InputError, ParameterError, OSError) as error:
                     collection.failed[str(path)] = message_of(error)
                 if monotonic() - last_save > _SAVE_SECONDS:
@@ -73,7 +75,13 @@ def _files(sources: Sequence[Path], collection: Collection) -> list[Path]:
     return files
 
 
-def _take_in(path: Path, collection: Collection, threads: int | None, advance: Callable[[float], None]) -> None:
+def _take_in(
+    path: Path,
+    collection: Collection,
+    identify: Callable[[Path], str],
+    threads: int | None,
+    advance: Callable[[float], None],
+) -> None:
     file = _parquet.open_reports(path)
     if file.protocol is None:
         raise InputError(f"{str(path)!r} does not say how its reports were made: no metadata 'dpnoise.protocol'")
@@ -82,7 +90,7 @@ def _take_in(path: Path, collection: Collection, threads: int | None, advance: C
     state = collection.state
     if state is not None:
         state.check_same(part.name, file.protocol, domain)
-    identity = sha256(path)
+    identity = identify(path)
     if state is not None and identity in state.sources:
         collection.repeated[part.name] = state.sources[identity]
         advance(_size(path))
