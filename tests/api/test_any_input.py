@@ -185,6 +185,13 @@ def test_reports(protocol: Any, values: Any, reports: Any, threads: Any, rng: An
 
 
 @settings(max_examples=300, deadline=None)
+@given(st.floats(0, 40) | ANYTHING, INTEGERS | ANYTHING, st.floats(0, 1) | ANYTHING)
+def test_shuffling(epsilon0: Any, n: Any, delta: Any) -> None:
+    epsilon = attempt(local.shuffle_epsilon, epsilon0, n, delta)
+    assert epsilon is None or 0 < epsilon <= epsilon0
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.binary() | ANYTHING, st.text() | ANYTHING)
 def test_states_and_specifications(state: Any, text: Any) -> None:
     assert attempt(local.Accumulator.from_bytes, state) is None

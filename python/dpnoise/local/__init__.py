@@ -26,6 +26,7 @@ from dpnoise.local._local_hashing import LocalHashing
 from dpnoise.local._plan import Candidate, plan
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
+from dpnoise.local._shuffling import shuffle_epsilon
 from dpnoise.local._subset_selection import SubsetSelection
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
 
@@ -44,4 +45,5 @@ __all__ = [
     "UnaryEncoding",
     "plan",
     "protocol_from_json",
+    "shuffle_epsilon",
 ]
