@@ -180,6 +180,7 @@ def test_reports(protocol: Any, values: Any, reports: Any, threads: Any, rng: An
         assert len(made) == len(values)
     attempt(protocol.aggregate, reports, threads=threads)
     if isinstance(protocol, local.OptimizedUnaryEncoding):
+        attempt(protocol.check_popcounts, reports)
         attempt(protocol.encode, values)
         attempt(protocol.perturb_encoded, reports, threads=threads, rng=rng)
 

@@ -24,6 +24,7 @@ from dpnoise.local._generalized_randomized_response import GeneralizedRandomized
 from dpnoise.local._hadamard_response import HadamardResponse
 from dpnoise.local._local_hashing import LocalHashing
 from dpnoise.local._plan import Candidate, plan
+from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
 from dpnoise.local._shuffling import shuffle_epsilon
@@ -38,6 +39,7 @@ __all__ = [
     "HadamardResponse",
     "LocalHashing",
     "OptimizedUnaryEncoding",
+    "PopcountCheck",
     "Protocol",
     "RandomizedResponse",
     "SubsetSelection",

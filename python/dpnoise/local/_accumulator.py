@@ -129,8 +129,7 @@ class Accumulator:
         -----
         Nothing has been added after an error, be it one in the middle of a stream.
         """
-        blocks = _arrow.blocks(reports, self._protocol) if _arrow.is_arrow(reports) else [(reports, {})]
-        self._add_blocks(blocks, threads, strict)
+        self._add_blocks(_arrow.in_blocks(reports, self._protocol), threads, strict)
 
     def add_parquet(self, path: str | PathLike[str], *, threads: int | None = None, strict: bool = False) -> None:
         """Count the reports of a Parquet file.

@@ -67,6 +67,11 @@ def report_column(names: list[str]) -> int:
     raise ParameterError(f"reports must be one column, or a table with one column {REPORT!r}, got {len(names)} columns")
 
 
+def in_blocks(reports: Any, protocol: _protocol.Protocol) -> Iterable[Block]:
+    """Give reports of any kind in blocks: Arrow data in blocks of bounded size, an array as it is."""
+    return blocks(reports, protocol) if is_arrow(reports) else [(reports, {})]
+
+
 def blocks(reports: ArrowArray | ArrowStream, protocol: _protocol.Protocol) -> Iterator[Block]:
     """Give Arrow data in blocks of bounded size, views of it where its layout allows."""
     pa = require_pyarrow()
