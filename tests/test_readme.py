@@ -1,4 +1,4 @@
-"""What the README and the documentation show runs as shown."""
+"""What the README and the documentation show runs as shown, and so do the examples."""
 
 import re
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from dpnoise.datasets import ADULT_ATTRIBUTION
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,6 +33,13 @@ PAGES = [page for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")
 def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_blocks(page)
+
+
+@pytest.mark.parametrize("example", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.name)
+def test_the_example_runs(example, tmp_path):
+    shown = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert ADULT_ATTRIBUTION in shown.stdout
 
 
 def test_the_readme_has_code():
