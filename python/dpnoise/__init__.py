@@ -5,13 +5,14 @@ The areas:
 - `dpnoise.samplers`: noise over the integers.
 - `dpnoise.Laplace`, `dpnoise.DiscreteLaplace`: mechanisms of the central model.
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
+- `dpnoise.engines`: counting reports on many cores or machines, with processes, Dask or Spark.
 - `dpnoise.accounting`: what a release costs.
 - `dpnoise.SecureBitGenerator`: secure random bits for NumPy's generator.
 - `dpnoise.datasets`, `dpnoise.plots`: example data and pictures.
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
 
-from dpnoise import accounting, datasets, hazmat, local, plots, samplers
+from dpnoise import accounting, datasets, engines, hazmat, local, plots, samplers
 from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
 from dpnoise.accounting import PrivacyCost
 from dpnoise.bit_generator import SecureBitGenerator
@@ -28,6 +29,7 @@ __all__ = [
     "accounting",
     "cpu_backend",
     "datasets",
+    "engines",
     "hazmat",
     "local",
     "plots",

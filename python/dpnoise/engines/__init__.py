@@ -1,0 +1,14 @@
+"""Counting reports on many cores or machines: thin adapters from the engines to `dpnoise.local.Accumulator`.
+
+- `dpnoise.engines.multiprocess`: the processes of one machine, with nothing to install.
+- `dpnoise.engines.dask`: ``pip install 'dpnoise[dask]'``
+- `dpnoise.engines.spark`: ``pip install 'dpnoise[spark]'``
+
+Each has ``aggregate``, which counts the parts of the data where they lie and moves only the states of accumulators:
+8 bytes for each value, however many reports. The result has the same bytes as if one process had counted everything.
+Work that is lost with a worker is done again; work that is done twice counts once.
+"""
+
+from dpnoise.engines import dask, multiprocess, spark
+
+__all__ = ["dask", "multiprocess", "spark"]

@@ -1,0 +1,14 @@
+"""The packages of the extras, imported when an engine is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def require(package: str, extra: str) -> Any:
+    """Import a package, or raise an ImportError that says which extra brings it."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"this needs {package}: pip install 'dpnoise[{extra}]'") from error
