@@ -37,3 +37,46 @@ class Received:
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return self._call
+
+
+def killing(marker: str, kill: Any) -> Any:
+    """Make a function for Spark's mapInArrow, which calls `kill` between two batches of the first partition it sees."""
+
+    def pass_on(batches: Any) -> Any:
+        for number, batch in enumerate(batches):
+            if number == 1 and first_attempt(marker):
+                kill()
+            yield batch
+
+    return pass_on
+
+
+def kill_worker() -> None:
+    """Kill the Python process of a task."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_executor() -> None:
+    """Kill the executor: the JVM that started the daemon that forked this Python process."""
+    of_daemon = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+    os.kill(int(of_daemon[1]), signal.SIGKILL)
+
+
+def failing_after(folder: str) -> Any:
+    """Make a function for Spark's mapInArrow, which keeps a copy of what passes, and fails every first attempt after it.
+
+    So the task that was before it in the pipeline is complete, and runs again.
+    """
+
+    def pass_on(batches: Any) -> Any:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        for batch in batches:
+            state = batch.column(0)[0].as_py()
+            Path(folder, f"{context.partitionId()}-{context.attemptNumber()}").write_bytes(state)
+            yield batch
+        if context.attemptNumber() == 0:
+            raise OSError("a planted fault")
+
+    return pass_on

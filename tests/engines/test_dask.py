@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from engines.faults import kill_always, kill_once
 
@@ -56,7 +57,7 @@ def test_collections_of_every_kind_are_counted(cluster, unary, make):
 def test_a_column_of_a_file_is_counted(cluster, collection, tmp_path, fixed):
     width = collection.protocol.report_bytes
     column = column_of(collection.reports).cast(pa.binary(width if fixed else -1))
-    pa.parquet.write_table(pa.table({"report": column}), tmp_path / "reports.parquet", row_group_size=900)
+    pq.write_table(pa.table({"report": column}), tmp_path / "reports.parquet", row_group_size=900)
     frame = dask.dataframe.read_parquet(tmp_path / "reports.parquet", split_row_groups=True)
     assert frame.npartitions == 6
     assert engine.aggregate(collection.protocol, frame["report"]).to_bytes() == collection.state
