@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
@@ -26,6 +27,19 @@ class Collection:
     protocol: local.Protocol
     reports: NDArray[np.uint8]
     state: bytes
+
+    @property
+    def column(self) -> pa.Array:
+        """The reports as Arrow has them, and some that are missing or of a wrong length."""
+        return pa.array([*map(bytes, self.reports), None, b"", bytes(1000), None], pa.binary())
+
+    @property
+    def column_state(self) -> bytes:
+        """The state of `column` as of one process."""
+        total = local.Accumulator.from_bytes(self.state)
+        total.add(self.column[-4:])
+        assert total.rejected == local.Accumulator.from_bytes(self.state).rejected + 4
+        return total.to_bytes()
 
     def parts(self, count: int) -> list[NDArray[np.uint8]]:
         """Return the reports in parts of different sizes, one of them empty."""

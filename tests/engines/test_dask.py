@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,14 +26,11 @@ def cluster():
         distributed.Client(cluster) as client,
     ):
         yield client
+        client.wait_for_workers(2)  # a worker that is still starting would outlive the cluster, complaining
 
 
 def delayed(parts):
     return [dask.delayed(part) for part in parts]
-
-
-def column_of(reports: np.ndarray) -> pa.Array:
-    return pa.array([bytes(row) for row in reports], pa.binary())
 
 
 def test_batches_are_counted_as_by_one_process(cluster, collection):
@@ -43,8 +41,6 @@ def test_batches_are_counted_as_by_one_process(cluster, collection):
 COLLECTIONS = {
     "array": lambda reports: dask.array.from_array(reports, chunks=(700, -1)),
     "bag of batches": lambda reports: dask.bag.from_sequence(np.array_split(reports, 9), npartitions=4),
-    "bag of reports": lambda reports: dask.bag.from_sequence([bytes(row) for row in reports], npartitions=4),
-    "batches of Arrow": lambda reports: delayed(map(column_of, np.array_split(reports, 4))),
 }
 
 
@@ -53,14 +49,27 @@ def test_collections_of_every_kind_are_counted(cluster, unary, make):
     assert engine.aggregate(unary.protocol, make(unary.reports)).to_bytes() == unary.state
 
 
+COLUMNS = {
+    "bag of reports": lambda column: dask.bag.from_sequence(column.to_pylist(), npartitions=4),
+    "batches of Arrow": lambda column: delayed([column[:99], column[99:]]),
+    "series of bytes": lambda column: delayed([pd.Series(column.to_pylist(), dtype=object)]),
+}
+
+
+@pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
+def test_missing_and_wrong_reports_are_counted(cluster, unary, make):
+    assert engine.aggregate(unary.protocol, make(unary.column)).to_bytes() == unary.column_state
+
+
 @pytest.mark.parametrize("fixed", [True, False], ids=["fixed size", "variable size"])
 def test_a_column_of_a_file_is_counted(cluster, collection, tmp_path, fixed):
-    width = collection.protocol.report_bytes
-    column = column_of(collection.reports).cast(pa.binary(width if fixed else -1))
+    column, state = collection.column, collection.column_state
+    if fixed:
+        column, state = column[:-4].cast(pa.binary(collection.protocol.report_bytes)), collection.state
     pq.write_table(pa.table({"report": column}), tmp_path / "reports.parquet", row_group_size=900)
     frame = dask.dataframe.read_parquet(tmp_path / "reports.parquet", split_row_groups=True)
     assert frame.npartitions == 6
-    assert engine.aggregate(collection.protocol, frame["report"]).to_bytes() == collection.state
+    assert engine.aggregate(collection.protocol, frame["report"]).to_bytes() == state
 
 
 def test_it_runs_without_a_cluster(unary):

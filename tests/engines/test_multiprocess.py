@@ -17,7 +17,7 @@ from dpnoise.engines import multiprocess
 
 
 def write(path: Path, protocol: local.Protocol, reports: np.ndarray) -> Path:
-    column = pa.array([bytes(row) for row in reports], pa.binary(protocol.report_bytes))
+    column = pa.array(map(bytes, reports), pa.binary(protocol.report_bytes))
     table = pa.table({"report": column}).replace_schema_metadata({"dpnoise.protocol": protocol.to_json()})
     pq.write_table(table, path, row_group_size=300)
     return path
@@ -79,7 +79,7 @@ def test_a_bad_batch_is_named(unary):
 def test_a_file_of_another_protocol_is_named(unary, tmp_path):
     other = local.OptimizedUnaryEncoding(k=15, epsilon=2.0)
     path = write(tmp_path / "other.parquet", other, unary.reports)
-    with pytest.raises(ParameterError, match=r"other\.parquet': the reports must be of .*=1\.0\), got .*=2\.0\)$"):
+    with pytest.raises(ParameterError, match=r"other\.parquet': reports must be of .*=1\.0\), .*=2\.0\), "):
         multiprocess.aggregate(unary.protocol, [path], processes=1)
 
 
@@ -87,9 +87,9 @@ def test_a_file_of_other_things_is_named(unary, tmp_path):
     foreign, damaged = tmp_path / "foreign.parquet", tmp_path / "damaged.parquet"
     pq.write_table(pa.table({"x": [1]}), foreign)
     damaged.write_bytes(write(tmp_path / "whole.parquet", unary.protocol, unary.reports).read_bytes()[:-9])
-    with pytest.raises(ParameterError, match=r"foreign\.parquet': the file must have a column 'report'"):
+    with pytest.raises(TypeError, match=r"^'[^']*foreign\.parquet': reports must be a column of type .*, got int64$"):
         multiprocess.aggregate(unary.protocol, [foreign], processes=1)
-    with pytest.raises(ParameterError, match=r"damaged\.parquet': the file must be a well-formed Parquet file$"):
+    with pytest.raises(ParameterError, match=r"^'[^']*damaged\.parquet' is not a Parquet file, or was cut short$"):
         multiprocess.aggregate(unary.protocol, [damaged], processes=1)
     with pytest.raises(FileNotFoundError, match=r"absent\.parquet"):
         multiprocess.aggregate(unary.protocol, [tmp_path / "absent.parquet"], processes=1)

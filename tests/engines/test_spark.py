@@ -26,23 +26,19 @@ def spark():
 
 @pytest.fixture(scope="module")
 def frame_of(spark):
-    def make(reports: np.ndarray):
-        width = reports.shape[1]
-        column = pa.FixedSizeBinaryArray.from_buffers(
-            pa.binary(width), len(reports), [None, pa.py_buffer(reports.tobytes())]
-        )
+    def make(column: pa.Array):
         return spark.createDataFrame(pa.table({"report": column})).repartition(5)
 
     return make
 
 
 def test_reports_are_counted_as_by_one_process(frame_of, collection):
-    total = engine.aggregate(collection.protocol, frame_of(collection.reports))
-    assert total.to_bytes() == collection.state
+    total = engine.aggregate(collection.protocol, frame_of(collection.column))
+    assert total.to_bytes() == collection.column_state
 
 
 def test_a_column_of_a_file_is_counted(spark, unary, tmp_path):
-    column = pa.array([bytes(row) for row in unary.reports], pa.binary(2))
+    column = unary.column[:-4].cast(pa.binary(2))
     for part in range(2):
         half = pa.table({"person": np.arange(2500), "answer": column[2500 * part : 2500 * (part + 1)]})
         pq.write_table(half, tmp_path / f"{part}.parquet")
@@ -61,10 +57,10 @@ def test_no_partitions_and_empty_ones_give_no_reports(spark, unary):
 
 def test_a_killed_process_changes_nothing(frame_of, unary, tmp_path):
     marker = tmp_path / "killed"
-    frame = frame_of(unary.reports).mapInArrow(killing(str(marker), kill_worker), "report binary")
+    frame = frame_of(unary.column).mapInArrow(killing(str(marker), kill_worker), "report binary")
     total = engine.aggregate(unary.protocol, frame)
     assert marker.exists()
-    assert total.to_bytes() == unary.state
+    assert total.to_bytes() == unary.column_state
 
 
 class CountedTwice:
@@ -81,18 +77,18 @@ class CountedTwice:
 
 
 def test_a_task_that_runs_twice_counts_once(frame_of, unary, tmp_path):
-    total = engine.aggregate(unary.protocol, CountedTwice(frame_of(unary.reports), tmp_path))
-    assert total.to_bytes() == unary.state
+    total = engine.aggregate(unary.protocol, CountedTwice(frame_of(unary.column), tmp_path))
+    assert total.to_bytes() == unary.column_state
     made = [local.Accumulator.from_bytes(path.read_bytes()) for path in tmp_path.iterdir()]
-    assert sum(state.n + state.rejected for state in made) == 2 * len(unary.reports)
+    assert sum(state.n + state.rejected for state in made) == 2 * len(unary.column)
 
 
 def test_bad_reports_and_columns_are_errors(spark, frame_of, unary):
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException, match="ParameterError"):
-        engine.aggregate(local.OptimizedUnaryEncoding(k=104, epsilon=1.0), frame_of(unary.reports))
+        engine.aggregate(local.OptimizedUnaryEncoding(k=104, epsilon=1.0), frame_of(unary.column))
     with pytest.raises(PySparkException, match="absent"):
-        engine.aggregate(unary.protocol, frame_of(unary.reports), "absent")
+        engine.aggregate(unary.protocol, frame_of(unary.column), "absent")
     with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local, got str"):
-        engine.aggregate("rappor", frame_of(unary.reports))
+        engine.aggregate("rappor", frame_of(unary.column))

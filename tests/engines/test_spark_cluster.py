@@ -22,8 +22,8 @@ def spark():
 
 def test_a_killed_executor_changes_nothing(spark, unary, tmp_path):
     marker = tmp_path / "killed"
-    table = pa.table({"report": pa.array([bytes(row) for row in unary.reports], pa.binary())})
+    table = pa.table({"report": unary.column})
     frame = spark.createDataFrame(table).repartition(6).mapInArrow(killing(str(marker), kill_executor), "report binary")
     total = engine.aggregate(unary.protocol, frame)
     assert marker.exists()
-    assert total.to_bytes() == unary.state
+    assert total.to_bytes() == unary.column_state

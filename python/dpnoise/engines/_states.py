@@ -6,19 +6,19 @@ for each part is that its state enters the merge; each engine gets that from its
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
-from dpnoise.engines._columns import as_rows
 from dpnoise.local import Accumulator, Protocol
 
 
-def count(protocol: Protocol, batches: Iterable[Any]) -> bytes:
-    """Give the state of an accumulator to which all batches were added."""
+def count(protocol: Protocol, parts: Iterable[Any]) -> bytes:
+    """Give the state of an accumulator to which all parts were added, batches or the paths of Parquet files."""
     accumulator = protocol.accumulator()
-    for batch in batches:
-        # One thread: the engine has a worker for every core.
-        accumulator.add(as_rows(batch, protocol.report_bytes), threads=1)
+    for part in parts:
+        add = accumulator.add_parquet if isinstance(part, str | os.PathLike) else accumulator.add
+        add(part, threads=1)  # the engine has a worker for every core
     return accumulator.to_bytes()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from dpnoise.engines import _states
 from dpnoise.engines._extras import require
 from dpnoise.local import Accumulator, Protocol
+from dpnoise.local._arrow import is_arrow
 
 __all__ = ["aggregate"]
 
@@ -69,10 +70,12 @@ def _count(protocol: Protocol, partition: Any) -> bytes:
 
 def _batches(partition: Any) -> list[Any]:
     """Give the batches of a partition, which may be one; that of a bag has any number, or reports one by one."""
-    if not isinstance(partition, Iterator | list | tuple):
+    if isinstance(partition, np.ndarray) or is_arrow(partition):
         return [partition]
-    items = list(partition)
-    return [items] if all(isinstance(item, bytes | None) for item in items) else items
+    items = list(partition) if isinstance(partition, Iterator) else partition
+    if isinstance(items, list) and not all(isinstance(item, bytes | None) for item in items):
+        return items
+    return [require("pyarrow", "dask").array(items, from_pandas=True)]
 
 
 def _merge(protocol: Protocol, states: list[bytes]) -> bytes:

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpnoise._native import ParameterError
-from dpnoise.engines import _files, _states
+from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol
 
 __all__ = ["aggregate"]
@@ -138,7 +138,8 @@ class _Worker:
             self._send()
             return None
         if isinstance(reply, ParameterError | TypeError):
-            raise type(reply)(f"{self._name}: {reply}")
+            text = str(reply)
+            raise type(reply)(text if self._name in text else f"{self._name}: {text}")
         if isinstance(reply, Exception):
             raise reply
         state: bytes = reply
@@ -158,7 +159,7 @@ def _serve(connection: Connection, protocol: Protocol) -> None:
         while True:
             part = connection.recv()
             try:
-                reply: bytes | Exception = _states.count(protocol, _files.batches(protocol, part))
+                reply: bytes | Exception = _states.count(protocol, [part])
             except Exception as error:
                 reply = error
             connection.send(reply)
