@@ -15,7 +15,7 @@ import dask.bag
 import dask.dataframe
 import distributed
 
-from dpnoise import ParameterError
+from dpnoise import ParameterError, local
 from dpnoise.engines import dask as engine
 
 
@@ -95,6 +95,41 @@ def test_a_part_that_kills_every_worker_is_an_error(cluster, unary):
     parts[1] = dask.delayed(kill_always)(parts[1])
     with pytest.raises(distributed.KilledWorker, match="died while running it"):
         engine.aggregate(unary.protocol, parts)
+
+
+def values_of(protocol: local.Protocol) -> np.ndarray:
+    """Values of which every report, at the largest epsilon, is true, but for a chance of below 1e-9."""
+    return np.arange(3_000) % 2 == 0 if isinstance(protocol, local.RandomizedResponse) else np.arange(3_000) % 15
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [local.GeneralizedRandomizedResponse(k=15, epsilon=32.0), local.RandomizedResponse(epsilon=32.0)],
+    ids=lambda protocol: type(protocol).__name__,
+)
+def test_every_value_is_randomised_in_its_place(cluster, protocol, tmp_path):
+    values = values_of(protocol)
+    series = dask.dataframe.from_pandas(pd.Series(values, name="answer"), npartitions=4)
+    engine.perturb(protocol, series).to_frame().to_parquet(tmp_path / "reports", write_index=False)
+    written = pq.read_table(tmp_path / "reports")
+    assert written.schema == pa.schema({"report": pa.binary(1)})
+    reports = np.frombuffer(b"".join(written["report"].to_pylist()), np.uint8)
+    np.testing.assert_array_equal(reports, values.astype(np.uint8))
+
+
+def test_every_partition_draws_its_own_randomness(cluster, unary):
+    zeros = dask.dataframe.from_pandas(pd.Series(np.zeros(4_000, int)), npartitions=2)
+    reports = engine.perturb(unary.protocol, zeros).compute().to_list()
+    assert sum(a != b for a, b in zip(reports[:2_000], reports[2_000:], strict=True)) > 1_000
+
+
+def test_values_that_cannot_be_randomised_are_refused(unary):
+    with dask.config.set(scheduler="synchronous"):
+        missing = dask.dataframe.from_pandas(pd.Series([1.0, np.nan]), npartitions=1)
+        with pytest.raises(TypeError, match="values must be integers, got dtype float64: fill or drop missing values"):
+            engine.perturb(unary.protocol, missing).compute()
+    with pytest.raises(TypeError, match=r"values must be a dask\.dataframe\.Series, got list"):
+        engine.perturb(unary.protocol, [1, 2])
 
 
 def test_bad_reports_and_collections_are_refused(unary):

@@ -1,4 +1,4 @@
-"""Count reports with Dask, on the threads or processes of one machine or on a cluster."""
+"""Count reports, and make them, with Dask, on the threads or processes of one machine or on a cluster."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpnoise.engines import _states
+from dpnoise.engines import _columns, _states
 from dpnoise.engines._extras import require
 from dpnoise.local import Accumulator, Protocol
 from dpnoise.local._arrow import is_arrow
 
-__all__ = ["aggregate"]
+__all__ = ["aggregate", "perturb"]
 
 _FAN_IN: Final = 8
 
@@ -54,6 +54,41 @@ def aggregate(protocol: Protocol, reports: Any) -> Accumulator:
     return _states.merge(protocol, (part.compute() for part in level))
 
 
+def perturb(protocol: Protocol, values: Any) -> Any:
+    """Randomise a column of values, with fresh secure randomness for every partition.
+
+    Each report is epsilon-locally differentially private, provided that each person has one row and that one set of
+    reports leaves this function. The series is lazy, and draws other reports each time that Dask computes it: write it
+    to a file at once, and use that.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The protocol.
+    values : dask.dataframe.Series
+        Integers, or booleans for `RandomizedResponse`, without missing ones.
+
+    Returns
+    -------
+    dask.dataframe.Series
+        With the name "report", of Arrow's type fixed_size_binary, and a new index: the old one may tell the value.
+
+    Raises
+    ------
+    TypeError
+        When ``protocol`` or ``values`` is of another type.
+    ImportError
+        When Dask, pandas or PyArrow is not installed.
+    """
+    _states.check_protocol(protocol)
+    pandas = require("pandas", "dask")
+    if not isinstance(values, require("dask.dataframe", "dask").Series):
+        raise TypeError(f"values must be a dask.dataframe.Series, got {type(values).__name__}")
+    kind = pandas.ArrowDtype(require("pyarrow", "dask").binary(protocol.report_bytes))
+    made = pandas.Series([], dtype=kind, name="report")
+    return values.map_partitions(_perturb, protocol, meta=made, clear_divisions=True)
+
+
 def _partitions(reports: Any) -> list[Any]:
     """Give the partitions of a collection as a list of Delayed."""
     if isinstance(reports, list | tuple):
@@ -62,6 +97,13 @@ def _partitions(reports: Any) -> list[Any]:
         raise TypeError(f"reports must be a Dask collection or a list of Delayed, got {type(reports).__name__}")
     partitions = reports.to_delayed()
     return partitions.ravel().tolist() if isinstance(partitions, np.ndarray) else partitions
+
+
+def _perturb(values: Any, protocol: Protocol) -> Any:
+    import pandas
+
+    reports = _columns.perturbed(protocol, values.to_numpy())
+    return pandas.Series(pandas.arrays.ArrowExtensionArray(reports), name="report")
 
 
 def _count(protocol: Protocol, partition: Any) -> bytes:

@@ -1,11 +1,11 @@
-"""Count reports with Spark."""
+"""Count reports, and make them, with Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpnoise.engines import _states
+from dpnoise.engines import _columns, _states
 from dpnoise.engines._extras import require
 from dpnoise.local import Accumulator, Protocol
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-__all__ = ["aggregate"]
+__all__ = ["aggregate", "perturb"]
 
 
 def aggregate(protocol: Protocol, frame: DataFrame, column: str = "report") -> Accumulator:
@@ -57,3 +57,48 @@ def aggregate(protocol: Protocol, frame: DataFrame, column: str = "report") -> A
 
     rows = frame.select(column).mapInArrow(count, "state binary").collect()
     return _states.merge(protocol, (bytes(row.state) for row in rows))
+
+
+def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
+    """Randomise a column of values, with fresh secure randomness in every task.
+
+    Each report is epsilon-locally differentially private, provided that each person has one row and that one set of
+    reports leaves this function. The frame is lazy, and draws other reports each time that Spark computes it: write it
+    to a file at once, and use that.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The protocol. dpnoise must be installed on the workers, too.
+    frame : pyspark.sql.DataFrame
+        The true values.
+    column : str
+        The name of a column of integers, or of booleans for `RandomizedResponse`, without nulls.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        With one column "report" of type binary. Other columns are left out: beside the report they might tell the
+        value.
+
+    Raises
+    ------
+    TypeError
+        When ``protocol`` is not a protocol.
+    ImportError
+        When PySpark or PyArrow is not installed.
+    pyspark.errors.PySparkException
+        When the job fails, for example because a value is outside of [0, k); that is only when the frame is computed.
+    """
+    _states.check_protocol(protocol)
+    require("pyspark", "spark")
+    require("pyarrow", "spark")
+
+    def randomise(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        for batch in batches:
+            reports = _columns.perturbed(protocol, batch.column(0).to_numpy(zero_copy_only=False))
+            yield pyarrow.record_batch([reports.cast(pyarrow.binary())], ["report"])
+
+    return frame.select(column).mapInArrow(randomise, "report binary")
