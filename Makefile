@@ -14,7 +14,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
-.PHONY: help demo test test-rust test-python test-aarch64 statistical constant-time lint bench bench-rust instructions docs
+.PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust instructions docs
 .PHONY: wheel clean check-tools check-lint-tools check-constant-time-tools
 
 help: ## show this list
@@ -31,7 +31,10 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 	@echo "The binding crate (rust/python) has no tests of its own: the Python tests call it."
 
 test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests, with the debugging allocators of -X dev
-	$(BIN)/python -X dev -m pytest
+	$(BIN)/python -X dev -m pytest --ignore=tests/engines
+
+test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
+	$(BIN)/python -X dev -m pytest tests/engines
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests with 10^8 samples each (6 GiB of memory)
 	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical tests/vectors --durations=5

@@ -33,7 +33,7 @@ HIGH = 3
 UNSAFE_ALLOWED = ("rust/core/src/arch/", "rust/python/src/bit_generator.rs")
 SAFETY_REACH = 5  # lines
 
-EXTRAS = {"typer", "click", "rich", "pyarrow", "matplotlib", "scipy", "pandas", "polars"}
+EXTRAS = {"typer", "click", "rich", "pyarrow", "matplotlib", "scipy", "pandas", "polars", "dask", "pyspark"}
 EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py")
 
 

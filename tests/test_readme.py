@@ -26,7 +26,11 @@ def run_blocks(page):
         exec(compile("\n" * line + code, str(page), "exec"), namespace)  # noqa: S102
 
 
+OF_ENGINES = ROOT / "docs/guide/engines.md"
+"""Needs Dask and Spark: tests/engines runs it."""
+
 PAGES = [page for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))] if python_blocks(page)]
+PAGES.remove(OF_ENGINES)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

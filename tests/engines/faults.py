@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -78,5 +79,21 @@ def failing_after(folder: str) -> Any:
             yield batch
         if context.attemptNumber() == 0:
             raise OSError("a planted fault")
+
+    return pass_on
+
+
+def waiting(folder: str) -> Any:
+    """Make a function for Spark's mapInArrow, which keeps the first attempt of a task until the second is as far."""
+
+    def pass_on(batches: Any) -> Any:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        yield from batches
+        Path(folder, f"{context.partitionId()}-{context.attemptNumber()}").touch()
+        deadline = time.monotonic() + 120  # then there is no second attempt, and the test fails
+        while context.partitionId() == 0 and not Path(folder, "0-1").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     return pass_on

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -44,3 +47,47 @@ def session(master: str, **settings: str) -> Iterator[Any]:
             yield spark
         finally:
             spark.stop()
+
+
+@contextmanager
+def standalone_cluster(folder: Path) -> Iterator[str]:
+    """Start a master and two workers with one core each, and return the URL of the master.
+
+    The workers have host names of their own, because Spark starts a second attempt of a slow task on another host.
+    """
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"spark://127.0.0.1:{port}"
+    deploy = "org.apache.spark.deploy"
+    commands = [
+        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
+        *(
+            [f"{deploy}.worker.Worker", "--host", host, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+            + ["--work-dir", str(folder / host), url]
+            for host in ("127.0.0.2", "127.0.0.3")
+        ),
+    ]
+    with ExitStack() as started:
+        log = started.enter_context((folder / "log").open("wb"))
+        for command in commands:
+            program = [home / "bin" / "spark-class", *command]
+            daemon = subprocess.Popen(program, stdout=log, stderr=log, env={**os.environ, "SPARK_HOME": str(home)})
+            started.callback(daemon.wait)
+            started.callback(daemon.terminate)
+            _wait_for_port(port)
+        yield url
+
+
+def _wait_for_port(port: int) -> None:
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)

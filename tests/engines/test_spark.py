@@ -83,11 +83,33 @@ def test_a_task_that_runs_twice_counts_once(frame_of, unary, tmp_path):
     assert sum(state.n + state.rejected for state in made) == 2 * len(unary.column)
 
 
+@pytest.mark.parametrize(
+    "protocol",
+    [local.GeneralizedRandomizedResponse(k=15, epsilon=32.0), local.RandomizedResponse(epsilon=32.0)],
+    ids=lambda protocol: type(protocol).__name__,
+)
+def test_every_value_is_randomised_in_its_place(spark, protocol, tmp_path):
+    # At the largest epsilon all reports are true, but for a chance of below 1e-9.
+    person = np.arange(3_000)
+    answers = person % 2 == 0 if isinstance(protocol, local.RandomizedResponse) else person % 15
+    frame = spark.createDataFrame(pa.table({"person": person, "answer": answers})).coalesce(1)
+    reports = engine.perturb(protocol, frame, "answer").toArrow()
+    assert reports.schema.names == ["report"]
+    assert b"".join(reports["report"].to_pylist()) == answers.astype(np.uint8).tobytes()
+
+
+def test_every_partition_draws_its_own_randomness(spark, unary):
+    frame = spark.createDataFrame(pa.table({"answer": np.zeros(4_000, int)})).repartition(2)
+    by_partition = engine.perturb(unary.protocol, frame, "answer").rdd.glom().collect()
+    first, second = ([bytes(row.report) for row in rows] for rows in by_partition)
+    assert sum(a != b for a, b in zip(first, second, strict=False)) > 1_000
+
+
 def test_bad_reports_and_columns_are_errors(spark, frame_of, unary):
     from pyspark.errors import PySparkException
 
-    with pytest.raises(PySparkException, match="ParameterError"):
-        engine.aggregate(local.OptimizedUnaryEncoding(k=104, epsilon=1.0), frame_of(unary.column))
+    with pytest.raises(PySparkException, match="TypeError: reports must be a column of type .*, got int64"):
+        engine.aggregate(unary.protocol, spark.range(10), "id")
     with pytest.raises(PySparkException, match="absent"):
         engine.aggregate(unary.protocol, frame_of(unary.column), "absent")
     with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local, got str"):
