@@ -64,7 +64,7 @@ def kill_executor() -> None:
 
 
 def failing_after(folder: str) -> Any:
-    """Make a function for Spark's mapInArrow, which keeps a copy of what passes, and fails every first attempt after it.
+    """Make a function for Spark's mapInArrow, which keeps a copy of what passes and fails every first attempt after it.
 
     So the task that was before it in the pipeline is complete, and runs again.
     """

@@ -61,23 +61,20 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     url = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    commands = [
-        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
-        *(
-            [f"{deploy}.worker.Worker", "--host", host, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
-            + ["--work-dir", str(folder / host), url]
-            for host in ("127.0.0.2", "127.0.0.3")
-        ),
-    ]
     with ExitStack() as started:
         log = started.enter_context((folder / "log").open("wb"))
-        for command in commands:
-            program = [home / "bin" / "spark-class", *command]
-            daemon = subprocess.Popen(program, stdout=log, stderr=log, env={**os.environ, "SPARK_HOME": str(home)})
+
+        def start(role: str, host: str, *options: str) -> None:
+            program = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{role}", "--host", host, *options]
+            environment = {**os.environ, "SPARK_HOME": str(home)}
+            daemon = subprocess.Popen([*program, "--webui-port", "0"], stdout=log, stderr=log, env=environment)
             started.callback(daemon.wait)
             started.callback(daemon.terminate)
-            _wait_for_port(port)
+
+        start("master.Master", "127.0.0.1", "--port", str(port))
+        _wait_for_port(port)
+        for host in ("127.0.0.2", "127.0.0.3"):
+            start("worker.Worker", host, "--cores", "1", "--memory", "1g", "--work-dir", str(folder / host), url)
         yield url
 
 

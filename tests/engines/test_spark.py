@@ -72,7 +72,7 @@ class CountedTwice:
     def select(self, column):
         return CountedTwice(self.frame.select(column), self.folder)
 
-    def mapInArrow(self, function, schema):  # noqa: N802
+    def mapInArrow(self, function, schema):
         return self.frame.mapInArrow(function, schema).mapInArrow(failing_after(str(self.folder)), schema)
 
 
@@ -108,7 +108,7 @@ def test_every_partition_draws_its_own_randomness(spark, unary):
 def test_bad_reports_and_columns_are_errors(spark, frame_of, unary):
     from pyspark.errors import PySparkException
 
-    with pytest.raises(PySparkException, match="TypeError: reports must be a column of type .*, got int64"):
+    with pytest.raises(PySparkException, match=r"TypeError: reports must be a column of type .*, got int64"):
         engine.aggregate(unary.protocol, spark.range(10), "id")
     with pytest.raises(PySparkException, match="absent"):
         engine.aggregate(unary.protocol, frame_of(unary.column), "absent")
