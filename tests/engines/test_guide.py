@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 
 import pytest
-from engines.spark_sessions import skip_without_spark
+from engines.spark_sessions import skip_without_spark, stop
 from test_readme import OF_ENGINES, run_blocks
 
 skip_without_spark()
-pytest.importorskip("dask", reason="Dask is not installed: pip install 'dpnoise[dask]'")
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -18,4 +17,7 @@ def test_code_of_the_guide_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    run_blocks(OF_ENGINES)
+    try:
+        run_blocks(OF_ENGINES)
+    finally:
+        stop()
