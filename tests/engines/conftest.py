@@ -59,7 +59,8 @@ def collect(protocol: local.Protocol) -> Collection:
     return Collection(protocol, reports, total.to_bytes())
 
 
-@pytest.fixture(scope="session", params=PROTOCOLS, ids=lambda protocol: type(protocol).__name__)
+# By module: for a fixture of the session pytest would mix the modules, and only one of them can have Spark.
+@pytest.fixture(scope="module", params=PROTOCOLS, ids=lambda protocol: type(protocol).__name__)
 def collection(request: pytest.FixtureRequest) -> Collection:
     """Return reports of each protocol."""
     return collect(request.param)
