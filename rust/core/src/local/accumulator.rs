@@ -144,7 +144,7 @@ impl Accumulator {
 
     /// The number of reports rejected, by reason; reasons that did not occur are left out.
     pub fn rejected_reasons(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let reasons = self.protocol.family().rejection_reasons().iter().copied();
+        let reasons = self.protocol.family().rejection_reasons().into_iter();
         reasons.zip(self.rejected.iter().copied()).filter(|&(_, count)| count > 0)
     }
 

@@ -100,17 +100,16 @@ impl Family {
     /// Why reports are rejected, in the order in which the counts are stored; the first is found by looking at a
     /// report, the others are for what is none.
     #[must_use]
-    pub fn rejection_reasons(self) -> &'static [&'static str] {
-        match self {
+    pub fn rejection_reasons(self) -> [&'static str; 4] {
+        let malformed = match self {
             Self::RandomizedResponse
             | Self::SymmetricUnaryEncoding
             | Self::OptimizedUnaryEncoding
-            | Self::UnaryEncoding => &["tail bits set", MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER],
-            Self::GeneralizedRandomizedResponse | Self::LocalHashing | Self::HadamardResponse => {
-                &["value out of range", MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER]
-            }
-            Self::SubsetSelection => &["not a set of omega values", MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER],
-        }
+            | Self::UnaryEncoding => "tail bits set",
+            Self::GeneralizedRandomizedResponse | Self::LocalHashing | Self::HadamardResponse => "value out of range",
+            Self::SubsetSelection => "not a set of omega values",
+        };
+        [malformed, MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER]
     }
 }
 
