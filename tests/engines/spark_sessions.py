@@ -41,20 +41,12 @@ def session(master: str, **settings: str) -> Iterator[Any]:
     for key, value in settings.items():
         builder = builder.config(key.replace("_", "."), value)
     with mock.patch.dict(os.environ, PYSPARK_PYTHON=sys.executable, PYTHONPATH=TESTS):
+        spark = builder.getOrCreate()
         try:
-            spark = builder.getOrCreate()
             spark.sparkContext.setLogLevel("OFF")
             yield spark
         finally:
-            stop()
-
-
-def stop() -> None:
-    """Stop Spark, if it runs: a session that is left over would be taken for the next one."""
-    from pyspark.sql import SparkSession
-
-    if spark := SparkSession.getActiveSession():
-        spark.stop()
+            spark.stop()
 
 
 @contextmanager
