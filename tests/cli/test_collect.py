@@ -260,6 +260,38 @@ def test_an_interrupted_run_keeps_what_it_has_done(
     assert estimates(run, *parts, "--state", state) == whole
 
 
+def test_an_interrupted_merge_counts_nothing_twice(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = local.Accumulator.merge
+
+    def interrupted(self: local.Accumulator, other: local.Accumulator) -> None:
+        real(self, other)
+        raise KeyboardInterrupt
+
+    whole = estimates(run, *parts)
+    with monkeypatch.context() as patch:
+        patch.setattr(local.Accumulator, "merge", interrupted)
+        assert run("aggregate", *parts, "--state", state).code == 130
+    assert estimates(run, "--state", state)["n"] == 100
+    assert estimates(run, *parts, "--state", state) == whole
+
+
+@pytest.mark.parametrize("pattern", [False, True])
+def test_no_report_is_overwritten(refuse: Refuse, folder: Path, parts: list[Path], pattern: bool) -> None:
+    source = f"{folder}/**/*.parquet" if pattern else folder
+    before = parts[1].read_bytes()
+    assert "is also an input" in refuse("aggregate", source, "-o", parts[1])
+    assert "is also an input" in refuse("aggregate", source, "--state", parts[1])
+    assert parts[1].read_bytes() == before
+
+
+def test_a_state_is_not_overwritten_by_the_estimates(refuse: Refuse, parts: list[Path], tmp_path: Path) -> None:
+    target = tmp_path / "new.json"
+    assert "or another output, and would be overwritten" in refuse("aggregate", *parts, "--state", target, "-o", target)
+    assert not target.exists()
+
+
 def test_long_work_is_saved_now_and_then(
     run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,7 +351,10 @@ def test_what_is_no_state(run: Run, refuse: Refuse, parts: list[Path], state: Pa
     assert "is also an input" in refuse("aggregate", parts[0], "--state", parts[0])
     table = state.with_suffix(".csv")
     run("aggregate", *parts, "--state", table)
-    assert refuse("aggregate", "--state", table, "-o", table) == f"'{table}' is also an input and would be overwritten"
+    assert (
+        refuse("aggregate", "--state", table, "-o", table)
+        == f"'{table}' is also an input, or another output, and would be overwritten"
+    )
 
 
 def test_a_damaged_state(run: Run, refuse: Refuse, parts: list[Path], state: Path) -> None:

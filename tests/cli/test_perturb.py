@@ -251,7 +251,7 @@ def test_bad_files(refuse: Refuse, tmp_path: Path, reports: Path) -> None:
 def test_output_may_not_replace_the_input(refuse: Refuse, tmp_path: Path) -> None:
     source = write_parquet(tmp_path / "in.parquet", pa.array(["red"]))
     before = source.read_bytes()
-    assert "is also an input and would be overwritten" in refuse(*oue(source, source))
+    assert "is also an input, or another output, and would be overwritten" in refuse(*oue(source, source))
     assert source.read_bytes() == before
 
 

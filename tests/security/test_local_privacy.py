@@ -174,6 +174,9 @@ def test_messages_do_not_show_data():
     for protocol in (
         local.OptimizedUnaryEncoding(k=15, epsilon=1.0),
         local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
+        local.LocalHashing(k=15, epsilon=1.0),
+        local.HadamardResponse(k=15, epsilon=1.0),
+        local.SubsetSelection(k=15, epsilon=1.0),
     ):
         for values in (
             [secret],

@@ -13,6 +13,7 @@ from dpnoise.cli import tables
 from dpnoise.cli.collect import Collection, collect
 from dpnoise.cli.console import InputError, atomic_write, check_target, listing, print_table, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Threads
+from dpnoise.cli.sources import expand
 from dpnoise.cli.state import StateFile
 
 _SHOWN = 40
@@ -60,14 +61,15 @@ def aggregate(
     sources = sources or []
     if not sources and (state is None or not state.exists()):
         raise InputError("give files of reports, or with --state what an earlier run has counted")
+    files, failed = expand(sources)
     if state is not None:
-        check_target(state, sources)
+        check_target(state, files)
     for target in filter(None, (output, plot)):
-        check_target(target, sources if state is None else [*sources, state])
+        check_target(target, files if state is None else [*files, state])
     # A bad level is refused before any report is read.
     local.RandomizedResponse.coin_flips().accumulator().estimate(level=level, simultaneous=simultaneous)
 
-    collection = collect(sources, None if state is None else StateFile(state), threads)
+    collection = collect(files, failed, None if state is None else StateFile(state), threads)
     _print_problems(collection)
     counted = collection.state
     if counted is None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from dpnoise import ParameterError
 from dpnoise.cli.console import InputError, Interrupted, message_of, progress
-from dpnoise.cli.sources import reports_files, sha256
+from dpnoise.cli.sources import sha256
 from dpnoise.cli.state import State, StateFile
 from dpnoise.local import _arrow, _parquet
 
@@ -27,13 +27,12 @@ class Collection:
     """The path under which the same file has been counted already, by the path that was skipped."""
 
 
-def collect(sources: Sequence[Path], target: StateFile | None, threads: int | None) -> Collection:
-    """Count all files that `sources` stand for, on top of the state in `target`, and keep the state there.
+def collect(files: Sequence[Path], failed: dict[str, str], target: StateFile | None, threads: int | None) -> Collection:
+    """Count files, on top of the state in `target`, and keep the state there.
 
-    A file that cannot be used is noted and leaves no trace in the counts.
+    A file that cannot be used is noted, beside those that have failed already, and leaves no trace in the counts.
     """
-    collection = Collection(target.read() if target is not None and target.path.exists() else None)
-    files = _files(sources, collection)
+    collection = Collection(target.read() if target is not None and target.path.exists() else None, failed=failed)
     # To hash a file takes longer than to count it, and one file alone is compared with nothing.
     identify = sha256 if target is not None or len(files) > 1 else str
     saved, last_save = 0, monotonic()
@@ -65,16 +64,6 @@ def collect(sources: Sequence[Path], target: StateFile | None, threads: int | No
     return collection
 
 
-def _files(sources: Sequence[Path], collection: Collection) -> list[Path]:
-    files = []
-    for source in sources:
-        try:
-            files += reports_files(source)
-        except (InputError, OSError) as error:
-            collection.failed[str(source)] = message_of(error)
-    return files
-
-
 def _take_in(
     path: Path,
     collection: Collection,
@@ -103,10 +92,7 @@ def _take_in(
             raise InputError(f"{part.name!r} cannot be used: {error}") from None
         advance(size * len(batch) / file.rows)
     part.sources[identity] = part.name
-    if state is None:
-        collection.state = part
-    else:
-        state.merge(part)
+    collection.state = part if state is None else state.joined(part)
     collection.counted += 1
 
 

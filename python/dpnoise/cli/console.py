@@ -94,8 +94,9 @@ def check_target(path: Path, sources: Sequence[Path] = ()) -> None:
     if path.is_dir():
         raise InputError(f"{str(path)!r} cannot be written: it is a directory")
     for source in sources:
-        if path.exists() and source.exists() and path.samefile(source):
-            raise InputError(f"{str(path)!r} is also an input and would be overwritten")
+        same = path.samefile(source) if path.exists() and source.exists() else path.resolve() == source.resolve()
+        if same:
+            raise InputError(f"{str(path)!r} is also an input, or another output, and would be overwritten")
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def merge(
     check_target(output, states)
     merged, *others = (StateFile(path).read() for path in states)
     for other in others:
-        merged.merge(other)
+        merged = merged.joined(other)
     target = StateFile(output)
     if output.exists():
         target.read()  # what is replaced must have been a state

@@ -2,12 +2,24 @@
 
 import glob
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dpnoise.cli.console import InputError, suffix_of
+from dpnoise.cli.console import InputError, message_of, suffix_of
 
 SUFFIX = ".parquet"
+
+
+def expand(sources: Sequence[Path]) -> tuple[list[Path], dict[str, str]]:
+    """Return the files that words of the command line stand for, and what is wrong with a word, by the word."""
+    files: list[Path] = []
+    failed = {}
+    for source in sources:
+        try:
+            files += reports_files(source)
+        except (InputError, OSError) as error:
+            failed[str(source)] = message_of(error)
+    return files, failed
 
 
 def reports_files(source: Path) -> list[Path]:

@@ -39,8 +39,12 @@ class State:
         if domain != self.domain:
             raise InputError(f"{name!r} has another domain than {self.name!r}")
 
-    def merge(self, other: "State") -> None:
-        """Add the counts of another state; refuse one that holds a file that this one holds, too."""
+    def joined(self, other: "State") -> "State":
+        """Return this state with the counts of another one; refuse one that holds a file that this one holds, too.
+
+        The counts are added up in `other`, which is used up. This state stays as it is: whoever is interrupted before
+        the new one is in its place has the old one, whole.
+        """
         self.check_same(other.name, other.accumulator.protocol, other.domain)
         shared = [path for sha256, path in other.sources.items() if sha256 in self.sources]
         if shared:
@@ -49,8 +53,8 @@ class State:
                 f"{other.name!r} holds {shared[0]!r}{more}, which has been counted before: "
                 f"merging would count the reports twice"
             )
-        self.accumulator.merge(other.accumulator)
-        self.sources.update(other.sources)
+        other.accumulator.merge(self.accumulator)
+        return State(self.name, other.accumulator, self.domain, {**self.sources, **other.sources})
 
 
 class StateFile:
@@ -67,7 +71,7 @@ class StateFile:
         name = str(self.path)
         try:
             document = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
             raise InputError(f"{name!r} is not a state that dpnoise wrote, or was cut short")

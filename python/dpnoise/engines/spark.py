@@ -29,7 +29,8 @@ def aggregate(protocol: Protocol, frame: DataFrame, column: str = "report") -> A
     frame : pyspark.sql.DataFrame
         The reports.
     column : str
-        The name of a column of type binary.
+        The name of a column of type binary. It does not say of which protocol the reports are: that is for the caller
+        to know, since those of another protocol with reports of the same length would be counted, wrongly.
 
     Returns
     -------

@@ -107,9 +107,9 @@ class Accumulator:
 
             Arrow data are columns, record batches, tables and streams of them, of pyarrow, Polars, pandas or any other
             library with ``__arrow_c_array__`` or ``__arrow_c_stream__``: a column of type fixed_size_binary or binary
-            of any kind, or a table with such a column that is called "report" or is the only one. A stream is read
-            piece by piece. They need pyarrow, and are not copied unless reports are missing or of a wrong length, or
-            the type is binary_view.
+            of any kind, or a table with such a column that is called "report" or is the only one. A stream of batches
+            is read piece by piece. They need pyarrow, and are not copied unless reports are missing or of a wrong
+            length, or the type is binary_view.
         threads : int, optional
             How many threads to use; all cores that the process may use when not given.
         strict : bool

@@ -9,7 +9,7 @@ from dpnoise.local._values import ValueProtocol
 class HadamardResponse(ValueProtocol):
     """Hadamard response: every person draws a column of a Hadamard matrix, and reports it with one randomised bit.
 
-    The variance per person of any value's count is about ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2``: close to
+    The variance per person of a rare value's count is about ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2``: close to
     that of `OptimizedUnaryEncoding` for epsilon up to 1, larger for more. A report has one to four bytes, and
     collecting takes a time in the order of n + k log k: the choice for many values.
 
@@ -32,8 +32,8 @@ class HadamardResponse(ValueProtocol):
 
     References
     ----------
-    Bassily and Smith (2015), "Local, private, efficient protocols for succinct histograms"; Acharya, Sun and Zhang
-    (2019), "Hadamard response: estimating distributions privately, efficiently, and with little communication".
+    Bassily and Smith (2015), "Local, private, efficient protocols for succinct histograms". (The protocols of Acharya,
+    Sun and Zhang (2019), "Hadamard response", are others: they send an index alone, and gain at a large epsilon.)
 
     Examples
     --------

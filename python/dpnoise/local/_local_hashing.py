@@ -38,7 +38,7 @@ class LocalHashing(ValueProtocol):
 
     References
     ----------
-    Wang, Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.4;
+    Wang, Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation";
     Carter and Wegman (1979), "Universal classes of hash functions".
 
     Examples

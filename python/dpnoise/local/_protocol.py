@@ -196,9 +196,9 @@ class Protocol:
         Notes
         -----
         This is for planning. Counters are sums of binomial and multinomial variables, which are NumPy's, on secure
-        bits: exact up to the accuracy of its floating-point arithmetic. For `LocalHashing` and `HadamardResponse` each
-        count has its distribution, but different counts are drawn independently, which those of a collection are not
-        quite.
+        bits: exact up to the accuracy of its floating-point arithmetic. For `LocalHashing`, `HadamardResponse` and
+        `SubsetSelection` each count has its distribution, but different counts are drawn independently, which those of
+        a collection are not quite.
         """
         from dpnoise.local._accumulator import Accumulator  # it imports this module
 

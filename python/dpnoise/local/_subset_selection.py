@@ -11,8 +11,9 @@ from dpnoise.local._values import ValueProtocol
 class SubsetSelection(ValueProtocol):
     """Subset selection: a random set of ``omega`` values, which has the sender's more often than by chance.
 
-    With the default ``omega`` this is the most accurate of the protocols here, by a little, when epsilon is neither
-    small nor large; for one member it is `GeneralizedRandomizedResponse`. A client's time is in the order of k.
+    With the default ``omega`` the squared error of all counts together is nearly the smallest possible, a little below
+    that of the other protocols; for one member it is `GeneralizedRandomizedResponse`. A client's time is in the order
+    of k.
 
     Parameters
     ----------

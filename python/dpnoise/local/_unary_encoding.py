@@ -157,7 +157,7 @@ class SymmetricUnaryEncoding(_Unary):
     References
     ----------
     Erlingsson, Pihur and Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving ordinal response"; Wang,
-    Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.2.
+    Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.3.
     """
 
     __slots__ = ()
@@ -188,7 +188,7 @@ class OptimizedUnaryEncoding(_Unary):
 
     References
     ----------
-    Wang, Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.2.
+    Wang, Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.3.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class UnaryEncoding(_Unary):
 
     References
     ----------
-    Wang, Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.2.
+    Wang, Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation", section 4.3.
     """
 
     __slots__ = ()

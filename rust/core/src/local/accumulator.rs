@@ -19,8 +19,9 @@ use crate::rng::on_threads;
 const BYTES_PER_THREAD: usize = 1 << 21;
 
 /// How many rows are searched for malformed ones before the others are counted together: enough for counting to be fast
-/// wherever the malformed ones are.
+/// wherever the malformed ones are. They are copied for that, so they have at most so many bytes, or are one row.
 const ROWS_AT_ONCE: usize = 1 << 12;
+const BYTES_AT_ONCE: usize = 1 << 24;
 
 /// Counts reports of one protocol.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,19 +184,12 @@ fn too_many() -> Error {
 /// Whether `n` reports can lead to these counters.
 pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> bool {
     match protocol.randomizer() {
-        Randomizer::BitFlip(_) | Randomizer::Hashing(_) | Randomizer::Hadamard(_) => {
+        Randomizer::BitFlip(_) | Randomizer::Hashing(_) | Randomizer::Hadamard(_) | Randomizer::Subset(_) => {
             counters.iter().all(|&count| count <= n)
         }
         // Each report supports one value.
-        Randomizer::Mixture(_) => sum(counters) == u128::from(n),
-        Randomizer::Subset(subset) => {
-            counters.iter().all(|&count| count <= n) && sum(counters) == u128::from(n) * u128::from(subset.omega())
-        }
+        Randomizer::Mixture(_) => counters.iter().map(|&count| u128::from(count)).sum::<u128>() == u128::from(n),
     }
-}
-
-fn sum(counters: &[u64]) -> u128 {
-    counters.iter().map(|&count| u128::from(count)).sum()
 }
 
 /// The counters of the well-formed rows, and the number of the others.
@@ -217,7 +211,7 @@ fn effort(protocol: &Protocol, rows: usize) -> usize {
     rows.saturating_mul(match protocol.randomizer() {
         Randomizer::BitFlip(_) => protocol.report_bytes(),
         Randomizer::Subset(_) => 4 * protocol.report_bytes(),
-        Randomizer::Mixture(_) | Randomizer::Hadamard(_) => 16,
+        Randomizer::Mixture(_) | Randomizer::Hadamard(_) => 2,
         Randomizer::Hashing(_) => 256 + protocol.k() as usize,
     })
 }
@@ -245,7 +239,7 @@ pub(super) fn count_well_formed(
     is_malformed: impl Fn(&[u8]) -> bool,
 ) -> u64 {
     let mut rejected = 0;
-    for some in rows.chunks(ROWS_AT_ONCE * width) {
+    for some in rows.chunks(ROWS_AT_ONCE.min(BYTES_AT_ONCE / width).max(1) * width) {
         let good = some.chunks_exact(width).filter(|row| !is_malformed(row));
         let bad = some.len() / width - good.clone().count();
         if bad == 0 {

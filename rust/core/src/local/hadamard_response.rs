@@ -4,8 +4,8 @@
 //! binary digits that v and j share (Sylvester's construction, 1 for -1). A client draws j uniformly, finds the entry
 //! of its value's row, and keeps it with probability e^epsilon / (e^epsilon + 1).
 //!
-//! Source: Bassily and Smith 2015, "Local, private, efficient protocols for succinct histograms"; Acharya, Sun and
-//! Zhang 2019, "Hadamard response".
+//! Source: Bassily and Smith 2015, "Local, private, efficient protocols for succinct histograms". The protocols of Acharya,
+//! Sun and Zhang 2019, "Hadamard response", are others: they send an index alone, and their blocks gain at a large epsilon.
 //!
 //! # Privacy
 //!

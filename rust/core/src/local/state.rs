@@ -11,7 +11,7 @@
 //! | L | the canonical specification, JSON in UTF-8 |
 //! | 8 | its id, as [`Protocol::spec_id`] gives it |
 //! | 8 | n, the number of reports counted |
-//! | 4 | number R of reasons for rejection: 3 |
+//! | 4 | number R of reasons for rejection: 4 |
 //! | 8 R | the number of reports rejected for each, in the order of [`Family::rejection_reasons`](super::protocol::Family::rejection_reasons) |
 //! | 8 m | the counters: how many reports support each value, m = k, or 1 ("yes") for randomised response |
 //! | 4 | CRC-32C of everything before |

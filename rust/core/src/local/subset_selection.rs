@@ -5,7 +5,7 @@
 //! that do, and given that it does not, among those that do not; so it is subset selection in the sense of Ye and Barg
 //! 2018, "Optimal schemes for discrete distribution estimation under locally differential privacy", and of Wang, Huang,
 //! Wang et al. 2016, "Mutual information optimally local private discrete distribution estimation". The choice
-//! omega = k / (e^epsilon + 1) is optimal.
+//! omega = k / (e^epsilon + 1), rounded, is nearly optimal for the squared error of all counts together.
 //!
 //! # Privacy
 //!

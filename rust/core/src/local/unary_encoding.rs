@@ -1,7 +1,7 @@
 //! Unary encoding: one of k values as k bits of which one is set, each bit then flipped independently.
 //!
 //! Definition: bit i of the report is 1 with probability p if the value is i, and q otherwise (Wang, Blocki, Li, Jha
-//! 2017, "Locally differentially private protocols for frequency estimation", section 4.2).
+//! 2017, "Locally differentially private protocols for frequency estimation", section 4.3).
 //!
 //! # Privacy
 //!
