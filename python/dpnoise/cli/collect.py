@@ -6,7 +6,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from dpnoise import ParameterError
+from dpnoise import ParameterError, local
 from dpnoise.cli.console import InputError, Interrupted, message_of, progress
 from dpnoise.cli.sources import sha256
 from dpnoise.cli.state import State, StateFile
@@ -74,6 +74,9 @@ def _take_in(
     file = _parquet.open_reports(path)
     if file.protocol is None:
         raise InputError(f"{str(path)!r} does not say how its reports were made: no metadata 'dpnoise.protocol'")
+    if not isinstance(file.protocol, local.FrequencyProtocol):
+        kind = type(file.protocol).__name__
+        raise InputError(f"{str(path)!r} has reports of {kind}, which are not counted by value: use it from Python")
     domain = file.domain or [str(value) for value in range(file.protocol.k)]
     part = State(str(path), file.protocol.accumulator(), domain)
     state = collection.state

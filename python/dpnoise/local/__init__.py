@@ -20,6 +20,7 @@ Examples
 
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Estimate
+from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
 from dpnoise.local._hadamard_response import HadamardResponse
 from dpnoise.local._local_hashing import LocalHashing
@@ -35,6 +36,7 @@ __all__ = [
     "Accumulator",
     "Candidate",
     "Estimate",
+    "FrequencyProtocol",
     "GeneralizedRandomizedResponse",
     "HadamardResponse",
     "LocalHashing",

@@ -12,6 +12,7 @@ from dpnoise import _native
 from dpnoise._native import ParameterError
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, from_state
+from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._post_processing import Post
 from dpnoise.local._protocol import Protocol, wrap
 
@@ -247,12 +248,17 @@ class Accumulator:
         ------
         ParameterError
             When ``level`` is not between 0 and 1, or ``post`` is not known.
+        TypeError
+            When reports of the protocol are not counted by value; then use the method ``estimate`` of the protocol.
 
         References
         ----------
         Wang, Lopuhaä-Zwakenberg, Li, Skoric and Li (2020), "Locally differentially private frequency estimation with
         consistency", section 4.
         """
+        if not isinstance(self._protocol, FrequencyProtocol):
+            kind = type(self._protocol).__name__
+            raise TypeError(f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)")
         return from_state(self._state, level, simultaneous, post)
 
     @property

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dpnoise._native import ParameterError
 from dpnoise.local import _arrow
+from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._protocol import Protocol
 
 DOMAIN_KEY: Final = b"dpnoise.domain"
@@ -63,8 +64,9 @@ def _domain(metadata: dict[bytes, bytes], protocol: Protocol | None) -> list[str
     except ValueError:
         raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
     texts = isinstance(domain, list) and all(isinstance(text, str) for text in domain)
-    if not texts or (protocol is not None and len(domain) != protocol.k):
-        wanted = "texts" if protocol is None else f"{protocol.k} texts"
+    k = protocol.k if isinstance(protocol, FrequencyProtocol) else None
+    if not texts or (k is not None and len(domain) != k):
+        wanted = "texts" if k is None else f"{k} texts"
         raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} must list {wanted}")
     return list(domain)
 

@@ -9,11 +9,11 @@ from statistics import NormalDist
 from typing import Final
 
 from dpnoise._native import ParameterError
+from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
 from dpnoise.local._hadamard_response import HadamardResponse
 from dpnoise.local._local_hashing import LocalHashing
 from dpnoise.local._post_processing import significance_threshold
-from dpnoise.local._protocol import Protocol
 from dpnoise.local._randomized_response import RandomizedResponse
 from dpnoise.local._subset_selection import SubsetSelection
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
@@ -23,7 +23,7 @@ _LEVEL: Final = 0.95
 _COUNTER: Final = "n"
 _BITS: Final = "n k bits"
 
-_OTHERS: Final[tuple[tuple[Callable[..., Protocol], str], ...]] = (
+_OTHERS: Final[tuple[tuple[Callable[..., FrequencyProtocol], str], ...]] = (
     (SymmetricUnaryEncoding, _BITS),
     (SubsetSelection, _BITS),
     (LocalHashing, "n k hashes"),
@@ -38,7 +38,7 @@ class Candidate:
 
     Attributes
     ----------
-    protocol : Protocol
+    protocol : FrequencyProtocol
         The protocol.
     standard_deviation : float
         The standard deviation of the estimated count of a rare value, in people.
@@ -54,7 +54,7 @@ class Candidate:
         each batch.
     """
 
-    protocol: Protocol
+    protocol: FrequencyProtocol
     standard_deviation: float
     smallest_detectable_count: float
     report_bytes: int
@@ -109,7 +109,7 @@ def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: candidate.standard_deviation)
 
 
-def _candidate(protocol: Protocol, server_cost: str, n: int) -> Candidate:
+def _candidate(protocol: FrequencyProtocol, server_cost: str, n: int) -> Candidate:
     absent = protocol.variance(n)
     if n < 1:
         raise ParameterError(f"n must be an integer from 1 to 2**64 - 1, got {n!r}")

@@ -9,12 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _native
 from dpnoise._native import ParameterError, ScriptedRng, SeededRng
-from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.local import _inputs
 
 if TYPE_CHECKING:
     from dpnoise.local._accumulator import Accumulator
-    from dpnoise.local._estimate import Estimate
 
 Rng = SeededRng | ScriptedRng | None
 
@@ -42,21 +40,6 @@ class Protocol:
 
     def __init__(self) -> None:
         raise TypeError("make one of the protocols of dpnoise.local, for example OptimizedUnaryEncoding")
-
-    @property
-    def k(self) -> int:
-        """The number of values that an answer may have."""
-        return self._native.k
-
-    @property
-    def p(self) -> float:
-        """The probability that a report counts for the true value: that a bit that is 1 is reported as 1."""
-        return self._native.p
-
-    @property
-    def q(self) -> float:
-        """The probability that a report counts for another given value: that a bit that is 0 is reported as 1."""
-        return self._native.q
 
     @property
     def epsilon(self) -> float:
@@ -112,29 +95,6 @@ class Protocol:
             raise ParameterError(f"the specification must be of {wanted}, got one of {found}: use protocol_from_json")
         return protocol
 
-    def variance(self, n: int, frequency: float = 0.0) -> float:
-        """Predict the variance of an estimated count.
-
-        Parameters
-        ----------
-        n : int
-            The number of reports.
-        frequency : float
-            The true frequency of the value, from 0 to 1.
-
-        Returns
-        -------
-        float
-            ``n (q (1 - q) / (p - q)**2 + frequency (1 - p - q) / (p - q))`` (Wang et al. 2017, equation 2), in squared
-            people.
-
-        Raises
-        ------
-        ParameterError
-            When a parameter is out of range.
-        """
-        return self._native.variance(n, frequency)
-
     def accumulator(self) -> Accumulator:
         """Make an empty accumulator for reports of this protocol.
 
@@ -146,72 +106,17 @@ class Protocol:
 
         return Accumulator(self)
 
-    def aggregate(self, reports: ArrayLike, *, threads: int | None = None) -> Estimate:
-        """Count reports and estimate how many people have each value: an accumulator for one batch.
-
-        Parameters
-        ----------
-        reports : ndarray of uint8, shape (n, report_bytes)
-            As ``perturb`` made them.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-
-        Returns
-        -------
-        Estimate
-            With 95 % confidence intervals. ``accumulator()`` gives other levels.
-
-        Raises
-        ------
-        ParameterError
-            When the shape is another.
-        TypeError
-            When the dtype is another.
-        """
-        accumulator = self.accumulator()
-        accumulator.add(reports, threads=threads)
-        return accumulator.estimate()
-
-    def simulate(self, true_counts: ArrayLike) -> Estimate:
-        """Draw the estimate that a collection would give, without making a report.
-
-        Parameters
-        ----------
-        true_counts : array of non-negative integers, shape (k,)
-            How many people have each value; for `RandomizedResponse` how many would say no, and yes.
-
-        Returns
-        -------
-        Estimate
-            With the distribution that it has when all these people report. It takes a time in the order of k, whatever
-            the counts.
-
-        Raises
-        ------
-        ParameterError
-            When the shape is another, or a count is negative or too large.
-        TypeError
-            When the counts are not integers.
-
-        Notes
-        -----
-        This is for planning. Counters are sums of binomial and multinomial variables, which are NumPy's, on secure
-        bits: exact up to the accuracy of its floating-point arithmetic. For `LocalHashing`, `HadamardResponse` and
-        `SubsetSelection` each count has its distribution, but different counts are drawn independently, which those of
-        a collection are not quite.
-        """
+    def _collected(self, collected: Accumulator | ArrayLike) -> Accumulator:
+        """Give what was collected with this protocol: an accumulator as it is, reports in a new one."""
         from dpnoise.local._accumulator import Accumulator  # it imports this module
 
-        counts = _inputs.counts(true_counts, self.k)
-        counters = self._draw_counters(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
-        state = _native.LocalAccumulator.from_counters(self._native, int(counts.sum()), counters)
-        return Accumulator._of(state).estimate()
-
-    def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        """Draw how many reports count for each value; here each bit by itself."""
-        own, of_others = generator.binomial(counts, self.p), generator.binomial(counts.sum() - counts, self.q)
-        drawn: NDArray[np.int64] = own + of_others
-        return drawn
+        if not isinstance(collected, Accumulator):
+            accumulator = self.accumulator()
+            accumulator.add(collected)
+            return accumulator
+        if collected.protocol != self:
+            raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
+        return collected
 
     def messages(self, reports: ArrayLike) -> list[bytes]:
         """Give each report as a message of its own, for devices that send one.

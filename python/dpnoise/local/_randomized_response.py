@@ -9,10 +9,11 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise.local import _inputs
 from dpnoise.local._estimate import Estimate
-from dpnoise.local._protocol import Protocol, Rng, wrap_as
+from dpnoise.local._frequencies import FrequencyProtocol
+from dpnoise.local._protocol import Rng, wrap_as
 
 
-class RandomizedResponse(Protocol):
+class RandomizedResponse(FrequencyProtocol):
     """Randomised response: a yes or no, told truly with probability ``p = exp(epsilon) / (exp(epsilon) + 1)``.
 
     The variance per person of the count is ``exp(epsilon) / (exp(epsilon) - 1)**2``.

@@ -7,10 +7,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnoise._arrays import output
 from dpnoise.local import _inputs
-from dpnoise.local._protocol import Protocol, Rng
+from dpnoise.local._frequencies import FrequencyProtocol
+from dpnoise.local._protocol import Rng
 
 
-class ValueProtocol(Protocol):
+class ValueProtocol(FrequencyProtocol):
     """A protocol for one of k values, numbered from 0, whose reports are rows of bytes."""
 
     __slots__ = ()

@@ -46,7 +46,7 @@ fn works<C: Client>(client: &C, protocol: &Protocol, values: &[C::Value]) {
     let mut counts = Accumulator::new(*protocol);
     counts.add(&out, protocol.report_bytes(), 1).unwrap();
     assert_eq!(counts.n(), values.len() as u64);
-    assert!(counts.estimate().counts.iter().all(|count| count.is_finite()));
+    assert!(counts.estimate().unwrap().counts.iter().all(|count| count.is_finite()));
     assert!(protocol.epsilon() <= protocol.requested_epsilon());
     assert!(protocol.epsilon() >= 0.999 * protocol.requested_epsilon());
     assert_eq!(Protocol::from_json(&protocol.to_json()).as_ref(), Ok(protocol));

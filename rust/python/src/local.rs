@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dpnoise_core::Error;
+use dpnoise_core::local::estimate::Support;
 use dpnoise_core::local::local_hashing::MAX_G;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
 use dpnoise_core::local::{
@@ -102,13 +103,13 @@ impl LocalProtocol {
     }
 
     #[getter]
-    fn p(&self) -> f64 {
-        self.0.p()
+    fn p(&self) -> PyResult<f64> {
+        self.support().map(|support| support.probability(support.p))
     }
 
     #[getter]
-    fn q(&self) -> f64 {
-        self.0.q()
+    fn q(&self) -> PyResult<f64> {
+        self.support().map(|support| support.probability(support.q))
     }
 
     #[getter]
@@ -147,7 +148,7 @@ impl LocalProtocol {
 
     fn variance(&self, n: &Bound<'_, PyAny>, frequency: &Bound<'_, PyAny>) -> PyResult<f64> {
         let n = integer(n, "n", "an integer from 0 to 2**64 - 1")?;
-        self.0.variance(n, real(frequency, "frequency")?).map_err(to_py)
+        self.support()?.variance(n, real(frequency, "frequency")?).map_err(to_py)
     }
 
     /// One-hot rows of int64 `values`.
@@ -242,6 +243,10 @@ impl LocalProtocol {
         in_steps(py, values, 1, width, out, |values, out| client.perturb_secure(values, out, threads))
     }
 
+    fn support(&self) -> PyResult<Support> {
+        self.0.support().ok_or_else(|| not_counted_by_value(&self.0))
+    }
+
     fn unary(&self) -> PyResult<UnaryEncoding> {
         let other = || PyTypeError::new_err(format!("{} has no encoded form", self.0.family().name()));
         UnaryEncoding::from_protocol(self.0).ok_or_else(other)
@@ -321,10 +326,19 @@ impl LocalAccumulator {
 
     /// Counts, standard errors, n and the number of rejected reports, all of one moment.
     #[allow(clippy::type_complexity, reason = "a Python tuple")]
-    fn estimate<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64, u64) {
+    fn estimate<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64, u64)> {
         let state = self.state().clone();
-        let estimate = state.estimate();
-        (estimate.counts.into_pyarray(py), estimate.standard_errors.into_pyarray(py), estimate.n, state.rejected())
+        let estimate = state.estimate().ok_or_else(|| not_counted_by_value(state.protocol()))?;
+        Ok((estimate.counts.into_pyarray(py), estimate.standard_errors.into_pyarray(py), estimate.n, state.rejected()))
+    }
+
+    /// Counters, n and the number of rejected reports, all of one moment.
+    fn counters<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u64>>, u64, u64) {
+        let state = self.state().clone();
+        (PyArray1::from_slice(py, state.counters()), state.n(), state.rejected())
     }
 }
 
@@ -352,6 +366,10 @@ where
         out.fill(0);
     }
     result
+}
+
+fn not_counted_by_value(protocol: &Protocol) -> PyErr {
+    PyTypeError::new_err(format!("reports of {} are not counted by value", protocol.family().name()))
 }
 
 fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {

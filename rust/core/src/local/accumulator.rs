@@ -155,15 +155,16 @@ impl Accumulator {
         &self.counters
     }
 
-    /// Unbiased estimates of how many people have each value: k of them, for randomised response "no" and "yes".
+    /// Unbiased estimates of how many people have each value: k of them, for randomised response "no" and "yes"; none
+    /// where reports are not counted by value.
     #[must_use]
-    pub fn estimate(&self) -> Estimate {
-        let estimate = estimate::from_counters(self.protocol.support(), self.n, &self.counters);
+    pub fn estimate(&self) -> Option<Estimate> {
+        let estimate = estimate::from_counters(self.protocol.support()?, self.n, &self.counters);
         if self.protocol.family() != Family::RandomizedResponse {
-            return estimate;
+            return Some(estimate);
         }
         let (yes, error) = (estimate.counts[0], estimate.standard_errors[0]);
-        Estimate { counts: vec![self.n as f64 - yes, yes], standard_errors: vec![error; 2], n: self.n }
+        Some(Estimate { counts: vec![self.n as f64 - yes, yes], standard_errors: vec![error; 2], n: self.n })
     }
 
     /// All reports seen.

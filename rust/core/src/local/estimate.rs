@@ -28,6 +28,18 @@ impl Support {
     pub fn probability(self, numerator: u64) -> f64 {
         numerator as f64 / self.one as f64
     }
+
+    /// The variance of the estimated count of a value of frequency `frequency` among `n` reports.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the frequency is not in [0, 1].
+    pub fn variance(self, n: u64, frequency: f64) -> Result<f64, Error> {
+        if (0.0..=1.0).contains(&frequency) {
+            Ok(n as f64 * variance_of_one(self, frequency))
+        } else {
+            Err(Error::parameter("frequency", format!("{frequency:?}"), "between 0 and 1"))
+        }
+    }
 }
 
 /// Estimated counts of all values.
@@ -57,18 +69,6 @@ fn count(support: Support, n: u64, counter: u64) -> f64 {
     numerator as f64 / (support.p - support.q) as f64
 }
 
-/// The variance of the estimated count of a value of frequency `frequency` among `n` reports.
-///
-/// # Errors
-/// [`Error::Parameter`] when the frequency is not in [0, 1].
-pub(super) fn variance(support: Support, n: u64, frequency: f64) -> Result<f64, Error> {
-    if (0.0..=1.0).contains(&frequency) {
-        Ok(n as f64 * variance_of_one(support, frequency))
-    } else {
-        Err(Error::parameter("frequency", format!("{frequency:?}"), "between 0 and 1"))
-    }
-}
-
 fn variance_of_one(support: Support, frequency: f64) -> f64 {
     let Support { p, q, one } = support;
     // Differences are taken between integers, where nothing cancels.
@@ -96,14 +96,14 @@ mod tests {
     #[test]
     fn variances_follow_the_closed_forms() {
         let e = 1f64.exp();
-        let optimized = variance(BitFlip::optimized(1.0).unwrap().support(), 1, 0.0).unwrap();
+        let optimized = BitFlip::optimized(1.0).unwrap().support().variance(1, 0.0).unwrap();
         assert!((optimized * (e - 1.0).powi(2) / (4.0 * e) - 1.0).abs() < 0.01);
         // A value that everybody has: p(1-p)/(p-q)^2.
         let support = Support { p: 2, q: 1, one: 4 };
-        assert_eq!(variance(support, 3, 1.0), Ok(3.0 * 0.25 / 0.0625));
-        assert_eq!(variance(support, 3, 0.0), Ok(3.0 * 0.1875 / 0.0625));
+        assert_eq!(support.variance(3, 1.0), Ok(3.0 * 0.25 / 0.0625));
+        assert_eq!(support.variance(3, 0.0), Ok(3.0 * 0.1875 / 0.0625));
         assert!(
-            variance(support, 3, 1.5).unwrap_err().to_string().contains("frequency must be between 0 and 1, got 1.5")
+            support.variance(3, 1.5).unwrap_err().to_string().contains("frequency must be between 0 and 1, got 1.5")
         );
     }
 

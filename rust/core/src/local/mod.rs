@@ -31,7 +31,7 @@
 //!
 //! let mut collected = Accumulator::new(*encoding.protocol());
 //! collected.add(&reports, encoding.protocol().report_bytes(), 1)?;
-//! assert_eq!(collected.estimate().counts.len(), 15);
+//! assert_eq!(collected.estimate().unwrap().counts.len(), 15);
 //! # Ok::<(), dpnoise_core::Error>(())
 //! ```
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::bit_flip::{BitFlip, Neighbours};
-use super::estimate::{self, Support};
+use super::estimate::Support;
 use super::generalized_randomized_response::GeneralizedRandomizedResponse;
 use super::hadamard_response::HadamardResponse;
 use super::likelihood::check_epsilon;
@@ -147,22 +147,10 @@ impl Protocol {
         self.randomizer
     }
 
-    /// How often a report supports its sender's value and any other.
+    /// How often a report supports its sender's value and any other; none where reports are not counted by value.
     #[must_use]
-    pub fn support(&self) -> Support {
+    pub fn support(&self) -> Option<Support> {
         self.randomizer.support()
-    }
-
-    /// The probability that a report supports its sender's value: that a set bit stays set, or the value is kept.
-    #[must_use]
-    pub fn p(&self) -> f64 {
-        self.support().probability(self.support().p)
-    }
-
-    /// The probability that a report supports a given other value.
-    #[must_use]
-    pub fn q(&self) -> f64 {
-        self.support().probability(self.support().q)
     }
 
     /// The epsilon that was asked for.
@@ -204,14 +192,6 @@ impl Protocol {
     pub(super) fn unused_bits(&self) -> u8 {
         let used_in_last = (self.report_bits() - 1) % 8 + 1;
         !(0xff >> (8 - used_in_last))
-    }
-
-    /// The variance of the estimated count of a value of frequency `frequency` among `n` reports.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] when the frequency is not in [0, 1].
-    pub fn variance(&self, n: u64, frequency: f64) -> Result<f64, Error> {
-        estimate::variance(self.support(), n, frequency)
     }
 
     /// The canonical specification.

@@ -48,9 +48,9 @@ impl RandomizedResponse {
     ///
     /// ```
     /// use dpnoise_core::local::RandomizedResponse;
-    /// let protocol = *RandomizedResponse::coin_flips().protocol();
-    /// assert_eq!((protocol.p(), protocol.q()), (0.75, 0.25));
-    /// assert!((protocol.epsilon() - 3f64.ln()).abs() < 1e-15);
+    /// let response = RandomizedResponse::coin_flips();
+    /// assert_eq!((response.flip().p(), response.flip().q(), response.flip().planes()), (3, 1, 2));
+    /// assert!((response.protocol().epsilon() - 3f64.ln()).abs() < 1e-15);
     /// ```
     ///
     /// # Panics

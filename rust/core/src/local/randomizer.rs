@@ -27,16 +27,16 @@ pub enum Randomizer {
 }
 
 impl Randomizer {
-    /// How often a report supports its sender's value and any other.
+    /// How often a report supports its sender's value and any other; none where reports are not counted by value.
     #[must_use]
-    pub fn support(self) -> Support {
-        match self {
+    pub fn support(self) -> Option<Support> {
+        Some(match self {
             Self::BitFlip(flip) => flip.support(),
             Self::Mixture(mixture) => mixture.support(),
             Self::Hashing(hashing) => hashing.support(),
             Self::Hadamard(hadamard) => hadamard.support(),
             Self::Subset(subset) => subset.support(),
-        }
+        })
     }
 
     /// The largest likelihood ratio of a report, where `neighbours` matters for flipped bits alone.
