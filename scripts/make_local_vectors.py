@@ -27,6 +27,8 @@ PROTOCOLS = [
     local.HadamardResponse(k=300, epsilon=0.1),
     local.SubsetSelection(k=15, epsilon=1.0),
     local.SubsetSelection(k=40, epsilon=0.1),
+    local.ThresholdHistogramEncoding(k=15, epsilon=1.0),
+    local.SummationHistogramEncoding(k=3, epsilon=1.0),
 ]
 PEOPLE = 8
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
+from scipy.stats import binom, chi2, norm
 
 from dpnoise import ParameterError, local
 
@@ -173,6 +173,18 @@ def test_a_simulation_of_answers_is_unbiased() -> None:
     answers = response.simulate([600_000, 400_000])
     assert np.all(np.abs(answers.counts - [600_000, 400_000]) < 6.5 * answers.standard_errors)
     assert SIMULATED[0].simulate([0, 0, 0, 0]).counts.tolist() == [0, 0, 0, 0]
+
+
+def test_a_simulation_of_sums_has_their_variance() -> None:
+    protocol = local.SummationHistogramEncoding(k=500, epsilon=0.5)
+    true = np.arange(500) * 10
+    result = protocol.simulate(true)
+    errors = (result.counts - true) / result.standard_errors
+    assert np.abs(errors).max() < 6.5
+    assert chi2(500).ppf(1e-9) < (errors**2).sum() < chi2(500).isf(1e-9)
+    assert protocol.simulate(np.zeros(500, int)).counts.tolist() == [0] * 500
+    with pytest.raises(ParameterError, match=r"true_counts must sum to at most .*, so that sums fit"):
+        protocol.simulate([2**40] * 500)
 
 
 def test_bad_true_counts_are_refused() -> None:

@@ -17,6 +17,7 @@ ENCODINGS = [
     local.SymmetricUnaryEncoding(k=128, epsilon=0.3),
     local.UnaryEncoding(k=9, p=0.75, q=0.25),
     local.UnaryEncoding(k=1000, p=0.4, q=0.123),
+    local.ThresholdHistogramEncoding(k=15, epsilon=1.0),
 ]
 RESPONSES = [local.RandomizedResponse(epsilon=1.0), local.RandomizedResponse.coin_flips()]
 DIRECT = [
@@ -33,7 +34,8 @@ HASHED = [
     local.SubsetSelection(k=15, epsilon=1.0),
     local.SubsetSelection(k=1000, epsilon=5.0, omega=20),
 ]
-OF_VALUES = [*ENCODINGS, *DIRECT, *HASHED]
+SUMMED = [local.SummationHistogramEncoding(k=15, epsilon=1.0), local.SummationHistogramEncoding(k=1000, epsilon=1e-4)]
+OF_VALUES = [*ENCODINGS, *DIRECT, *HASHED, *SUMMED]
 BY_EPSILON = [
     local.OptimizedUnaryEncoding,
     local.SymmetricUnaryEncoding,
@@ -41,6 +43,8 @@ BY_EPSILON = [
     local.LocalHashing,
     local.HadamardResponse,
     local.SubsetSelection,
+    local.ThresholdHistogramEncoding,
+    local.SummationHistogramEncoding,
 ]
 PROTOCOLS = [*OF_VALUES, *RESPONSES]
 
@@ -124,8 +128,9 @@ def test_probabilities_out_of_range():
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
 def test_the_achieved_epsilon(protocol):
-    assert 0.999 * protocol.requested_epsilon <= protocol.epsilon <= protocol.requested_epsilon
-    assert 0.0 < protocol.q < protocol.p < 1.0
+    least = 0.5 if isinstance(protocol, local.ThresholdHistogramEncoding) else 0.999
+    assert least * protocol.requested_epsilon <= protocol.epsilon <= protocol.requested_epsilon
+    assert protocol in SUMMED or 0.0 < protocol.q < protocol.p < 1.0
 
 
 def test_known_probabilities():
@@ -156,8 +161,8 @@ def test_known_probabilities():
 
 def test_variances_follow_the_law():
     for protocol in PROTOCOLS:
-        p, q = protocol.p, protocol.q
-        for f in (0.0, 0.3, 1.0):
+        for f in (0.0, 0.3, 1.0) if protocol not in SUMMED else ():
+            p, q = protocol.p, protocol.q
             law = q * (1 - q) / (p - q) ** 2 + f * (1 - p - q) / (p - q)
             assert protocol.variance(1000, f) == pytest.approx(1000 * law, rel=1e-12)
         refuses(ParameterError, "frequency must be between 0 and 1, got 1.5", protocol.variance, 10, 1.5)
@@ -301,6 +306,13 @@ def test_answers_that_cannot_be_used():
     refuses(ParameterError, "values must have no masked values", perturb, masked)
     # NumPy lets bytes other than 0 and 1 pass for booleans.
     refuses(ParameterError, "values must be booleans (0 or 1)", perturb, np.array([7], np.uint8).view(bool))
+
+
+def test_sums_have_a_variance_and_no_probabilities():
+    for protocol in SUMMED:
+        assert protocol.variance(1000, 0.3) == pytest.approx(8000 / protocol.epsilon**2, rel=1e-9)
+        assert not hasattr(protocol, "p")
+        assert not hasattr(protocol, "q")
 
 
 # --- Reports -------------------------------------------------------------------------------------------------------

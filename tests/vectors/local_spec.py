@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any
+
+from tests.vectors.noise_spec import Sampler, shift_for
 
 CHUNK = 1024
 """Protocols whose reports are numbers take the words for this many people at a time."""
@@ -124,10 +127,21 @@ def selected(values: list[int], spec: dict[str, Any], words: Words) -> Iterator[
             yield sum(1 << member for member in members)
 
 
+def noisy(numbers: list[int], scale: Fraction, bound: int, words: Words) -> Iterator[int]:
+    """Add discrete Laplace noise to some numbers at a time, and clamp the sums."""
+    sampler = Sampler("laplace", scale, shift_for("laplace", scale))
+    for first in range(0, len(numbers), CHUNK):
+        part = numbers[first : first + CHUNK]
+        for number, noise in zip(part, sampler.samples(words, len(part)), strict=True):
+            yield max(-bound, min(bound, number + noise))
+
+
 def report_bytes(spec: dict[str, Any]) -> int:
     """Give the length of a report."""
     if spec["protocol"] == "randomized_response":
         return 1
+    if spec["protocol"] == "summation_histogram_encoding":
+        return 4 * spec["k"]
     if spec["protocol"] in NUMBERS:
         symbols, seeds_ = symbols_and_seeds(spec)
         return (symbols * seeds_ - 1).bit_length() + 7 >> 3
@@ -147,6 +161,10 @@ def perturb(spec: dict[str, Any], values: list[int], stream: bytes) -> tuple[byt
             reports += b"".join((seed * g + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True))
     elif spec["protocol"] == "subset_selection":
         reports = b"".join(members.to_bytes(width, "little") for members in selected(values, spec, words))
+    elif spec["protocol"] == "summation_histogram_encoding":
+        exact = [spec["unit"] * (column == value) for value in values for column in range(spec["k"])]
+        sums = noisy(exact, Fraction(2 * spec["unit"]) / Fraction(spec["epsilon"]), spec["bound"], words)
+        reports = b"".join((spec["bound"] + number).to_bytes(4, "little") for number in sums)
     elif spec["protocol"] == "randomized_response":
         reports = bytes(flipped([bool(value) for value in values], spec, words))
     else:
@@ -158,8 +176,11 @@ def perturb(spec: dict[str, Any], values: list[int], stream: bytes) -> tuple[byt
     return reports, len(stream) - words.taken
 
 
-def supports(spec: dict[str, Any], report: bytes) -> list[bool] | None:
-    """Give which values a report counts for, or None when it is malformed. For randomised response: which says yes."""
+def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
+    """Give how much a report counts for each value, or None when it is malformed. For randomised response: for yes."""
+    if spec["protocol"] == "summation_histogram_encoding":
+        numbers = [int.from_bytes(report[i : i + 4], "little") for i in range(0, len(report), 4)]
+        return numbers if max(numbers) <= 2 * spec["bound"] else None
     number = int.from_bytes(report, "little")
     if spec["protocol"] in NUMBERS:
         symbols, seeds_ = symbols_and_seeds(spec)
@@ -170,7 +191,7 @@ def supports(spec: dict[str, Any], report: bytes) -> list[bool] | None:
     if spec["protocol"] == "subset_selection" and number.bit_count() != spec["omega"]:
         return None
     bits = 1 if spec["protocol"] == "randomized_response" else spec["k"]
-    return None if number >> bits else [bool(number >> i & 1) for i in range(bits)]
+    return None if number >> bits else [number >> i & 1 for i in range(bits)]
 
 
 # --- messages and states ---------------------------------------------------------------------------------------------
@@ -184,6 +205,8 @@ CODES = {
     "local_hashing": 6,
     "hadamard_response": 7,
     "subset_selection": 8,
+    "threshold_histogram_encoding": 9,
+    "summation_histogram_encoding": 10,
 }
 
 

@@ -23,6 +23,7 @@ from dpnoise.local._estimate import Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
 from dpnoise.local._hadamard_response import HadamardResponse
+from dpnoise.local._histogram_encoding import SummationHistogramEncoding, ThresholdHistogramEncoding
 from dpnoise.local._local_hashing import LocalHashing
 from dpnoise.local._plan import Candidate, plan
 from dpnoise.local._popcounts import PopcountCheck
@@ -45,7 +46,9 @@ __all__ = [
     "Protocol",
     "RandomizedResponse",
     "SubsetSelection",
+    "SummationHistogramEncoding",
     "SymmetricUnaryEncoding",
+    "ThresholdHistogramEncoding",
     "UnaryEncoding",
     "plan",
     "protocol_from_json",

@@ -15,7 +15,7 @@ from dpnoise.local._protocol import Rng
 from dpnoise.local._values import ValueProtocol
 
 
-class _Unary(ValueProtocol):
+class UnaryRows(ValueProtocol):
     """Unary encoding with probabilities of any kind."""
 
     __slots__ = ()
@@ -136,7 +136,7 @@ class _Unary(ValueProtocol):
         return check(blocks, self.k, self.p, self.q)
 
 
-class SymmetricUnaryEncoding(_Unary):
+class SymmetricUnaryEncoding(UnaryRows):
     """Symmetric unary encoding, also known as basic RAPPOR: k bits, each flipped with the same probability.
 
     ``p = s / (s + 1)`` and ``q = 1 - p`` with ``s = exp(epsilon / 2)``. The variance per person of a rare value's count
@@ -168,7 +168,7 @@ class SymmetricUnaryEncoding(_Unary):
         self._native = _native.LocalProtocol.symmetric_unary_encoding(k, epsilon)
 
 
-class OptimizedUnaryEncoding(_Unary):
+class OptimizedUnaryEncoding(UnaryRows):
     """Optimised unary encoding: the smallest variance of a rare value's count that unary encoding can have.
 
     ``p = 1/2`` and ``q = 1 / (exp(epsilon) + 1)``. The variance per person of a rare value's count is
@@ -206,7 +206,7 @@ class OptimizedUnaryEncoding(_Unary):
         self._native = _native.LocalProtocol.optimized_unary_encoding(k, epsilon)
 
 
-class UnaryEncoding(_Unary):
+class UnaryEncoding(UnaryRows):
     """Unary encoding with given probabilities.
 
     A report is epsilon-locally differentially private with ``epsilon = ln(p (1 - q) / ((1 - p) q))``. Probabilities

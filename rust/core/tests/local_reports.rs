@@ -270,6 +270,6 @@ fn what_is_no_report_is_counted_with_its_reason() {
     let unknown = counts.reject("no stamp", 1).unwrap_err().to_string();
     assert!(unknown.contains("one of tail bits set, missing report, wrong length, wrong header"), "{unknown}");
     let full = counts.reject("wrong length", u64::MAX).unwrap_err().to_string();
-    assert!(full.contains("there would be more than 2**64 - 1 reports"), "{full}");
+    assert!(full.contains("there would be more than 18446744073709551615 reports"), "{full}");
     assert_eq!(counts, before);
 }

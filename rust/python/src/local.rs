@@ -3,15 +3,15 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dpnoise_core::Error;
-use dpnoise_core::local::estimate::Support;
+use dpnoise_core::local::estimate::{Law, Support};
 use dpnoise_core::local::local_hashing::MAX_G;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
 use dpnoise_core::local::{
     Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, Protocol, RandomizedResponse,
-    SubsetSelection, UnaryEncoding,
+    SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
 };
 use numpy::{Element, IntoPyArray, PyArray1};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -88,6 +88,17 @@ impl LocalProtocol {
     }
 
     #[staticmethod]
+    fn threshold_histogram_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::encoding(UnaryEncoding::threshold(number_of_values(k)?, real(epsilon, "epsilon")?))
+    }
+
+    #[staticmethod]
+    fn summation_histogram_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let encoding = SummationHistogramEncoding::new(number_of_values(k)?, real(epsilon, "epsilon")?);
+        encoding.map(|encoding| Self(*encoding.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
         Protocol::from_json(text).map(Self).map_err(to_py)
     }
@@ -148,7 +159,7 @@ impl LocalProtocol {
 
     fn variance(&self, n: &Bound<'_, PyAny>, frequency: &Bound<'_, PyAny>) -> PyResult<f64> {
         let n = integer(n, "n", "an integer from 0 to 2**64 - 1")?;
-        self.support()?.variance(n, real(frequency, "frequency")?).map_err(to_py)
+        self.law()?.variance(n, real(frequency, "frequency")?).map_err(to_py)
     }
 
     /// One-hot rows of int64 `values`.
@@ -186,6 +197,9 @@ impl LocalProtocol {
         }
         if let Some(selection) = SubsetSelection::from_protocol(self.0) {
             return self.perturb_with(py, &selection, values, "int64", out, threads, rng);
+        }
+        if let Some(encoding) = SummationHistogramEncoding::from_protocol(self.0) {
+            return self.perturb_with(py, &encoding, values, "int64", out, threads, rng);
         }
         self.perturb_with(py, &self.unary()?, values, "int64", out, threads, rng)
     }
@@ -243,8 +257,15 @@ impl LocalProtocol {
         in_steps(py, values, 1, width, out, |values, out| client.perturb_secure(values, out, threads))
     }
 
+    fn law(&self) -> PyResult<Law> {
+        self.0.law().ok_or_else(|| not_counted_by_value(&self.0))
+    }
+
     fn support(&self) -> PyResult<Support> {
-        self.0.support().ok_or_else(|| not_counted_by_value(&self.0))
+        self.law()?.support().ok_or_else(|| {
+            let family = self.0.family().name();
+            PyAttributeError::new_err(format!("{family} has no p and q: its reports are sums, which nothing flips"))
+        })
     }
 
     fn unary(&self) -> PyResult<UnaryEncoding> {

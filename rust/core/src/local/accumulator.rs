@@ -6,7 +6,7 @@
 //! Reports are private already; nothing here needs to be constant-time.
 
 use super::client::check_threads;
-use super::estimate::{self, Estimate};
+use super::estimate::Estimate;
 use super::protocol::{Family, Protocol};
 use super::randomizer::Randomizer;
 use super::{generalized_randomized_response, hadamard_response, local_hashing, subset_selection};
@@ -77,7 +77,7 @@ impl Accumulator {
             return Err(Error::parameter("reports", format!("{} bytes", reports.len()), allowed));
         }
         let rows = reports.len() / width;
-        let total = self.total().checked_add(rows as u64).ok_or_else(too_many)?;
+        let total = self.total_with(rows as u64)?;
         let threads = threads.min(1 + effort(&self.protocol, rows) / BYTES_PER_THREAD);
         let part_bytes = rows.div_ceil(threads).max(1) * width;
         let backend = Backend::current()?;
@@ -103,7 +103,7 @@ impl Accumulator {
         let Some(index) = reasons.iter().position(|&known| known == reason) else {
             return Err(Error::parameter("reason", format!("{reason:?}"), format!("one of {}", reasons.join(", "))));
         };
-        self.total().checked_add(count).ok_or_else(too_many)?;
+        self.total_with(count)?;
         self.rejected[index] += count;
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Accumulator {
             let (own, others) = (self.describe(), other.describe());
             return Err(Error::State(format!("cannot merge states of two protocols: {own}, and {others}")));
         }
-        self.total().checked_add(other.total()).ok_or_else(too_many)?;
+        self.total_with(other.total())?;
         self.n += other.n;
         self.rejected.iter_mut().zip(&other.rejected).for_each(|(total, count)| *total += count);
         self.counters.iter_mut().zip(&other.counters).for_each(|(total, count)| *total += count);
@@ -159,7 +159,7 @@ impl Accumulator {
     /// where reports are not counted by value.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
-        let estimate = estimate::from_counters(self.protocol.support()?, self.n, &self.counters);
+        let estimate = self.protocol.law()?.estimate(self.n, &self.counters);
         if self.protocol.family() != Family::RandomizedResponse {
             return Some(estimate);
         }
@@ -172,14 +172,22 @@ impl Accumulator {
         self.n + self.rejected()
     }
 
+    /// All reports seen, and `more`, if the counters have room for them.
+    fn total_with(&self, more: u64) -> Result<u64, Error> {
+        let most = most_reports(&self.protocol);
+        let total = self.total().checked_add(more).filter(|&total| total <= most);
+        total.ok_or_else(|| Error::State(format!("there would be more than {most} reports")))
+    }
+
     fn describe(&self) -> String {
         let (protocol, id) = (self.protocol, self.protocol.spec_id_hex());
         format!("{} with k = {}, specification {id}", protocol.family().name(), protocol.k())
     }
 }
 
-fn too_many() -> Error {
-    Error::State("there would be more than 2**64 - 1 reports".into())
+/// The most reports that the counters of `protocol` have room for.
+pub(super) fn most_reports(protocol: &Protocol) -> u64 {
+    u64::MAX / protocol.randomizer().increment()
 }
 
 /// Whether `n` reports can lead to these counters.
@@ -188,6 +196,11 @@ pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> boo
         Randomizer::BitFlip(_) | Randomizer::Hashing(_) | Randomizer::Hadamard(_) | Randomizer::Subset(_) => {
             counters.iter().all(|&count| count <= n)
         }
+        Randomizer::NoisySums(sums) => {
+            let most = u128::from(n) * u128::from(sums.largest());
+            counters.iter().all(|&sum| u128::from(sum) <= most)
+        }
+
         // Each report supports one value.
         Randomizer::Mixture(_) => counters.iter().map(|&count| u128::from(count)).sum::<u128>() == u128::from(n),
     }
@@ -203,6 +216,7 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
         Randomizer::Hashing(hashing) => local_hashing::count(backend, hashing, reports, width, &mut counters),
         Randomizer::Hadamard(hadamard) => hadamard_response::count(hadamard, reports, width, &mut counters),
         Randomizer::Subset(subset) => subset_selection::count(backend, subset, reports, width, &mut counters),
+        Randomizer::NoisySums(sums) => sums.count(reports, &mut counters),
     };
     (counters, rejected)
 }
@@ -210,7 +224,7 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
 /// About how many bytes of packed bits are counted in the time that these reports take.
 fn effort(protocol: &Protocol, rows: usize) -> usize {
     rows.saturating_mul(match protocol.randomizer() {
-        Randomizer::BitFlip(_) => protocol.report_bytes(),
+        Randomizer::BitFlip(_) | Randomizer::NoisySums(_) => protocol.report_bytes(),
         Randomizer::Subset(_) => 4 * protocol.report_bytes(),
         Randomizer::Mixture(_) | Randomizer::Hadamard(_) => 2,
         Randomizer::Hashing(_) => 256 + protocol.k() as usize,

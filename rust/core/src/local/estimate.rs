@@ -29,15 +29,83 @@ impl Support {
         numerator as f64 / self.one as f64
     }
 
+    /// The numerator is exact (below 2^126), so the result has the error of one division.
+    fn count(self, n: u64, counter: u64) -> f64 {
+        let numerator = i128::from(counter) * i128::from(self.one) - i128::from(n) * i128::from(self.q);
+        numerator as f64 / (self.p - self.q) as f64
+    }
+
+    pub(super) fn variance(self, frequency: f64) -> f64 {
+        let Self { p, q, one } = self;
+        // Differences are taken between integers, where nothing cancels.
+        let difference = self.probability(p - q);
+        let asymmetry = (i128::from(one) - i128::from(p) - i128::from(q)) as f64 / one as f64;
+        let (q, not_q) = (self.probability(q), self.probability(one - q));
+        q * not_q / (difference * difference) + frequency * asymmetry / difference
+    }
+}
+
+/// How counts follow from counters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Law {
+    /// A counter is the number of reports that support a value.
+    Supports(Support),
+    /// A counter is the sum of numbers, each `offset`, noise of the given variance, and `unit` if the sender has the value.
+    Sums {
+        /// What a report adds for its sender's value.
+        unit: u32,
+        /// What every report adds.
+        offset: u32,
+        /// The variance of the noise, divided by the square of the unit.
+        variance: f64,
+    },
+}
+
+impl Law {
+    /// How often a report supports values, if that is what it does.
+    #[must_use]
+    pub fn support(self) -> Option<Support> {
+        match self {
+            Self::Supports(support) => Some(support),
+            Self::Sums { .. } => None,
+        }
+    }
+
     /// The variance of the estimated count of a value of frequency `frequency` among `n` reports.
     ///
     /// # Errors
     /// [`Error::Parameter`] when the frequency is not in [0, 1].
     pub fn variance(self, n: u64, frequency: f64) -> Result<f64, Error> {
         if (0.0..=1.0).contains(&frequency) {
-            Ok(n as f64 * variance_of_one(self, frequency))
+            Ok(n as f64 * self.variance_of_one(frequency))
         } else {
             Err(Error::parameter("frequency", format!("{frequency:?}"), "between 0 and 1"))
+        }
+    }
+
+    /// The estimate for every value, of which `counters` is what `n` reports add up to; zeros for no reports.
+    pub(super) fn estimate(self, n: u64, counters: &[u64]) -> Estimate {
+        let counts: Vec<f64> = counters.iter().map(|&counter| self.count(n, counter)).collect();
+        let standard_error = |&count: &f64| {
+            let frequency = if n == 0 { 0.0 } else { (count / n as f64).clamp(0.0, 1.0) };
+            (n as f64 * self.variance_of_one(frequency)).sqrt()
+        };
+        Estimate { standard_errors: counts.iter().map(standard_error).collect(), counts, n }
+    }
+
+    fn count(self, n: u64, counter: u64) -> f64 {
+        match self {
+            Self::Supports(support) => support.count(n, counter),
+            Self::Sums { unit, offset, .. } => {
+                (i128::from(counter) - i128::from(n) * i128::from(offset)) as f64 / f64::from(unit)
+            }
+        }
+    }
+
+    fn variance_of_one(self, frequency: f64) -> f64 {
+        match self {
+            Self::Supports(support) => support.variance(frequency),
+            Self::Sums { variance, .. } => variance,
         }
     }
 }
@@ -53,31 +121,6 @@ pub struct Estimate {
     pub n: u64,
 }
 
-/// The estimate for every value, which `counters` tells how many of `n` reports support; zeros for no reports.
-pub(super) fn from_counters(support: Support, n: u64, counters: &[u64]) -> Estimate {
-    let counts: Vec<f64> = counters.iter().map(|&counter| count(support, n, counter)).collect();
-    let standard_error = |&count: &f64| {
-        let frequency = if n == 0 { 0.0 } else { (count / n as f64).clamp(0.0, 1.0) };
-        (n as f64 * variance_of_one(support, frequency)).sqrt()
-    };
-    Estimate { standard_errors: counts.iter().map(standard_error).collect(), counts, n }
-}
-
-/// The numerator is exact (below 2^126), so the result has the error of one division.
-fn count(support: Support, n: u64, counter: u64) -> f64 {
-    let numerator = i128::from(counter) * i128::from(support.one) - i128::from(n) * i128::from(support.q);
-    numerator as f64 / (support.p - support.q) as f64
-}
-
-fn variance_of_one(support: Support, frequency: f64) -> f64 {
-    let Support { p, q, one } = support;
-    // Differences are taken between integers, where nothing cancels.
-    let difference = support.probability(p - q);
-    let asymmetry = (i128::from(one) - i128::from(p) - i128::from(q)) as f64 / one as f64;
-    let (q, not_q) = (support.probability(q), support.probability(one - q));
-    q * not_q / (difference * difference) + frequency * asymmetry / difference
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::bit_flip::BitFlip;
@@ -87,19 +130,19 @@ mod tests {
     fn exact_expectations_are_inverted_exactly() {
         let support = Support { p: 2, q: 1, one: 4 };
         // 100 people, 40 of them with the value: 40/2 + 60/4 = 35 set bits are expected.
-        assert_eq!(from_counters(support, 100, &[35, 25, 50]).counts, [40.0, 0.0, 100.0]);
+        assert_eq!(Law::Supports(support).estimate(100, &[35, 25, 50]).counts, [40.0, 0.0, 100.0]);
         let largest = Support { p: (1 << 62) - 1, q: 1, one: 1 << 62 };
-        let counts = from_counters(largest, u64::MAX, &[u64::MAX, 0]).counts;
+        let counts = Law::Supports(largest).estimate(u64::MAX, &[u64::MAX, 0]).counts;
         assert!((counts[0] / u64::MAX as f64 - 1.0).abs() < 1e-15 && counts[1] < 0.0);
     }
 
     #[test]
     fn variances_follow_the_closed_forms() {
         let e = 1f64.exp();
-        let optimized = BitFlip::optimized(1.0).unwrap().support().variance(1, 0.0).unwrap();
+        let optimized = BitFlip::optimized(1.0).unwrap().support().variance(0.0);
         assert!((optimized * (e - 1.0).powi(2) / (4.0 * e) - 1.0).abs() < 0.01);
         // A value that everybody has: p(1-p)/(p-q)^2.
-        let support = Support { p: 2, q: 1, one: 4 };
+        let support = Law::Supports(Support { p: 2, q: 1, one: 4 });
         assert_eq!(support.variance(3, 1.0), Ok(3.0 * 0.25 / 0.0625));
         assert_eq!(support.variance(3, 0.0), Ok(3.0 * 0.1875 / 0.0625));
         assert!(
@@ -109,7 +152,7 @@ mod tests {
 
     #[test]
     fn no_reports_give_zeros() {
-        let nothing = from_counters(Support { p: 2, q: 1, one: 4 }, 0, &[0, 0]);
+        let nothing = Law::Supports(Support { p: 2, q: 1, one: 4 }).estimate(0, &[0, 0]);
         assert_eq!((nothing.counts, nothing.standard_errors), (vec![0.0; 2], vec![0.0; 2]));
     }
 }

@@ -7,6 +7,7 @@
 //! | [`likelihood`] | exact likelihood ratios, and the fewest binary digits that achieve an epsilon |
 //! | [`bit_flip`] | dyadic bit-flipping probabilities |
 //! | [`randomizer`] | what is done by chance, for every kind of protocol in one place |
+//! | `threshold` | the bit flip of thresholding with histogram encoding |
 //! | [`mixture`] | dyadic probabilities of keeping a value, or else drawing any |
 //! | [`unary_encoding`] | one of k values as a row of k randomised bits |
 //! | [`randomized_response`] | one randomised bit |
@@ -14,6 +15,8 @@
 //! | [`local_hashing`] | a random hash of the value, randomised |
 //! | [`hadamard_response`] | a random entry of the value's row of a Hadamard matrix, randomised |
 //! | [`subset_selection`] | omega of the k values, the sender's among them more often than by chance |
+//! | [`summation_histogram_encoding`] | a one-hot row with Laplace noise |
+//! | [`noisy_sums`] | reports that are numbers with Laplace noise |
 //! | `symbols` | reports that are a number: a public seed and a randomised symbol |
 //! | [`accumulator`] | the collector's counters: add and merge |
 //! | [`message`] | a report as a message of its own |
@@ -47,12 +50,15 @@ pub mod local_hashing;
 pub mod message;
 mod mixer;
 pub mod mixture;
+pub mod noisy_sums;
 pub mod protocol;
 pub mod randomized_response;
 pub mod randomizer;
 pub mod state;
 pub mod subset_selection;
+pub mod summation_histogram_encoding;
 mod symbols;
+mod threshold;
 pub mod unary_encoding;
 
 pub use accumulator::Accumulator;
@@ -64,8 +70,10 @@ pub use hadamard_response::HadamardResponse;
 pub use likelihood::LikelihoodRatio;
 pub use local_hashing::LocalHashing;
 pub use mixture::Mixture;
+pub use noisy_sums::NoisySums;
 pub use protocol::{Family, Protocol};
 pub use randomized_response::RandomizedResponse;
 pub use randomizer::Randomizer;
 pub use subset_selection::SubsetSelection;
+pub use summation_histogram_encoding::SummationHistogramEncoding;
 pub use unary_encoding::UnaryEncoding;

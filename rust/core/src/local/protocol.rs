@@ -13,14 +13,15 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::bit_flip::{BitFlip, Neighbours};
-use super::estimate::Support;
+use super::estimate::{Law, Support};
 use super::generalized_randomized_response::GeneralizedRandomizedResponse;
 use super::hadamard_response::HadamardResponse;
-use super::likelihood::check_epsilon;
+use super::likelihood::{LikelihoodRatio, check_epsilon};
 use super::local_hashing::LocalHashing;
 use super::randomized_response::RandomizedResponse;
 use super::randomizer::Randomizer;
 use super::subset_selection::SubsetSelection;
+use super::summation_histogram_encoding::SummationHistogramEncoding;
 use super::unary_encoding::UnaryEncoding;
 use crate::error::Error;
 
@@ -60,11 +61,15 @@ pub enum Family {
     HadamardResponse,
     /// A random set of values, which has the sender's more often than by chance.
     SubsetSelection,
+    /// k bits, those of a noisy one-hot row that exceed a threshold.
+    ThresholdHistogramEncoding,
+    /// A one-hot row with Laplace noise.
+    SummationHistogramEncoding,
 }
 
 impl Family {
     /// In the order of their codes: new ones come last.
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
         Self::OptimizedUnaryEncoding,
@@ -73,6 +78,8 @@ impl Family {
         Self::LocalHashing,
         Self::HadamardResponse,
         Self::SubsetSelection,
+        Self::ThresholdHistogramEncoding,
+        Self::SummationHistogramEncoding,
     ];
 
     /// The name in specifications.
@@ -87,6 +94,8 @@ impl Family {
             Self::LocalHashing => "local_hashing",
             Self::HadamardResponse => "hadamard_response",
             Self::SubsetSelection => "subset_selection",
+            Self::ThresholdHistogramEncoding => "threshold_histogram_encoding",
+            Self::SummationHistogramEncoding => "summation_histogram_encoding",
         }
     }
 
@@ -105,8 +114,12 @@ impl Family {
             Self::RandomizedResponse
             | Self::SymmetricUnaryEncoding
             | Self::OptimizedUnaryEncoding
-            | Self::UnaryEncoding => "tail bits set",
-            Self::GeneralizedRandomizedResponse | Self::LocalHashing | Self::HadamardResponse => "value out of range",
+            | Self::UnaryEncoding
+            | Self::ThresholdHistogramEncoding => "tail bits set",
+            Self::GeneralizedRandomizedResponse
+            | Self::LocalHashing
+            | Self::HadamardResponse
+            | Self::SummationHistogramEncoding => "value out of range",
             Self::SubsetSelection => "not a set of omega values",
         };
         [malformed, MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER]
@@ -125,7 +138,8 @@ pub struct Protocol {
 
 impl Protocol {
     pub(super) fn new(family: Family, k: u32, randomizer: Randomizer, requested_epsilon: f64) -> Self {
-        let epsilon = randomizer.likelihood_ratio(neighbours(family)).epsilon();
+        let ratio = randomizer.likelihood_ratio(neighbours(family));
+        let epsilon = ratio.map_or(requested_epsilon, LikelihoodRatio::epsilon);
         Self { family, k, randomizer, requested_epsilon, epsilon }
     }
 
@@ -147,10 +161,16 @@ impl Protocol {
         self.randomizer
     }
 
-    /// How often a report supports its sender's value and any other; none where reports are not counted by value.
+    /// How counts follow from the collector's counters; none where reports are not counted by value.
+    #[must_use]
+    pub fn law(&self) -> Option<Law> {
+        self.randomizer.law(self.requested_epsilon)
+    }
+
+    /// How often a report supports its sender's value and any other; none where reports do not support values.
     #[must_use]
     pub fn support(&self) -> Option<Support> {
-        self.randomizer.support()
+        self.law().and_then(Law::support)
     }
 
     /// The epsilon that was asked for.
@@ -159,8 +179,8 @@ impl Protocol {
         self.requested_epsilon
     }
 
-    /// The epsilon of the guarantee: the exact one, rounded up to a double; at least 0.999 of the requested one and
-    /// never above it.
+    /// The epsilon of the guarantee: the exact one, rounded up to a double; never above the requested one, and at least
+    /// 0.999 of it except for thresholding, which gives some of it away.
     #[must_use]
     pub fn epsilon(&self) -> f64 {
         self.epsilon
@@ -169,8 +189,7 @@ impl Protocol {
     /// The bits of a report.
     #[must_use]
     pub fn report_bits(&self) -> usize {
-        let bits_of = |reports: u64| reports.next_power_of_two().trailing_zeros() as usize;
-        self.randomizer.reports().map_or(self.counters(), bits_of)
+        self.randomizer.report_bits().unwrap_or(self.counters())
     }
 
     /// What the collector counts: the values that reports support, of randomised response only "yes".
@@ -252,6 +271,7 @@ impl Protocol {
             Family::RandomizedResponse => *RandomizedResponse::new(epsilon)?.protocol(),
             Family::SymmetricUnaryEncoding => *UnaryEncoding::symmetric(k, epsilon)?.protocol(),
             Family::OptimizedUnaryEncoding => *UnaryEncoding::optimized(k, epsilon)?.protocol(),
+            Family::ThresholdHistogramEncoding => *UnaryEncoding::threshold(k, epsilon)?.protocol(),
             Family::UnaryEncoding => {
                 // The doubles that were given are not recorded; what they promise can be checked without them.
                 let k = check_k(k)?;
@@ -266,6 +286,7 @@ impl Protocol {
             Family::GeneralizedRandomizedResponse => *GeneralizedRandomizedResponse::new(k, epsilon)?.protocol(),
             Family::LocalHashing => *LocalHashing::new(k, Some(integer(&fields, "g")?), epsilon)?.protocol(),
             Family::HadamardResponse => *HadamardResponse::new(k, epsilon)?.protocol(),
+            Family::SummationHistogramEncoding => *SummationHistogramEncoding::new(k, epsilon)?.protocol(),
             Family::SubsetSelection => *SubsetSelection::new(k, Some(integer(&fields, "omega")?), epsilon)?.protocol(),
         };
         let known = expected.fields();

@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 use super::bit_flip::{BitFlip, Neighbours};
-use super::estimate::Support;
+use super::estimate::Law;
 use super::hadamard_response::Hadamard;
 use super::likelihood::LikelihoodRatio;
 use super::local_hashing::Hashing;
 use super::mixture::Mixture;
+use super::noisy_sums::NoisySums;
 use super::subset_selection::Subset;
 
 /// What is done to an encoded value by chance.
@@ -24,40 +25,54 @@ pub enum Randomizer {
     Hadamard(Hadamard),
     /// A random set of values is made to have the sender's more often, and a report supports all of its members.
     Subset(Subset),
+    /// Laplace noise is added to the numbers of a row, and the collector adds them up.
+    NoisySums(NoisySums),
 }
 
 impl Randomizer {
-    /// How often a report supports its sender's value and any other; none where reports are not counted by value.
-    #[must_use]
-    pub fn support(self) -> Option<Support> {
-        Some(match self {
+    /// How counts follow from the collector's counters; none where reports are not counted by value.
+    pub(super) fn law(self, epsilon: f64) -> Option<Law> {
+        Some(Law::Supports(match self {
             Self::BitFlip(flip) => flip.support(),
             Self::Mixture(mixture) => mixture.support(),
             Self::Hashing(hashing) => hashing.support(),
             Self::Hadamard(hadamard) => hadamard.support(),
             Self::Subset(subset) => subset.support(),
-        })
+            Self::NoisySums(sums) => return Some(sums.law(epsilon)),
+        }))
     }
 
-    /// The largest likelihood ratio of a report, where `neighbours` matters for flipped bits alone.
-    pub(super) fn likelihood_ratio(self, neighbours: Neighbours) -> LikelihoodRatio {
-        match self {
+    /// The largest likelihood ratio of a report, where `neighbours` matters for flipped bits alone; none when it is
+    /// e^epsilon, which is no fraction.
+    pub(super) fn likelihood_ratio(self, neighbours: Neighbours) -> Option<LikelihoodRatio> {
+        Some(match self {
             Self::BitFlip(flip) => flip.likelihood_ratio(neighbours),
             // What else is in a report is drawn without regard to the value.
             Self::Mixture(mixture) => mixture.likelihood_ratio(),
             Self::Hashing(hashing) => hashing.mixture().likelihood_ratio(),
             Self::Hadamard(hadamard) => hadamard.mixture().likelihood_ratio(),
             Self::Subset(subset) => subset.likelihood_ratio(),
-        }
+            Self::NoisySums(_) => return None,
+        })
     }
 
-    /// The number of different reports, or none when a report has a bit for each of `counters` values.
-    pub(super) fn reports(self) -> Option<u64> {
+    /// The bits of a report, or none when there is one for each counter.
+    pub(super) fn report_bits(self) -> Option<usize> {
+        let reports = match self {
+            Self::BitFlip(_) | Self::Subset(_) => return None,
+            Self::NoisySums(sums) => return Some(8 * sums.report_bytes()),
+            Self::Mixture(mixture) => mixture.k().into(),
+            Self::Hashing(hashing) => hashing.reports(),
+            Self::Hadamard(hadamard) => hadamard.reports(),
+        };
+        Some(reports.next_power_of_two().trailing_zeros() as usize)
+    }
+
+    /// The most that a report adds to a counter.
+    pub(super) fn increment(self) -> u64 {
         match self {
-            Self::BitFlip(_) | Self::Subset(_) => None,
-            Self::Mixture(mixture) => Some(mixture.k().into()),
-            Self::Hashing(hashing) => Some(hashing.reports()),
-            Self::Hadamard(hadamard) => Some(hadamard.reports()),
+            Self::NoisySums(sums) => sums.largest().into(),
+            _ => 1,
         }
     }
 
@@ -80,6 +95,7 @@ impl Randomizer {
             Self::Subset(subset) => {
                 kept(subset.keep(), subset.planes()).into_iter().chain([("omega", subset.omega().into())]).collect()
             }
+            Self::NoisySums(sums) => vec![("bound", sums.bound().into()), ("unit", sums.unit().into())],
         }
     }
 }

@@ -56,6 +56,16 @@ impl UnaryEncoding {
         Ok(Self::from_flip(Family::OptimizedUnaryEncoding, k, flip, epsilon))
     }
 
+    /// Thresholding with histogram encoding; see [`BitFlip::threshold`].
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^24 and 2^-20 <= epsilon <= 32.
+    pub fn threshold(k: u64, epsilon: f64) -> Result<Self, Error> {
+        let k = check_k(k)?;
+        let flip = BitFlip::threshold(epsilon)?;
+        Ok(Self::from_flip(Family::ThresholdHistogramEncoding, k, flip, epsilon))
+    }
+
     /// Unary encoding with the caller's probabilities; see [`BitFlip::custom`].
     ///
     /// # Errors
@@ -73,11 +83,12 @@ impl UnaryEncoding {
     /// The encoding that `protocol` specifies, or `None` when it is of another family.
     #[must_use]
     pub fn from_protocol(protocol: Protocol) -> Option<Self> {
-        use Family::{OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding};
+        use Family::{OptimizedUnaryEncoding, SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding};
         match (protocol.family(), protocol.randomizer()) {
-            (SymmetricUnaryEncoding | OptimizedUnaryEncoding | UnaryEncoding, Randomizer::BitFlip(flip)) => {
-                Some(Self { protocol, flip })
-            }
+            (
+                SymmetricUnaryEncoding | OptimizedUnaryEncoding | UnaryEncoding | ThresholdHistogramEncoding,
+                Randomizer::BitFlip(flip),
+            ) => Some(Self { protocol, flip }),
             _ => None,
         }
     }

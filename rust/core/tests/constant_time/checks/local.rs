@@ -4,7 +4,7 @@ use dpnoise_core::arch::Backend;
 use dpnoise_core::arch::planes::{TILE_BYTES, flip};
 use dpnoise_core::local::{
     Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection,
-    UnaryEncoding,
+    SummationHistogramEncoding, UnaryEncoding,
 };
 use dpnoise_core::rng::SeededRng;
 
@@ -106,6 +106,15 @@ pub(super) fn checks() -> Vec<Check> {
                 let values = secret(&[0, 1, k as i64 - 1].repeat(20));
                 let mut out = vec![0; values.len() * selection.protocol().report_bytes()];
                 selection.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                assert_secret(&out);
+            }
+        }),
+        ("summation with histogram encoding", || {
+            for (k, epsilon) in [(2, 1.0), (15, 1e-4), (5000, 30.0)] {
+                let encoding = SummationHistogramEncoding::new(k, epsilon).unwrap();
+                let values = secret(&[0, 1, k as i64 - 1].repeat(20));
+                let mut out = vec![0; values.len() * encoding.protocol().report_bytes()];
+                encoding.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
                 assert_secret(&out);
             }
         }),
