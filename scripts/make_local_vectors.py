@@ -29,6 +29,7 @@ PROTOCOLS = [
     local.SubsetSelection(k=40, epsilon=0.1),
     local.ThresholdHistogramEncoding(k=15, epsilon=1.0),
     local.SummationHistogramEncoding(k=3, epsilon=1.0),
+    local.HierarchicalRange(k=6, epsilon=1.0),
 ]
 PEOPLE = 8
 

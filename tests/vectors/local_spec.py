@@ -19,7 +19,7 @@ CHUNK = 1024
 TILE = 512
 """Protocols whose reports are bits take the words for this many bits at a time."""
 
-NUMBERS = ("generalized_randomized_response", "local_hashing", "hadamard_response")
+NUMBERS = ("generalized_randomized_response", "local_hashing", "hadamard_response", "hierarchical_range")
 
 
 class Words:
@@ -61,6 +61,17 @@ def mixed(symbols: list[int], g: int, spec: dict[str, Any], words: Words) -> lis
     ]
 
 
+def depth(spec: dict[str, Any]) -> int:
+    """Give the binary digits of the leaves of a tree."""
+    return int(spec["k"] - 1).bit_length()
+
+
+def levels(spec: dict[str, Any]) -> list[int]:
+    """Give the binary digits of the nodes of every level, from the leaves up."""
+    step = spec["branching"].bit_length() - 1
+    return list(range(depth(spec), 0, -step))
+
+
 def symbol(spec: dict[str, Any], seed: int, value: int) -> int:
     """Give the symbol that a seed makes of a value."""
     match spec["protocol"]:
@@ -72,6 +83,10 @@ def symbol(spec: dict[str, Any], seed: int, value: int) -> int:
             return spec["g"] * ((a * value + b) % prime) // prime
         case "hadamard_response":
             return (seed & value).bit_count() % 2
+        case "hierarchical_range":
+            bits = seed.bit_length() - 1
+            node = value >> depth(spec) - bits
+            return (seed - 2**bits & node).bit_count() % 2
     raise AssertionError(spec["protocol"])
 
 
@@ -84,6 +99,8 @@ def symbols_and_seeds(spec: dict[str, Any]) -> tuple[int, int]:
             return spec["g"], spec["prime"] ** 2
         case "hadamard_response":
             return 2, spec["order"]
+        case "hierarchical_range":
+            return 2, 2 ** (depth(spec) + 1)
     raise AssertionError(spec["protocol"])
 
 
@@ -95,6 +112,11 @@ def seeds(spec: dict[str, Any], count: int, words: Words) -> list[int]:
             return [a * spec["prime"] + b for a, b in zip(factors, below(spec["prime"], count, words), strict=True)]
         case "hadamard_response":
             return below(spec["order"], count, words)
+        case "hierarchical_range":
+            bits = levels(spec)
+            drawn = [bits[up] for up in below(len(bits), count, words)]
+            columns = below(2 ** depth(spec), count, words)
+            return [2**level + column % 2**level for level, column in zip(drawn, columns, strict=True)]
     return [0] * count
 
 
@@ -187,6 +209,10 @@ def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
         if number >= symbols * seeds_:
             return None
         seed, told = divmod(number, symbols)
+        if spec["protocol"] == "hierarchical_range":
+            # Every report is counted by itself.
+            is_level = seed.bit_length() - 1 in levels(spec)
+            return [int(number == report) for report in range(symbols * seeds_)] if is_level else None
         return [symbol(spec, seed, value) == told for value in range(spec["k"])]
     if spec["protocol"] == "subset_selection" and number.bit_count() != spec["omega"]:
         return None
@@ -207,6 +233,7 @@ CODES = {
     "subset_selection": 8,
     "threshold_histogram_encoding": 9,
     "summation_histogram_encoding": 10,
+    "hierarchical_range": 11,
 }
 
 
@@ -220,7 +247,7 @@ def state(specification: str, messages: list[bytes]) -> bytes:
     """Give the state of a collector that has received messages."""
     spec, header = json.loads(specification), message_header(specification)
     malformed = missing = wrong_length = wrong_header = n = 0
-    counters = [0] * (1 if spec["protocol"] == "randomized_response" else spec["k"])
+    counters = [0] * counters_of(spec)
     for message in messages:
         report = message.removeprefix(header)
         if not message.startswith(header):
@@ -237,6 +264,13 @@ def state(specification: str, messages: list[bytes]) -> bytes:
     body = struct.pack(f"<I{len(text)}s8sQI{len(numbers)}Q", len(text), text, header[4:], n, 4, *numbers)
     whole = struct.pack("<4sBBHQ", b"DPNA", 1, 1, 0, 16 + len(body) + 4) + body
     return whole + struct.pack("<I", crc32c(whole))
+
+
+def counters_of(spec: dict[str, Any]) -> int:
+    """Give the number of counters."""
+    if spec["protocol"] == "hierarchical_range":
+        return 4 * 2 ** depth(spec)
+    return 1 if spec["protocol"] == "randomized_response" else int(spec["k"])
 
 
 def crc32c(data: bytes) -> int:

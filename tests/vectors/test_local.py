@@ -45,6 +45,9 @@ PROTOCOLS = [
     local.SummationHistogramEncoding(k=2, epsilon=1.0),
     local.SummationHistogramEncoding(k=15, epsilon=0.01),
     local.SummationHistogramEncoding(k=1000, epsilon=32.0),
+    local.HierarchicalRange(k=2, epsilon=1.0),
+    local.HierarchicalRange(k=100, epsilon=0.001, branching=8),
+    local.HierarchicalRange(k=500, epsilon=9.0),
 ]
 
 

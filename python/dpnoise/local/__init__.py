@@ -23,12 +23,14 @@ from dpnoise.local._estimate import Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
 from dpnoise.local._hadamard_response import HadamardResponse
+from dpnoise.local._hierarchical_range import HierarchicalRange
 from dpnoise.local._histogram_encoding import SummationHistogramEncoding, ThresholdHistogramEncoding
 from dpnoise.local._local_hashing import LocalHashing
 from dpnoise.local._plan import Candidate, plan
 from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
+from dpnoise.local._range_estimate import Count, RangeEstimate
 from dpnoise.local._shuffling import shuffle_epsilon
 from dpnoise.local._subset_selection import SubsetSelection
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
@@ -36,15 +38,18 @@ from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnary
 __all__ = [
     "Accumulator",
     "Candidate",
+    "Count",
     "Estimate",
     "FrequencyProtocol",
     "GeneralizedRandomizedResponse",
     "HadamardResponse",
+    "HierarchicalRange",
     "LocalHashing",
     "OptimizedUnaryEncoding",
     "PopcountCheck",
     "Protocol",
     "RandomizedResponse",
+    "RangeEstimate",
     "SubsetSelection",
     "SummationHistogramEncoding",
     "SymmetricUnaryEncoding",

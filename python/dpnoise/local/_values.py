@@ -8,13 +8,18 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise._arrays import output
 from dpnoise.local import _inputs
 from dpnoise.local._frequencies import FrequencyProtocol
-from dpnoise.local._protocol import Rng
+from dpnoise.local._protocol import Protocol, Rng
 
 
-class ValueProtocol(FrequencyProtocol):
+class OfValues(Protocol):
     """A protocol for one of k values, numbered from 0, whose reports are rows of bytes."""
 
     __slots__ = ()
+
+    @property
+    def k(self) -> int:
+        """The number of values that an answer may have."""
+        return self._native.k
 
     def perturb(
         self,
@@ -60,3 +65,9 @@ class ValueProtocol(FrequencyProtocol):
         reports = output((len(vector), self.report_bytes), out, np.uint8)
         self._native.perturb(vector, reports, threads, rng)
         return reports
+
+
+class ValueProtocol(OfValues, FrequencyProtocol):
+    """A protocol for one of k values whose reports count for some of them."""
+
+    __slots__ = ()

@@ -4,8 +4,8 @@ use dpnoise_core::arith::log::ln_at_most_vartime;
 use dpnoise_core::local::estimate::Support;
 use dpnoise_core::local::likelihood::{MAX_EPSILON, MIN_EPSILON};
 use dpnoise_core::local::{
-    Accumulator, Family, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, Mixture, Protocol,
-    RandomizedResponse, Randomizer, SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
+    Accumulator, Family, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, Hierarchy, LocalHashing,
+    Mixture, Protocol, RandomizedResponse, Randomizer, SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
 };
 use num_bigint::BigUint;
 
@@ -44,8 +44,25 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
             let kept = if report >> value & 1 == 1 { subset.keep() } else { 0 };
             BigUint::from(any) + BigUint::from(kept) * protocol.k()
         }
+        Randomizer::Hierarchy(hierarchy) if !is_report(hierarchy, report) => BigUint::ZERO,
+        Randomizer::Hierarchy(hierarchy) => {
+            let (bits, column) = level_and_column(report / 2);
+            let node = value as u32 >> (hierarchy.depth() - bits);
+            let columns_alike = 1u32 << (hierarchy.depth() - bits);
+            symbol_weight(hierarchy.mixture(), HadamardResponse::entry(node, column), report % 2) * columns_alike
+        }
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
     }
+}
+
+/// Whether the tree has a level with as many nodes as the number's leading one says.
+fn is_report(hierarchy: Hierarchy, report: usize) -> bool {
+    let levels = (0..hierarchy.levels()).map(|up| hierarchy.depth() - up * hierarchy.branching().ilog2());
+    report >= 2 && levels.into_iter().any(|bits| bits == level_and_column(report / 2).0)
+}
+
+fn level_and_column(seed: usize) -> (u32, u32) {
+    (seed.ilog2(), (seed - (1 << seed.ilog2())) as u32)
 }
 
 /// The probability that a symbol is reported for another, or for itself, times a number.
@@ -67,6 +84,11 @@ fn reports(protocol: &Protocol) -> (usize, BigUint) {
         Randomizer::Subset(subset) => {
             let sets = (0..1usize << protocol.k()).filter(|set| set.count_ones() == subset.omega()).count();
             (1 << protocol.k(), BigUint::from(sets * subset.omega() as usize) << subset.planes() as usize)
+        }
+        Randomizer::Hierarchy(hierarchy) => {
+            // Columns of small levels have the weight of several, so that all levels weigh as much as that of the leaves.
+            let (_, of_leaves) = seeded_reports(1 << hierarchy.depth(), hierarchy.mixture());
+            (4 << hierarchy.depth(), of_leaves * hierarchy.levels())
         }
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
     }
@@ -115,6 +137,7 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
             let any = u128::from((1 << subset.planes()) - subset.keep()) * u128::from(subset.omega());
             (any + u128::from(subset.keep()) * u128::from(protocol.k()), any)
         }
+        Randomizer::Hierarchy(hierarchy) => kept_to_replaced(hierarchy.mixture()),
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
     };
     assert_eq!(most * ratio.1, least * ratio.0, "the closed form is the worst case: {}", protocol.to_json());
@@ -201,6 +224,15 @@ fn hadamard_response_keeps_its_promise() {
     for epsilon in epsilons() {
         for k in [2, 3, 7, 16] {
             check(HadamardResponse::new(k, epsilon).unwrap().protocol());
+        }
+    }
+}
+
+#[test]
+fn hierarchical_ranges_keep_their_promise() {
+    for epsilon in epsilons() {
+        for (k, branching) in [(2, 2), (5, 2), (9, 4), (16, 4), (6, 8)] {
+            check(HierarchicalRange::new(k, epsilon, branching).unwrap().protocol());
         }
     }
 }

@@ -4,11 +4,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dpnoise_core::Error;
 use dpnoise_core::local::estimate::{Law, Support};
+use dpnoise_core::local::hadamard_response;
+use dpnoise_core::local::hierarchical_range::MAX_LEAVES;
 use dpnoise_core::local::local_hashing::MAX_G;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
 use dpnoise_core::local::{
-    Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, Protocol, RandomizedResponse,
-    SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
+    Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, Protocol,
+    RandomizedResponse, SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
 };
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -96,6 +98,18 @@ impl LocalProtocol {
     fn summation_histogram_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let encoding = SummationHistogramEncoding::new(number_of_values(k)?, real(epsilon, "epsilon")?);
         encoding.map(|encoding| Self(*encoding.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn hierarchical_range(
+        k: &Bound<'_, PyAny>,
+        epsilon: &Bound<'_, PyAny>,
+        branching: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let k = integer(k, "k", &format!("an integer from {MIN_K} to {MAX_LEAVES}"))?;
+        let branching = integer(branching, "branching", "a power of two from 2 to 1024")?;
+        let range = HierarchicalRange::new(k, real(epsilon, "epsilon")?, branching);
+        range.map(|range| Self(*range.protocol())).map_err(to_py)
     }
 
     #[staticmethod]
@@ -197,6 +211,9 @@ impl LocalProtocol {
         }
         if let Some(selection) = SubsetSelection::from_protocol(self.0) {
             return self.perturb_with(py, &selection, values, "int64", out, threads, rng);
+        }
+        if let Some(range) = HierarchicalRange::from_protocol(self.0) {
+            return self.perturb_with(py, &range, values, "int64", out, threads, rng);
         }
         if let Some(encoding) = SummationHistogramEncoding::from_protocol(self.0) {
             return self.perturb_with(py, &encoding, values, "int64", out, threads, rng);
@@ -397,7 +414,16 @@ fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {
     integer(k, "k", &format!("an integer from {MIN_K} to {MAX_K}"))
 }
 
+/// The Walsh-Hadamard transform, in place.
+#[pyfunction]
+fn walsh_hadamard(numbers: &Bound<'_, PyAny>) -> PyResult<()> {
+    let mut numbers = buffers::writable::<i64>(numbers, "numbers", "int64")?;
+    hadamard_response::walsh_hadamard(buffers::elements(&mut numbers, "numbers")?);
+    Ok(())
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(walsh_hadamard, module)?)?;
     module.add_class::<LocalProtocol>()?;
     module.add_class::<LocalAccumulator>()
 }

@@ -9,7 +9,7 @@ use super::client::check_threads;
 use super::estimate::Estimate;
 use super::protocol::{Family, Protocol};
 use super::randomizer::Randomizer;
-use super::{generalized_randomized_response, hadamard_response, local_hashing, subset_selection};
+use super::{generalized_randomized_response, hadamard_response, hierarchical_range, local_hashing, subset_selection};
 use crate::arch::Backend;
 use crate::arch::popcount::add_column_counts;
 use crate::error::Error;
@@ -201,9 +201,18 @@ pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> boo
             counters.iter().all(|&sum| u128::from(sum) <= most)
         }
 
-        // Each report supports one value.
-        Randomizer::Mixture(_) => counters.iter().map(|&count| u128::from(count)).sum::<u128>() == u128::from(n),
+        // Each report counts once.
+        Randomizer::Mixture(_) => count_once(n, counters),
+        Randomizer::Hierarchy(hierarchy) => {
+            let between = counters.iter().enumerate().filter(|&(number, _)| !hierarchy.is_report(number as u64));
+            count_once(n, counters) && between.map(|(_, &count)| count).all(|count| count == 0)
+        }
     }
+}
+
+/// Whether the counters add up to `n`.
+fn count_once(n: u64, counters: &[u64]) -> bool {
+    counters.iter().map(|&count| u128::from(count)).sum::<u128>() == u128::from(n)
 }
 
 /// The counters of the well-formed rows, and the number of the others.
@@ -216,6 +225,7 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
         Randomizer::Hashing(hashing) => local_hashing::count(backend, hashing, reports, width, &mut counters),
         Randomizer::Hadamard(hadamard) => hadamard_response::count(hadamard, reports, width, &mut counters),
         Randomizer::Subset(subset) => subset_selection::count(backend, subset, reports, width, &mut counters),
+        Randomizer::Hierarchy(hierarchy) => hierarchical_range::count(hierarchy, reports, width, &mut counters),
         Randomizer::NoisySums(sums) => sums.count(reports, &mut counters),
     };
     (counters, rejected)
@@ -226,7 +236,7 @@ fn effort(protocol: &Protocol, rows: usize) -> usize {
     rows.saturating_mul(match protocol.randomizer() {
         Randomizer::BitFlip(_) | Randomizer::NoisySums(_) => protocol.report_bytes(),
         Randomizer::Subset(_) => 4 * protocol.report_bytes(),
-        Randomizer::Mixture(_) | Randomizer::Hadamard(_) => 2,
+        Randomizer::Mixture(_) | Randomizer::Hadamard(_) | Randomizer::Hierarchy(_) => 2,
         Randomizer::Hashing(_) => 256 + protocol.k() as usize,
     })
 }

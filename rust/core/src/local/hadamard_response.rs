@@ -135,7 +135,7 @@ pub(super) fn count(hadamard: Hadamard, reports: &[u8], width: usize, counters: 
         balance[(number >> 1) as usize] += 1 - 2 * (number & 1) as i64;
     });
     let n = (reports.len() / width) as i64 - rejected as i64;
-    transform(&mut balance);
+    walsh_hadamard(&mut balance);
     // What supports v less what does not; and all n together.
     for (counter, difference) in counters.iter_mut().zip(balance) {
         *counter += i64::midpoint(n, difference) as u64;
@@ -143,8 +143,8 @@ pub(super) fn count(hadamard: Hadamard, reports: &[u8], width: usize, counters: 
     rejected
 }
 
-/// The Walsh-Hadamard transform, in place, of a power of two of numbers.
-fn transform(numbers: &mut [i64]) {
+/// The Walsh-Hadamard transform, in place, of a power of two of numbers whose magnitudes sum to less than 2^63.
+pub fn walsh_hadamard(numbers: &mut [i64]) {
     let mut half = 1;
     while half < numbers.len() {
         for pair in numbers.chunks_exact_mut(2 * half) {

@@ -17,6 +17,7 @@
 //! | [`subset_selection`] | omega of the k values, the sender's among them more often than by chance |
 //! | [`summation_histogram_encoding`] | a one-hot row with Laplace noise |
 //! | [`noisy_sums`] | reports that are numbers with Laplace noise |
+//! | [`hierarchical_range`] | the value's node in a random level of a tree |
 //! | `symbols` | reports that are a number: a public seed and a randomised symbol |
 //! | [`accumulator`] | the collector's counters: add and merge |
 //! | [`message`] | a report as a message of its own |
@@ -45,6 +46,7 @@ pub mod estimate;
 mod flipper;
 pub mod generalized_randomized_response;
 pub mod hadamard_response;
+pub mod hierarchical_range;
 pub mod likelihood;
 pub mod local_hashing;
 pub mod message;
@@ -67,6 +69,7 @@ pub use client::Client;
 pub use estimate::Estimate;
 pub use generalized_randomized_response::GeneralizedRandomizedResponse;
 pub use hadamard_response::HadamardResponse;
+pub use hierarchical_range::{HierarchicalRange, Hierarchy};
 pub use likelihood::LikelihoodRatio;
 pub use local_hashing::LocalHashing;
 pub use mixture::Mixture;

@@ -16,6 +16,7 @@ use super::bit_flip::{BitFlip, Neighbours};
 use super::estimate::{Law, Support};
 use super::generalized_randomized_response::GeneralizedRandomizedResponse;
 use super::hadamard_response::HadamardResponse;
+use super::hierarchical_range::HierarchicalRange;
 use super::likelihood::{LikelihoodRatio, check_epsilon};
 use super::local_hashing::LocalHashing;
 use super::randomized_response::RandomizedResponse;
@@ -65,11 +66,13 @@ pub enum Family {
     ThresholdHistogramEncoding,
     /// A one-hot row with Laplace noise.
     SummationHistogramEncoding,
+    /// The node that a value is under in a random level of a tree, by a Hadamard response.
+    HierarchicalRange,
 }
 
 impl Family {
     /// In the order of their codes: new ones come last.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
         Self::OptimizedUnaryEncoding,
@@ -80,6 +83,7 @@ impl Family {
         Self::SubsetSelection,
         Self::ThresholdHistogramEncoding,
         Self::SummationHistogramEncoding,
+        Self::HierarchicalRange,
     ];
 
     /// The name in specifications.
@@ -96,6 +100,7 @@ impl Family {
             Self::SubsetSelection => "subset_selection",
             Self::ThresholdHistogramEncoding => "threshold_histogram_encoding",
             Self::SummationHistogramEncoding => "summation_histogram_encoding",
+            Self::HierarchicalRange => "hierarchical_range",
         }
     }
 
@@ -119,7 +124,8 @@ impl Family {
             Self::GeneralizedRandomizedResponse
             | Self::LocalHashing
             | Self::HadamardResponse
-            | Self::SummationHistogramEncoding => "value out of range",
+            | Self::SummationHistogramEncoding
+            | Self::HierarchicalRange => "value out of range",
             Self::SubsetSelection => "not a set of omega values",
         };
         [malformed, MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER]
@@ -189,14 +195,19 @@ impl Protocol {
     /// The bits of a report.
     #[must_use]
     pub fn report_bits(&self) -> usize {
-        self.randomizer.report_bits().unwrap_or(self.counters())
+        let bits_of = |reports: u64| reports.next_power_of_two().trailing_zeros() as usize;
+        match self.randomizer {
+            Randomizer::NoisySums(sums) => 8 * sums.report_bytes(),
+            randomizer => randomizer.reports().map_or(self.counters(), bits_of),
+        }
     }
 
-    /// What the collector counts: the values that reports support, of randomised response only "yes".
+    /// What the collector counts: the values that reports support, of randomised response only "yes"; or all reports.
     #[must_use]
     pub fn counters(&self) -> usize {
-        match self.family {
-            Family::RandomizedResponse => 1,
+        match (self.family, self.randomizer) {
+            (Family::RandomizedResponse, _) => 1,
+            (_, Randomizer::Hierarchy(hierarchy)) => hierarchy.reports() as usize,
             _ => self.k as usize,
         }
     }
@@ -287,6 +298,9 @@ impl Protocol {
             Family::LocalHashing => *LocalHashing::new(k, Some(integer(&fields, "g")?), epsilon)?.protocol(),
             Family::HadamardResponse => *HadamardResponse::new(k, epsilon)?.protocol(),
             Family::SummationHistogramEncoding => *SummationHistogramEncoding::new(k, epsilon)?.protocol(),
+            Family::HierarchicalRange => {
+                *HierarchicalRange::new(k, epsilon, integer(&fields, "branching")?)?.protocol()
+            }
             Family::SubsetSelection => *SubsetSelection::new(k, Some(integer(&fields, "omega")?), epsilon)?.protocol(),
         };
         let known = expected.fields();

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::bit_flip::{BitFlip, Neighbours};
 use super::estimate::Law;
 use super::hadamard_response::Hadamard;
+use super::hierarchical_range::Hierarchy;
 use super::likelihood::LikelihoodRatio;
 use super::local_hashing::Hashing;
 use super::mixture::Mixture;
@@ -27,6 +28,8 @@ pub enum Randomizer {
     Subset(Subset),
     /// Laplace noise is added to the numbers of a row, and the collector adds them up.
     NoisySums(NoisySums),
+    /// An entry of the Hadamard row of the value's node in a random level of a tree is kept or replaced.
+    Hierarchy(Hierarchy),
 }
 
 impl Randomizer {
@@ -39,6 +42,7 @@ impl Randomizer {
             Self::Hadamard(hadamard) => hadamard.support(),
             Self::Subset(subset) => subset.support(),
             Self::NoisySums(sums) => return Some(sums.law(epsilon)),
+            Self::Hierarchy(_) => return None,
         }))
     }
 
@@ -53,19 +57,19 @@ impl Randomizer {
             Self::Hadamard(hadamard) => hadamard.mixture().likelihood_ratio(),
             Self::Subset(subset) => subset.likelihood_ratio(),
             Self::NoisySums(_) => return None,
+            Self::Hierarchy(hierarchy) => hierarchy.mixture().likelihood_ratio(),
         })
     }
 
-    /// The bits of a report, or none when there is one for each counter.
-    pub(super) fn report_bits(self) -> Option<usize> {
-        let reports = match self {
-            Self::BitFlip(_) | Self::Subset(_) => return None,
-            Self::NoisySums(sums) => return Some(8 * sums.report_bytes()),
-            Self::Mixture(mixture) => mixture.k().into(),
-            Self::Hashing(hashing) => hashing.reports(),
-            Self::Hadamard(hadamard) => hadamard.reports(),
-        };
-        Some(reports.next_power_of_two().trailing_zeros() as usize)
+    /// The number of different reports, or none when a report has more than a number.
+    pub(super) fn reports(self) -> Option<u64> {
+        match self {
+            Self::BitFlip(_) | Self::Subset(_) | Self::NoisySums(_) => None,
+            Self::Mixture(mixture) => Some(mixture.k().into()),
+            Self::Hashing(hashing) => Some(hashing.reports()),
+            Self::Hadamard(hadamard) => Some(hadamard.reports()),
+            Self::Hierarchy(hierarchy) => Some(hierarchy.reports()),
+        }
     }
 
     /// The most that a report adds to a counter.
@@ -94,6 +98,9 @@ impl Randomizer {
             }
             Self::Subset(subset) => {
                 kept(subset.keep(), subset.planes()).into_iter().chain([("omega", subset.omega().into())]).collect()
+            }
+            Self::Hierarchy(hierarchy) => {
+                mixed(hierarchy.mixture()).into_iter().chain([("branching", hierarchy.branching().into())]).collect()
             }
             Self::NoisySums(sums) => vec![("bound", sums.bound().into()), ("unit", sums.unit().into())],
         }

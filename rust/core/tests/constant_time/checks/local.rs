@@ -3,8 +3,8 @@
 use dpnoise_core::arch::Backend;
 use dpnoise_core::arch::planes::{TILE_BYTES, flip};
 use dpnoise_core::local::{
-    Client, GeneralizedRandomizedResponse, HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection,
-    SummationHistogramEncoding, UnaryEncoding,
+    Client, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, RandomizedResponse,
+    SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
 };
 use dpnoise_core::rng::SeededRng;
 
@@ -107,6 +107,14 @@ pub(super) fn checks() -> Vec<Check> {
                 let mut out = vec![0; values.len() * selection.protocol().report_bytes()];
                 selection.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
                 assert_secret(&out);
+            }
+        }),
+        ("hierarchical ranges", || {
+            for (k, branching) in [(2, 2), (200, 4), (5000, 16), (1 << 20, 2)] {
+                let range = HierarchicalRange::new(k, 1.0, branching).unwrap();
+                let values = secret(&[0, 1, k as i64 - 1].repeat(700));
+                let mut out = vec![0; values.len() * range.protocol().report_bytes()];
+                range.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
             }
         }),
         ("summation with histogram encoding", || {

@@ -1,0 +1,202 @@
+"""Counts of ranges, from the counts of the nodes of a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._native import ParameterError
+from dpnoise.local import _inputs
+
+Floats = NDArray[np.float64]
+
+_NOBODY = 1e-9
+"""The weight of a level on which nobody has reported: it says nothing."""
+
+
+class Level(NamedTuple):
+    """The nodes of a level: how many of the people who reported on it are under each, estimated."""
+
+    counts: Floats
+    n: int
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many people have a value of a range.
+
+    Attributes
+    ----------
+    count : float
+        The unbiased estimate, in people.
+    standard_error : float
+        Its standard deviation, at most.
+    lower, upper : float
+        The ends of its confidence interval.
+    """
+
+    count: float
+    standard_error: float
+    lower: float
+    upper: float
+
+
+class Tree:
+    """The shares of all nodes, by weighted least squares under the condition that children sum to their parent.
+
+    Two passes (Hay et al. 2010): upwards, each node's own share is averaged with the sum of its children's, weighted by
+    precision; downwards, what a family's sum lacks of its parent is distributed by variance. The root is 1.
+
+    Variances are in multiples of ``spread**2``, which bounds those of a report; different nodes of a level add at most
+    as if they were independent (docs/proofs/hierarchical_ranges.md).
+    """
+
+    def __init__(self, levels: list[Level], branching: int, spread: float) -> None:
+        self._spread = spread
+        self._n = [max(level.n, _NOBODY) for level in levels]
+        own = [np.divide(level.counts, n) for level, n in zip(levels, self._n, strict=True)]
+        self._branchings = [own[0].size] + [branching] * (len(levels) - 1)
+        # Of every level: the variances of nodes after the first pass, and the weight of what was their own.
+        self._variances: list[Floats] = [np.empty(0)] * len(levels)
+        self._own_weights: list[Floats] = [np.empty(0)] * len(levels)
+        averaged: list[Floats] = [np.empty(0)] * len(levels)
+        for i in reversed(range(len(levels))):
+            n = self._n[i]
+            if i + 1 == len(levels):
+                precision, of_children = np.full(own[i].size, float(n)), np.zeros(own[i].size)
+            else:
+                of_children = self._families(averaged[i + 1], i + 1).sum(axis=1)
+                precision = n + 1 / self._families(self._variances[i + 1], i + 1).sum(axis=1)
+            self._variances[i] = 1 / precision
+            self._own_weights[i] = n / precision
+            averaged[i] = self._own_weights[i] * own[i] + (1 - self._own_weights[i]) * of_children
+        parents = np.ones(1)
+        for i, shares in enumerate(averaged):
+            lacking = parents - self._families(shares, i).sum(axis=1)
+            parents = shares + self._flat(self._parts(i) * lacking[:, None], i)
+        self.shares: Floats = parents
+
+    def variance(self, weights: Floats) -> float:
+        """Give the variance of a sum of leaf shares with these weights, at most."""
+        own: list[Floats] = []
+        for i in reversed(range(len(self._n))):
+            families = self._families(weights, i)
+            above = (families * self._parts(i)).sum(axis=1)
+            own.insert(0, self._flat(families - above[:, None], i))
+            weights = above
+        total, from_above = 0.0, np.zeros(1)
+        for i, n in enumerate(self._n):
+            inherited = self._flat(np.broadcast_to(from_above[:, None], self._families(own[i], i).shape), i)
+            on_node = own[i] + inherited
+            total += float(((on_node * self._own_weights[i]) ** 2).sum()) / n
+            from_above = on_node * (1 - self._own_weights[i])
+        return self._spread**2 * total
+
+    def _families(self, nodes: Floats, i: int) -> Floats:
+        """One row for each parent, filled up with zeros: nodes that no value is under are known to be empty."""
+        rows = -(-nodes.size // self._branchings[i])
+        padded = np.zeros(rows * self._branchings[i])
+        padded[: nodes.size] = nodes
+        return padded.reshape(rows, -1)
+
+    def _flat(self, families: Floats, i: int) -> Floats:
+        return families.ravel()[: self._variances[i].size]
+
+    def _parts(self, i: int) -> Floats:
+        variances = self._families(self._variances[i], i)
+        parts: Floats = variances / variances.sum(axis=1, keepdims=True)
+        return parts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RangeEstimate:
+    """How many people have each value and each range of values, estimated from their reports.
+
+    Attributes
+    ----------
+    counts : ndarray of float64, shape (k,)
+        Unbiased estimates for each value. They sum to n; those of rare values may be negative. Read-only.
+    n : int
+        The number of reports counted.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The confidence level of the intervals.
+    """
+
+    _tree: Tree
+    n: int
+    rejected: int
+    level: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.level < 1.0:
+            raise ParameterError(f"level must be between 0 and 1, exclusive, got {self.level!r}")
+
+    @property
+    def counts(self) -> Floats:
+        """Unbiased estimates for each value."""
+        counts = self._tree.shares * self.n
+        counts.flags.writeable = False
+        return counts
+
+    def range(self, first: int, last: int) -> Count:
+        """Estimate how many people have a value from ``first`` to ``last``.
+
+        Parameters
+        ----------
+        first, last : int
+            Two values, both included, with 0 <= first <= last < k.
+
+        Returns
+        -------
+        Count
+            With its interval by the normal approximation.
+
+        Raises
+        ------
+        ParameterError
+            When a value is out of range.
+        """
+        k = self._tree.shares.size
+        first = _inputs.integer(first, "first", range(k))
+        last = _inputs.integer(last, "last", range(first, k))
+        weights = np.zeros(k)
+        weights[first : last + 1] = 1.0
+        count = float(weights @ self._tree.shares) * self.n
+        error = self.n * self._tree.variance(weights) ** 0.5
+        margin = -NormalDist().inv_cdf((1.0 - self.level) / 2.0) * error
+        return Count(count, error, count - margin, count + margin)
+
+    def quantile(self, q: float) -> int:
+        """Estimate the smallest value that a share q of all people do not exceed.
+
+        Parameters
+        ----------
+        q : float
+            From 0 to 1; 0.5 for the median.
+
+        Returns
+        -------
+        int
+            A value from 0 to k - 1: the first at which the estimated cumulative share, made monotone by its running
+            maximum, reaches q.
+
+        Raises
+        ------
+        ParameterError
+            When q is not between 0 and 1.
+        """
+        share = _inputs.real(q, "q")
+        if not 0.0 <= share <= 1.0:
+            raise ParameterError(f"q must be between 0 and 1, got {q!r}")
+        cumulative = np.maximum.accumulate(np.cumsum(self._tree.shares))
+        return min(int(np.searchsorted(cumulative, share)), cumulative.size - 1)
+
+    def __repr__(self) -> str:
+        """Show the sizes."""
+        return f"<RangeEstimate of {self.n} reports ({self.rejected} rejected) on {self._tree.shares.size} values>"
