@@ -20,6 +20,17 @@ N = 1_000_000
 BY_PEER = 500  # other libraries make and read reports one by one
 
 
+def errors_of_counts(protocol: Any, reports: np.ndarray, values: np.ndarray) -> np.ndarray:
+    n = values.size
+    errors = protocol.aggregate(reports).counts - np.bincount(values, minlength=protocol.k)
+    return errors / np.sqrt(protocol.variance(n, 1.0) + protocol.variance(n))
+
+
+def errors_of_halves(protocol: Any, reports: np.ndarray, values: np.ndarray) -> np.ndarray:
+    found = protocol.estimate(reports).range(0, protocol.k // 2)
+    return np.array([(found.count - np.count_nonzero(values <= protocol.k // 2)) / found.standard_error])
+
+
 class Case(NamedTuple):
     """A protocol, and how NumPy does it."""
 
@@ -33,6 +44,8 @@ class Case(NamedTuple):
     """The reports that NumPy is measured with."""
     n: int = N
     """The reports that we are measured with."""
+    errors: Callable[[Any, np.ndarray, np.ndarray], np.ndarray] = errors_of_counts
+    """The errors of what reports on values say, in standard deviations."""
 
 
 def mix(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
@@ -129,6 +142,36 @@ def from_rows(protocol: Any, reports: np.ndarray) -> np.ndarray:
     return whole.view(np.int64).ravel()
 
 
+def add_noise(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    spec = json.loads(protocol.to_json())
+    unit, bound = spec["unit"], spec["bound"]
+    rows = np.empty((values.size, protocol.k), np.uint32)
+    for first in range(0, values.size, 1000):  # in blocks that fit the cache
+        part = values[first : first + 1000]
+        sums = np.rint(generator.laplace(scale=2 * unit / protocol.epsilon, size=(part.size, protocol.k)))
+        sums[np.arange(part.size), part] += unit
+        rows[first : first + part.size] = np.clip(sums, -bound, bound) + bound
+    return rows.view(np.uint8)
+
+
+def add_up(_: Any, reports: np.ndarray) -> np.ndarray:
+    return reports.view(np.uint32).sum(axis=0, dtype=np.uint64)
+
+
+def node_and_mix(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    spec, depth = json.loads(protocol.to_json()), (protocol.k - 1).bit_length()
+    steps = generator.integers(0, -(-depth // (protocol.branching.bit_length() - 1)), values.size)
+    up = steps * (protocol.branching.bit_length() - 1)
+    columns = generator.integers(0, 1 << depth - up)
+    keep = generator.random(values.size) * 2 ** spec["planes"] < spec["keep"]
+    told = np.where(keep, parity(columns & values >> up), generator.integers(0, 2, values.size))
+    return to_rows(protocol, 2 * ((1 << depth - up) + columns) + told)
+
+
+def count_reports(protocol: Any, reports: np.ndarray) -> np.ndarray:
+    return np.bincount(from_rows(protocol, reports), minlength=4 << (protocol.k - 1).bit_length())
+
+
 CASES = {
     "Generalised randomised response": Case(
         lambda k: local.GeneralizedRandomizedResponse(k=k, epsilon=1.0), mix, count_values
@@ -137,6 +180,12 @@ CASES = {
     "Hadamard response": Case(lambda k: local.HadamardResponse(k=k, epsilon=1.0), entry_and_mix, transform_counts),
     "Subset selection": Case(
         lambda k: local.SubsetSelection(k=k, epsilon=1.0), select_and_force, count_members, 20_000, 100_000
+    ),
+    "Summation with histogram encoding": Case(
+        lambda k: local.SummationHistogramEncoding(k=k, epsilon=1.0), add_noise, add_up, 20_000, 50_000
+    ),
+    "Hierarchical ranges": Case(
+        lambda k: local.HierarchicalRange(k=k, epsilon=1.0), node_and_mix, count_reports, errors=errors_of_halves
     ),
 }
 
@@ -160,10 +209,8 @@ def numpy_perturb(generator: np.random.Generator, name: str, k: int) -> np.ndarr
 
 
 def check_reports(reports: np.ndarray, name: str, k: int) -> None:
-    protocol = protocol_of(name, k)
-    n = len(reports)
-    errors = protocol.aggregate(reports).counts - np.bincount(values_of(k, n), minlength=k)
-    assert np.abs(errors).max() < 8 * np.sqrt(protocol.variance(n, 1.0) + protocol.variance(n))
+    errors = CASES[name].errors(protocol_of(name, k), reports, values_of(k, len(reports)))
+    assert np.abs(errors).max() < 8
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -213,11 +260,9 @@ def counts_of(name: str, k: int, n: int) -> np.ndarray:
 
 
 def count(name: str, k: int, threads: int) -> np.ndarray:
-    """Count the reports that support each value, from the estimates that these counts are turned into."""
-    protocol = protocol_of(name, k)
-    accumulator = protocol.accumulator()
+    accumulator = protocol_of(name, k).accumulator()
     accumulator.add(reports_of(name, k), threads=threads)
-    return np.rint(accumulator.estimate().counts * (protocol.p - protocol.q) + accumulator.n * protocol.q)
+    return accumulator._state.counters()[0]
 
 
 def numpy_count(name: str, k: int, n: int) -> np.ndarray:

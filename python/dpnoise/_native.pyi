@@ -22,6 +22,7 @@ __all__ = [
     "cpu_backend",
     "random_bytes",
     "secure_bit_generator",
+    "walsh_hadamard",
 ]
 
 __version__: str
