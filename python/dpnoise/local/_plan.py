@@ -26,7 +26,7 @@ _BITS: Final = "n k bits"
 _OTHERS: Final[tuple[tuple[Callable[..., FrequencyProtocol], str], ...]] = (
     (SymmetricUnaryEncoding, _BITS),
     (SubsetSelection, _BITS),
-    (LocalHashing, "n k hashes"),
+    (LocalHashing, "n + k**2"),
     (HadamardResponse, "n + k log k"),
     (GeneralizedRandomizedResponse, _COUNTER),
 )
@@ -50,7 +50,8 @@ class Candidate:
         The size of a report.
     server_cost : str
         The order of what the collector does: ``"n"`` is one counter for each report, ``"n k bits"`` sums k packed bits
-        of each report, ``"n k hashes"`` hashes all k values for each report, and ``"n + k log k"`` transforms once for
+        of each report, ``"n + k**2"`` tabulates hash functions once for each batch (or, where that is less, hashes
+        all k values for each of its reports), and ``"n + k log k"`` transforms once for
         each batch.
     """
 

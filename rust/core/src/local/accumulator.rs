@@ -9,7 +9,7 @@ use super::client::check_threads;
 use super::estimate::Estimate;
 use super::protocol::{Family, Protocol};
 use super::randomizer::Randomizer;
-use super::{generalized_randomized_response, hadamard_response, hierarchical_range, local_hashing, subset_selection};
+use super::{generalized_randomized_response, hadamard_response, hash_counts, hierarchical_range, subset_selection};
 use crate::arch::Backend;
 use crate::arch::popcount::add_column_counts;
 use crate::error::Error;
@@ -222,7 +222,7 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
     let rejected = match protocol.randomizer() {
         Randomizer::BitFlip(_) => return count_bits(backend, protocol, reports),
         Randomizer::Mixture(_) => generalized_randomized_response::count(reports, width, &mut counters),
-        Randomizer::Hashing(hashing) => local_hashing::count(backend, hashing, reports, width, &mut counters),
+        Randomizer::Hashing(hashing) => hash_counts::count(backend, hashing, reports, width, &mut counters),
         Randomizer::Hadamard(hadamard) => hadamard_response::count(hadamard, reports, width, &mut counters),
         Randomizer::Subset(subset) => subset_selection::count(backend, subset, reports, width, &mut counters),
         Randomizer::Hierarchy(hierarchy) => hierarchical_range::count(hierarchy, reports, width, &mut counters),
@@ -237,7 +237,7 @@ fn effort(protocol: &Protocol, rows: usize) -> usize {
         Randomizer::BitFlip(_) | Randomizer::NoisySums(_) => protocol.report_bytes(),
         Randomizer::Subset(_) => 4 * protocol.report_bytes(),
         Randomizer::Mixture(_) | Randomizer::Hadamard(_) | Randomizer::Hierarchy(_) => 2,
-        Randomizer::Hashing(_) => 256 + protocol.k() as usize,
+        Randomizer::Hashing(hashing) => hash_counts::effort(hashing, rows, protocol.k() as usize),
     })
 }
 

@@ -26,9 +26,7 @@ use super::mixer::{index_bytes, uniform};
 use super::mixture::Mixture;
 use super::protocol::{Family, Protocol, check_k};
 use super::randomizer::Randomizer;
-use super::symbols::{Symbols, for_each_number};
-use crate::arch::Backend;
-use crate::arch::hashing::{WALKERS, Walks, add_supports};
+use super::symbols::Symbols;
 use crate::arith::divisor::Divisor;
 use crate::error::Error;
 
@@ -38,13 +36,10 @@ pub const MAX_G: u64 = 1 << 16;
 /// Reports fit 8 bytes, with room for sums.
 const MAX_REPORT_BITS: u32 = 62;
 
-/// The walks that are handed to the kernel at once.
-const BATCH: usize = 16;
-
 /// Which hash functions, and what is done to a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hashing {
-    prime: Divisor,
+    pub(super) prime: Divisor,
     mixture: Mixture,
 }
 
@@ -84,7 +79,7 @@ impl Hashing {
     }
 
     /// The first residue with this hash.
-    fn first_residue(self, hash: u64) -> u64 {
+    pub(super) fn first_residue(self, hash: u64) -> u64 {
         (hash * self.prime()).div_ceil(u64::from(self.mixture.k()))
     }
 
@@ -190,35 +185,6 @@ impl Symbols for LocalHashing {
     }
 }
 
-/// Adds to `counters` how many of the `reports` support each value, and gives the number of reports that are none.
-pub(super) fn count(backend: Backend, hashing: Hashing, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
-    let (prime, g) = (hashing.prime, Divisor::new(hashing.mixture.k()));
-    let firsts: Vec<u64> = (0..=g.get()).map(|hash| hashing.first_residue(hash)).collect();
-    let mut walks = [Walks::NONE; BATCH];
-    let mut filled = 0;
-    let rejected = for_each_number(reports, width, hashing.reports(), |number| {
-        let (seed, hash) = g.divide(number);
-        let (a, b) = prime.divide(seed);
-        let (first, next) = (firsts[hash as usize], firsts[hash as usize + 1]);
-        let start = if b < first { b + prime.get() - first } else { b - first };
-        let (walk, i) = (&mut walks[filled / WALKERS], filled % WALKERS);
-        walk.starts[i] = (start as u32).to_le_bytes();
-        walk.steps[i] = (a as u32).to_le_bytes();
-        walk.lengths[i] = ((next - first) as u32).to_le_bytes();
-        filled += 1;
-        if filled == BATCH * WALKERS {
-            add_supports(backend, prime.get() as u32, &walks, counters);
-            filled = 0;
-        }
-    });
-    let last = &mut walks[..filled.div_ceil(WALKERS)];
-    if let Some(walk) = last.last_mut() {
-        walk.lengths[(filled - 1) % WALKERS + 1..].fill([0; 4]); // left over from the batch before
-    }
-    add_supports(backend, prime.get() as u32, last, counters);
-    rejected
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,31 +213,6 @@ mod tests {
                 assert!((support.probability(support.q) - q).abs() < 1e-15, "{k} {g}: {v} {w}");
             }
             assert!(functions().all(|(a, b)| u64::from(hashing.hash(a, b, 1)) == (a + b) % prime * g / prime));
-        }
-    }
-
-    #[test]
-    fn counting_is_what_is_defined() {
-        for (k, g) in [(2, 2), (15, 4), (100, 300), (1024, 4)] {
-            let local = LocalHashing::new(k, Some(g), 1.0).unwrap();
-            let (hashing, width) = (local.hashing, local.protocol.report_bytes());
-            let numbers: Vec<u64> =
-                (0..2500).map(|i| (i * i * i * 77_777) % (hashing.reports() + 1).min(1 << (8 * width))).collect();
-            let rows: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()[..width].to_vec()).collect();
-            let supports = |v: u32, number: u64| {
-                let (seed, hash) = (number / g, number % g);
-                u64::from(hashing.hash(seed / hashing.prime(), seed % hashing.prime(), v)) == hash
-            };
-            for backend in Backend::available() {
-                let mut counters = vec![0; k as usize];
-                let rejected = count(backend, hashing, &rows, width, &mut counters);
-                let good: Vec<u64> = numbers.iter().copied().filter(|&number| number < hashing.reports()).collect();
-                assert_eq!(rejected as usize, numbers.len() - good.len());
-                for (v, &counter) in (0..).zip(&counters) {
-                    let expected = good.iter().filter(|&&number| supports(v, number)).count();
-                    assert_eq!(counter as usize, expected, "{k} {g} {v} {}", backend.name());
-                }
-            }
         }
     }
 }

@@ -13,6 +13,7 @@
 //! | [`randomized_response`] | one randomised bit |
 //! | [`generalized_randomized_response`] | one of k values as itself, randomised |
 //! | [`local_hashing`] | a random hash of the value, randomised |
+//! | `hash_counts` | how many of its reports support each value |
 //! | [`hadamard_response`] | a random entry of the value's row of a Hadamard matrix, randomised |
 //! | [`subset_selection`] | omega of the k values, the sender's among them more often than by chance |
 //! | [`summation_histogram_encoding`] | a one-hot row with Laplace noise |
@@ -46,6 +47,7 @@ pub mod estimate;
 mod flipper;
 pub mod generalized_randomized_response;
 pub mod hadamard_response;
+mod hash_counts;
 pub mod hierarchical_range;
 pub mod likelihood;
 pub mod local_hashing;
