@@ -225,28 +225,24 @@ def test_client(race: Any, ours: Any, name: str, column: str) -> None:
             for bits, generator in GENERATORS.items()
         ),
     ]
-    if name in peers.LOCAL:
-        work, accept = partial(peer_perturb, name, k), partial(check_peer_reports, name=name, k=k)
-        entrants.append(Entrant("multi-freq-ldpy", work, accept, BY_PEER))
+    for library, peer in peers.local_peers(name).items():
+        work, accept = partial(peer_perturb, peer, k), partial(check_peer_reports, peer=peer, k=k)
+        entrants.append(Entrant(library, work, accept, BY_PEER))
     race(f"{name}, client", column, "ns per report", entrants)
 
 
-def peer_perturb(name: str, k: int) -> np.ndarray:
-    return np.array([peers.LOCAL[name].client(value, k) for value in values_of(k, BY_PEER).tolist()])
+def peer_perturb(peer: peers.LocalPeer, k: int) -> list[Any]:
+    return [peer.client(value, k) for value in values_of(k, BY_PEER).tolist()]
 
 
-def peer_count(reports: np.ndarray, name: str, k: int) -> np.ndarray:
-    return peers.LOCAL[name].server(reports, k)
+def check_peer_reports(reports: list[Any], peer: peers.LocalPeer, k: int) -> None:
+    check_frequencies(peer.server(reports, k), k)
 
 
-def check_peer_reports(reports: np.ndarray, name: str, k: int) -> None:
-    check_frequencies(peer_count(reports, name, k))
-
-
-def check_frequencies(frequencies: np.ndarray) -> None:
-    # That library clips and scales; the values are uniform.
-    assert abs(frequencies.sum() - 1) < 1e-6
-    assert frequencies.max() < 0.5
+def check_frequencies(frequencies: np.ndarray, k: int) -> None:
+    # Of so few reports they are mostly noise, and some libraries clip and scale it.
+    assert np.shape(frequencies) == (k,)
+    assert np.isfinite(frequencies).all()
 
 
 @lru_cache(maxsize=1)
@@ -281,7 +277,7 @@ def test_server(race: Any, ours: Any, name: str, column: str) -> None:
         *ours(partial(count, name, k), partial(check_counts, name=name, k=k, n=whole), whole),
         Entrant("NumPy", partial(numpy_count, name, k, n), partial(check_counts, name=name, k=k, n=n), n),
     ]
-    if name in peers.LOCAL:
-        work = partial(peer_count, peer_perturb(name, k), name, k)
-        entrants.append(Entrant("multi-freq-ldpy", work, check_frequencies, BY_PEER))
+    for library, peer in peers.local_peers(name).items():
+        work = partial(peer.server, peer_perturb(peer, k), k)
+        entrants.append(Entrant(library, work, partial(check_frequencies, k=k), BY_PEER))
     race(f"{name}, server", column, "ns per report", entrants)

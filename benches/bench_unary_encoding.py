@@ -76,13 +76,13 @@ def test_client(race: Any, ours: Any, column: str) -> None:
             for bits, generator in GENERATORS.items()
         ),
     ]
-    if peers.LOCAL:
-        entrants.append(Entrant("multi-freq-ldpy", partial(peer_perturb, k), check_bits, BY_PEER * k))
+    for library, peer in peers.local_peers("Unary encoding").items():
+        entrants.append(Entrant(library, partial(peer_perturb, peer, k), check_bits, BY_PEER * k))
     race("Unary encoding, client", column, "ns per bit", entrants)
 
 
-def peer_perturb(k: int) -> np.ndarray:
-    return np.array([peers.LOCAL["Unary encoding"].client(value, k) for value in values_of(k, BY_PEER * k).tolist()])
+def peer_perturb(peer: peers.LocalPeer, k: int) -> np.ndarray:
+    return np.array([peer.client(value, k) for value in values_of(k, BY_PEER * k).tolist()])
 
 
 def check_bits(bits: np.ndarray) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from importlib import metadata
 from typing import Any, NamedTuple
 
@@ -107,6 +108,27 @@ def multi_freq_ldpy() -> dict[str, LocalPeer]:
     }
 
 
+def pure_ldp() -> dict[str, LocalPeer]:
+    from pure_ldp.frequency_oracles import DEClient, DEServer, LHClient, LHServer, UEClient, UEServer
+
+    def peer(client: Callable[..., Any], server: Callable[..., Any], **options: Any) -> LocalPeer:
+        make = cache(lambda k: client(epsilon=1.0, d=k, **options).privatise)
+
+        def estimate(reports: Any, k: int) -> Any:
+            collector = server(epsilon=1.0, d=k, **options)
+            for report in reports:
+                collector.aggregate(report)
+            return collector.estimate_all(range(1, k + 1), suppress_warnings=True) / len(reports)
+
+        return LocalPeer(lambda value, k: make(k)(value + 1), estimate)
+
+    return {
+        "Generalised randomised response": peer(DEClient, DEServer),
+        "Local hashing": peer(LHClient, LHServer, use_olh=True),
+        "Unary encoding": peer(UEClient, UEServer, use_oue=True),
+    }
+
+
 PEERS = {"opendp": opendp, "diffprivlib": diffprivlib, "python-dp": python_dp}
 
 
@@ -118,4 +140,10 @@ def version(name: str) -> str:
 
 
 INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}
-LOCAL = multi_freq_ldpy() if version("multi-freq-ldpy") != "not installed" else {}
+LOCAL_PEERS = {"multi-freq-ldpy": multi_freq_ldpy, "pure-ldp": pure_ldp}
+LOCAL = {name: protocols() for name, protocols in LOCAL_PEERS.items() if version(name) != "not installed"}
+
+
+def local_peers(protocol: str) -> dict[str, LocalPeer]:
+    """Return what other libraries have of a protocol, by their names."""
+    return {name: protocols[protocol] for name, protocols in LOCAL.items() if protocol in protocols}

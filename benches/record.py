@@ -84,7 +84,7 @@ class Record:
 
     def __str__(self) -> str:
         """Return the whole record."""
-        peers_here = "".join(f", {name} {peers.version(name)}" for name in (*peers.PEERS, "multi-freq-ldpy"))
+        peers_here = "".join(f", {name} {peers.version(name)}" for name in (*peers.PEERS, *peers.LOCAL_PEERS))
         targets = [target for target in TARGETS if self.whole or target.table in self.tables]
         head = f"""# Benchmarks of {today()}
 
