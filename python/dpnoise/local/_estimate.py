@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from importlib import import_module
 from os import PathLike
 from statistics import NormalDist
 from typing import Any
@@ -15,13 +14,16 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._native import ParameterError
-from dpnoise.local import _post_processing
+from dpnoise.local import _inputs, _post_processing
 from dpnoise.local._post_processing import Post
+from dpnoise.local._tables import Tabular
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Tabular):
     """How many people have each value, estimated from their reports.
+
+    As a table it has the columns value (int64), count, standard_error, lower and upper (float64).
 
     Attributes
     ----------
@@ -61,51 +63,6 @@ class Estimate:
     simultaneous: bool
     post: Post | None = None
 
-    def to_arrow(self) -> Any:
-        """Give a pyarrow.Table with one row for each value.
-
-        Returns
-        -------
-        pyarrow.Table
-            Columns value (int64), count, standard_error, lower and upper (float64).
-
-        Raises
-        ------
-        ImportError
-            When pyarrow is not installed.
-        """
-        return _require("pyarrow").table(self._columns())
-
-    def to_pandas(self) -> Any:
-        """Give a pandas.DataFrame with one row for each value.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns value (int64), count, standard_error, lower and upper (float64).
-
-        Raises
-        ------
-        ImportError
-            When pandas is not installed.
-        """
-        return _require("pandas").DataFrame(self._columns())
-
-    def to_polars(self) -> Any:
-        """Give a polars.DataFrame with one row for each value.
-
-        Returns
-        -------
-        polars.DataFrame
-            Columns value (int64), count, standard_error, lower and upper (float64).
-
-        Raises
-        ------
-        ImportError
-            When polars is not installed.
-        """
-        return _require("polars").DataFrame(self._columns())
-
     def plot(self, path: str | PathLike[str], labels: Sequence[str] | None = None) -> None:
         """Write a bar chart of the counts with their intervals.
 
@@ -139,23 +96,20 @@ class Estimate:
         }
 
 
-def _require(package: str) -> Any:
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        raise ImportError(f"this needs {package}: pip install {package}") from error
+def normal_quantile(level: float, intervals: int = 1) -> float:
+    """Give how many standard errors a two-sided interval extends, one of several that shall hold together."""
+    if not 0.0 < _inputs.real(level, "level") < 1.0:
+        raise ParameterError(f"level must be between 0 and 1, exclusive, got {level!r}")
+    # The lower tail, because 1 - level / 2 would lose the digits of a level close to 1.
+    return -NormalDist().inv_cdf((1.0 - float(level)) / (2.0 * intervals))
 
 
 def from_state(state: _native.LocalAccumulator, level: float, simultaneous: bool, post: Post | None = None) -> Estimate:
     """Estimate all counts with intervals at ``level``."""
     _post_processing.check(post)
-    if not 0.0 < level < 1.0:
-        raise ParameterError(f"level must be between 0 and 1, exclusive, got {level!r}")
-    counts, standard_errors, n, rejected = state.estimate()
     # The two counts of a binary protocol err by the same amount: an interval for one is an interval for both.
-    intervals = state.protocol.counters if simultaneous else 1
-    # The lower tail, because 1 - level / 2 would lose the digits of a level close to 1.
-    quantile = -NormalDist().inv_cdf((1.0 - level) / (2.0 * intervals))
+    quantile = normal_quantile(level, state.protocol.counters if simultaneous else 1)
+    counts, standard_errors, n, rejected = state.estimate()
     margins = quantile * standard_errors
     lower, upper = counts - margins, counts + margins
     absent_error = math.sqrt(state.protocol.variance(n, 0.0))
