@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpnoise import local
 from dpnoise.hazmat import ScriptedRng
@@ -27,6 +28,10 @@ PROTOCOLS = [
     local.HadamardResponse(k=300, epsilon=0.1),
     local.SubsetSelection(k=15, epsilon=1.0),
     local.SubsetSelection(k=40, epsilon=0.1),
+    local.DuchiMean(epsilon=1.0),
+    local.PiecewiseMean(epsilon=10.0),
+    local.HybridMean(epsilon=10.0),
+    local.SquareWave(k=15, epsilon=1.0),
     local.ThresholdHistogramEncoding(k=15, epsilon=1.0),
     local.SummationHistogramEncoding(k=3, epsilon=1.0),
     local.HierarchicalRange(k=6, epsilon=1.0),
@@ -40,10 +45,19 @@ def random_bytes(label: str, length: int) -> bytes:
     return b"".join(blocks)[:length]
 
 
+def answers(protocol: Any) -> NDArray[Any]:
+    """Return what people report on."""
+    if isinstance(protocol, local.MeanProtocol):
+        return np.linspace(-1.0, 1.0, PEOPLE)
+    if isinstance(protocol, local.SquareWave):
+        return np.linspace(0.0, 1.0, PEOPLE)
+    values = np.arange(PEOPLE) * 7 % protocol.k
+    return values == 1 if isinstance(protocol, local.RandomizedResponse) else values
+
+
 def vector(protocol: Any) -> dict[str, Any]:
     """Return the vector of a protocol."""
-    values = np.arange(PEOPLE) * 7 % protocol.k
-    given = values == 1 if isinstance(protocol, local.RandomizedResponse) else values
+    given = answers(protocol)
     stream = random_bytes(protocol.to_json(), 4096)
     rng = ScriptedRng(stream)
     reports = protocol.perturb(given, rng=rng).view(np.uint8).reshape(PEOPLE, -1)
@@ -54,7 +68,7 @@ def vector(protocol: Any) -> dict[str, Any]:
     return {
         "specification": protocol.to_json(),
         "spec_id": protocol.spec_id,
-        "values": values.tolist(),
+        "values": given.astype(int if given.dtype == bool else given.dtype).tolist(),
         "random": stream[: len(stream) - rng.remaining].hex(),
         "reports": [report.tobytes().hex() for report in reports],
         "messages": [message.hex() for message in messages],

@@ -185,6 +185,31 @@ def test_reports(protocol: Any, values: Any, reports: Any, threads: Any, rng: An
         attempt(protocol.perturb_encoded, reports, threads=threads, rng=rng)
 
 
+MEANS = [local.DuchiMean, local.PiecewiseMean, local.HybridMean]
+OF_NUMBERS = [local.PiecewiseMean(epsilon=1.0), local.HybridMean(epsilon=1.0), local.SquareWave(k=15, epsilon=1.0)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([*MEANS, local.SquareWave]), st.integers(0, 300) | ANYTHING, st.floats(0, 40) | ANYTHING)
+def test_protocols_of_numbers(make: Any, k: Any, epsilon: Any) -> None:
+    options = {"k": k} if make is local.SquareWave else {}
+    protocol = attempt(make, epsilon=epsilon, **options)
+    if protocol is not None:
+        assert eval(repr(protocol), vars(local).copy()) == protocol  # noqa: S307
+    if protocol is not None and make is not local.SquareWave:
+        attempt(protocol.variance, k, epsilon)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(OF_NUMBERS), VALUES | st.lists(st.floats(-1, 1)), REPORTS, THREADS, RNGS, ANYTHING)
+def test_reports_on_numbers(protocol: Any, values: Any, reports: Any, threads: Any, rng: Any, option: Any) -> None:
+    made = attempt(protocol.perturb, values, threads=threads, rng=rng)
+    if made is not None:
+        assert len(made) == len(values)
+    attempt(protocol.estimate, reports)
+    attempt(protocol.estimate, protocol.perturb([0.5]), option)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.floats(0, 40) | ANYTHING, INTEGERS | ANYTHING, st.floats(0, 1) | ANYTHING)
 def test_shuffling(epsilon0: Any, n: Any, delta: Any) -> None:

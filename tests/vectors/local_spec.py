@@ -6,6 +6,7 @@ Nothing is shared with the library: a protocol is its JSON specification, random
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Iterator
 from fractions import Fraction
@@ -20,6 +21,7 @@ TILE = 512
 """Protocols whose reports are bits take the words for this many bits at a time."""
 
 NUMBERS = ("generalized_randomized_response", "local_hashing", "hadamard_response", "hierarchical_range")
+WINDOWS = ("duchi_mean", "piecewise_mean", "hybrid_mean", "square_wave")
 
 
 class Words:
@@ -158,8 +160,47 @@ def noisy(numbers: list[int], scale: Fraction, bound: int, words: Words) -> Iter
             yield max(-bound, min(bound, number + noise))
 
 
+def outputs(spec: dict[str, Any]) -> int:
+    """Give the number of reports that a protocol of windows has."""
+    return spec["k"] + spec["width"] - 1 + (2 if spec["protocol"] == "hybrid_mean" else 0)
+
+
+def moved(positions: list[int], k: int, width: int, spec: dict[str, Any], words: Words) -> list[int]:
+    """Make a number of its window out of each position, or else any."""
+    offsets = below(width, len(positions), words)
+    inside = [position + offset for position, offset in zip(positions, offsets, strict=True)]
+    return mixed(inside, k + width - 1, spec, words)
+
+
+def rounded(numbers: list[float], k: int, words: Words) -> list[int]:
+    """Put numbers from -1 to 1 on neighbouring ones of k positions, at random."""
+    shares = [Fraction(words.take(8) >> 1, 2**63) for _ in numbers]
+    exact = [(-1 if x < 0 else 1) * Fraction(math.floor(abs(Fraction(x)) * 2**62), 2**62) for x in numbers]
+    return [math.floor((1 + x) / 2 * (k - 1) + share) for x, share in zip(exact, shares, strict=True)]
+
+
+def windowed(spec: dict[str, Any], numbers: list[float], words: Words) -> list[int]:
+    """Give the reports on some numbers."""
+    k, width = spec["k"], spec["width"]
+    if spec["protocol"] == "square_wave":
+        bins = [math.floor(k * Fraction(math.floor(Fraction(x) * 2**62), 2**62)) for x in numbers]
+        return moved([min(bin_, k - 1) for bin_ in bins], k, width, spec, words)
+    told = moved(rounded(numbers, k, words), k, width, spec, words)
+    if spec["protocol"] == "hybrid_mean":
+        duchi = {"keep": spec["duchi_keep"], "planes": spec["duchi_planes"]}
+        signs = moved(rounded(numbers, 2, words), 2, 1, duchi, words)
+        coins = [words.take(4) for _ in numbers]
+        told = [
+            one if coin < spec["alpha"] else k + width - 1 + sign
+            for one, sign, coin in zip(told, signs, coins, strict=True)
+        ]
+    return told
+
+
 def report_bytes(spec: dict[str, Any]) -> int:
     """Give the length of a report."""
+    if spec["protocol"] in WINDOWS:
+        return (outputs(spec) - 1).bit_length() + 7 >> 3
     if spec["protocol"] == "randomized_response":
         return 1
     if spec["protocol"] == "summation_histogram_encoding":
@@ -170,7 +211,7 @@ def report_bytes(spec: dict[str, Any]) -> int:
     return spec["k"] + 7 >> 3
 
 
-def perturb(spec: dict[str, Any], values: list[int], stream: bytes) -> tuple[bytes, int]:
+def perturb(spec: dict[str, Any], values: list[Any], stream: bytes) -> tuple[bytes, int]:
     """Give the reports on values made with a stream of random bytes, and how much of it is left."""
     words, width = Words(stream), report_bytes(spec)
     if spec["protocol"] in NUMBERS:
@@ -181,6 +222,9 @@ def perturb(spec: dict[str, Any], values: list[int], stream: bytes) -> tuple[byt
             drawn = seeds(spec, len(part), words)
             told = mixed([symbol(spec, seed, value) for seed, value in zip(drawn, part, strict=True)], g, spec, words)
             reports += b"".join((seed * g + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True))
+    elif spec["protocol"] in WINDOWS:
+        parts = [values[first : first + CHUNK] for first in range(0, len(values), CHUNK)]
+        reports = b"".join(told.to_bytes(width, "little") for part in parts for told in windowed(spec, part, words))
     elif spec["protocol"] == "subset_selection":
         reports = b"".join(members.to_bytes(width, "little") for members in selected(values, spec, words))
     elif spec["protocol"] == "summation_histogram_encoding":
@@ -199,11 +243,16 @@ def perturb(spec: dict[str, Any], values: list[int], stream: bytes) -> tuple[byt
 
 
 def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
-    """Give how much a report counts for each value, or None when it is malformed. For randomised response: for yes."""
+    """Give how much a report counts for each counter, or None when it is malformed.
+
+    There is one for each value; for randomised response one, for yes; where numbers are reported, one for each report.
+    """
     if spec["protocol"] == "summation_histogram_encoding":
         numbers = [int.from_bytes(report[i : i + 4], "little") for i in range(0, len(report), 4)]
         return numbers if max(numbers) <= 2 * spec["bound"] else None
     number = int.from_bytes(report, "little")
+    if spec["protocol"] in WINDOWS:
+        return None if number >= outputs(spec) else [int(number == told) for told in range(outputs(spec))]
     if spec["protocol"] in NUMBERS:
         symbols, seeds_ = symbols_and_seeds(spec)
         if number >= symbols * seeds_:
@@ -231,9 +280,13 @@ CODES = {
     "local_hashing": 6,
     "hadamard_response": 7,
     "subset_selection": 8,
-    "threshold_histogram_encoding": 9,
-    "summation_histogram_encoding": 10,
-    "hierarchical_range": 11,
+    "duchi_mean": 9,
+    "piecewise_mean": 10,
+    "hybrid_mean": 11,
+    "square_wave": 12,
+    "threshold_histogram_encoding": 13,
+    "summation_histogram_encoding": 14,
+    "hierarchical_range": 15,
 }
 
 
@@ -270,6 +323,8 @@ def counters_of(spec: dict[str, Any]) -> int:
     """Give the number of counters."""
     if spec["protocol"] == "hierarchical_range":
         return 4 * 2 ** depth(spec)
+    if spec["protocol"] in WINDOWS:
+        return outputs(spec)
     return 1 if spec["protocol"] == "randomized_response" else int(spec["k"])
 
 

@@ -49,6 +49,16 @@ PROTOCOLS = [
     local.HierarchicalRange(k=100, epsilon=0.001, branching=8),
     local.HierarchicalRange(k=500, epsilon=9.0),
 ]
+OF_NUMBERS = [
+    *(
+        mean(epsilon=epsilon)
+        for mean in (local.DuchiMean, local.PiecewiseMean, local.HybridMean)
+        for epsilon in (1e-6, 0.5, 1.0, 4.0, 30.0)
+    ),
+    local.SquareWave(k=2, epsilon=0.01),
+    local.SquareWave(k=100, epsilon=1.0),
+    local.SquareWave(k=4096, epsilon=6.0),
+]
 
 
 def answers(protocol: local.Protocol, values: np.ndarray) -> np.ndarray:
@@ -69,6 +79,34 @@ def test_the_same_words_give_the_same_reports(protocol: local.Protocol) -> None:
     rng = ScriptedRng(stream[: len(stream) - left])
     assert protocol.perturb(answers(protocol, values), rng=rng).tobytes() == expected
     assert protocol.report_bytes == local_spec.report_bytes(spec)
+
+
+@pytest.mark.parametrize("protocol", OF_NUMBERS, ids=repr)
+def test_the_same_words_give_the_same_reports_on_numbers(protocol: local.SquareWave | local.MeanProtocol) -> None:
+    spec = json.loads(protocol.to_json())
+    numbers = np.concatenate([np.linspace(0, 1, 1600), [1e-300, 2.0**-63, 2.0**-62, 1e-10, 1.0 - 2.0**-53]])
+    if isinstance(protocol, local.MeanProtocol):
+        numbers = np.concatenate([numbers, -numbers])
+    stream = script(1)
+    expected, left = local_spec.perturb(spec, numbers.tolist(), stream)
+    reports = protocol.perturb(numbers, rng=ScriptedRng(stream[: len(stream) - left]))
+    assert reports.tobytes() == expected
+    any_bytes = np.frombuffer(script(3, 50 * protocol.report_bytes), np.uint8).reshape(50, -1)
+    some = np.vstack([reports[:50], any_bytes])
+    accumulator = protocol.accumulator()
+    accumulator.add(some)
+    header = local_spec.message_header(protocol.to_json())
+    assert accumulator.to_bytes() == local_spec.state(protocol.to_json(), [header + row.tobytes() for row in some])
+
+
+@pytest.mark.parametrize("field", ["width", "k"])
+def test_another_window_is_noticed(field: str) -> None:
+    """The positive control: a window or a grid that is one larger."""
+    protocol = local.PiecewiseMean(epsilon=4.0)
+    spec = json.loads(protocol.to_json())
+    numbers = np.linspace(-1, 1, 1000).tolist()
+    other, _ = local_spec.perturb({**spec, field: spec[field] + 1}, numbers, script(1))
+    assert protocol.perturb(numbers, rng=ScriptedRng(script(1))).tobytes() != other
 
 
 def test_another_definition_is_noticed() -> None:

@@ -19,6 +19,7 @@ Examples
 """
 
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._density_estimate import DensityEstimate
 from dpnoise.local._estimate import Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
@@ -26,30 +27,40 @@ from dpnoise.local._hadamard_response import HadamardResponse
 from dpnoise.local._hierarchical_range import HierarchicalRange
 from dpnoise.local._histogram_encoding import SummationHistogramEncoding, ThresholdHistogramEncoding
 from dpnoise.local._local_hashing import LocalHashing
+from dpnoise.local._means import MeanEstimate, MeanProtocol
 from dpnoise.local._plan import Candidate, plan
 from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
 from dpnoise.local._range_estimate import Count, RangeEstimate
 from dpnoise.local._shuffling import shuffle_epsilon
+from dpnoise.local._square_wave import SquareWave
 from dpnoise.local._subset_selection import SubsetSelection
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
+from dpnoise.local._window_means import DuchiMean, HybridMean, PiecewiseMean
 
 __all__ = [
     "Accumulator",
     "Candidate",
     "Count",
+    "DensityEstimate",
+    "DuchiMean",
     "Estimate",
     "FrequencyProtocol",
     "GeneralizedRandomizedResponse",
     "HadamardResponse",
     "HierarchicalRange",
+    "HybridMean",
     "LocalHashing",
+    "MeanEstimate",
+    "MeanProtocol",
     "OptimizedUnaryEncoding",
+    "PiecewiseMean",
     "PopcountCheck",
     "Protocol",
     "RandomizedResponse",
     "RangeEstimate",
+    "SquareWave",
     "SubsetSelection",
     "SummationHistogramEncoding",
     "SymmetricUnaryEncoding",

@@ -49,6 +49,16 @@ def integers(values: Any) -> NDArray[np.int64]:
     return np.array(found, dtype=np.int64, order="C")
 
 
+def numbers(values: Any) -> NDArray[np.float64]:
+    """Copy a vector of real numbers to a new float64 array, which no other code can change while it is in use."""
+    found = _vector(values, "real numbers, for example a NumPy array of dtype float64", np.float64)
+    if found.dtype.kind not in "iuf":
+        hint = "cast with .astype(float) if they stand for numbers; fill or drop missing values first"
+        raise TypeError(f"values must be real numbers, got dtype {found.dtype}: {hint}")
+    with np.errstate(all="ignore"):  # a warning would show data; what is too large becomes infinite, and is refused
+        return np.array(found, dtype=np.float64, order="C")
+
+
 def booleans(values: Any) -> NDArray[np.uint8]:
     """Copy a vector of booleans to a new uint8 array, which no other code can change while it is in use."""
     found = _vector(values, "booleans, for example a NumPy array of dtype bool", np.bool_)

@@ -5,7 +5,8 @@ use dpnoise_core::local::estimate::Support;
 use dpnoise_core::local::likelihood::{MAX_EPSILON, MIN_EPSILON};
 use dpnoise_core::local::{
     Accumulator, Family, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, Hierarchy, LocalHashing,
-    Mixture, Protocol, RandomizedResponse, Randomizer, SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
+    Mixture, Protocol, RandomizedResponse, Randomizer, SquareWave, SubsetSelection, SummationHistogramEncoding,
+    UnaryEncoding, Window, WindowMean,
 };
 use num_bigint::BigUint;
 
@@ -44,6 +45,7 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
             let kept = if report >> value & 1 == 1 { subset.keep() } else { 0 };
             BigUint::from(any) + BigUint::from(kept) * protocol.k()
         }
+        Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
         Randomizer::Hierarchy(hierarchy) if !is_report(hierarchy, report) => BigUint::ZERO,
         Randomizer::Hierarchy(hierarchy) => {
             let (bits, column) = level_and_column(report / 2);
@@ -85,6 +87,7 @@ fn reports(protocol: &Protocol) -> (usize, BigUint) {
             let sets = (0..1usize << protocol.k()).filter(|set| set.count_ones() == subset.omega()).count();
             (1 << protocol.k(), BigUint::from(sets * subset.omega() as usize) << subset.planes() as usize)
         }
+        Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
         Randomizer::Hierarchy(hierarchy) => {
             // Columns of small levels have the weight of several, so that all levels weigh as much as that of the leaves.
             let (_, of_leaves) = seeded_reports(1 << hierarchy.depth(), hierarchy.mixture());
@@ -137,6 +140,7 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
             let any = u128::from((1 << subset.planes()) - subset.keep()) * u128::from(subset.omega());
             (any + u128::from(subset.keep()) * u128::from(protocol.k()), any)
         }
+        Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
         Randomizer::Hierarchy(hierarchy) => kept_to_replaced(hierarchy.mixture()),
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
     };
@@ -244,6 +248,82 @@ fn subset_selection_keeps_its_promise() {
             check(SubsetSelection::new(k, omega, epsilon).unwrap().protocol());
         }
     }
+}
+
+/// The largest ratio of the probabilities of one output between two positions.
+fn worst_case_of_window(window: Window) -> (u128, u128) {
+    let (outputs, width, mixture) = (window.outputs(), window.width(), window.mixture());
+    // The probability of an output times outputs * width * 2^planes, straight from the definition.
+    let any = u128::from((1 << mixture.planes()) - mixture.keep()) * u128::from(width);
+    let kept = u128::from(mixture.keep()) * u128::from(outputs);
+    let weight =
+        |position: u32, output: u32| any + if (position..position + width).contains(&output) { kept } else { 0 };
+    let total = (u128::from(outputs) * u128::from(width)) << mixture.planes();
+    assert!((0..window.k()).all(|l| (0..outputs).map(|r| weight(l, r)).sum::<u128>() == total));
+    let extremes = (0..outputs).map(|r| {
+        let weights = (0..window.k()).map(|l| weight(l, r));
+        (weights.clone().max().unwrap(), weights.min().unwrap())
+    });
+    extremes.max_by(|a, b| (a.0 * b.1).cmp(&(b.0 * a.1))).unwrap()
+}
+
+/// Whether no output of any window is more than e^epsilon times as likely for one position as for another. A number is
+/// put on positions at random, which averages, and the part of a hybrid is chosen without regard to it.
+fn windows_are_private(protocol: &Protocol, epsilon: f64) -> bool {
+    let windows = match protocol.randomizer() {
+        Randomizer::Window(window) => vec![window],
+        Randomizer::Hybrid(hybrid) if hybrid.alpha() == 0 => vec![hybrid.duchi()],
+        Randomizer::Hybrid(hybrid) => vec![hybrid.window(), hybrid.duchi()],
+        _ => unreachable!(),
+    };
+    windows.into_iter().all(|window| {
+        let (most, least) = worst_case_of_window(window);
+        let closed = window.likelihood_ratio();
+        assert_eq!(
+            BigUint::from(most) * closed.denominator,
+            BigUint::from(least) * closed.numerator,
+            "the closed form is the worst case"
+        );
+        ln_at_most_vartime(closed.numerator, closed.denominator, epsilon)
+    })
+}
+
+fn check_windows(protocol: &Protocol) {
+    let (achieved, requested) = (protocol.epsilon(), protocol.requested_epsilon());
+    assert!(windows_are_private(protocol, achieved), "{}", protocol.to_json());
+    assert!(achieved <= requested && achieved >= 0.999 * requested, "{}", protocol.to_json());
+    assert!(!windows_are_private(protocol, achieved.next_down()), "the announced epsilon is the smallest double");
+}
+
+#[test]
+fn square_waves_keep_their_promise() {
+    for epsilon in epsilons() {
+        for k in [2, 3, 8, 33] {
+            check_windows(SquareWave::new(k, epsilon).unwrap().protocol());
+        }
+    }
+}
+
+/// With the real number of outputs.
+#[test]
+fn means_keep_their_promise() {
+    for epsilon in epsilons() {
+        check_windows(WindowMean::duchi(epsilon).unwrap().protocol());
+    }
+    for epsilon in [MIN_EPSILON, 0.1, 0.5, 1.0, 3f64.ln(), 5.0, 10.0, 20.0, MAX_EPSILON] {
+        check_windows(WindowMean::piecewise(epsilon).unwrap().protocol());
+        check_windows(WindowMean::hybrid(epsilon).unwrap().protocol());
+    }
+}
+
+/// The positive control: the mixture of all outputs alone, as if a window had a single one.
+#[test]
+fn a_window_that_is_forgotten_is_caught() {
+    let window = Window::new(9, 4, 1.0).unwrap();
+    assert!(ln_at_most_vartime(window.likelihood_ratio().numerator, window.likelihood_ratio().denominator, 1.0));
+    let (most, least) = worst_case_of_window(window);
+    let forgotten = window.mixture().likelihood_ratio();
+    assert!(most * forgotten.denominator < least * forgotten.numerator && !forgotten.is_at_most(1.0));
 }
 
 /// The shares of all reports that support a value are those that estimates are made with.

@@ -2,7 +2,8 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    Accumulator, Client, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, UnaryEncoding,
+    Accumulator, Client, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, SquareWave, UnaryEncoding,
+    WindowMean,
 };
 use dpnoise_core::rng::SeededRng;
 
@@ -13,6 +14,10 @@ fn protocols() -> Vec<Protocol> {
         all.push(*UnaryEncoding::symmetric(15, epsilon).unwrap().protocol());
         all.push(*UnaryEncoding::optimized(1000, epsilon).unwrap().protocol());
         all.push(*GeneralizedRandomizedResponse::new(15, epsilon).unwrap().protocol());
+        all.push(*WindowMean::duchi(epsilon).unwrap().protocol());
+        all.push(*WindowMean::piecewise(epsilon).unwrap().protocol());
+        all.push(*WindowMean::hybrid(epsilon).unwrap().protocol());
+        all.push(*SquareWave::new(64, epsilon).unwrap().protocol());
     }
     for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.61, 0.2), (1e-4, 1e-5)] {
         all.push(*UnaryEncoding::custom(9, p, q).unwrap().protocol());
@@ -53,6 +58,9 @@ fn specifications_are_stable() {
     let expected =
         r#"{"epsilon":1.0,"k":15,"keep":841,"planes":13,"protocol":"generalized_randomized_response","version":1}"#;
     assert_eq!(response.to_json(), expected);
+    let hybrid = *WindowMean::hybrid(1.0).unwrap().protocol();
+    let expected = r#"{"alpha":1689937949,"duchi_keep":473,"duchi_planes":10,"epsilon":1.0,"k":2550,"keep":1611,"planes":12,"protocol":"hybrid_mean","version":1,"width":1546}"#;
+    assert_eq!(hybrid.to_json(), expected);
     let coins = RandomizedResponse::coin_flips().protocol().to_json();
     assert!(coins.starts_with(r#"{"epsilon":1.098612288668"#) && coins.contains(r#""p":3,"planes":2"#), "{coins}");
 }

@@ -8,9 +8,10 @@ use dpnoise_core::local::hadamard_response;
 use dpnoise_core::local::hierarchical_range::MAX_LEAVES;
 use dpnoise_core::local::local_hashing::MAX_G;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
+use dpnoise_core::local::square_wave;
 use dpnoise_core::local::{
     Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, Protocol,
-    RandomizedResponse, SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
+    RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, WindowMean,
 };
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -87,6 +88,27 @@ impl LocalProtocol {
         let omega = omega.map(|omega| integer(omega, "omega", "None or an integer from 1 to k - 1")).transpose()?;
         let selection = SubsetSelection::new(number_of_values(k)?, omega, real(epsilon, "epsilon")?);
         selection.map(|selection| Self(*selection.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn duchi_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        WindowMean::duchi(real(epsilon, "epsilon")?).map(|mean| Self(*mean.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn piecewise_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        WindowMean::piecewise(real(epsilon, "epsilon")?).map(|mean| Self(*mean.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn hybrid_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        WindowMean::hybrid(real(epsilon, "epsilon")?).map(|mean| Self(*mean.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn square_wave(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let k = integer(k, "k", &format!("an integer from {MIN_K} to {}", square_wave::MAX_K))?;
+        SquareWave::new(k, real(epsilon, "epsilon")?).map(|wave| Self(*wave.protocol())).map_err(to_py)
     }
 
     #[staticmethod]
@@ -184,7 +206,8 @@ impl LocalProtocol {
         self.unary()?.encode(values, out).map_err(to_py)
     }
 
-    /// Reports for `values`, an array that no other code has seen: int64, or uint8 for randomised response.
+    /// Reports for `values`, an array that no other code has seen: int64, uint8 for randomised response, or float64 for
+    /// protocols that take numbers.
     #[pyo3(signature = (values, out, threads, rng=None))]
     fn perturb(
         &self,
@@ -211,6 +234,12 @@ impl LocalProtocol {
         }
         if let Some(selection) = SubsetSelection::from_protocol(self.0) {
             return self.perturb_with(py, &selection, values, "int64", out, threads, rng);
+        }
+        if let Some(mean) = WindowMean::from_protocol(self.0) {
+            return self.perturb_with(py, &mean, values, "float64", out, threads, rng);
+        }
+        if let Some(wave) = SquareWave::from_protocol(self.0) {
+            return self.perturb_with(py, &wave, values, "float64", out, threads, rng);
         }
         if let Some(range) = HierarchicalRange::from_protocol(self.0) {
             return self.perturb_with(py, &range, values, "int64", out, threads, rng);

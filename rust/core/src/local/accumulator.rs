@@ -1,4 +1,5 @@
-//! The collector's counters: how many reports support each value, because its bit is set or because they are it.
+//! The collector's counters: how many reports support each value, because its bit is set or because they are it; or, where
+//! reports are not counted by value, how often each report came.
 //!
 //! The state is whole numbers alone, so merging is associative and commutative, and the result is bit-identical however
 //! the reports were split. Adding the same reports, or merging the same state, twice counts them twice.
@@ -149,7 +150,7 @@ impl Accumulator {
         reasons.zip(self.rejected.iter().copied()).filter(|&(_, count)| count > 0)
     }
 
-    /// How many reports support each value.
+    /// How many reports support each value, or how often each report came.
     #[must_use]
     pub fn counters(&self) -> &[u64] {
         &self.counters
@@ -200,9 +201,8 @@ pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> boo
             let most = u128::from(n) * u128::from(sums.largest());
             counters.iter().all(|&sum| u128::from(sum) <= most)
         }
-
         // Each report counts once.
-        Randomizer::Mixture(_) => count_once(n, counters),
+        Randomizer::Mixture(_) | Randomizer::Window(_) | Randomizer::Hybrid(_) => count_once(n, counters),
         Randomizer::Hierarchy(hierarchy) => {
             let between = counters.iter().enumerate().filter(|&(number, _)| !hierarchy.is_report(number as u64));
             count_once(n, counters) && between.map(|(_, &count)| count).all(|count| count == 0)
@@ -221,7 +221,9 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
     let mut counters = vec![0; protocol.counters()];
     let rejected = match protocol.randomizer() {
         Randomizer::BitFlip(_) => return count_bits(backend, protocol, reports),
-        Randomizer::Mixture(_) => generalized_randomized_response::count(reports, width, &mut counters),
+        Randomizer::Mixture(_) | Randomizer::Window(_) | Randomizer::Hybrid(_) => {
+            generalized_randomized_response::count(reports, width, &mut counters)
+        }
         Randomizer::Hashing(hashing) => hash_counts::count(backend, hashing, reports, width, &mut counters),
         Randomizer::Hadamard(hadamard) => hadamard_response::count(hadamard, reports, width, &mut counters),
         Randomizer::Subset(subset) => subset_selection::count(backend, subset, reports, width, &mut counters),
@@ -236,7 +238,11 @@ fn effort(protocol: &Protocol, rows: usize) -> usize {
     rows.saturating_mul(match protocol.randomizer() {
         Randomizer::BitFlip(_) | Randomizer::NoisySums(_) => protocol.report_bytes(),
         Randomizer::Subset(_) => 4 * protocol.report_bytes(),
-        Randomizer::Mixture(_) | Randomizer::Hadamard(_) | Randomizer::Hierarchy(_) => 2,
+        Randomizer::Mixture(_)
+        | Randomizer::Hadamard(_)
+        | Randomizer::Window(_)
+        | Randomizer::Hybrid(_)
+        | Randomizer::Hierarchy(_) => 2,
         Randomizer::Hashing(hashing) => hash_counts::effort(hashing, rows, protocol.k() as usize),
     })
 }

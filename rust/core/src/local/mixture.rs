@@ -30,13 +30,21 @@ impl Mixture {
     /// # Errors
     /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32, or when a denominator of 2^62 does not achieve 0.999 of it.
     pub fn new(k: u32, epsilon: f64) -> Result<Self, Error> {
+        Self::of_windows(k, 1, epsilon)
+    }
+
+    /// The mixture of `k` values for `epsilon` when it is not known which of `width` values is kept: each is as likely.
+    ///
+    /// # Errors
+    /// As for [`Mixture::new`].
+    pub(super) fn of_windows(k: u32, width: u32, epsilon: f64) -> Result<Self, Error> {
         check_epsilon(epsilon)?;
         let range = 1..=MAX_PLANES - k.next_power_of_two().trailing_zeros();
         let make = |planes: u32, other: u64| Self { k, planes, keep: (1 << planes) - other };
         // The free numerator is that of *not* keeping.
-        let divisor = 1.0 + epsilon.exp_m1() / f64::from(k);
+        let divisor = 1.0 + epsilon.exp_m1() * f64::from(width) / f64::from(k);
         let last = |planes| (1u64 << planes) - 1;
-        let ratio = |planes, other| make(planes, other).likelihood_ratio();
+        let ratio = |planes, other| make(planes, other).window_ratio(width);
         let found = fewest_planes(epsilon, range, divisor, last, ratio);
         found.map(|(planes, other)| make(planes, other)).ok_or_else(|| {
             let allowed = "such that probabilities over a denominator of at most 2**62 achieve 0.999 of epsilon; \
@@ -48,7 +56,12 @@ impl Mixture {
     /// The largest likelihood ratio between two inputs.
     #[must_use]
     pub fn likelihood_ratio(self) -> LikelihoodRatio {
-        let other = u128::from((1 << self.planes) - self.keep);
+        self.window_ratio(1)
+    }
+
+    /// The largest likelihood ratio when the value is any of `width` values with the same probability.
+    pub(super) fn window_ratio(self, width: u32) -> LikelihoodRatio {
+        let other = u128::from((1 << self.planes) - self.keep) * u128::from(width);
         let kept = u128::from(self.keep) * u128::from(self.k);
         LikelihoodRatio { numerator: other + kept, denominator: other }
     }

@@ -16,6 +16,10 @@
 //! | `hash_counts` | how many of its reports support each value |
 //! | [`hadamard_response`] | a random entry of the value's row of a Hadamard matrix, randomised |
 //! | [`subset_selection`] | omega of the k values, the sender's among them more often than by chance |
+//! | [`window`] | dyadic probabilities of staying in a window, or else drawing any number |
+//! | [`window_mean`] | a number in [-1, 1], randomised for its mean |
+//! | [`square_wave`] | a number in [0, 1], randomised for its distribution |
+//! | `numbers` | numbers as positions on a grid |
 //! | [`summation_histogram_encoding`] | a one-hot row with Laplace noise |
 //! | [`noisy_sums`] | reports that are numbers with Laplace noise |
 //! | [`hierarchical_range`] | the value's node in a random level of a tree |
@@ -55,15 +59,19 @@ pub mod message;
 mod mixer;
 pub mod mixture;
 pub mod noisy_sums;
+mod numbers;
 pub mod protocol;
 pub mod randomized_response;
 pub mod randomizer;
+pub mod square_wave;
 pub mod state;
 pub mod subset_selection;
 pub mod summation_histogram_encoding;
 mod symbols;
 mod threshold;
 pub mod unary_encoding;
+pub mod window;
+pub mod window_mean;
 
 pub use accumulator::Accumulator;
 pub use bit_flip::BitFlip;
@@ -79,6 +87,9 @@ pub use noisy_sums::NoisySums;
 pub use protocol::{Family, Protocol};
 pub use randomized_response::RandomizedResponse;
 pub use randomizer::Randomizer;
+pub use square_wave::SquareWave;
 pub use subset_selection::SubsetSelection;
 pub use summation_histogram_encoding::SummationHistogramEncoding;
 pub use unary_encoding::UnaryEncoding;
+pub use window::Window;
+pub use window_mean::WindowMean;

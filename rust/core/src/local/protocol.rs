@@ -3,8 +3,9 @@
 //! The specification is JSON with sorted keys and no spaces, for example
 //! `{"epsilon":1.0,"k":15,"p":512,"planes":10,"protocol":"optimized_unary_encoding","q":276,"version":1}`:
 //! the probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`, with what
-//! else a client has to know (`g` and `prime` of local hashing, the `order` of a Hadamard matrix, the size `omega` of sets); `epsilon` is the one
-//! that was requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its
+//! else a client has to know (`g` and `prime` of local hashing, the `order` of a Hadamard matrix, the size `omega` of sets,
+//! the `width` of windows, the share `alpha` of a hybrid and its second probability); `epsilon` is the one that was
+//! requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its
 //! SHA-256. Two collectors hold the same protocol if and only if their specifications are the same bytes.
 
 use std::collections::BTreeMap;
@@ -21,9 +22,11 @@ use super::likelihood::{LikelihoodRatio, check_epsilon};
 use super::local_hashing::LocalHashing;
 use super::randomized_response::RandomizedResponse;
 use super::randomizer::Randomizer;
+use super::square_wave::SquareWave;
 use super::subset_selection::SubsetSelection;
 use super::summation_histogram_encoding::SummationHistogramEncoding;
 use super::unary_encoding::UnaryEncoding;
+use super::window_mean::WindowMean;
 use crate::error::Error;
 
 /// The version of the specification.
@@ -62,6 +65,14 @@ pub enum Family {
     HadamardResponse,
     /// A random set of values, which has the sender's more often than by chance.
     SubsetSelection,
+    /// The sign of a number in [-1, 1], rounded at random and randomised (Duchi, Jordan and Wainwright).
+    DuchiMean,
+    /// A number in [-1, 1], moved at random within a window (Wang et al. 2019).
+    PiecewiseMean,
+    /// One of the two, at random (Wang et al. 2019).
+    HybridMean,
+    /// A number in [0, 1], moved at random within a window (Li et al. 2020).
+    SquareWave,
     /// k bits, those of a noisy one-hot row that exceed a threshold.
     ThresholdHistogramEncoding,
     /// A one-hot row with Laplace noise.
@@ -72,7 +83,7 @@ pub enum Family {
 
 impl Family {
     /// In the order of their codes: new ones come last.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 15] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
         Self::OptimizedUnaryEncoding,
@@ -81,6 +92,10 @@ impl Family {
         Self::LocalHashing,
         Self::HadamardResponse,
         Self::SubsetSelection,
+        Self::DuchiMean,
+        Self::PiecewiseMean,
+        Self::HybridMean,
+        Self::SquareWave,
         Self::ThresholdHistogramEncoding,
         Self::SummationHistogramEncoding,
         Self::HierarchicalRange,
@@ -98,6 +113,10 @@ impl Family {
             Self::LocalHashing => "local_hashing",
             Self::HadamardResponse => "hadamard_response",
             Self::SubsetSelection => "subset_selection",
+            Self::DuchiMean => "duchi_mean",
+            Self::PiecewiseMean => "piecewise_mean",
+            Self::HybridMean => "hybrid_mean",
+            Self::SquareWave => "square_wave",
             Self::ThresholdHistogramEncoding => "threshold_histogram_encoding",
             Self::SummationHistogramEncoding => "summation_histogram_encoding",
             Self::HierarchicalRange => "hierarchical_range",
@@ -124,6 +143,10 @@ impl Family {
             Self::GeneralizedRandomizedResponse
             | Self::LocalHashing
             | Self::HadamardResponse
+            | Self::DuchiMean
+            | Self::PiecewiseMean
+            | Self::HybridMean
+            | Self::SquareWave
             | Self::SummationHistogramEncoding
             | Self::HierarchicalRange => "value out of range",
             Self::SubsetSelection => "not a set of omega values",
@@ -155,7 +178,7 @@ impl Protocol {
         self.family
     }
 
-    /// The number of values that an answer may have.
+    /// The number of values that an answer may have; for numbers, of the positions that they are put on.
     #[must_use]
     pub fn k(&self) -> u32 {
         self.k
@@ -207,6 +230,8 @@ impl Protocol {
     pub fn counters(&self) -> usize {
         match (self.family, self.randomizer) {
             (Family::RandomizedResponse, _) => 1,
+            (_, Randomizer::Window(window)) => window.outputs() as usize,
+            (_, Randomizer::Hybrid(hybrid)) => hybrid.outputs() as usize,
             (_, Randomizer::Hierarchy(hierarchy)) => hierarchy.reports() as usize,
             _ => self.k as usize,
         }
@@ -302,10 +327,17 @@ impl Protocol {
                 *HierarchicalRange::new(k, epsilon, integer(&fields, "branching")?)?.protocol()
             }
             Family::SubsetSelection => *SubsetSelection::new(k, Some(integer(&fields, "omega")?), epsilon)?.protocol(),
+            Family::DuchiMean => *WindowMean::duchi(epsilon)?.protocol(),
+            Family::PiecewiseMean => *WindowMean::piecewise(epsilon)?.protocol(),
+            Family::HybridMean => *WindowMean::hybrid(epsilon)?.protocol(),
+            Family::SquareWave => *SquareWave::new(k, epsilon)?.protocol(),
         };
         let known = expected.fields();
         if let Some(unknown) = fields.keys().find(|name| !known.contains_key(name.as_str())) {
             return Err(invalid(&format!("unknown field {unknown:?}")));
+        }
+        if u64::from(expected.k) != k {
+            return Err(inconsistent());
         }
         for (name, value) in expected.randomizer.fields() {
             if value != integer(&fields, name)? {

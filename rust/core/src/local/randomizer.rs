@@ -11,6 +11,8 @@ use super::local_hashing::Hashing;
 use super::mixture::Mixture;
 use super::noisy_sums::NoisySums;
 use super::subset_selection::Subset;
+use super::window::Window;
+use super::window_mean::Hybrid;
 
 /// What is done to an encoded value by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,10 @@ pub enum Randomizer {
     Hadamard(Hadamard),
     /// A random set of values is made to have the sender's more often, and a report supports all of its members.
     Subset(Subset),
+    /// A position becomes any number of a window of outputs, or else any output.
+    Window(Window),
+    /// One of two windows, chosen without regard to the value.
+    Hybrid(Hybrid),
     /// Laplace noise is added to the numbers of a row, and the collector adds them up.
     NoisySums(NoisySums),
     /// An entry of the Hadamard row of the value's node in a random level of a tree is kept or replaced.
@@ -42,7 +48,7 @@ impl Randomizer {
             Self::Hadamard(hadamard) => hadamard.support(),
             Self::Subset(subset) => subset.support(),
             Self::NoisySums(sums) => return Some(sums.law(epsilon)),
-            Self::Hierarchy(_) => return None,
+            Self::Window(_) | Self::Hybrid(_) | Self::Hierarchy(_) => return None,
         }))
     }
 
@@ -56,6 +62,8 @@ impl Randomizer {
             Self::Hashing(hashing) => hashing.mixture().likelihood_ratio(),
             Self::Hadamard(hadamard) => hadamard.mixture().likelihood_ratio(),
             Self::Subset(subset) => subset.likelihood_ratio(),
+            Self::Window(window) => window.likelihood_ratio(),
+            Self::Hybrid(hybrid) => hybrid.likelihood_ratio(),
             Self::NoisySums(_) => return None,
             Self::Hierarchy(hierarchy) => hierarchy.mixture().likelihood_ratio(),
         })
@@ -68,6 +76,8 @@ impl Randomizer {
             Self::Mixture(mixture) => Some(mixture.k().into()),
             Self::Hashing(hashing) => Some(hashing.reports()),
             Self::Hadamard(hadamard) => Some(hadamard.reports()),
+            Self::Window(window) => Some(window.outputs().into()),
+            Self::Hybrid(hybrid) => Some(hybrid.outputs().into()),
             Self::Hierarchy(hierarchy) => Some(hierarchy.reports()),
         }
     }
@@ -84,6 +94,8 @@ impl Randomizer {
     pub(super) fn fields(self) -> Vec<(&'static str, Value)> {
         let kept = |keep: u64, planes: u32| vec![("keep", keep.into()), ("planes", planes.into())];
         let mixed = |mixture: Mixture| kept(mixture.keep(), mixture.planes());
+        let windowed =
+            |window: Window| mixed(window.mixture()).into_iter().chain([("width", window.width().into())]).collect();
         match self {
             Self::BitFlip(flip) => {
                 vec![("p", flip.p().into()), ("planes", flip.planes().into()), ("q", flip.q().into())]
@@ -98,6 +110,16 @@ impl Randomizer {
             }
             Self::Subset(subset) => {
                 kept(subset.keep(), subset.planes()).into_iter().chain([("omega", subset.omega().into())]).collect()
+            }
+            Self::Window(window) => windowed(window),
+            Self::Hybrid(hybrid) => {
+                let duchi = hybrid.duchi().mixture();
+                let others = [
+                    ("alpha", hybrid.alpha().into()),
+                    ("duchi_keep", duchi.keep().into()),
+                    ("duchi_planes", duchi.planes().into()),
+                ];
+                windowed(hybrid.window()).into_iter().chain(others).collect()
             }
             Self::Hierarchy(hierarchy) => {
                 mixed(hierarchy.mixture()).into_iter().chain([("branching", hierarchy.branching().into())]).collect()

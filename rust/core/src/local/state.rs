@@ -13,7 +13,7 @@
 //! | 8 | n, the number of reports counted |
 //! | 4 | number R of reasons for rejection: 4 |
 //! | 8 R | the number of reports rejected for each, in the order of [`Family::rejection_reasons`](super::protocol::Family::rejection_reasons) |
-//! | 8 m | the counters: how many reports support each value, m = k, or 1 ("yes") for randomised response |
+//! | 8 m | the counters: how many reports support each value, m = k, or 1 ("yes") for randomised response; or how often each report came |
 //! | 4 | CRC-32C of everything before |
 //!
 //! A state has exactly one form: writing what was read gives the same bytes. The checksum finds accidents; it does not

@@ -87,10 +87,15 @@ impl<T: Symbols> Randomise for T {
                 // Reports are below 2^62; a check for overflow would be a jump on a secret.
                 *number = number.wrapping_mul(self.mixture().k().into()).wrapping_add(symbol.into());
             }
-            on_width!(width, write(numbers, out));
+            write_numbers(numbers, width, out);
         }
         Ok(())
     }
+}
+
+/// Writes every number as a row of `width` bytes.
+pub(super) fn write_numbers(numbers: &[u64], width: usize, out: &mut [u8]) {
+    on_width!(width, write(numbers, out));
 }
 
 fn write<const WIDTH: usize>(numbers: &[u64], out: &mut [u8]) {

@@ -6,12 +6,14 @@
 //! | `noise.rs` | the noise samplers |
 //! | `mechanisms.rs` | releases of integers and of real numbers |
 //! | `local.rs` | the local randomisers |
+//! | `local_numbers.rs` | those of numbers |
 //! | `controls.rs` | planted faults, each of which must be found |
 //!
 //! What is new in the library becomes one more line in one of these tables.
 
 mod controls;
 mod local;
+mod local_numbers;
 mod mechanisms;
 mod noise;
 mod random;
@@ -55,7 +57,7 @@ pub(super) fn run() -> ExitCode {
     let backend = Backend::current().expect("a backend of this CPU").name();
     let start = memcheck::counts();
 
-    let checks = [random::checks(), noise::checks(), mechanisms::checks(), local::checks()];
+    let checks = [random::checks(), noise::checks(), mechanisms::checks(), local::checks(), local_numbers::checks()];
     let checks: Vec<Check> = checks.into_iter().flatten().collect();
     println!("{backend}: {} checks that must find nothing", checks.len());
     let leaking = checks.iter().filter(|check| findings(check) != 0).count();

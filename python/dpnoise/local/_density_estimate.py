@@ -1,0 +1,133 @@
+"""Estimated distributions of numbers, and how they are found."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise._native import ParameterError
+from dpnoise.local._tables import Tabular
+from dpnoise.local._windows import Window
+
+_MOST_STEPS = 10_000
+
+_MOST_LAX_EPSILON = 2.5
+"""The largest epsilon of the paper's experiments: beyond it a tolerance that grows with exp(epsilon) would soon be met
+by the first step."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DensityEstimate(Tabular):
+    """How people's numbers in [0, 1] are distributed, estimated from their reports.
+
+    As a table it has the columns lower and upper (the ends of a bin) and probability, all float64.
+
+    Attributes
+    ----------
+    probabilities : ndarray of float64, shape (k,)
+        The share of people in each bin, not negative; their sum is 1. Read-only, as are the edges.
+    edges : ndarray of float64, shape (k + 1,)
+        The ends of the bins, evenly spaced from 0 to 1.
+    n : int
+        The number of reports counted.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    smoothing : bool
+        Whether neighbouring bins were smoothed in each step.
+    """
+
+    probabilities: NDArray[np.float64]
+    edges: NDArray[np.float64]
+    n: int
+    rejected: int
+    smoothing: bool
+
+    def cdf(self) -> NDArray[np.float64]:
+        """Give the share of people below each edge.
+
+        Returns
+        -------
+        ndarray of float64, shape (k + 1,)
+            From 0 to 1.
+        """
+        shares: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(self.probabilities)])
+        return np.asarray(shares / shares[-1])
+
+    def mean(self) -> float:
+        """Give the mean, with each bin's people taken to be at its centre.
+
+        Returns
+        -------
+        float
+            For the mean alone `HybridMean` is more accurate, and unbiased.
+        """
+        return float(self.probabilities @ (self.edges[:-1] + self.edges[1:]) / 2.0)
+
+    def quantile(self, q: ArrayLike) -> NDArray[np.float64]:
+        """Give the number below which a share of people is, with each bin's people spread evenly over it.
+
+        Parameters
+        ----------
+        q : float or array of floats
+            Shares from 0 to 1.
+
+        Returns
+        -------
+        ndarray of float64
+            Of the shape of ``q``.
+
+        Raises
+        ------
+        ParameterError
+            When a share is not between 0 and 1.
+        TypeError
+            When ``q`` is not made of numbers.
+        """
+        shares = np.asarray(q)
+        if shares.dtype.kind not in "iuf":
+            raise TypeError(f"q must be a number or an array of numbers, got dtype {shares.dtype}")
+        if not np.all((shares >= 0) & (shares <= 1)):
+            raise ParameterError("q must be between 0 and 1, in every element")
+        return np.asarray(np.interp(shares, self.cdf(), self.edges))
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {
+            "lower": self.edges[:-1].copy(),
+            "upper": self.edges[1:].copy(),
+            "probability": self.probabilities.copy(),
+        }
+
+
+def likeliest(window: Window, counters: NDArray[np.uint64], smoothing: bool, epsilon: float) -> NDArray[np.float64]:
+    """Find the probabilities of positions that make counts of outputs likeliest, until a step gains little."""
+    tolerance = 1e-3 if smoothing else 1e-3 * math.exp(min(epsilon, _MOST_LAX_EPSILON))
+    before = -math.inf
+    for likelihood, shares in islice(steps(window, counters, smoothing), _MOST_STEPS):
+        if abs(likelihood - before) < tolerance:
+            return shares
+        before = likelihood
+    return shares
+
+
+def steps(window: Window, counters: NDArray[np.uint64], smoothing: bool) -> Iterator[tuple[float, NDArray[np.float64]]]:
+    """Give the logarithm of the likelihood and the probabilities, step after step, from equal probabilities on.
+
+    A step gives each position its share of the expected senders of all outputs (expectation, and maximisation);
+    smoothing gives half of it to the two neighbours, or to itself where there is none.
+    """
+    shares = np.full(window.k, 1.0 / window.k)
+    counts = counters.astype(np.float64)
+    seen = counts > 0
+    while True:
+        expected = window.spread(shares)
+        yield float(counts[seen] @ np.log(expected[seen])), shares
+        shares = shares * window.gather(np.divide(counts, expected, out=np.zeros_like(counts), where=seen))
+        if smoothing:
+            padded = np.pad(shares, 1, mode="edge")
+            shares = padded[:-2] / 4 + padded[1:-1] / 2 + padded[2:] / 4
+        shares /= shares.sum()
