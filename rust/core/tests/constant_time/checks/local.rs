@@ -24,6 +24,7 @@ fn values_and_rows(encoding: &UnaryEncoding) -> (Vec<i64>, Vec<u8>) {
     (secret(&values), vec![0; values.len() * encoding.protocol().report_bytes()])
 }
 
+#[allow(clippy::too_many_lines, reason = "a table")]
 pub(super) fn checks() -> Vec<Check> {
     table(&[
         ("flipping bits, the kernel", || {
