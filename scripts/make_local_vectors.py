@@ -28,6 +28,7 @@ PROTOCOLS = [
     local.HadamardResponse(k=300, epsilon=0.1),
     local.SubsetSelection(k=15, epsilon=1.0),
     local.SubsetSelection(k=40, epsilon=0.1),
+    local.LaplaceMean(epsilon=1.0),
     local.DuchiMean(epsilon=1.0),
     local.PiecewiseMean(epsilon=10.0),
     local.HybridMean(epsilon=10.0),

@@ -185,8 +185,8 @@ def test_reports(protocol: Any, values: Any, reports: Any, threads: Any, rng: An
         attempt(protocol.perturb_encoded, reports, threads=threads, rng=rng)
 
 
-MEANS = [local.DuchiMean, local.PiecewiseMean, local.HybridMean]
-OF_NUMBERS = [local.PiecewiseMean(epsilon=1.0), local.HybridMean(epsilon=1.0), local.SquareWave(k=15, epsilon=1.0)]
+MEANS = [local.DuchiMean, local.PiecewiseMean, local.HybridMean, local.LaplaceMean]
+OF_NUMBERS = [*(kind(epsilon=1.0) for kind in MEANS), local.SquareWave(k=15, epsilon=1.0)]
 
 
 @settings(max_examples=300, deadline=None)

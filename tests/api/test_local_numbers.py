@@ -9,6 +9,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -126,6 +127,25 @@ def test_an_estimate_is_the_mean_of_what_reports_stand_for(protocol: local.MeanP
     for part in np.array_split(reports, 3):
         accumulator.add(part)
     assert protocol.estimate(local.Accumulator.from_bytes(accumulator.to_bytes()), 0.9) == found
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_laplace_means_are_what_their_sums_say(epsilon: float) -> None:
+    protocol = local.LaplaceMean(epsilon=epsilon)
+    assert protocol.epsilon == epsilon
+    spec = json.loads(protocol.to_json())
+    reports = protocol.perturb(np.linspace(-1, 1, 999), rng=SeededRng(1))
+    sums = reports.view("<u4").astype(int).ravel() - spec["bound"]
+    found = protocol.estimate(reports)
+    assert found.mean == pytest.approx(sums.sum() / spec["unit"] / 999, rel=1e-12)
+    q = mpmath.exp(-mpmath.mpf(epsilon) / (2 * spec["unit"]))
+    noise = float(2 * q / (1 - q) ** 2 / spec["unit"] ** 2)
+    assert noise == pytest.approx(8 / epsilon**2, rel=1e-3)
+    assert protocol.variance(5, 1.0) == pytest.approx(noise / 5, rel=1e-9)
+    between = protocol.variance(5, 0.5 / spec["unit"]) - protocol.variance(5, 0.0)
+    assert between == pytest.approx(0.25 / spec["unit"] ** 2 / 5, rel=1e-3, abs=1e-9 * noise)
+    clipped = min(max(found.mean, -1.0), 1.0)
+    assert found.standard_error == pytest.approx(math.sqrt((noise + 1 - clipped**2) / 999), rel=1e-9)
 
 
 def test_one_report_does_not_look_certain() -> None:

@@ -21,6 +21,7 @@ TILE = 512
 """Protocols whose reports are bits take the words for this many bits at a time."""
 
 NUMBERS = ("generalized_randomized_response", "local_hashing", "hadamard_response", "hierarchical_range")
+SUMS = ("laplace_mean", "summation_histogram_encoding")
 WINDOWS = ("duchi_mean", "piecewise_mean", "hybrid_mean", "square_wave")
 
 
@@ -151,12 +152,20 @@ def selected(values: list[int], spec: dict[str, Any], words: Words) -> Iterator[
             yield sum(1 << member for member in members)
 
 
-def noisy(numbers: list[int], scale: Fraction, bound: int, words: Words) -> Iterator[int]:
-    """Add discrete Laplace noise to some numbers at a time, and clamp the sums."""
+def sums(spec: dict[str, Any], values: list[Any], words: Words) -> Iterator[int]:
+    """Give numbers with discrete Laplace noise, clamped, some at a time."""
+    unit, bound = spec["unit"], spec["bound"]
+    scale = Fraction(2 * unit) / Fraction(spec["epsilon"])
     sampler = Sampler("laplace", scale, shift_for("laplace", scale))
-    for first in range(0, len(numbers), CHUNK):
-        part = numbers[first : first + CHUNK]
-        for number, noise in zip(part, sampler.samples(words, len(part)), strict=True):
+    of_one = counters_of(spec)
+    for first in range(0, len(values) * of_one, CHUNK):
+        count = min(CHUNK, len(values) * of_one - first)
+        if spec["protocol"] == "laplace_mean":
+            numbers = [position - unit for position in rounded(values[first : first + count], spec["k"], words)]
+        else:
+            places = [divmod(i, of_one) for i in range(first, first + count)]
+            numbers = [unit * (values[person] == column) for person, column in places]
+        for number, noise in zip(numbers, sampler.samples(words, count), strict=True):
             yield max(-bound, min(bound, number + noise))
 
 
@@ -203,8 +212,8 @@ def report_bytes(spec: dict[str, Any]) -> int:
         return (outputs(spec) - 1).bit_length() + 7 >> 3
     if spec["protocol"] == "randomized_response":
         return 1
-    if spec["protocol"] == "summation_histogram_encoding":
-        return 4 * spec["k"]
+    if spec["protocol"] in SUMS:
+        return 4 * counters_of(spec)
     if spec["protocol"] in NUMBERS:
         symbols, seeds_ = symbols_and_seeds(spec)
         return (symbols * seeds_ - 1).bit_length() + 7 >> 3
@@ -227,10 +236,8 @@ def perturb(spec: dict[str, Any], values: list[Any], stream: bytes) -> tuple[byt
         reports = b"".join(told.to_bytes(width, "little") for part in parts for told in windowed(spec, part, words))
     elif spec["protocol"] == "subset_selection":
         reports = b"".join(members.to_bytes(width, "little") for members in selected(values, spec, words))
-    elif spec["protocol"] == "summation_histogram_encoding":
-        exact = [spec["unit"] * (column == value) for value in values for column in range(spec["k"])]
-        sums = noisy(exact, Fraction(2 * spec["unit"]) / Fraction(spec["epsilon"]), spec["bound"], words)
-        reports = b"".join((spec["bound"] + number).to_bytes(4, "little") for number in sums)
+    elif spec["protocol"] in SUMS:
+        reports = b"".join((spec["bound"] + number).to_bytes(4, "little") for number in sums(spec, values, words))
     elif spec["protocol"] == "randomized_response":
         reports = bytes(flipped([bool(value) for value in values], spec, words))
     else:
@@ -247,7 +254,7 @@ def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
 
     There is one for each value; for randomised response one, for yes; where numbers are reported, one for each report.
     """
-    if spec["protocol"] == "summation_histogram_encoding":
+    if spec["protocol"] in SUMS:
         numbers = [int.from_bytes(report[i : i + 4], "little") for i in range(0, len(report), 4)]
         return numbers if max(numbers) <= 2 * spec["bound"] else None
     number = int.from_bytes(report, "little")
@@ -283,10 +290,11 @@ CODES = {
     "duchi_mean": 9,
     "piecewise_mean": 10,
     "hybrid_mean": 11,
-    "square_wave": 12,
-    "threshold_histogram_encoding": 13,
-    "summation_histogram_encoding": 14,
-    "hierarchical_range": 15,
+    "laplace_mean": 12,
+    "square_wave": 13,
+    "threshold_histogram_encoding": 14,
+    "summation_histogram_encoding": 15,
+    "hierarchical_range": 16,
 }
 
 
@@ -325,7 +333,7 @@ def counters_of(spec: dict[str, Any]) -> int:
         return 4 * 2 ** depth(spec)
     if spec["protocol"] in WINDOWS:
         return outputs(spec)
-    return 1 if spec["protocol"] == "randomized_response" else int(spec["k"])
+    return 1 if spec["protocol"] in ("randomized_response", "laplace_mean") else int(spec["k"])
 
 
 def crc32c(data: bytes) -> int:

@@ -26,6 +26,7 @@ from dpnoise.local._generalized_randomized_response import GeneralizedRandomized
 from dpnoise.local._hadamard_response import HadamardResponse
 from dpnoise.local._hierarchical_range import HierarchicalRange
 from dpnoise.local._histogram_encoding import SummationHistogramEncoding, ThresholdHistogramEncoding
+from dpnoise.local._laplace_mean import LaplaceMean
 from dpnoise.local._local_hashing import LocalHashing
 from dpnoise.local._means import MeanEstimate, MeanProtocol
 from dpnoise.local._plan import Candidate, plan
@@ -51,6 +52,7 @@ __all__ = [
     "HadamardResponse",
     "HierarchicalRange",
     "HybridMean",
+    "LaplaceMean",
     "LocalHashing",
     "MeanEstimate",
     "MeanProtocol",

@@ -78,11 +78,9 @@ class MeanProtocol(NumberProtocol):
         counters, n, rejected = self._collected(collected)._state.counters()
         if n == 0:
             raise ParameterError("collected must have at least one report, got none")
-        shares, values = counters / n, self._values()
-        mean = float(shares @ values)
+        mean, square = self._moments(counters, n)
         # The true mean is within [-1, 1], so that even two equal reports do not make it look certain.
-        variance = float(shares @ values**2) - min(max(mean, -1.0), 1.0) ** 2
-        error = math.sqrt(variance / n)
+        error = math.sqrt((square - min(max(mean, -1.0), 1.0) ** 2) / n)
         return MeanEstimate(mean, error, mean - quantile * error, mean + quantile * error, n, rejected, float(level))
 
     def variance(self, n: int, x: float) -> float:
@@ -111,8 +109,8 @@ class MeanProtocol(NumberProtocol):
             raise ParameterError(f"x must be between -1 and 1, got {x!r}")
         return self._variance_of_one(number) / people
 
-    def _values(self) -> NDArray[np.float64]:
-        """Give the number that each report stands for."""
+    def _moments(self, counters: NDArray[np.uint64], n: int) -> tuple[float, float]:
+        """Give the means of the numbers that reports stand for and, at least, of their squares."""
         raise NotImplementedError
 
     def _variance_of_one(self, x: float) -> float:

@@ -12,7 +12,21 @@ from dpnoise.local._means import MeanProtocol
 from dpnoise.local._windows import Window
 
 
-class _WindowMean(MeanProtocol):
+class _OfWindows(MeanProtocol):
+    """A mean for which the collector counts how often each report came."""
+
+    __slots__ = ()
+
+    def _moments(self, counters: NDArray[np.uint64], n: int) -> tuple[float, float]:
+        shares, values = counters / n, self._values()
+        return float(shares @ values), float(shares @ values**2)
+
+    def _values(self) -> NDArray[np.float64]:
+        """Give the number that each report stands for."""
+        raise NotImplementedError
+
+
+class _WindowMean(_OfWindows):
     """A mean by one window."""
 
     __slots__ = ()
@@ -106,7 +120,7 @@ class PiecewiseMean(_WindowMean):
         self._native = _native.LocalProtocol.piecewise_mean(epsilon)
 
 
-class HybridMean(MeanProtocol):
+class HybridMean(_OfWindows):
     """The hybrid mechanism: `PiecewiseMean` or `DuchiMean`, at random, each report by itself.
 
     With ``s = exp(epsilon / 2)`` the first is chosen with probability ``1 - 1 / s`` where epsilon is above 0.61, and

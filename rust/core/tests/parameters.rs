@@ -3,8 +3,8 @@
 use dpnoise_core::Error;
 use dpnoise_core::local::{
     Accumulator, Client, Estimate, Family, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange,
-    LocalHashing, Protocol, RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
-    WindowMean,
+    LaplaceMean, LocalHashing, Protocol, RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding,
+    UnaryEncoding, WindowMean,
 };
 use dpnoise_core::mechanisms::{self, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
@@ -194,6 +194,7 @@ proptest! {
         works_or_is_refused!(SubsetSelection::new(k, Some(few), epsilon), values);
         works_or_is_refused!(RandomizedResponse::new(epsilon), &[0, 1, 1]);
         let numbers = &[0.0, -0.0, 1.0, 0.3, 5e-324];
+        works_or_is_refused!(LaplaceMean::new(epsilon), numbers);
         works_or_is_refused!(WindowMean::duchi(epsilon), numbers);
         works_or_is_refused!(WindowMean::piecewise(epsilon), numbers);
         works_or_is_refused!(WindowMean::hybrid(epsilon), numbers);

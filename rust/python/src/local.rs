@@ -10,8 +10,8 @@ use dpnoise_core::local::local_hashing::MAX_G;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
 use dpnoise_core::local::square_wave;
 use dpnoise_core::local::{
-    Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, Protocol,
-    RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, WindowMean,
+    Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LaplaceMean, LocalHashing,
+    Protocol, RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, WindowMean,
 };
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -88,6 +88,11 @@ impl LocalProtocol {
         let omega = omega.map(|omega| integer(omega, "omega", "None or an integer from 1 to k - 1")).transpose()?;
         let selection = SubsetSelection::new(number_of_values(k)?, omega, real(epsilon, "epsilon")?);
         selection.map(|selection| Self(*selection.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn laplace_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        LaplaceMean::new(real(epsilon, "epsilon")?).map(|mean| Self(*mean.protocol())).map_err(to_py)
     }
 
     #[staticmethod]
@@ -243,6 +248,9 @@ impl LocalProtocol {
         }
         if let Some(range) = HierarchicalRange::from_protocol(self.0) {
             return self.perturb_with(py, &range, values, "int64", out, threads, rng);
+        }
+        if let Some(mean) = LaplaceMean::from_protocol(self.0) {
+            return self.perturb_with(py, &mean, values, "float64", out, threads, rng);
         }
         if let Some(encoding) = SummationHistogramEncoding::from_protocol(self.0) {
             return self.perturb_with(py, &encoding, values, "int64", out, threads, rng);

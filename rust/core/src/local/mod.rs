@@ -21,6 +21,7 @@
 //! | [`square_wave`] | a number in [0, 1], randomised for its distribution |
 //! | `numbers` | numbers as positions on a grid |
 //! | [`summation_histogram_encoding`] | a one-hot row with Laplace noise |
+//! | [`laplace_mean`] | a number with Laplace noise |
 //! | [`noisy_sums`] | reports that are numbers with Laplace noise |
 //! | [`hierarchical_range`] | the value's node in a random level of a tree |
 //! | `symbols` | reports that are a number: a public seed and a randomised symbol |
@@ -53,6 +54,7 @@ pub mod generalized_randomized_response;
 pub mod hadamard_response;
 mod hash_counts;
 pub mod hierarchical_range;
+pub mod laplace_mean;
 pub mod likelihood;
 pub mod local_hashing;
 pub mod message;
@@ -80,6 +82,7 @@ pub use estimate::Estimate;
 pub use generalized_randomized_response::GeneralizedRandomizedResponse;
 pub use hadamard_response::HadamardResponse;
 pub use hierarchical_range::{HierarchicalRange, Hierarchy};
+pub use laplace_mean::LaplaceMean;
 pub use likelihood::LikelihoodRatio;
 pub use local_hashing::LocalHashing;
 pub use mixture::Mixture;

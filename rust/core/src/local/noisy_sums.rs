@@ -103,19 +103,25 @@ impl NoisySums {
         Arc::new(DiscreteLaplace::new(self.scale(epsilon)))
     }
 
-    /// Fills `out` with numbers: `exact(at, numbers)` puts those that begin with the one at index `at` in a private buffer,
-    /// where noise is added to them.
-    pub(super) fn fill<R, E>(self, noise: &DiscreteLaplace, rng: &mut R, out: &mut [u8], exact: E) -> Result<(), Error>
+    /// Fills `out` with numbers: `exact(rng, at, numbers)` puts those that begin with the one at index `at` in a private
+    /// buffer, where noise is added to them.
+    pub(super) fn fill<R, E>(
+        self,
+        noise: &DiscreteLaplace,
+        rng: &mut R,
+        out: &mut [u8],
+        mut exact: E,
+    ) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
-        E: Fn(usize, &mut [i64]),
+        E: FnMut(&mut R, usize, &mut [i64]) -> Result<(), Error>,
     {
         let numbers = out.as_chunks_mut::<NUMBER_BYTES>().0;
         let mut private = Wiped::new(2 * numbers.len().min(CHUNK));
         let bound = i64::from(self.bound);
         for (index, out) in numbers.chunks_mut(CHUNK).enumerate() {
             let (sums, added) = private[..2 * out.len()].split_at_mut(out.len());
-            exact(index * CHUNK, sums);
+            exact(rng, index * CHUNK, sums)?;
             noise.fill(rng, added)?;
             for ((out, &sum), &added) in out.iter_mut().zip(&*sums).zip(&*added) {
                 let clamped = sum.wrapping_add(added).clamp(-bound, bound);

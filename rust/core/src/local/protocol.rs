@@ -18,6 +18,7 @@ use super::estimate::{Law, Support};
 use super::generalized_randomized_response::GeneralizedRandomizedResponse;
 use super::hadamard_response::HadamardResponse;
 use super::hierarchical_range::HierarchicalRange;
+use super::laplace_mean::LaplaceMean;
 use super::likelihood::{LikelihoodRatio, check_epsilon};
 use super::local_hashing::LocalHashing;
 use super::randomized_response::RandomizedResponse;
@@ -71,6 +72,8 @@ pub enum Family {
     PiecewiseMean,
     /// One of the two, at random (Wang et al. 2019).
     HybridMean,
+    /// A number in [-1, 1] with Laplace noise.
+    LaplaceMean,
     /// A number in [0, 1], moved at random within a window (Li et al. 2020).
     SquareWave,
     /// k bits, those of a noisy one-hot row that exceed a threshold.
@@ -83,7 +86,7 @@ pub enum Family {
 
 impl Family {
     /// In the order of their codes: new ones come last.
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
         Self::OptimizedUnaryEncoding,
@@ -95,6 +98,7 @@ impl Family {
         Self::DuchiMean,
         Self::PiecewiseMean,
         Self::HybridMean,
+        Self::LaplaceMean,
         Self::SquareWave,
         Self::ThresholdHistogramEncoding,
         Self::SummationHistogramEncoding,
@@ -116,6 +120,7 @@ impl Family {
             Self::DuchiMean => "duchi_mean",
             Self::PiecewiseMean => "piecewise_mean",
             Self::HybridMean => "hybrid_mean",
+            Self::LaplaceMean => "laplace_mean",
             Self::SquareWave => "square_wave",
             Self::ThresholdHistogramEncoding => "threshold_histogram_encoding",
             Self::SummationHistogramEncoding => "summation_histogram_encoding",
@@ -146,6 +151,7 @@ impl Family {
             | Self::DuchiMean
             | Self::PiecewiseMean
             | Self::HybridMean
+            | Self::LaplaceMean
             | Self::SquareWave
             | Self::SummationHistogramEncoding
             | Self::HierarchicalRange => "value out of range",
@@ -193,7 +199,8 @@ impl Protocol {
     /// How counts follow from the collector's counters; none where reports are not counted by value.
     #[must_use]
     pub fn law(&self) -> Option<Law> {
-        self.randomizer.law(self.requested_epsilon)
+        let law = self.randomizer.law(self.requested_epsilon);
+        law.filter(|_| self.family != Family::LaplaceMean)
     }
 
     /// How often a report supports its sender's value and any other; none where reports do not support values.
@@ -233,6 +240,7 @@ impl Protocol {
             (_, Randomizer::Window(window)) => window.outputs() as usize,
             (_, Randomizer::Hybrid(hybrid)) => hybrid.outputs() as usize,
             (_, Randomizer::Hierarchy(hierarchy)) => hierarchy.reports() as usize,
+            (_, Randomizer::NoisySums(sums)) => sums.columns() as usize,
             _ => self.k as usize,
         }
     }
@@ -329,6 +337,7 @@ impl Protocol {
             Family::SubsetSelection => *SubsetSelection::new(k, Some(integer(&fields, "omega")?), epsilon)?.protocol(),
             Family::DuchiMean => *WindowMean::duchi(epsilon)?.protocol(),
             Family::PiecewiseMean => *WindowMean::piecewise(epsilon)?.protocol(),
+            Family::LaplaceMean => *LaplaceMean::new(epsilon)?.protocol(),
             Family::HybridMean => *WindowMean::hybrid(epsilon)?.protocol(),
             Family::SquareWave => *SquareWave::new(k, epsilon)?.protocol(),
         };

@@ -86,7 +86,10 @@ impl Randomise for SummationHistogramEncoding {
         R: TryCryptoRng + ?Sized,
     {
         let first = first / NUMBER_BYTES;
-        self.sums.fill(&self.noise, rng, out, |at, numbers| self.encode_from(values, first + at, numbers))
+        self.sums.fill(&self.noise, rng, out, |_, at, numbers| {
+            self.encode_from(values, first + at, numbers);
+            Ok(())
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The local randomisers of numbers.
 
-use dpnoise_core::local::{Client, SquareWave, WindowMean};
+use dpnoise_core::local::{Client, LaplaceMean, SquareWave, WindowMean};
 use dpnoise_core::rng::SeededRng;
 
 use super::{Check, secret, table};
@@ -21,6 +21,14 @@ pub(super) fn checks() -> Vec<Check> {
         ("means by windows, a number that is refused", || {
             let mean = WindowMean::piecewise(1.0).unwrap();
             assert!(mean.perturb_secure(&secret(&[0.3, f64::NAN, -1.0]), &mut [0; 6], 1).is_err());
+        }),
+        ("Laplace mean", || {
+            for epsilon in [1e-4, 1.0, 30.0] {
+                let mean = LaplaceMean::new(epsilon).unwrap();
+                let values = secret(&[0.0, 5e-324, -1e-30, 0.3, -1.0].repeat(420));
+                let mut out = vec![0; values.len() * mean.protocol().report_bytes()];
+                mean.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+            }
         }),
         ("square wave", || {
             for (k, epsilon) in [(2, 1.0), (64, 1e-4), (100, 1.0), (4096, 30.0)] {
