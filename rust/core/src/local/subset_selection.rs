@@ -32,7 +32,8 @@ use rand_core::TryCryptoRng;
 use super::accumulator::count_well_formed;
 use super::client::{Randomise, check_below_k};
 use super::estimate::Support;
-use super::likelihood::{LikelihoodRatio, MAX_PLANES, check_epsilon, fewest_planes};
+use super::likelihood::LikelihoodRatio;
+use super::mixture::Mixture;
 use super::protocol::{Family, Protocol, check_k};
 use super::randomizer::Randomizer;
 use crate::arch::Backend;
@@ -54,27 +55,19 @@ const CHUNK_WORDS: usize = 1 << 12;
 /// The size of the sets, and the probability keep / 2^planes with which they are made to have the sender's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Subset {
-    k: u32,
     omega: u32,
-    planes: u32,
-    keep: u64,
+    mixture: Mixture,
 }
 
 impl Subset {
     fn new(k: u32, omega: u32, epsilon: f64) -> Result<Self, Error> {
-        check_epsilon(epsilon)?;
-        // k 2^planes is below 2^62, as for a mixture.
-        let range = 1..=MAX_PLANES - k.next_power_of_two().trailing_zeros();
-        let make = |planes: u32, other: u64| Self { k, omega, planes, keep: (1 << planes) - other };
-        // The free numerator is that of leaving the set as it is.
-        let divisor = 1.0 + epsilon.exp_m1() * f64::from(omega) / f64::from(k);
-        let last = |planes| (1u64 << planes) - 1;
-        let ratio = |planes, other| make(planes, other).likelihood_ratio();
-        let found = fewest_planes(epsilon, range, divisor, last, ratio);
-        found.map(|(planes, other)| make(planes, other)).ok_or_else(|| {
-            let allowed = "such that probabilities over a denominator of at most 2**62 achieve 0.999 of epsilon";
-            Error::parameter("k and epsilon", format!("k = {k}, epsilon = {epsilon:?}"), allowed)
-        })
+        Ok(Self { omega, mixture: Mixture::of_windows(k, omega, epsilon)? })
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub fn k(self) -> u32 {
+        self.mixture.k()
     }
 
     /// The number of members.
@@ -86,28 +79,27 @@ impl Subset {
     /// The binary digits of the probability.
     #[must_use]
     pub fn planes(self) -> u32 {
-        self.planes
+        self.mixture.planes()
     }
 
     /// The numerator of the probability.
     #[must_use]
     pub fn keep(self) -> u64 {
-        self.keep
+        self.mixture.keep()
     }
 
     /// The largest likelihood ratio between two inputs.
     #[must_use]
     pub fn likelihood_ratio(self) -> LikelihoodRatio {
-        let other = u128::from((1 << self.planes) - self.keep) * u128::from(self.omega);
-        LikelihoodRatio { numerator: other + u128::from(self.keep) * u128::from(self.k), denominator: other }
+        self.mixture.window_ratio(self.omega)
     }
 
     /// How often a report has its sender's value and any other; rounded to 52 binary digits.
     #[must_use]
     pub fn support(self) -> Support {
-        let (k, omega, keep) = (u128::from(self.k), u128::from(self.omega), u128::from(self.keep));
-        let all = k << self.planes;
-        let p = keep * k + ((1 << self.planes) - keep) * omega;
+        let (k, omega, keep) = (u128::from(self.mixture.k()), u128::from(self.omega), u128::from(self.keep()));
+        let all = k << self.planes();
+        let p = keep * k + ((1 << self.planes()) - keep) * omega;
         let q = omega * all - p;
         let digits = |probability: f64| (probability * (1u64 << 62) as f64) as u64;
         Support { p: digits(p as f64 / all as f64), q: digits(q as f64 / (all * (k - 1)) as f64), one: 1 << 62 }
@@ -161,13 +153,13 @@ impl SubsetSelection {
 
     /// The people whose randomness is drawn at once.
     fn chunk(&self) -> usize {
-        (CHUNK_WORDS / (self.subset.k as usize + 1)).max(1)
+        (CHUNK_WORDS / (self.subset.k() as usize + 1)).max(1)
     }
 
     /// The numbers that index words are made into: below k, k - 1, ..., 1 for the members, and below omega for which
     /// member is replaced.
     fn ranges(&self) -> Vec<u32> {
-        (1..=self.subset.k).rev().chain([self.subset.omega]).collect()
+        (1..=self.subset.k()).rev().chain([self.subset.omega]).collect()
     }
 }
 
@@ -179,7 +171,7 @@ impl Randomise for SubsetSelection {
     }
 
     fn check(&self, values: &[i64]) -> Result<(), Error> {
-        check_below_k(self.subset.k, values)
+        check_below_k(self.subset.k(), values)
     }
 
     fn unit(&self) -> usize {
@@ -187,7 +179,7 @@ impl Randomise for SubsetSelection {
     }
 
     fn random_bytes(&self, bytes: usize) -> usize {
-        let each = INDEX_BYTES * (self.subset.k as usize + 1) + COIN_BYTES;
+        let each = INDEX_BYTES * (self.subset.k() as usize + 1) + COIN_BYTES;
         (bytes / self.protocol.report_bytes()).saturating_mul(each)
     }
 
@@ -217,7 +209,7 @@ impl Randomise for SubsetSelection {
             for (((row, words), coin), &value) in rows.zip(coins).zip(values) {
                 let number = |word: [u8; 4], range: u32| (u64::from(u32::from_le_bytes(word)) * u64::from(range)) >> 32;
                 let numbers = words.iter().zip(&ranges).map(|(&word, &range)| number(word, range) as u32);
-                let force = u64::from_le_bytes(*coin) >> (64 - self.subset.planes) < self.subset.keep;
+                let force = u64::from_le_bytes(*coin) >> (64 - self.subset.planes()) < self.subset.keep();
                 select(self.subset.omega, value as u32, force, numbers, &mut members);
                 for (byte, members) in row.iter_mut().zip(members.chunks(8)) {
                     *byte = members.iter().rev().fold(0, |byte, member| byte << 1 | member);
@@ -272,13 +264,13 @@ fn select(omega: u32, value: u32, force: bool, mut numbers: impl Iterator<Item =
 
 /// Adds to `counters` how many of the `reports` have each value, and gives the number of those that are no set of omega.
 pub(super) fn count(backend: Backend, subset: Subset, reports: &[u8], width: usize, counters: &mut Vec<u64>) -> u64 {
-    let unused = u8::MAX.checked_shl(subset.k - 8 * (width as u32 - 1)).unwrap_or(0);
+    let unused = u8::MAX.checked_shl(subset.k() - 8 * (width as u32 - 1)).unwrap_or(0);
     let is_malformed = |row: &[u8]| {
         row[width - 1] & unused != 0 || row.iter().map(|byte| byte.count_ones()).sum::<u32>() != subset.omega
     };
     counters.resize(8 * width, 0);
     let rejected = count_well_formed(backend, reports, width, counters, is_malformed);
-    counters.truncate(subset.k as usize);
+    counters.truncate(subset.k() as usize);
     rejected
 }
 
