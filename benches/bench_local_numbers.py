@@ -47,7 +47,7 @@ def mean(generator: np.random.Generator, spec: dict[str, Any]) -> Reports:
 
 def hybrid(generator: np.random.Generator, spec: dict[str, Any]) -> Reports:
     duchi = round_and_slide(generator, 2, 1, spec["duchi_keep"] / 2 ** spec["duchi_planes"])
-    is_piecewise = generator.random(N) < spec["alpha"] / 2**32
+    is_piecewise = generator.random(N) < spec["alpha"] / 2**24
     return np.where(is_piecewise, mean(generator, spec), spec["k"] + spec["width"] - 1 + duchi)
 
 

@@ -54,7 +54,7 @@ def law(protocol: local.MeanProtocol, x: Fraction) -> Law:
     piecewise = window_law(x, spec["k"], spec["width"], Fraction(spec["keep"], 2 ** spec["planes"]))
     if isinstance(protocol, local.HybridMean):
         duchi = window_law(x, 2, 1, Fraction(spec["duchi_keep"], 2 ** spec["duchi_planes"]))
-        alpha = Fraction(spec["alpha"], 2**32)
+        alpha = Fraction(spec["alpha"], 2**24)
         return [
             *((value, alpha * chance) for value, chance in piecewise),
             *((value, (1 - alpha) * chance) for value, chance in duchi),

@@ -198,7 +198,7 @@ def windowed(spec: dict[str, Any], numbers: list[float], words: Words) -> list[i
     if spec["protocol"] == "hybrid_mean":
         duchi = {"keep": spec["duchi_keep"], "planes": spec["duchi_planes"]}
         signs = moved(rounded(numbers, 2, words), 2, 1, duchi, words)
-        coins = [words.take(4) for _ in numbers]
+        coins = [words.take(4) >> 8 for _ in numbers]
         told = [
             one if coin < spec["alpha"] else k + width - 1 + sign
             for one, sign, coin in zip(told, signs, coins, strict=True)

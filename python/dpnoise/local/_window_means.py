@@ -160,7 +160,7 @@ class HybridMean(_OfWindows):
     def _parts(self) -> tuple[float, Window, Window]:
         fields = json.loads(self.to_json())
         duchi = Window.of(2, 1, fields["duchi_keep"], fields["duchi_planes"])
-        return fields["alpha"] / 2**32, Window.of_specification(fields), duchi
+        return fields["alpha"] / 2**24, Window.of_specification(fields), duchi
 
     def _values(self) -> NDArray[np.float64]:
         _, piecewise, duchi = self._parts()

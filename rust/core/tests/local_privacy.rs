@@ -319,7 +319,8 @@ fn means_keep_their_promise() {
 /// The positive control: the mixture of all outputs alone, as if a window had a single one.
 #[test]
 fn a_window_that_is_forgotten_is_caught() {
-    let window = Window::new(9, 4, 1.0).unwrap();
+    let Randomizer::Window(window) = SquareWave::new(6, 1.0).unwrap().protocol().randomizer() else { unreachable!() };
+    assert_eq!(window.width(), 3);
     assert!(ln_at_most_vartime(window.likelihood_ratio().numerator, window.likelihood_ratio().denominator, 1.0));
     let (most, least) = worst_case_of_window(window);
     let forgotten = window.mixture().likelihood_ratio();

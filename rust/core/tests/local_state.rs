@@ -59,7 +59,7 @@ fn specifications_are_stable() {
         r#"{"epsilon":1.0,"k":15,"keep":841,"planes":13,"protocol":"generalized_randomized_response","version":1}"#;
     assert_eq!(response.to_json(), expected);
     let hybrid = *WindowMean::hybrid(1.0).unwrap().protocol();
-    let expected = r#"{"alpha":1689937949,"duchi_keep":473,"duchi_planes":10,"epsilon":1.0,"k":2550,"keep":1611,"planes":12,"protocol":"hybrid_mean","version":1,"width":1546}"#;
+    let expected = r#"{"alpha":6601320,"duchi_keep":473,"duchi_planes":10,"epsilon":1.0,"k":2550,"keep":1611,"planes":12,"protocol":"hybrid_mean","version":1,"width":1546}"#;
     assert_eq!(hybrid.to_json(), expected);
     let coins = RandomizedResponse::coin_flips().protocol().to_json();
     assert!(coins.starts_with(r#"{"epsilon":1.098612288668"#) && coins.contains(r#""p":3,"planes":2"#), "{coins}");

@@ -31,7 +31,7 @@ impl Window {
     ///
     /// # Errors
     /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32, or when a denominator of 2^62 does not achieve 0.999 of it.
-    pub fn new(outputs: u32, width: u32, epsilon: f64) -> Result<Self, Error> {
+    pub(super) fn new(outputs: u32, width: u32, epsilon: f64) -> Result<Self, Error> {
         Ok(Self { width, mixture: Mixture::of_windows(outputs, width, epsilon)? })
     }
 
