@@ -29,6 +29,7 @@ from dpnoise.local._histogram_encoding import SummationHistogramEncoding, Thresh
 from dpnoise.local._laplace_mean import LaplaceMean
 from dpnoise.local._local_hashing import LocalHashing
 from dpnoise.local._means import MeanEstimate, MeanProtocol
+from dpnoise.local._memo import ClientMemo
 from dpnoise.local._plan import Candidate, plan
 from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._protocol import Protocol, protocol_from_json
@@ -43,6 +44,7 @@ from dpnoise.local._window_means import DuchiMean, HybridMean, PiecewiseMean
 __all__ = [
     "Accumulator",
     "Candidate",
+    "ClientMemo",
     "Count",
     "DensityEstimate",
     "DuchiMean",

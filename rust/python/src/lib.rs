@@ -8,6 +8,7 @@
 //! | `runtime` | releasing the GIL, threads, Ctrl-C |
 //! | `hazmat` | reproducible generators |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
+//! | `memo` | what clients of longitudinal protocols keep |
 //! | `bit_generator` | NumPy's interface to a bit generator |
 
 use pyo3::prelude::*;
@@ -18,6 +19,7 @@ mod errors;
 mod hazmat;
 mod local;
 mod mechanisms;
+mod memo;
 mod numbers;
 mod runtime;
 mod samplers;

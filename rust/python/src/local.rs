@@ -20,6 +20,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::errors::{ParameterError, to_py};
+use crate::memo::LocalMemo;
 use crate::numbers::{integer, real};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
@@ -462,5 +463,6 @@ fn walsh_hadamard(numbers: &Bound<'_, PyAny>) -> PyResult<()> {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(walsh_hadamard, module)?)?;
     module.add_class::<LocalProtocol>()?;
+    module.add_class::<LocalMemo>()?;
     module.add_class::<LocalAccumulator>()
 }

@@ -25,6 +25,7 @@
 //! | [`noisy_sums`] | reports that are numbers with Laplace noise |
 //! | [`hierarchical_range`] | the value's node in a random level of a tree |
 //! | `symbols` | reports that are a number: a public seed and a randomised symbol |
+//! | [`memo`] | what people keep between reports: a secret each |
 //! | [`accumulator`] | the collector's counters: add and merge |
 //! | [`message`] | a report as a message of its own |
 //! | [`state`] | the bytes of the collector's counters |
@@ -57,6 +58,7 @@ pub mod hierarchical_range;
 pub mod laplace_mean;
 pub mod likelihood;
 pub mod local_hashing;
+pub mod memo;
 pub mod message;
 mod mixer;
 pub mod mixture;
@@ -85,6 +87,7 @@ pub use hierarchical_range::{HierarchicalRange, Hierarchy};
 pub use laplace_mean::LaplaceMean;
 pub use likelihood::LikelihoodRatio;
 pub use local_hashing::LocalHashing;
+pub use memo::ClientMemo;
 pub use mixture::Mixture;
 pub use noisy_sums::NoisySums;
 pub use protocol::{Family, Protocol};

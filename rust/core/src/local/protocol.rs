@@ -279,8 +279,13 @@ impl Protocol {
     /// The first 8 bytes of the SHA-256 of the canonical specification.
     #[must_use]
     pub fn spec_id(&self) -> [u8; 8] {
-        let digest: [u8; 32] = Sha256::digest(self.to_json()).into();
+        let digest = self.spec_digest();
         core::array::from_fn(|i| digest[i])
+    }
+
+    /// The SHA-256 of the canonical specification.
+    pub(super) fn spec_digest(&self) -> [u8; 32] {
+        Sha256::digest(self.to_json()).into()
     }
 
     /// [`Protocol::spec_id`] in hexadecimal.

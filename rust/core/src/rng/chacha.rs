@@ -178,6 +178,26 @@ impl SeededRng {
 
 generator!(SeededRng);
 
+/// The same generator under a key that was derived from a secret: for random words that must come again, such as those of
+/// an answer that a person gives for ever. What is secret is the key, and so it stays as secret as what it is derived from.
+pub(crate) struct DerivedRng(Box<KeyStream>);
+
+impl DerivedRng {
+    /// The generator under the key that `derive` writes.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    pub(crate) fn new(derive: impl FnOnce(&mut [u8])) -> Result<Self, Error> {
+        KeyStream::new(|key| {
+            derive(key);
+            Ok(())
+        })
+        .map(Self)
+    }
+}
+
+generator!(DerivedRng);
+
 #[cfg(test)]
 mod tests {
     use rand_core::Rng;

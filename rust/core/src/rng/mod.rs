@@ -10,6 +10,7 @@ mod scripted;
 mod wipe;
 mod word_buffer;
 
+pub(crate) use chacha::DerivedRng;
 pub use chacha::{SecureRng, SeededRng};
 pub use parallel::{NOISE_UNIT, available_threads, fill_parallel, on_threads};
 pub use scripted::{Exhausted, ScriptedRng};

@@ -22,6 +22,14 @@ impl<T: Copy + Default> Wiped<T> {
     pub(crate) fn new(length: usize) -> Self {
         Self(vec![T::default(); length])
     }
+
+    /// The same, or none when there is no memory for it.
+    pub(crate) fn try_new(length: usize) -> Option<Self> {
+        let mut items = vec![];
+        items.try_reserve_exact(length).ok()?;
+        items.resize(length, T::default());
+        Some(Self(items))
+    }
 }
 
 impl<T: Copy + Default> Deref for Wiped<T> {

@@ -1,0 +1,238 @@
+//! What people's devices keep between reports: a secret of 32 bytes each, and nothing else.
+//!
+//! Whatever a protocol wants to be permanent - the answer to a value, a hash function, a choice of buckets - is derived
+//! from the secret each time it is needed, so that it is the same in every process, for ever. That is [`Derivation`]:
+//! ChaCha12 under the key
+//!
+//! HMAC-SHA256(secret, `dpnoise` | purpose | SHA-256 of the canonical specification | number)
+//!
+//! with a purpose of one byte and a number of eight, little-endian. HMAC-SHA256 and ChaCha12 are taken to be pseudo-random
+//! functions, as every generator here is; then what is derived for different purposes, protocols or numbers is independent.
+//! The whole digest of the specification goes in, not the 8 bytes of its id: a collector who found two specifications with
+//! the same id would otherwise see the same random words used twice.
+//!
+//! Both functions take the same time and touch the same memory for all secrets and numbers.
+//!
+//! # Bytes
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 4 | `DPNM` |
+//! | 1 | version: 1 |
+//! | 3 | 0 |
+//! | 8 | n, the number of people, little-endian |
+//! | 32 n | their secrets |
+//! | 4 | CRC-32C of everything before, little-endian |
+
+use core::fmt;
+use core::hint::black_box;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use zeroize::Zeroize;
+
+use super::protocol::Protocol;
+use crate::error::Error;
+use crate::rng::{DerivedRng, SecureRng, Wiped, fill_bytes};
+
+/// The secret of a person.
+pub type Secret = [u8; 32];
+
+const MAGIC: [u8; 4] = *b"DPNM";
+const VERSION: u8 = 1;
+const PREAMBLE_BYTES: usize = 16;
+const CHECKSUM_BYTES: usize = 4;
+
+/// The secrets of some people, wiped when dropped.
+pub struct ClientMemo(Wiped<Secret>);
+
+impl ClientMemo {
+    /// Draws the secrets of `n` people.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when there is no memory for them, [`Error::Randomness`] when the system has no randomness.
+    pub fn generate(n: u64) -> Result<Self, Error> {
+        let length = usize::try_from(n).ok();
+        let Some(mut secrets) = length.and_then(Wiped::try_new) else {
+            return Err(Error::parameter("n", n, "a number of people whose secrets, of 32 bytes, fit the memory"));
+        };
+        fill_bytes(&mut SecureRng::new()?, secrets.as_flattened_mut())?;
+        Ok(Self(secrets))
+    }
+
+    /// The memo of the people with these indices.
+    ///
+    /// # Panics
+    /// When there is no person with an index.
+    #[must_use]
+    pub fn select(&self, indices: impl ExactSizeIterator<Item = usize>) -> Self {
+        let mut secrets = Wiped::new(indices.len());
+        secrets.iter_mut().zip(indices).for_each(|(secret, index)| *secret = self.0[index]);
+        Self(secrets)
+    }
+
+    /// The secrets, one for each person.
+    #[must_use]
+    pub fn secrets(&self) -> &[Secret] {
+        &self.0
+    }
+
+    /// Its bytes. Whoever has them has the secrets.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(PREAMBLE_BYTES + size_of_val(self.secrets()) + CHECKSUM_BYTES);
+        bytes.extend(MAGIC);
+        bytes.extend([VERSION, 0, 0, 0]);
+        bytes.extend((self.0.len() as u64).to_le_bytes());
+        bytes.extend(self.0.as_flattened());
+        bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
+        bytes
+    }
+
+    /// Reads a memo back.
+    ///
+    /// # Errors
+    /// [`Error::State`] that says what is wrong, when the bytes are anything but a memo.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let wrong = |problem: &str| Err(Error::State(problem.into()));
+        if bytes.len() < MAGIC.len() || !bytes.starts_with(&MAGIC) {
+            return wrong("not the memo of a client: it does not begin with DPNM");
+        }
+        let Some((&[_, _, _, _, version, rest @ ..], body)) = bytes.split_first_chunk::<PREAMBLE_BYTES>() else {
+            return wrong("the memo is truncated: it ends in its preamble");
+        };
+        let ([0, 0, 0, n @ ..], VERSION) = (rest, version) else {
+            let problem =
+                format!("the memo is of version {version}; this release reads version {VERSION}, without flags");
+            return wrong(&problem);
+        };
+        let expected = u128::from(u64::from_le_bytes(n)) * size_of::<Secret>() as u128 + CHECKSUM_BYTES as u128;
+        if body.len() as u128 != expected {
+            let problem = if (body.len() as u128) < expected { "truncated" } else { "damaged" };
+            let (length, expected) = (bytes.len(), PREAMBLE_BYTES as u128 + expected);
+            return wrong(&format!("the memo is {problem}: {length} bytes instead of {expected}"));
+        }
+        let (checked, checksum) = bytes.split_at(bytes.len() - CHECKSUM_BYTES);
+        if crc32c::crc32c(checked).to_le_bytes() != *checksum {
+            return wrong("the memo is damaged: the checksum is wrong");
+        }
+        let given = checked[PREAMBLE_BYTES..].as_chunks().0;
+        let mut secrets = Wiped::new(given.len());
+        secrets.copy_from_slice(given);
+        Ok(Self(secrets))
+    }
+}
+
+/// In a time that depends on the number of people alone.
+impl PartialEq for ClientMemo {
+    fn eq(&self, other: &Self) -> bool {
+        let pairs = self.0.as_flattened().iter().zip(other.0.as_flattened());
+        let difference = pairs.fold(0, |difference, (a, b)| black_box(difference | a ^ b));
+        self.0.len() == other.0.len() && difference == 0
+    }
+}
+
+impl Eq for ClientMemo {}
+
+impl fmt::Debug for ClientMemo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientMemo").field("people", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a stream of derived random words is for.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(super) enum Purpose {
+    /// What a person keeps whatever the value is: a hash function, a choice of buckets.
+    Person = 1,
+    /// The permanent answer to one value.
+    Answer = 2,
+}
+
+/// What is derived from secrets for one protocol.
+pub(super) struct Derivation {
+    specification: [u8; 32],
+}
+
+impl Derivation {
+    pub(super) fn new(protocol: &Protocol) -> Self {
+        Self { specification: protocol.spec_digest() }
+    }
+
+    /// The random words of the person with this secret for a purpose and a number, always the same.
+    pub(super) fn stream(&self, secret: &Secret, purpose: Purpose, number: u64) -> Result<DerivedRng, Error> {
+        DerivedRng::new(|key| {
+            let mut hmac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes keys of any length");
+            hmac.update(b"dpnoise");
+            hmac.update(&[purpose as u8]);
+            hmac.update(&self.specification);
+            hmac.update(&number.to_le_bytes());
+            let mut digest = hmac.finalize().into_bytes();
+            key.copy_from_slice(&digest);
+            digest.zeroize();
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::Rng;
+
+    use super::super::UnaryEncoding;
+    use super::*;
+
+    #[test]
+    fn streams_differ_by_secret_protocol_purpose_and_number_alone() {
+        let first_word = |secret: u8, epsilon, purpose, number| {
+            let encoding = UnaryEncoding::optimized(15, epsilon).unwrap();
+            Derivation::new(encoding.protocol()).stream(&[secret; 32], purpose, number).unwrap().next_u64()
+        };
+        let words = [
+            first_word(1, 1.0, Purpose::Answer, 3),
+            first_word(2, 1.0, Purpose::Answer, 3),
+            first_word(1, 2.0, Purpose::Answer, 3),
+            first_word(1, 1.0, Purpose::Person, 3),
+            first_word(1, 1.0, Purpose::Answer, 4),
+        ];
+        assert_eq!(words[0], first_word(1, 1.0, Purpose::Answer, 3));
+        assert_eq!(words.iter().collect::<std::collections::HashSet<_>>().len(), words.len());
+    }
+
+    #[test]
+    fn bytes_are_read_back_and_damage_is_named() {
+        let memo = ClientMemo::generate(3).unwrap();
+        let bytes = memo.to_bytes();
+        assert_eq!(ClientMemo::from_bytes(&bytes).unwrap(), memo);
+        assert_eq!(ClientMemo::from_bytes(&ClientMemo::generate(0).unwrap().to_bytes()).unwrap().secrets().len(), 0);
+        let message = |bytes: &[u8]| ClientMemo::from_bytes(bytes).unwrap_err().to_string();
+        for length in 0..bytes.len() {
+            let expected = if length < 4 { "does not begin with DPNM" } else { "truncated" };
+            assert!(message(&bytes[..length]).contains(expected), "{length}");
+        }
+        assert!(message(&[&bytes[..], &[0]].concat()).contains("damaged: 117 bytes instead of 116"));
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            let expected = match at {
+                0..4 => "does not begin with DPNM",
+                4..8 => "this release reads version 1",
+                8..16 => "bytes instead of",
+                _ => "the checksum is wrong",
+            };
+            assert!(message(&damaged).contains(expected), "{at}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_drawn_compared_and_hidden() {
+        let memo = ClientMemo::generate(100).unwrap();
+        let distinct: std::collections::HashSet<_> = memo.secrets().iter().collect();
+        assert_eq!(distinct.len(), 100);
+        assert_eq!(memo.select(0..100), memo);
+        assert!(memo.select(0..99) != memo && memo.select(1..100) != memo.select(0..99));
+        assert_eq!(format!("{memo:?}"), "ClientMemo { people: 100, .. }");
+        let refused = ClientMemo::generate(u64::MAX).unwrap_err().to_string();
+        assert!(refused.starts_with("n must be a number of people whose secrets"), "{refused}");
+    }
+}
