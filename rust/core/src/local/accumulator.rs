@@ -10,7 +10,9 @@ use super::client::check_threads;
 use super::estimate::Estimate;
 use super::protocol::{Family, Protocol};
 use super::randomizer::Randomizer;
-use super::{generalized_randomized_response, hadamard_response, hash_counts, hierarchical_range, subset_selection};
+use super::{
+    d_bit_flip, generalized_randomized_response, hadamard_response, hash_counts, hierarchical_range, subset_selection,
+};
 use crate::arch::Backend;
 use crate::arch::popcount::add_column_counts;
 use crate::error::Error;
@@ -194,9 +196,13 @@ pub(super) fn most_reports(protocol: &Protocol) -> u64 {
 /// Whether `n` reports can lead to these counters.
 pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> bool {
     match protocol.randomizer() {
-        Randomizer::BitFlip(_) | Randomizer::Hashing(_) | Randomizer::Hadamard(_) | Randomizer::Subset(_) => {
-            counters.iter().all(|&count| count <= n)
-        }
+        Randomizer::BitFlip(_)
+        | Randomizer::Hashing(_)
+        | Randomizer::Hadamard(_)
+        | Randomizer::Subset(_)
+        | Randomizer::LongitudinalFlips { .. }
+        | Randomizer::LongitudinalHashing { .. }
+        | Randomizer::SampledFlips(_) => counters.iter().all(|&count| count <= n),
         Randomizer::NoisySums(sums) => {
             let most = u128::from(n) * u128::from(sums.largest());
             counters.iter().all(|&sum| u128::from(sum) <= most)
@@ -220,15 +226,18 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
     let width = protocol.report_bytes();
     let mut counters = vec![0; protocol.counters()];
     let rejected = match protocol.randomizer() {
-        Randomizer::BitFlip(_) => return count_bits(backend, protocol, reports),
+        Randomizer::BitFlip(_) | Randomizer::LongitudinalFlips { .. } => return count_bits(backend, protocol, reports),
         Randomizer::Mixture(_) | Randomizer::Window(_) | Randomizer::Hybrid(_) => {
             generalized_randomized_response::count(reports, width, &mut counters)
         }
-        Randomizer::Hashing(hashing) => hash_counts::count(backend, hashing, reports, width, &mut counters),
+        Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
+            hash_counts::count(backend, hashing, reports, width, &mut counters)
+        }
         Randomizer::Hadamard(hadamard) => hadamard_response::count(hadamard, reports, width, &mut counters),
         Randomizer::Subset(subset) => subset_selection::count(backend, subset, reports, width, &mut counters),
         Randomizer::Hierarchy(hierarchy) => hierarchical_range::count(hierarchy, reports, width, &mut counters),
         Randomizer::NoisySums(sums) => sums.count(reports, &mut counters),
+        Randomizer::SampledFlips(flips) => d_bit_flip::count(backend, flips, reports, width, &mut counters),
     };
     (counters, rejected)
 }
@@ -236,14 +245,18 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
 /// About how many bytes of packed bits are counted in the time that these reports take.
 fn effort(protocol: &Protocol, rows: usize) -> usize {
     rows.saturating_mul(match protocol.randomizer() {
-        Randomizer::BitFlip(_) | Randomizer::NoisySums(_) => protocol.report_bytes(),
-        Randomizer::Subset(_) => 4 * protocol.report_bytes(),
+        Randomizer::BitFlip(_) | Randomizer::LongitudinalFlips { .. } | Randomizer::NoisySums(_) => {
+            protocol.report_bytes()
+        }
+        Randomizer::Subset(_) | Randomizer::SampledFlips(_) => 4 * protocol.report_bytes(),
         Randomizer::Mixture(_)
         | Randomizer::Hadamard(_)
         | Randomizer::Window(_)
         | Randomizer::Hybrid(_)
         | Randomizer::Hierarchy(_) => 2,
-        Randomizer::Hashing(hashing) => hash_counts::effort(hashing, rows, protocol.k() as usize),
+        Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
+            hash_counts::effort(hashing, rows, protocol.k() as usize)
+        }
     })
 }
 

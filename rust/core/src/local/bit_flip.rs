@@ -48,6 +48,11 @@ impl BitFlip {
         Ok(Self { planes, p, q })
     }
 
+    /// The flip with these probabilities, which must be in range.
+    pub(super) fn of(planes: u32, p: u64, q: u64) -> Self {
+        Self { planes, p, q }
+    }
+
     /// The symmetric flip (q = 1 - p) for `epsilon` between `neighbours`: Warner 1965 for one bit, basic RAPPOR
     /// (Erlingsson, Pihur, Korolova 2014) for one-hot rows.
     ///

@@ -87,6 +87,21 @@ pub(super) fn fewest_planes(
     })
 }
 
+/// Checks the epsilons of all reports on one value, and of a single one.
+///
+/// # Errors
+/// [`Error::Parameter`] unless both are in the range of the local protocols, and the second is below the first.
+pub(super) fn check_first(permanent: f64, first: f64) -> Result<(), Error> {
+    if !(MIN_EPSILON..=MAX_EPSILON).contains(&permanent) {
+        return Err(Error::parameter("epsilon_permanent", format!("{permanent:?}"), "between 2**-20 and 32"));
+    }
+    if !(MIN_EPSILON..permanent).contains(&first) {
+        let allowed = format!("at least 2**-20 and below epsilon_permanent = {permanent:?}");
+        return Err(Error::parameter("epsilon_first", format!("{first:?}"), allowed));
+    }
+    Ok(())
+}
+
 /// Checks that epsilon is in the range of the local protocols.
 ///
 /// # Errors

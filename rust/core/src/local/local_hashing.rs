@@ -44,13 +44,15 @@ pub struct Hashing {
 }
 
 impl Hashing {
-    fn new(k: u32, g: u32, epsilon: f64) -> Result<Self, Error> {
+    /// The hash functions of `k` values, for hashes to which the `mixture` is done.
+    pub(super) fn new(k: u32, mixture: Mixture) -> Result<Self, Error> {
+        let g = mixture.k();
         let prime = (k.max(g)..=u32::MAX).find(|&p| is_prime(p)).expect("there is a prime below twice every number");
         if u128::from(prime) * u128::from(prime) * u128::from(g) > 1 << MAX_REPORT_BITS {
             let allowed = "such that k**2 g is below 2**62";
             return Err(Error::parameter("k and g", format!("k = {k}, g = {g}"), allowed));
         }
-        Ok(Self { prime: Divisor::new(prime), mixture: Mixture::new(g, epsilon)? })
+        Ok(Self { prime: Divisor::new(prime), mixture })
     }
 
     /// P.
@@ -76,6 +78,23 @@ impl Hashing {
     pub fn hash(self, a: u64, b: u64, value: u32) -> u32 {
         let (_, x) = self.prime.divide(a.wrapping_mul(value.into()).wrapping_add(b));
         self.prime.divide(x.wrapping_mul(self.mixture.k().into())).0 as u32
+    }
+
+    /// Draws the seeds a P + b of hash functions: first all a, then all b.
+    pub(super) fn draw_seeds<R: TryCryptoRng + ?Sized>(self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
+        let prime = self.prime();
+        let mut b = vec![0; seeds.len()];
+        uniform(rng, prime as u32, seeds)?;
+        uniform(rng, prime as u32, &mut b)?;
+        seeds.iter_mut().zip(b).for_each(|(seed, b)| *seed = seed.wrapping_mul(prime).wrapping_add(b));
+        Ok(())
+    }
+
+    /// The hash of a value by the function with this seed.
+    #[inline(always)]
+    pub(super) fn hash_with(self, seed: u64, value: u32) -> u32 {
+        let (a, b) = self.prime.divide(seed);
+        self.hash(a, b, value)
     }
 
     /// The first residue with this hash.
@@ -107,6 +126,12 @@ fn is_prime(p: u32) -> bool {
     p > 1 && (2..=p.isqrt()).all(|d| !p.is_multiple_of(d))
 }
 
+/// The number of hashes with the smallest variance of a rare value's count, at most k: e^epsilon + 1, rounded.
+pub(super) fn optimal_g(k: u32, epsilon: f64) -> u64 {
+    // A float beyond the integers becomes the largest one.
+    (epsilon.exp().round() as u64).saturating_add(1).clamp(2, MAX_G.min(k.into()))
+}
+
 /// Local hashing of k values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalHashing {
@@ -122,13 +147,11 @@ impl LocalHashing {
     /// [`Mixture::new`] takes g and epsilon together.
     pub fn new(k: u64, g: Option<u64>, epsilon: f64) -> Result<Self, Error> {
         let k = check_k(k)?;
-        let g = match g {
-            // A float beyond the integers becomes the largest one.
-            None => (epsilon.exp().round() as u64).saturating_add(1).clamp(2, MAX_G.min(k.into())),
-            Some(g) if (2..=MAX_G).contains(&g) => g,
-            Some(g) => return Err(Error::parameter("g", g, format!("an integer from 2 to {MAX_G}"))),
-        };
-        let hashing = Hashing::new(k, g as u32, epsilon)?;
+        let g = g.unwrap_or_else(|| optimal_g(k, epsilon));
+        if !(2..=MAX_G).contains(&g) {
+            return Err(Error::parameter("g", g, format!("an integer from 2 to {MAX_G}")));
+        }
+        let hashing = Hashing::new(k, Mixture::new(g as u32, epsilon)?)?;
         let protocol = Protocol::new(Family::LocalHashing, k, Randomizer::Hashing(hashing), epsilon);
         Ok(Self { protocol, hashing })
     }
@@ -168,20 +191,13 @@ impl Symbols for LocalHashing {
         2 * index_bytes(self.hashing.prime() as u32)
     }
 
-    /// First all a, then all b: a P + b.
     fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
-        let prime = self.hashing.prime();
-        let mut b = vec![0; seeds.len()];
-        uniform(rng, prime as u32, seeds)?;
-        uniform(rng, prime as u32, &mut b)?;
-        seeds.iter_mut().zip(b).for_each(|(seed, b)| *seed = seed.wrapping_mul(prime).wrapping_add(b));
-        Ok(())
+        self.hashing.draw_seeds(rng, seeds)
     }
 
     #[inline(always)]
     fn symbol(&self, seed: u64, value: u32) -> u32 {
-        let (a, b) = self.hashing.prime.divide(seed);
-        self.hashing.hash(a, b, value)
+        self.hashing.hash_with(seed, value)
     }
 }
 

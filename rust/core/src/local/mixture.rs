@@ -40,7 +40,7 @@ impl Mixture {
     pub(super) fn of_windows(k: u32, width: u32, epsilon: f64) -> Result<Self, Error> {
         check_epsilon(epsilon)?;
         let range = 1..=MAX_PLANES - k.next_power_of_two().trailing_zeros();
-        let make = |planes: u32, other: u64| Self { k, planes, keep: (1 << planes) - other };
+        let make = |planes: u32, other: u64| Self::of(k, planes, (1 << planes) - other);
         // The free numerator is that of *not* keeping.
         let divisor = 1.0 + epsilon.exp_m1() * f64::from(width) / f64::from(k);
         let last = |planes| (1u64 << planes) - 1;
@@ -51,6 +51,11 @@ impl Mixture {
                            unary encoding takes any k and epsilon, and is more accurate here";
             Error::parameter("k and epsilon", format!("k = {k}, epsilon = {epsilon:?}"), allowed)
         })
+    }
+
+    /// The mixture with these probabilities, which must be in range.
+    pub(super) fn of(k: u32, planes: u32, keep: u64) -> Self {
+        Self { k, planes, keep }
     }
 
     /// The largest likelihood ratio between two inputs.

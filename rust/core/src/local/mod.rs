@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`protocol`] | what a report means: the checked parameters, their canonical specification and its id |
 //! | `client` | what people's devices do, the same way for every protocol |
+//! | `remembering` | what devices of people do who are asked again and again |
 //! | [`likelihood`] | exact likelihood ratios, and the fewest binary digits that achieve an epsilon |
 //! | [`bit_flip`] | dyadic bit-flipping probabilities |
 //! | [`randomizer`] | what is done by chance, for every kind of protocol in one place |
@@ -25,6 +26,10 @@
 //! | [`noisy_sums`] | reports that are numbers with Laplace noise |
 //! | [`hierarchical_range`] | the value's node in a random level of a tree |
 //! | `symbols` | reports that are a number: a public seed and a randomised symbol |
+//! | [`longitudinal_unary_encoding`] | unary encoding for people who are asked again and again |
+//! | [`loloha`] | local hashing for people who are asked again and again |
+//! | [`d_bit_flip`] | a sample of the k bits, randomised once and for ever |
+//! | [`two_rounds`] | a permanent round of randomisation, and one for each report |
 //! | [`memo`] | what people keep between reports: a secret each |
 //! | [`accumulator`] | the collector's counters: add and merge |
 //! | [`message`] | a report as a message of its own |
@@ -49,6 +54,7 @@
 pub mod accumulator;
 pub mod bit_flip;
 mod client;
+pub mod d_bit_flip;
 pub mod estimate;
 mod flipper;
 pub mod generalized_randomized_response;
@@ -58,6 +64,8 @@ pub mod hierarchical_range;
 pub mod laplace_mean;
 pub mod likelihood;
 pub mod local_hashing;
+pub mod loloha;
+pub mod longitudinal_unary_encoding;
 pub mod memo;
 pub mod message;
 mod mixer;
@@ -67,12 +75,14 @@ mod numbers;
 pub mod protocol;
 pub mod randomized_response;
 pub mod randomizer;
+mod remembering;
 pub mod square_wave;
 pub mod state;
 pub mod subset_selection;
 pub mod summation_histogram_encoding;
 mod symbols;
 mod threshold;
+pub mod two_rounds;
 pub mod unary_encoding;
 pub mod window;
 pub mod window_mean;
@@ -80,6 +90,7 @@ pub mod window_mean;
 pub use accumulator::Accumulator;
 pub use bit_flip::BitFlip;
 pub use client::Client;
+pub use d_bit_flip::DBitFlip;
 pub use estimate::Estimate;
 pub use generalized_randomized_response::GeneralizedRandomizedResponse;
 pub use hadamard_response::HadamardResponse;
@@ -87,12 +98,15 @@ pub use hierarchical_range::{HierarchicalRange, Hierarchy};
 pub use laplace_mean::LaplaceMean;
 pub use likelihood::LikelihoodRatio;
 pub use local_hashing::LocalHashing;
+pub use loloha::Loloha;
+pub use longitudinal_unary_encoding::LongitudinalUnaryEncoding;
 pub use memo::ClientMemo;
 pub use mixture::Mixture;
 pub use noisy_sums::NoisySums;
 pub use protocol::{Family, Protocol};
 pub use randomized_response::RandomizedResponse;
 pub use randomizer::Randomizer;
+pub use remembering::{Longitudinal, Remembering};
 pub use square_wave::SquareWave;
 pub use subset_selection::SubsetSelection;
 pub use summation_histogram_encoding::SummationHistogramEncoding;

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::bit_flip::{BitFlip, Neighbours};
+use super::d_bit_flip::DBitFlip;
 use super::estimate::{Law, Support};
 use super::generalized_randomized_response::GeneralizedRandomizedResponse;
 use super::hadamard_response::HadamardResponse;
@@ -21,6 +22,8 @@ use super::hierarchical_range::HierarchicalRange;
 use super::laplace_mean::LaplaceMean;
 use super::likelihood::{LikelihoodRatio, check_epsilon};
 use super::local_hashing::LocalHashing;
+use super::loloha::Loloha;
+use super::longitudinal_unary_encoding::{LongitudinalUnaryEncoding, Permanent};
 use super::randomized_response::RandomizedResponse;
 use super::randomizer::Randomizer;
 use super::square_wave::SquareWave;
@@ -66,6 +69,12 @@ pub enum Family {
     HadamardResponse,
     /// A random set of values, which has the sender's more often than by chance.
     SubsetSelection,
+    /// k bits, flipped once and for ever, and then for every report.
+    LongitudinalUnaryEncoding,
+    /// A hash of the value, randomised once and for ever, and then for every report.
+    Loloha,
+    /// Some of k bits, flipped once and for ever.
+    DBitFlip,
     /// The sign of a number in [-1, 1], rounded at random and randomised (Duchi, Jordan and Wainwright).
     DuchiMean,
     /// A number in [-1, 1], moved at random within a window (Wang et al. 2019).
@@ -86,7 +95,7 @@ pub enum Family {
 
 impl Family {
     /// In the order of their codes: new ones come last.
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 19] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
         Self::OptimizedUnaryEncoding,
@@ -95,6 +104,9 @@ impl Family {
         Self::LocalHashing,
         Self::HadamardResponse,
         Self::SubsetSelection,
+        Self::LongitudinalUnaryEncoding,
+        Self::Loloha,
+        Self::DBitFlip,
         Self::DuchiMean,
         Self::PiecewiseMean,
         Self::HybridMean,
@@ -117,6 +129,9 @@ impl Family {
             Self::LocalHashing => "local_hashing",
             Self::HadamardResponse => "hadamard_response",
             Self::SubsetSelection => "subset_selection",
+            Self::LongitudinalUnaryEncoding => "longitudinal_unary_encoding",
+            Self::Loloha => "loloha",
+            Self::DBitFlip => "d_bit_flip",
             Self::DuchiMean => "duchi_mean",
             Self::PiecewiseMean => "piecewise_mean",
             Self::HybridMean => "hybrid_mean",
@@ -144,10 +159,12 @@ impl Family {
             | Self::SymmetricUnaryEncoding
             | Self::OptimizedUnaryEncoding
             | Self::UnaryEncoding
+            | Self::LongitudinalUnaryEncoding
             | Self::ThresholdHistogramEncoding => "tail bits set",
             Self::GeneralizedRandomizedResponse
             | Self::LocalHashing
             | Self::HadamardResponse
+            | Self::Loloha
             | Self::DuchiMean
             | Self::PiecewiseMean
             | Self::HybridMean
@@ -156,6 +173,7 @@ impl Family {
             | Self::SummationHistogramEncoding
             | Self::HierarchicalRange => "value out of range",
             Self::SubsetSelection => "not a set of omega values",
+            Self::DBitFlip => "not a set of at most d values",
         };
         [malformed, MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER]
     }
@@ -220,6 +238,19 @@ impl Protocol {
     #[must_use]
     pub fn epsilon(&self) -> f64 {
         self.epsilon
+    }
+
+    /// The epsilon of a single report, of protocols with two rounds, where [`Protocol::epsilon`] is that of all reports on
+    /// one value together; exact and rounded up, at least 0.999 of the requested one.
+    #[must_use]
+    pub fn epsilon_first(&self) -> Option<f64> {
+        self.randomizer.first().map(|(ratio, _)| ratio.epsilon())
+    }
+
+    /// The epsilon that was asked for of a single report, of protocols with two rounds.
+    #[must_use]
+    pub fn requested_epsilon_first(&self) -> Option<f64> {
+        self.randomizer.first().map(|(_, requested)| requested)
     }
 
     /// The bits of a report.
@@ -340,6 +371,18 @@ impl Protocol {
                 *HierarchicalRange::new(k, epsilon, integer(&fields, "branching")?)?.protocol()
             }
             Family::SubsetSelection => *SubsetSelection::new(k, Some(integer(&fields, "omega")?), epsilon)?.protocol(),
+            Family::LongitudinalUnaryEncoding => {
+                let (p, planes) = (integer(&fields, "permanent_p")?, integer(&fields, "permanent_planes")?);
+                let is_half = (1..64).contains(&planes) && p == 1 << (planes - 1);
+                let permanent = if is_half { Permanent::Optimized } else { Permanent::Symmetric };
+                let first = number(&fields, "epsilon_first")?;
+                *LongitudinalUnaryEncoding::new(k, epsilon, first, permanent)?.protocol()
+            }
+            Family::Loloha => {
+                let first = number(&fields, "epsilon_first")?;
+                *Loloha::new(k, Some(integer(&fields, "g")?), epsilon, first)?.protocol()
+            }
+            Family::DBitFlip => *DBitFlip::new(k, integer(&fields, "d")?, epsilon)?.protocol(),
             Family::DuchiMean => *WindowMean::duchi(epsilon)?.protocol(),
             Family::PiecewiseMean => *WindowMean::piecewise(epsilon)?.protocol(),
             Family::LaplaceMean => *LaplaceMean::new(epsilon)?.protocol(),
@@ -354,7 +397,9 @@ impl Protocol {
             return Err(inconsistent());
         }
         for (name, value) in expected.randomizer.fields() {
-            if value != integer(&fields, name)? {
+            let agrees =
+                if value.is_f64() { value == number(&fields, name)? } else { value == integer(&fields, name)? };
+            if !agrees {
                 return Err(inconsistent());
             }
         }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::bit_flip::{BitFlip, Neighbours};
+use super::d_bit_flip::SampledFlips;
 use super::estimate::Law;
 use super::hadamard_response::Hadamard;
 use super::hierarchical_range::Hierarchy;
@@ -11,11 +12,12 @@ use super::local_hashing::Hashing;
 use super::mixture::Mixture;
 use super::noisy_sums::NoisySums;
 use super::subset_selection::Subset;
+use super::two_rounds::{TwoFlips, TwoMixtures};
 use super::window::Window;
 use super::window_mean::Hybrid;
 
 /// What is done to an encoded value by chance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Randomizer {
     /// Every bit is flipped by itself, and a report supports the values whose bits are set.
     BitFlip(BitFlip),
@@ -28,6 +30,24 @@ pub enum Randomizer {
     Hadamard(Hadamard),
     /// A random set of values is made to have the sender's more often, and a report supports all of its members.
     Subset(Subset),
+    /// Every bit is flipped once and for ever, and then for every report.
+    LongitudinalFlips {
+        /// Both rounds.
+        flips: TwoFlips,
+        /// The epsilon that was asked for of a single report.
+        epsilon_first: f64,
+    },
+    /// A hash of the value is kept or replaced once and for ever, and then for every report.
+    LongitudinalHashing {
+        /// The hash functions, and both rounds as one.
+        hashing: Hashing,
+        /// Both rounds.
+        rounds: TwoMixtures,
+        /// The epsilon that was asked for of a single report.
+        epsilon_first: f64,
+    },
+    /// Some bits are sampled and flipped once and for ever.
+    SampledFlips(SampledFlips),
     /// A position becomes any number of a window of outputs, or else any output.
     Window(Window),
     /// One of two windows, chosen without regard to the value.
@@ -44,16 +64,18 @@ impl Randomizer {
         Some(Law::Supports(match self {
             Self::BitFlip(flip) => flip.support(),
             Self::Mixture(mixture) => mixture.support(),
-            Self::Hashing(hashing) => hashing.support(),
+            Self::Hashing(hashing) | Self::LongitudinalHashing { hashing, .. } => hashing.support(),
             Self::Hadamard(hadamard) => hadamard.support(),
             Self::Subset(subset) => subset.support(),
+            Self::LongitudinalFlips { flips, .. } => flips.both().support(),
+            Self::SampledFlips(flips) => flips.support(),
             Self::NoisySums(sums) => return Some(sums.law(epsilon)),
             Self::Window(_) | Self::Hybrid(_) | Self::Hierarchy(_) => return None,
         }))
     }
 
-    /// The largest likelihood ratio of a report, where `neighbours` matters for flipped bits alone; none when it is
-    /// e^epsilon, which is no fraction.
+    /// The largest likelihood ratio of all reports on one value, where `neighbours` matters for flipped bits alone; none when
+    /// it is e^epsilon, which is no fraction.
     pub(super) fn likelihood_ratio(self, neighbours: Neighbours) -> Option<LikelihoodRatio> {
         Some(match self {
             Self::BitFlip(flip) => flip.likelihood_ratio(neighbours),
@@ -62,6 +84,9 @@ impl Randomizer {
             Self::Hashing(hashing) => hashing.mixture().likelihood_ratio(),
             Self::Hadamard(hadamard) => hadamard.mixture().likelihood_ratio(),
             Self::Subset(subset) => subset.likelihood_ratio(),
+            Self::LongitudinalFlips { flips, .. } => flips.permanent().likelihood_ratio(neighbours),
+            Self::LongitudinalHashing { rounds, .. } => rounds.permanent().likelihood_ratio(),
+            Self::SampledFlips(flips) => flips.likelihood_ratio(),
             Self::Window(window) => window.likelihood_ratio(),
             Self::Hybrid(hybrid) => hybrid.likelihood_ratio(),
             Self::NoisySums(_) => return None,
@@ -69,12 +94,27 @@ impl Randomizer {
         })
     }
 
+    /// Of protocols with two rounds, the largest likelihood ratio of a single report, and the epsilon asked for of it.
+    pub(super) fn first(self) -> Option<(LikelihoodRatio, f64)> {
+        match self {
+            Self::LongitudinalFlips { flips, epsilon_first } => {
+                Some((flips.both().likelihood_ratio(Neighbours::OneHot), epsilon_first))
+            }
+            Self::LongitudinalHashing { rounds, epsilon_first, .. } => Some((rounds.likelihood_ratio(), epsilon_first)),
+            _ => None,
+        }
+    }
+
     /// The number of different reports, or none when a report has more than a number.
     pub(super) fn reports(self) -> Option<u64> {
         match self {
-            Self::BitFlip(_) | Self::Subset(_) | Self::NoisySums(_) => None,
+            Self::BitFlip(_)
+            | Self::Subset(_)
+            | Self::LongitudinalFlips { .. }
+            | Self::SampledFlips(_)
+            | Self::NoisySums(_) => None,
             Self::Mixture(mixture) => Some(mixture.k().into()),
-            Self::Hashing(hashing) => Some(hashing.reports()),
+            Self::Hashing(hashing) | Self::LongitudinalHashing { hashing, .. } => Some(hashing.reports()),
             Self::Hadamard(hadamard) => Some(hadamard.reports()),
             Self::Window(window) => Some(window.outputs().into()),
             Self::Hybrid(hybrid) => Some(hybrid.outputs().into()),
@@ -110,6 +150,39 @@ impl Randomizer {
             }
             Self::Subset(subset) => {
                 kept(subset.keep(), subset.planes()).into_iter().chain([("omega", subset.omega().into())]).collect()
+            }
+            Self::LongitudinalFlips { flips, epsilon_first } => {
+                let (permanent, instantaneous) = (flips.permanent(), flips.instantaneous());
+                vec![
+                    ("epsilon_first", epsilon_first.into()),
+                    ("instantaneous_p", instantaneous.p().into()),
+                    ("instantaneous_planes", instantaneous.planes().into()),
+                    ("instantaneous_q", instantaneous.q().into()),
+                    ("permanent_p", permanent.p().into()),
+                    ("permanent_planes", permanent.planes().into()),
+                    ("permanent_q", permanent.q().into()),
+                ]
+            }
+            Self::LongitudinalHashing { hashing, rounds, epsilon_first } => {
+                let (permanent, instantaneous) = (rounds.permanent(), rounds.instantaneous());
+                vec![
+                    ("epsilon_first", epsilon_first.into()),
+                    ("g", permanent.k().into()),
+                    ("instantaneous_keep", instantaneous.keep().into()),
+                    ("instantaneous_planes", instantaneous.planes().into()),
+                    ("permanent_keep", permanent.keep().into()),
+                    ("permanent_planes", permanent.planes().into()),
+                    ("prime", hashing.prime().into()),
+                ]
+            }
+            Self::SampledFlips(flips) => {
+                let flip = flips.flip();
+                vec![
+                    ("d", flips.d().into()),
+                    ("p", flip.p().into()),
+                    ("planes", flip.planes().into()),
+                    ("q", flip.q().into()),
+                ]
             }
             Self::Window(window) => windowed(window),
             Self::Hybrid(hybrid) => {

@@ -193,7 +193,7 @@ impl Randomise for SubsetSelection {
         let width = self.protocol.report_bytes();
         let values = &values[first / width..][..out.len() / width];
         let ranges = self.ranges();
-        let rejected_below: Vec<u32> = ranges.iter().map(|&range| range.wrapping_neg() % range).collect();
+        let rejected_below: Vec<u32> = ranges.iter().map(|&range| rejected_below(range)).collect();
         let chunk = self.chunk().min(values.len().max(1));
         let mut random = Wiped::new(chunk * (INDEX_BYTES * ranges.len() + COIN_BYTES));
         let mut members = Wiped::new(ranges.len() - 1);
@@ -207,16 +207,59 @@ impl Randomise for SubsetSelection {
             }
             let rows = out.chunks_mut(width).zip(words.chunks(ranges.len()));
             for (((row, words), coin), &value) in rows.zip(coins).zip(values) {
-                let number = |word: [u8; 4], range: u32| (u64::from(u32::from_le_bytes(word)) * u64::from(range)) >> 32;
-                let numbers = words.iter().zip(&ranges).map(|(&word, &range)| number(word, range) as u32);
+                let numbers = words.iter().zip(&ranges).map(|(&word, &range)| number(word, range));
                 let force = u64::from_le_bytes(*coin) >> (64 - self.subset.planes()) < self.subset.keep();
                 select(self.subset.omega, value as u32, force, numbers, &mut members);
-                for (byte, members) in row.iter_mut().zip(members.chunks(8)) {
-                    *byte = members.iter().rev().fold(0, |byte, member| byte << 1 | member);
-                }
+                pack(&members, row);
             }
         }
         Ok(())
+    }
+}
+
+/// Draws sets of as many of k values, all equally likely, in constant time.
+pub(super) struct SetDrawer {
+    size: u32,
+    ranges: Vec<u32>,
+    rejected_below: Vec<u32>,
+    words: Wiped<[u8; INDEX_BYTES]>,
+    members: Wiped<u8>,
+}
+
+impl SetDrawer {
+    pub(super) fn new(k: u32, size: u32) -> Self {
+        let ranges: Vec<u32> = (1..=k).rev().collect();
+        let rejected_below = ranges.iter().map(|&range| rejected_below(range)).collect();
+        let (words, members) = (Wiped::new(ranges.len()), Wiped::new(ranges.len()));
+        Self { size, ranges, rejected_below, words, members }
+    }
+
+    /// Writes a set to `set`, a bit for each value, least significant first: `rng` gives k index words, and then what
+    /// rejected ones are replaced with.
+    pub(super) fn draw<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R, set: &mut [u8]) -> Result<(), Error> {
+        fill_bytes(rng, self.words.as_flattened_mut())?;
+        replace_rejected(rng, &mut self.words, &self.ranges, &self.rejected_below)?;
+        let numbers = self.words.iter().zip(&self.ranges).map(|(&word, &range)| number(word, range));
+        select(self.size, 0, false, numbers, &mut self.members);
+        pack(&self.members, set);
+        Ok(())
+    }
+}
+
+/// The number below `range` that an index word stands for.
+fn number(word: [u8; INDEX_BYTES], range: u32) -> u32 {
+    ((u64::from(u32::from_le_bytes(word)) * u64::from(range)) >> 32) as u32
+}
+
+/// Below which remainder an index word is rejected.
+fn rejected_below(range: u32) -> u32 {
+    range.wrapping_neg() % range
+}
+
+/// Packs members, 1 each, as bits, least significant first.
+fn pack(members: &[u8], row: &mut [u8]) {
+    for (byte, members) in row.iter_mut().zip(members.chunks(8)) {
+        *byte = members.iter().rev().fold(0, |byte, member| byte << 1 | member);
     }
 }
 

@@ -83,14 +83,19 @@ impl<T: Symbols> Randomise for T {
                 *symbol = self.symbol(seed, value as u32);
             }
             mixer.mix(rng, symbols)?;
-            for (number, &symbol) in numbers.iter_mut().zip(&*symbols) {
-                // Reports are below 2^62; a check for overflow would be a jump on a secret.
-                *number = number.wrapping_mul(self.mixture().k().into()).wrapping_add(symbol.into());
-            }
-            write_numbers(numbers, width, out);
+            write_reports(numbers, symbols, self.mixture().k(), width, out);
         }
         Ok(())
     }
+}
+
+/// Makes `numbers`, the seeds, into those of the reports of `symbols`, of which there are `g`, and writes them to `out`.
+pub(super) fn write_reports(numbers: &mut [u64], symbols: &[u32], g: u32, width: usize, out: &mut [u8]) {
+    for (number, &symbol) in numbers.iter_mut().zip(symbols) {
+        // Reports are below 2^62; a check for overflow would be a jump on a secret.
+        *number = number.wrapping_mul(g.into()).wrapping_add(symbol.into());
+    }
+    write_numbers(numbers, width, out);
 }
 
 /// Writes every number as a row of `width` bytes.

@@ -160,19 +160,10 @@ impl UnaryEncoding {
             let chunk = &mut private[..out.len()];
             write(at, chunk);
             flipper.flip(rng, chunk)?;
-            self.clear_tail_bits(at, chunk);
+            clear_tail_bits(&self.protocol, at, chunk);
             out.copy_from_slice(chunk);
         }
         Ok(())
-    }
-
-    /// Clears the unused bits of every row's last byte in `chunk`, which begins at byte `at` of the matrix.
-    fn clear_tail_bits(&self, at: usize, chunk: &mut [u8]) {
-        let unused = self.protocol.unused_bits();
-        if unused != 0 {
-            let to_last = self.width() - 1 - at % self.width();
-            chunk.iter_mut().skip(to_last).step_by(self.width()).for_each(|byte| *byte &= !unused);
-        }
     }
 
     /// Checks without a branch on the data that every row has exactly one bit set, among the first k.
@@ -225,6 +216,15 @@ impl Randomise for UnaryEncoding {
     }
 }
 
+/// Clears the unused bits of every row's last byte in `chunk`, which begins at byte `at` of the matrix of rows.
+pub(super) fn clear_tail_bits(protocol: &Protocol, at: usize, chunk: &mut [u8]) {
+    let (width, unused) = (protocol.report_bytes(), protocol.unused_bits());
+    if unused != 0 {
+        let to_last = width - 1 - at % width;
+        chunk.iter_mut().skip(to_last).step_by(width).for_each(|byte| *byte &= !unused);
+    }
+}
+
 fn copy_from(bits: &[u8], at: usize, chunk: &mut [u8]) {
     chunk.copy_from_slice(&bits[at..at + chunk.len()]);
 }
@@ -240,7 +240,7 @@ fn encode_from(values: &[i64], width: usize, at: usize, mut chunk: &mut [u8]) {
 }
 
 /// Writes the bytes from `start` on of the one-hot row of `value`: every word is compared, none is addressed by value.
-fn encode_part(value: i64, start: usize, part: &mut [u8]) {
+pub(super) fn encode_part(value: i64, start: usize, part: &mut [u8]) {
     let target = (value as u64).wrapping_sub(8 * start as u64);
     let (target_word, bit) = (target >> 6, 1 << (target & 63));
     let word = |i: usize| bit & mask(target_word == i as u64);
