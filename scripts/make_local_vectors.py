@@ -1,6 +1,7 @@
 """Make tests/vectors/local.json: reports of every local protocol on given random bytes, and what a collector counts.
 
-It is for whoever writes a client or a collector in another language. All bytes are in hexadecimal.
+It is for whoever writes a client or a collector in another language. All bytes are in hexadecimal. Run by
+``python -m scripts.make_local_vectors``.
 """
 
 import json
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpnoise import local
 from dpnoise.hazmat import ScriptedRng
+from tests.vectors import local_spec
 
 TARGET = Path(__file__).parent.parent / "tests/vectors/local.json"
 PROTOCOLS = [
@@ -28,6 +30,12 @@ PROTOCOLS = [
     local.HadamardResponse(k=300, epsilon=0.1),
     local.SubsetSelection(k=15, epsilon=1.0),
     local.SubsetSelection(k=40, epsilon=0.1),
+    local.LongitudinalUnaryEncoding(k=15, epsilon_permanent=2.0, epsilon_first=1.0),
+    local.LongitudinalUnaryEncoding(k=9, epsilon_permanent=1.0, epsilon_first=0.9, permanent="symmetric"),
+    local.LOLOHA(k=15, epsilon_permanent=2.0, epsilon_first=1.0),
+    local.LOLOHA(k=300, epsilon_permanent=1.0, epsilon_first=0.1),
+    local.DBitFlip(k=15, d=4, epsilon=1.0),
+    local.DBitFlip(k=40, d=1, epsilon=0.1),
     local.LaplaceMean(epsilon=1.0),
     local.DuchiMean(epsilon=1.0),
     local.PiecewiseMean(epsilon=10.0),
@@ -56,12 +64,21 @@ def answers(protocol: Any) -> NDArray[Any]:
     return values == 1 if isinstance(protocol, local.RandomizedResponse) else values
 
 
+def memo_of(protocol: Any) -> bytes | None:
+    """Return the memo of the people, if they keep one."""
+    if not isinstance(protocol, local.LongitudinalProtocol):
+        return None
+    return local_spec.memo([random_bytes(f"person {i}", 32) for i in range(PEOPLE)])
+
+
 def vector(protocol: Any) -> dict[str, Any]:
     """Return the vector of a protocol."""
     given = answers(protocol)
     stream = random_bytes(protocol.to_json(), 4096)
     rng = ScriptedRng(stream)
-    reports = protocol.perturb(given, rng=rng).view(np.uint8).reshape(PEOPLE, -1)
+    memo = memo_of(protocol)
+    asked = (given, local.ClientMemo.from_bytes(memo)) if memo else (given,)
+    reports = protocol.perturb(*asked, rng=rng).view(np.uint8).reshape(PEOPLE, -1)
     malformed = bytes([0xFF]) * protocol.report_bytes
     messages = [*protocol.messages(reports), protocol.messages(reports)[0][:-1], b"DP" + bytes(12)]
     accumulator = protocol.accumulator()
@@ -70,6 +87,7 @@ def vector(protocol: Any) -> dict[str, Any]:
         "specification": protocol.to_json(),
         "spec_id": protocol.spec_id,
         "values": given.astype(int if given.dtype == bool else given.dtype).tolist(),
+        **({"memo": memo.hex()} if memo else {}),
         "random": stream[: len(stream) - rng.remaining].hex(),
         "reports": [report.tobytes().hex() for report in reports],
         "messages": [message.hex() for message in messages],

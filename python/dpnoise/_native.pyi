@@ -118,6 +118,14 @@ class LocalProtocol:
     @staticmethod
     def laplace_mean(epsilon: float) -> LocalProtocol: ...
     @staticmethod
+    def longitudinal_unary_encoding(
+        k: int, epsilon_permanent: float, epsilon_first: float, permanent: str
+    ) -> LocalProtocol: ...
+    @staticmethod
+    def loloha(k: int, epsilon_permanent: float, epsilon_first: float, g: int | None) -> LocalProtocol: ...
+    @staticmethod
+    def d_bit_flip(k: int, d: int, epsilon: float) -> LocalProtocol: ...
+    @staticmethod
     def duchi_mean(epsilon: float) -> LocalProtocol: ...
     @staticmethod
     def piecewise_mean(epsilon: float) -> LocalProtocol: ...
@@ -146,6 +154,10 @@ class LocalProtocol:
     @property
     def requested_epsilon(self) -> float: ...
     @property
+    def epsilon_first(self) -> float: ...
+    @property
+    def requested_epsilon_first(self) -> float: ...
+    @property
     def counters(self) -> int: ...
     @property
     def message_header(self) -> bytes: ...
@@ -159,6 +171,14 @@ class LocalProtocol:
     def perturb(
         self,
         values: NDArray[np.int64] | NDArray[np.uint8] | NDArray[np.float64],
+        out: NDArray[np.uint8],
+        threads: int | None,
+        rng: TestRng | None = None,
+    ) -> None: ...
+    def perturb_remembering(
+        self,
+        values: NDArray[np.int64],
+        memo: LocalMemo,
         out: NDArray[np.uint8],
         threads: int | None,
         rng: TestRng | None = None,

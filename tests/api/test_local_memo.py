@@ -38,7 +38,7 @@ def test_people_can_be_picked() -> None:
 
 def test_memos_are_equal_when_their_secrets_are() -> None:
     memo = local.ClientMemo.generate(3)
-    for copy in (local.ClientMemo.from_bytes(memo.to_bytes()), pickle.loads(pickle.dumps(memo)), memo[:]):
+    for copy in (local.ClientMemo.from_bytes(memo.to_bytes()), pickle.loads(pickle.dumps(memo)), memo[:]):  # noqa: S301
         assert copy == memo
     assert memo != local.ClientMemo.generate(3)
     assert memo != memo[:2]

@@ -5,6 +5,7 @@ Nothing is shared with the library: a protocol is its JSON specification, random
 
 from __future__ import annotations
 
+import hmac
 import json
 import math
 import struct
@@ -13,6 +14,7 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
+from tests.vectors.key_stream import key_stream
 from tests.vectors.noise_spec import Sampler, shift_for
 
 CHUNK = 1024
@@ -20,16 +22,19 @@ CHUNK = 1024
 TILE = 512
 """Protocols whose reports are bits take the words for this many bits at a time."""
 
-NUMBERS = ("generalized_randomized_response", "local_hashing", "hadamard_response", "hierarchical_range")
+NUMBERS = ("generalized_randomized_response", "local_hashing", "hadamard_response", "loloha", "hierarchical_range")
 SUMS = ("laplace_mean", "summation_histogram_encoding")
 WINDOWS = ("duchi_mean", "piecewise_mean", "hybrid_mean", "square_wave")
+LONGITUDINAL = ("longitudinal_unary_encoding", "loloha", "d_bit_flip")
+PERSON, ANSWER = 1, 2
+"""What permanent random words are for."""
 
 
 class Words:
     """Random bytes, taken as little-endian words."""
 
-    def __init__(self, stream: bytes) -> None:
-        self.stream, self.taken = stream, 0
+    def __init__(self, stream: bytes, unit: int = 1) -> None:
+        self.stream, self.taken, self.unit = stream, 0, unit
 
     def take(self, size: int) -> int:
         word = self.stream[self.taken : self.taken + size]
@@ -37,11 +42,16 @@ class Words:
         assert len(word) == size, "there are enough words"
         return int.from_bytes(word, "little")
 
+    def end_request(self) -> None:
+        """Use up a unit that is begun, as a key stream does after each request for bytes."""
+        self.taken += -self.taken % self.unit
+
 
 def below(k: int, count: int, words: Words) -> list[int]:
     """Uniform numbers below k: a word for each, then replacements of those that would make some k more likely."""
     size = 2 if k <= 256 else 4
     drawn = [words.take(size) for _ in range(count)]
+    words.end_request()
     return [unbiased(word, k, size, words) for word in drawn]
 
 
@@ -50,18 +60,17 @@ def unbiased(word: int, k: int, size: int, words: Words) -> int:
     values = 2 ** (8 * size)
     while word * k % values < values % k:
         word = words.take(size)
+        words.end_request()
     return word * k // values
 
 
-def mixed(symbols: list[int], g: int, spec: dict[str, Any], words: Words) -> list[int]:
+def mixed(symbols: list[int], g: int, spec: dict[str, Any], words: Words, round_: str = "") -> list[int]:
     """Keep each symbol with probability keep / 2**planes, and else draw any of g."""
-    planes = spec["planes"]
+    keep, planes = spec[round_ + "keep"], spec[round_ + "planes"]
     size = next(size for size in (2, 4, 8) if 8 * size >= planes)
     coins = [words.take(size) >> 8 * size - planes for _ in symbols]
     others = below(g, len(symbols), words)
-    return [
-        symbol if coin < spec["keep"] else other for symbol, coin, other in zip(symbols, coins, others, strict=True)
-    ]
+    return [symbol if coin < keep else other for symbol, coin, other in zip(symbols, coins, others, strict=True)]
 
 
 def depth(spec: dict[str, Any]) -> int:
@@ -80,7 +89,7 @@ def symbol(spec: dict[str, Any], seed: int, value: int) -> int:
     match spec["protocol"]:
         case "generalized_randomized_response":
             return value
-        case "local_hashing":
+        case "local_hashing" | "loloha":
             prime = spec["prime"]
             a, b = divmod(seed, prime)
             return spec["g"] * ((a * value + b) % prime) // prime
@@ -98,7 +107,7 @@ def symbols_and_seeds(spec: dict[str, Any]) -> tuple[int, int]:
     match spec["protocol"]:
         case "generalized_randomized_response":
             return spec["k"], 1
-        case "local_hashing":
+        case "local_hashing" | "loloha":
             return spec["g"], spec["prime"] ** 2
         case "hadamard_response":
             return 2, spec["order"]
@@ -110,7 +119,7 @@ def symbols_and_seeds(spec: dict[str, Any]) -> tuple[int, int]:
 def seeds(spec: dict[str, Any], count: int, words: Words) -> list[int]:
     """Draw seeds."""
     match spec["protocol"]:
-        case "local_hashing":
+        case "local_hashing" | "loloha":
             factors = below(spec["prime"], count, words)
             return [a * spec["prime"] + b for a, b in zip(factors, below(spec["prime"], count, words), strict=True)]
         case "hadamard_response":
@@ -123,13 +132,14 @@ def seeds(spec: dict[str, Any], count: int, words: Words) -> list[int]:
     return [0] * count
 
 
-def flipped(bits: list[bool], spec: dict[str, Any], words: Words) -> Iterator[bool]:
+def flipped(bits: list[bool], spec: dict[str, Any], words: Words, round_: str = "") -> Iterator[bool]:
     """Flip bits, tile by tile; a digit of the numbers of all bits of a tile comes before the next digit."""
+    p, q, planes = (spec[round_ + name] for name in ("p", "q", "planes"))
     for first in range(0, len(bits), TILE):
-        digits = [words.take(TILE // 8) for _ in range(spec["planes"])]
+        digits = [words.take(TILE // 8) for _ in range(planes)]
         for i, bit in enumerate(bits[first : first + TILE]):
             number = sum((plane >> i & 1) << j for j, plane in enumerate(digits))
-            yield number < (spec["p"] if bit else spec["q"])
+            yield number < (p if bit else q)
 
 
 def selected(values: list[int], spec: dict[str, Any], words: Words) -> Iterator[int]:
@@ -150,6 +160,61 @@ def selected(values: list[int], spec: dict[str, Any], words: Words) -> Iterator[
             if coin < spec["keep"] and value not in members:
                 members[numbers[k]] = value
             yield sum(1 << member for member in members)
+
+
+def permanent_words(spec: dict[str, Any], secret: bytes, purpose: int, number: int) -> Words:
+    """Give the random words of a person for what is permanent."""
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+    message = b"dpnoise" + bytes([purpose]) + sha256(text.encode()).digest() + number.to_bytes(8, "little")
+    return Words(key_stream(hmac.digest(secret, message, "sha256"), 256), unit=4)
+
+
+def of_rows(rows: list[list[bool]]) -> bytes:
+    """Pack rows of bits."""
+    return b"".join(sum(bit << i for i, bit in enumerate(row)).to_bytes(len(row) + 7 >> 3, "little") for row in rows)
+
+
+def perturb_remembering(
+    spec: dict[str, Any], values: list[int], secrets: list[bytes], stream: bytes
+) -> tuple[bytes, int]:
+    """Give the reports of the people with these secrets, and how much is left of the stream of random bytes."""
+    words, width, k = Words(stream), report_bytes(spec), spec["k"]
+    chunk = min(1024, max(1, 4096 // width))
+    reports = b""
+    for first in range(0, len(values), chunk):
+        people = list(zip(values[first : first + chunk], secrets[first : first + chunk], strict=True))
+        if spec["protocol"] == "longitudinal_unary_encoding":
+            rows: list[bool] = []
+            for value, secret in people:
+                own = permanent_words(spec, secret, ANSWER, value)
+                rows += flipped([i == value for i in range(8 * width)], spec, own, "permanent_")
+            again = list(flipped(rows, spec, words, "instantaneous_"))
+            reports += of_rows([again[i : i + k] for i in range(0, len(again), 8 * width)])
+        elif spec["protocol"] == "loloha":
+            told, drawn = [], []
+            for value, secret in people:
+                own = permanent_words(spec, secret, PERSON, 0)
+                (seed,) = seeds(spec, 1, own)
+                hashes = list(range(spec["g"]))
+                answers = mixed(hashes, spec["g"], spec, own, "permanent_")
+                told.append(answers[symbol(spec, seed, value)])
+                drawn.append(seed)
+            told = mixed(told, spec["g"], spec, words, "instantaneous_")
+            reports += b"".join(
+                (seed * spec["g"] + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True)
+            )
+        else:
+            for value, secret in people:
+                own = permanent_words(spec, secret, PERSON, 0)
+                drawn = [own.take(4) for _ in range(k)]
+                sample: list[int] = []
+                for i, number in enumerate([unbiased(word, k - i, 4, own) for i, word in enumerate(drawn)]):
+                    if number < spec["d"] - len(sample):
+                        sample.append(i)
+                own = permanent_words(spec, secret, ANSWER, value if value in sample else k)
+                bits = flipped([i == value and i in sample for i in range(8 * width)], spec, own)
+                reports += of_rows([[bit and i in sample for i, bit in enumerate(bits)]])
+    return reports, len(stream) - words.taken
 
 
 def sums(spec: dict[str, Any], values: list[Any], words: Words) -> Iterator[int]:
@@ -229,7 +294,8 @@ def perturb(spec: dict[str, Any], values: list[Any], stream: bytes) -> tuple[byt
         for first in range(0, len(values), CHUNK):
             part = values[first : first + CHUNK]
             drawn = seeds(spec, len(part), words)
-            told = mixed([symbol(spec, seed, value) for seed, value in zip(drawn, part, strict=True)], g, spec, words)
+            own = [symbol(spec, seed, value) for seed, value in zip(drawn, part, strict=True)]
+            told = mixed(own, g, spec, words)
             reports += b"".join((seed * g + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True))
     elif spec["protocol"] in WINDOWS:
         parts = [values[first : first + CHUNK] for first in range(0, len(values), CHUNK)]
@@ -272,6 +338,8 @@ def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
         return [symbol(spec, seed, value) == told for value in range(spec["k"])]
     if spec["protocol"] == "subset_selection" and number.bit_count() != spec["omega"]:
         return None
+    if spec["protocol"] == "d_bit_flip" and number.bit_count() > spec["d"]:
+        return None
     bits = 1 if spec["protocol"] == "randomized_response" else spec["k"]
     return None if number >> bits else [number >> i & 1 for i in range(bits)]
 
@@ -287,15 +355,24 @@ CODES = {
     "local_hashing": 6,
     "hadamard_response": 7,
     "subset_selection": 8,
-    "duchi_mean": 9,
-    "piecewise_mean": 10,
-    "hybrid_mean": 11,
-    "laplace_mean": 12,
-    "square_wave": 13,
-    "threshold_histogram_encoding": 14,
-    "summation_histogram_encoding": 15,
-    "hierarchical_range": 16,
+    "longitudinal_unary_encoding": 9,
+    "loloha": 10,
+    "d_bit_flip": 11,
+    "duchi_mean": 12,
+    "piecewise_mean": 13,
+    "hybrid_mean": 14,
+    "laplace_mean": 15,
+    "square_wave": 16,
+    "threshold_histogram_encoding": 17,
+    "summation_histogram_encoding": 18,
+    "hierarchical_range": 19,
 }
+
+
+def memo(secrets: list[bytes]) -> bytes:
+    """Give the bytes of a memo."""
+    whole = struct.pack("<4sB3xQ", b"DPNM", 1, len(secrets)) + b"".join(secrets)
+    return whole + struct.pack("<I", crc32c(whole))
 
 
 def message_header(specification: str) -> bytes:

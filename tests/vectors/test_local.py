@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,17 @@ OF_NUMBERS = [
     local.SquareWave(k=100, epsilon=1.0),
     local.SquareWave(k=4096, epsilon=6.0),
 ]
+LONGITUDINAL = [
+    local.LongitudinalUnaryEncoding(k=2, epsilon_permanent=2.0, epsilon_first=1.0),
+    local.LongitudinalUnaryEncoding(k=15, epsilon_permanent=0.5, epsilon_first=0.4, permanent="symmetric"),
+    local.LongitudinalUnaryEncoding(k=700, epsilon_permanent=4.0, epsilon_first=0.01),
+    local.LOLOHA(k=2, epsilon_permanent=2.0, epsilon_first=1.0),
+    local.LOLOHA(k=15, epsilon_permanent=0.5, epsilon_first=0.01),
+    local.LOLOHA(k=1000, epsilon_permanent=3.0, epsilon_first=2.0, g=200),
+    local.DBitFlip(k=2, d=1, epsilon=1.0),
+    local.DBitFlip(k=15, d=15, epsilon=0.1),
+    local.DBitFlip(k=700, d=40, epsilon=3.0),
+]
 
 
 def answers(protocol: local.Protocol, values: np.ndarray) -> np.ndarray:
@@ -80,6 +92,40 @@ def test_the_same_words_give_the_same_reports(protocol: local.Protocol) -> None:
     rng = ScriptedRng(stream[: len(stream) - left])
     assert protocol.perturb(answers(protocol, values), rng=rng).tobytes() == expected
     assert protocol.report_bytes == local_spec.report_bytes(spec)
+
+
+def secrets_of(n: int) -> list[bytes]:
+    return [sha256(f"secret {i}".encode()).digest() for i in range(n)]
+
+
+@pytest.mark.parametrize("protocol", LONGITUDINAL, ids=repr)
+def test_the_same_words_and_secrets_give_the_same_reports(protocol: local.LongitudinalProtocol) -> None:
+    spec = json.loads(protocol.to_json())
+    n = 1100 if spec["protocol"] in local_spec.NUMBERS else 60
+    values, secrets, stream = np.arange(n) * 7919 % protocol.k, secrets_of(n), script(protocol.k, 500_000)
+    memo = local.ClientMemo.from_bytes(local_spec.memo(secrets))
+    for first in (0, 20):  # people who are asked again, together with others or without them
+        expected, left = local_spec.perturb_remembering(spec, values[first:].tolist(), secrets[first:], stream)
+        rng = ScriptedRng(stream[: len(stream) - left])
+        assert protocol.perturb(values[first:], memo[first:], rng=rng).tobytes() == expected
+        assert rng.remaining == 0
+    assert protocol.report_bytes == local_spec.report_bytes(spec)
+
+
+def test_another_secret_purpose_or_specification_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The positive control of what is derived."""
+    protocol = local.DBitFlip(k=40, d=30, epsilon=1.0)
+    spec, secrets = json.loads(protocol.to_json()), secrets_of(3)
+    reports = protocol.perturb([1, 2, 3], local.ClientMemo.from_bytes(local_spec.memo(secrets))).tobytes()
+
+    def expected(spec: dict[str, Any], secrets: list[bytes]) -> bytes:
+        return local_spec.perturb_remembering(spec, [1, 2, 3], secrets, b"")[0]
+
+    assert expected(spec, secrets) == reports
+    assert expected(spec, secrets[::-1]) != reports
+    assert expected({**spec, "epsilon": 2.0}, secrets) != reports
+    monkeypatch.setattr(local_spec, "PERSON", 3)
+    assert expected(spec, secrets) != reports
 
 
 @pytest.mark.parametrize("protocol", OF_NUMBERS, ids=repr)
@@ -120,11 +166,18 @@ def test_another_definition_is_noticed() -> None:
     assert protocol.perturb(values, rng=ScriptedRng(script(1))).tobytes() == expected != other
 
 
-@pytest.mark.parametrize("protocol", [protocol for protocol in PROTOCOLS if protocol.k <= 1000], ids=repr)
+def reports_on(protocol: local.Protocol, values: np.ndarray) -> np.ndarray:
+    given = answers(protocol, values)
+    if isinstance(protocol, local.LongitudinalProtocol):
+        return protocol.perturb(given, local.ClientMemo.from_bytes(local_spec.memo(secrets_of(len(values)))))
+    return protocol.perturb(given, rng=SeededRng(2)).view(np.uint8).reshape(-1, protocol.report_bytes)
+
+
+@pytest.mark.parametrize("protocol", [p for p in (*PROTOCOLS, *LONGITUDINAL) if p.k <= 1000], ids=repr)
 def test_reports_count_for_what_they_are_defined_to(protocol: local.Protocol) -> None:
     spec = json.loads(protocol.to_json())
     width = protocol.report_bytes
-    good = protocol.perturb(answers(protocol, np.arange(300) % 2), rng=SeededRng(2)).view(np.uint8).reshape(-1, width)
+    good = reports_on(protocol, np.arange(300) % 2)
     any_bytes = np.frombuffer(script(3, 300 * width), np.uint8).reshape(-1, width)
     reports = np.vstack([good, any_bytes])
     supported = [local_spec.supports(spec, report.tobytes()) for report in reports]
@@ -153,7 +206,13 @@ def test_a_vector_follows_from_the_definitions(vector: dict[str, Any]) -> None:
     values = (
         [value == 1 for value in vector["values"]] if spec["protocol"] == "randomized_response" else vector["values"]
     )
-    expected, left = local_spec.perturb(spec, values, bytes.fromhex(vector["random"]))
+    random = bytes.fromhex(vector["random"])
+    if "memo" in vector:
+        secrets = [bytes(secret) for (secret,) in struct.iter_unpack("32s", bytes.fromhex(vector["memo"])[16:-4])]
+        assert local_spec.memo(secrets).hex() == vector["memo"]
+        expected, left = local_spec.perturb_remembering(spec, values, secrets, random)
+    else:
+        expected, left = local_spec.perturb(spec, values, random)
     assert (expected.hex(), left) == ("".join(vector["reports"]), 0)
     assert local_spec.supports(spec, bytes.fromhex(vector["malformed"])) is None
     received = [bytes.fromhex(message) for message in vector["messages"]]

@@ -19,6 +19,7 @@ Examples
 """
 
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._d_bit_flip import DBitFlip
 from dpnoise.local._density_estimate import DensityEstimate
 from dpnoise.local._estimate import Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
@@ -28,6 +29,9 @@ from dpnoise.local._hierarchical_range import HierarchicalRange
 from dpnoise.local._histogram_encoding import SummationHistogramEncoding, ThresholdHistogramEncoding
 from dpnoise.local._laplace_mean import LaplaceMean
 from dpnoise.local._local_hashing import LocalHashing
+from dpnoise.local._loloha import LOLOHA
+from dpnoise.local._longitudinal import LongitudinalProtocol
+from dpnoise.local._longitudinal_unary_encoding import LongitudinalUnaryEncoding
 from dpnoise.local._means import MeanEstimate, MeanProtocol
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._plan import Candidate, plan
@@ -42,10 +46,12 @@ from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnary
 from dpnoise.local._window_means import DuchiMean, HybridMean, PiecewiseMean
 
 __all__ = [
+    "LOLOHA",
     "Accumulator",
     "Candidate",
     "ClientMemo",
     "Count",
+    "DBitFlip",
     "DensityEstimate",
     "DuchiMean",
     "Estimate",
@@ -56,6 +62,8 @@ __all__ = [
     "HybridMean",
     "LaplaceMean",
     "LocalHashing",
+    "LongitudinalProtocol",
+    "LongitudinalUnaryEncoding",
     "MeanEstimate",
     "MeanProtocol",
     "OptimizedUnaryEncoding",

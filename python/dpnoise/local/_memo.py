@@ -35,9 +35,9 @@ class ClientMemo:
     <ClientMemo of 1 person>
     """
 
-    __slots__ = ("_native",)
+    __slots__ = ("_secrets",)
 
-    _native: _native.LocalMemo
+    _secrets: _native.LocalMemo
 
     def __init__(self) -> None:
         raise TypeError("make one by ClientMemo.generate() or ClientMemo.from_bytes()")
@@ -85,9 +85,9 @@ class ClientMemo:
         return cls._of(_native.LocalMemo.from_bytes(memo))
 
     @classmethod
-    def _of(cls, native: _native.LocalMemo) -> ClientMemo:
+    def _of(cls, secrets: _native.LocalMemo) -> ClientMemo:
         memo = cls.__new__(cls)
-        memo._native = native
+        memo._secrets = secrets
         return memo
 
     def to_bytes(self) -> bytes:
@@ -97,22 +97,22 @@ class ClientMemo:
         -------
         bytes
         """
-        return self._native.to_bytes()
+        return self._secrets.to_bytes()
 
     def __len__(self) -> int:
         """Give the number of people."""
-        return len(self._native)
+        return len(self._secrets)
 
     def __getitem__(self, index: SupportsIndex | slice) -> ClientMemo:
         """Give the memo of one person, or of several."""
         if isinstance(index, slice):
             people = range(len(self))[index]
-            return self._of(self._native.select(people.start, people.step, len(people)))
-        return self._of(self._native.select(range(len(self))[index], 1, 1))
+            return self._of(self._secrets.select(people.start, people.step, len(people)))
+        return self._of(self._secrets.select(range(len(self))[index], 1, 1))
 
     def __eq__(self, other: object) -> bool:
         """Compare the secrets, in a time that does not depend on them."""
-        return isinstance(other, ClientMemo) and self._native.equals(other._native)
+        return isinstance(other, ClientMemo) and self._secrets.equals(other._secrets)
 
     __hash__ = None  # type: ignore[assignment] # a hash would show whether two secrets are the same
 

@@ -3,10 +3,11 @@
 use dpnoise_core::arith::log::ln_at_most_vartime;
 use dpnoise_core::local::estimate::Support;
 use dpnoise_core::local::likelihood::{MAX_EPSILON, MIN_EPSILON};
+use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::{
-    Accumulator, Family, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, Hierarchy, LocalHashing,
-    Mixture, Protocol, RandomizedResponse, Randomizer, SquareWave, SubsetSelection, SummationHistogramEncoding,
-    UnaryEncoding, Window, WindowMean,
+    Accumulator, BitFlip, DBitFlip, Family, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange,
+    Hierarchy, LocalHashing, Loloha, LongitudinalUnaryEncoding, Mixture, Protocol, RandomizedResponse, Randomizer,
+    SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, Window, WindowMean,
 };
 use num_bigint::BigUint;
 
@@ -20,16 +21,10 @@ fn epsilons() -> Vec<f64> {
 /// The probability of `report` for `value` times some number, straight from the definition of the protocol.
 fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
     match protocol.randomizer() {
-        Randomizer::BitFlip(flip) => (0..protocol.report_bits()).fold(BigUint::from(1u32), |weight, bit| {
-            let encoded = match protocol.family() {
-                Family::RandomizedResponse => value == 1,
-                _ => value == bit,
-            };
-            let set = if encoded { flip.p() } else { flip.q() };
-            weight * if report >> bit & 1 == 1 { set } else { (1 << flip.planes()) - set }
-        }),
+        Randomizer::BitFlip(flip) => row_weight(protocol, flip, value, report),
+        Randomizer::LongitudinalFlips { flips, .. } => row_weight(protocol, flips.both(), value, report),
         Randomizer::Mixture(mixture) => symbol_weight(mixture, value as u32, report),
-        Randomizer::Hashing(hashing) => {
+        Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
             let (seed, hash) = (report / hashing.mixture().k() as usize, report % hashing.mixture().k() as usize);
             let (a, b) = (seed as u64 / hashing.prime(), seed as u64 % hashing.prime());
             symbol_weight(hashing.mixture(), hashing.hash(a, b, value as u32), hash)
@@ -45,6 +40,15 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
             let kept = if report >> value & 1 == 1 { subset.keep() } else { 0 };
             BigUint::from(any) + BigUint::from(kept) * protocol.k()
         }
+        Randomizer::SampledFlips(flips) => {
+            let of_sample = |sample: usize| {
+                let bits = (0..protocol.k() as usize).filter(|bit| sample >> bit & 1 == 1);
+                bits.fold(BigUint::from(1u32), |weight, bit| {
+                    weight * bit_weight(flips.flip(), value == bit, report, bit)
+                })
+            };
+            samples(protocol.k(), flips.d()).filter(|sample| report & !sample == 0).map(of_sample).sum()
+        }
         Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
         Randomizer::Hierarchy(hierarchy) if !is_report(hierarchy, report) => BigUint::ZERO,
         Randomizer::Hierarchy(hierarchy) => {
@@ -55,6 +59,27 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
         }
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
     }
+}
+
+/// The same for a row whose bits are all flipped.
+fn row_weight(protocol: &Protocol, flip: BitFlip, value: usize, report: usize) -> BigUint {
+    (0..protocol.report_bits()).fold(BigUint::from(1u32), |weight, bit| {
+        let encoded = match protocol.family() {
+            Family::RandomizedResponse => value == 1,
+            _ => value == bit,
+        };
+        weight * bit_weight(flip, encoded, report, bit)
+    })
+}
+
+fn bit_weight(flip: BitFlip, encoded: bool, report: usize, bit: usize) -> u64 {
+    let set = if encoded { flip.p() } else { flip.q() };
+    if report >> bit & 1 == 1 { set } else { (1 << flip.planes()) - set }
+}
+
+/// All sets of d of k values.
+fn samples(k: u32, d: u32) -> impl Iterator<Item = usize> {
+    (0..1usize << k).filter(move |set| set.count_ones() == d)
 }
 
 /// Whether the tree has a level with as many nodes as the number's leading one says.
@@ -77,15 +102,20 @@ fn symbol_weight(mixture: Mixture, symbol: u32, reported: usize) -> BigUint {
 /// All reports that there are, and the number that their weights add up to.
 fn reports(protocol: &Protocol) -> (usize, BigUint) {
     match protocol.randomizer() {
-        Randomizer::BitFlip(flip) => {
-            (1 << protocol.report_bits(), BigUint::from(1u32) << (flip.planes() as usize * protocol.report_bits()))
-        }
+        Randomizer::BitFlip(flip) => rows(protocol, flip),
+        Randomizer::LongitudinalFlips { flips, .. } => rows(protocol, flips.both()),
         Randomizer::Mixture(mixture) => seeded_reports(1, mixture),
-        Randomizer::Hashing(hashing) => seeded_reports(hashing.prime() * hashing.prime(), hashing.mixture()),
+        Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
+            seeded_reports(hashing.prime() * hashing.prime(), hashing.mixture())
+        }
         Randomizer::Hadamard(hadamard) => seeded_reports(hadamard.order().into(), hadamard.mixture()),
         Randomizer::Subset(subset) => {
-            let sets = (0..1usize << protocol.k()).filter(|set| set.count_ones() == subset.omega()).count();
+            let sets = samples(protocol.k(), subset.omega()).count();
             (1 << protocol.k(), BigUint::from(sets * subset.omega() as usize) << subset.planes() as usize)
+        }
+        Randomizer::SampledFlips(flips) => {
+            let sets = samples(protocol.k(), flips.d()).count();
+            (1 << protocol.k(), BigUint::from(sets) << (flips.flip().planes() * flips.d()) as usize)
         }
         Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
         Randomizer::Hierarchy(hierarchy) => {
@@ -95,6 +125,10 @@ fn reports(protocol: &Protocol) -> (usize, BigUint) {
         }
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
     }
+}
+
+fn rows(protocol: &Protocol, flip: BitFlip) -> (usize, BigUint) {
+    (1 << protocol.report_bits(), BigUint::from(1u32) << (flip.planes() as usize * protocol.report_bits()))
 }
 
 /// As many reports as there are seeds and symbols; every seed is as likely as any other.
@@ -143,6 +177,9 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
         Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
         Randomizer::Hierarchy(hierarchy) => kept_to_replaced(hierarchy.mixture()),
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
+        Randomizer::LongitudinalFlips { .. } | Randomizer::LongitudinalHashing { .. } | Randomizer::SampledFlips(_) => {
+            unreachable!("see local_longitudinal.rs")
+        }
     };
     assert_eq!(most * ratio.1, least * ratio.0, "the closed form is the worst case: {}", protocol.to_json());
     ln_at_most_vartime(ratio.0, ratio.1, announced)
@@ -337,6 +374,12 @@ fn supports_are_as_often_as_announced() {
         *SubsetSelection::new(6, Some(2), 1.0).unwrap().protocol(),
         *SubsetSelection::new(10, None, 0.5).unwrap().protocol(),
         *GeneralizedRandomizedResponse::new(6, 1.0).unwrap().protocol(),
+        *LongitudinalUnaryEncoding::new(5, 2.0, 1.0, Permanent::Optimized).unwrap().protocol(),
+        *LongitudinalUnaryEncoding::new(4, 0.5, 0.4, Permanent::Symmetric).unwrap().protocol(),
+        *Loloha::new(5, Some(4), 2.0, 1.0).unwrap().protocol(),
+        *DBitFlip::new(6, 2, 1.0).unwrap().protocol(),
+        *DBitFlip::new(5, 1, 0.5).unwrap().protocol(),
+        *DBitFlip::new(4, 4, 1.0).unwrap().protocol(),
     ] {
         let (count, total) = reports(&protocol);
         let width = protocol.report_bytes();

@@ -1,9 +1,10 @@
 //! Specifications and states: what is read back, what is merged, and every kind of damage.
 
 use dpnoise_core::Error;
+use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::{
-    Accumulator, Client, GeneralizedRandomizedResponse, Protocol, RandomizedResponse, SquareWave, UnaryEncoding,
-    WindowMean,
+    Accumulator, Client, DBitFlip, GeneralizedRandomizedResponse, Loloha, LongitudinalUnaryEncoding, Protocol,
+    RandomizedResponse, SquareWave, UnaryEncoding, WindowMean,
 };
 use dpnoise_core::rng::SeededRng;
 
@@ -18,6 +19,14 @@ fn protocols() -> Vec<Protocol> {
         all.push(*WindowMean::piecewise(epsilon).unwrap().protocol());
         all.push(*WindowMean::hybrid(epsilon).unwrap().protocol());
         all.push(*SquareWave::new(64, epsilon).unwrap().protocol());
+    }
+    for (permanent, first) in [(1.0, 0.1), (16.0, 1e-3), (3f64.ln(), 2f64.ln())] {
+        for round in [Permanent::Optimized, Permanent::Symmetric] {
+            all.push(*LongitudinalUnaryEncoding::new(15, permanent, first, round).unwrap().protocol());
+        }
+        all.push(*Loloha::new(15, None, permanent, first).unwrap().protocol());
+        all.push(*Loloha::new(15, Some(2), permanent, first).unwrap().protocol());
+        all.push(*DBitFlip::new(15, 4, permanent).unwrap().protocol());
     }
     for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.61, 0.2), (1e-4, 1e-5)] {
         all.push(*UnaryEncoding::custom(9, p, q).unwrap().protocol());

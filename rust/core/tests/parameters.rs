@@ -1,10 +1,11 @@
 //! Parameters of any value: each is taken exactly or refused, and what is taken works. Nothing panics.
 
 use dpnoise_core::Error;
+use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::{
-    Accumulator, Client, Estimate, Family, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange,
-    LaplaceMean, LocalHashing, Protocol, RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding,
-    UnaryEncoding, WindowMean,
+    Accumulator, Client, DBitFlip, Estimate, Family, GeneralizedRandomizedResponse, HadamardResponse,
+    HierarchicalRange, LaplaceMean, LocalHashing, Loloha, LongitudinalUnaryEncoding, Protocol, RandomizedResponse,
+    Remembering, SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, WindowMean,
 };
 use dpnoise_core::mechanisms::{self, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
@@ -55,13 +56,16 @@ fn works<C: Client>(client: &C, protocol: &Protocol, values: &[C::Value]) {
     assert_eq!(Protocol::from_json(&protocol.to_json()).as_ref(), Ok(protocol));
 }
 
-/// The client works, or was refused.
+/// The client works, or was refused; of longitudinal protocols the client with some secrets.
 macro_rules! works_or_is_refused {
     ($client:expr, $values:expr) => {
-        let client = $client;
-        prop_assert!(client.is_ok() || is_refusal(&client));
-        if let Ok(client) = client {
-            works(&client, client.protocol(), $values);
+        works_or_is_refused!($client, $values, |client| client)
+    };
+    ($client:expr, $values:expr, |$made:ident| $with_secrets:expr) => {
+        let made = $client;
+        prop_assert!(made.is_ok() || is_refusal(&made));
+        if let Ok($made) = &made {
+            works($with_secrets, $made.protocol(), $values);
         }
     };
 }
@@ -177,8 +181,9 @@ proptest! {
     #[test]
     fn protocols_work_or_are_refused(
         k in 0..300u64, p in doubles(), q in doubles(), epsilon in doubles(), g in prop::option::of(any::<u64>()),
-        few in 0..99u64,
+        few in 0..99u64, part in 0.0..1.01,
     ) {
+        let first = part * epsilon;
         let values = &[0, 1, k as i64 - 1];
         works_or_is_refused!(UnaryEncoding::custom(k, p, q), values);
         works_or_is_refused!(UnaryEncoding::symmetric(k, epsilon), values);
@@ -193,6 +198,14 @@ proptest! {
         works_or_is_refused!(SubsetSelection::new(k, g, epsilon), values);
         works_or_is_refused!(SubsetSelection::new(k, Some(few), epsilon), values);
         works_or_is_refused!(RandomizedResponse::new(epsilon), &[0, 1, 1]);
+        let secrets = &[[7; 32]; 3];
+        for permanent in [Permanent::Optimized, Permanent::Symmetric] {
+            let encoding = LongitudinalUnaryEncoding::new(k, epsilon, first, permanent);
+            works_or_is_refused!(encoding, values, |made| &Remembering::new(made, secrets));
+        }
+        works_or_is_refused!(Loloha::new(k, g, epsilon, first), values, |made| &Remembering::new(made, secrets));
+        works_or_is_refused!(Loloha::new(k, Some(few), epsilon, first), values, |made| &Remembering::new(made, secrets));
+        works_or_is_refused!(DBitFlip::new(k, few, epsilon), values, |made| &Remembering::new(made, secrets));
         let numbers = &[0.0, -0.0, 1.0, 0.3, 5e-324];
         works_or_is_refused!(LaplaceMean::new(epsilon), numbers);
         works_or_is_refused!(WindowMean::duchi(epsilon), numbers);

@@ -1,5 +1,6 @@
 //! Local differential privacy.
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dpnoise_core::Error;
@@ -7,11 +8,14 @@ use dpnoise_core::local::estimate::{Law, Support};
 use dpnoise_core::local::hadamard_response;
 use dpnoise_core::local::hierarchical_range::MAX_LEAVES;
 use dpnoise_core::local::local_hashing::MAX_G;
+use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
+use dpnoise_core::local::memo::Secret;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
 use dpnoise_core::local::square_wave;
 use dpnoise_core::local::{
-    Accumulator, Client, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LaplaceMean, LocalHashing,
-    Protocol, RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, WindowMean,
+    Accumulator, Client, DBitFlip, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LaplaceMean,
+    LocalHashing, Loloha, Longitudinal, LongitudinalUnaryEncoding, Protocol, RandomizedResponse, Remembering,
+    SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, WindowMean, loloha,
 };
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -97,6 +101,51 @@ impl LocalProtocol {
     }
 
     #[staticmethod]
+    fn longitudinal_unary_encoding(
+        k: &Bound<'_, PyAny>,
+        epsilon_permanent: &Bound<'_, PyAny>,
+        epsilon_first: &Bound<'_, PyAny>,
+        permanent: &str,
+    ) -> PyResult<Self> {
+        let permanent = match permanent {
+            "optimized" => Permanent::Optimized,
+            "symmetric" => Permanent::Symmetric,
+            other => {
+                return Err(to_py(Error::parameter(
+                    "permanent",
+                    format!("{other:?}"),
+                    "\"optimized\" or \"symmetric\"",
+                )));
+            }
+        };
+        let (k, epsilon_permanent) = (number_of_values(k)?, real(epsilon_permanent, "epsilon_permanent")?);
+        let epsilon_first = real(epsilon_first, "epsilon_first")?;
+        let encoding = LongitudinalUnaryEncoding::new(k, epsilon_permanent, epsilon_first, permanent);
+        encoding.map(|encoding| Self(*encoding.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (k, epsilon_permanent, epsilon_first, g))]
+    fn loloha(
+        k: &Bound<'_, PyAny>,
+        epsilon_permanent: &Bound<'_, PyAny>,
+        epsilon_first: &Bound<'_, PyAny>,
+        g: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let g = g.map(|g| integer(g, "g", &format!("None or an integer from 2 to {}", loloha::MAX_G))).transpose()?;
+        let (k, epsilon_permanent) = (number_of_values(k)?, real(epsilon_permanent, "epsilon_permanent")?);
+        let protocol = Loloha::new(k, g, epsilon_permanent, real(epsilon_first, "epsilon_first")?);
+        protocol.map(|protocol| Self(*protocol.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn d_bit_flip(k: &Bound<'_, PyAny>, d: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let d = integer(d, "d", "an integer from 1 to k")?;
+        let protocol = DBitFlip::new(number_of_values(k)?, d, real(epsilon, "epsilon")?);
+        protocol.map(|protocol| Self(*protocol.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
     fn duchi_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         WindowMean::duchi(real(epsilon, "epsilon")?).map(|mean| Self(*mean.protocol())).map_err(to_py)
     }
@@ -173,6 +222,16 @@ impl LocalProtocol {
     #[getter]
     fn requested_epsilon(&self) -> f64 {
         self.0.requested_epsilon()
+    }
+
+    #[getter]
+    fn epsilon_first(&self) -> PyResult<f64> {
+        self.0.epsilon_first().ok_or_else(|| self.one_round())
+    }
+
+    #[getter]
+    fn requested_epsilon_first(&self) -> PyResult<f64> {
+        self.0.requested_epsilon_first().ok_or_else(|| self.one_round())
     }
 
     #[getter]
@@ -259,6 +318,33 @@ impl LocalProtocol {
         self.perturb_with(py, &self.unary()?, values, "int64", out, threads, rng)
     }
 
+    /// Reports for int64 `values`, an array that no other code has seen, of the people of `memo`.
+    #[pyo3(signature = (values, memo, out, threads, rng=None))]
+    fn perturb_remembering(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        memo: &LocalMemo,
+        out: &Bound<'_, PyAny>,
+        threads: Threads,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let threads = threads.get();
+        let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
+        let out = buffers::elements(&mut out, "out")?;
+        let secrets = memo.0.secrets();
+        if let Some(encoding) = LongitudinalUnaryEncoding::from_protocol(self.0) {
+            return self.perturb_remembering_with(py, &encoding, values, secrets, out, threads, rng);
+        }
+        if let Some(loloha) = Loloha::from_protocol(self.0) {
+            return self.perturb_remembering_with(py, &loloha, values, secrets, out, threads, rng);
+        }
+        if let Some(flips) = DBitFlip::from_protocol(self.0) {
+            return self.perturb_remembering_with(py, &flips, values, secrets, out, threads, rng);
+        }
+        Err(PyTypeError::new_err(format!("clients of {} keep no memo", self.0.family().name())))
+    }
+
     /// Reports for one-hot rows, an array that no other code has seen.
     #[pyo3(signature = (bits, out, threads, rng=None))]
     fn perturb_encoded(
@@ -279,7 +365,9 @@ impl LocalProtocol {
         }
         encoding.check_encoded(bits).map_err(to_py)?;
         let width = self.0.report_bytes();
-        in_steps(py, bits, width, width, out, |bits, out| encoding.perturb_encoded_secure(bits, out, threads))
+        in_steps(py, bits.len() / width, width, out, |rows, out| {
+            encoding.perturb_encoded_secure(&bits[rows.start * width..rows.end * width], out, threads)
+        })
     }
 }
 
@@ -309,7 +397,31 @@ impl LocalProtocol {
         }
         client.check_values(values).map_err(to_py)?;
         let width = self.0.report_bytes();
-        in_steps(py, values, 1, width, out, |values, out| client.perturb_secure(values, out, threads))
+        in_steps(py, values.len(), width, out, |rows, out| client.perturb_secure(&values[rows], out, threads))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "those of `perturb_remembering`, and what it has found out")]
+    fn perturb_remembering_with<P: Longitudinal>(
+        &self,
+        py: Python<'_>,
+        protocol: &P,
+        values: &Bound<'_, PyAny>,
+        secrets: &[Secret],
+        out: &mut [u8],
+        threads: usize,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let values = buffers::readable::<i64>(values, "values", "int64")?;
+        let values = buffers::slice(&values, "values")?;
+        let client = Remembering::new(protocol, secrets);
+        if let Some(mut rng) = hazmat::given(rng)? {
+            return client.perturb(values, out, &mut *rng).map_err(to_py);
+        }
+        client.check_values(values).map_err(to_py)?;
+        let width = self.0.report_bytes();
+        in_steps(py, values.len(), width, out, |rows, out| {
+            Remembering::new(protocol, &secrets[rows.clone()]).perturb_secure(&values[rows], out, threads)
+        })
     }
 
     fn law(&self) -> PyResult<Law> {
@@ -321,6 +433,10 @@ impl LocalProtocol {
             let family = self.0.family().name();
             PyAttributeError::new_err(format!("{family} has no p and q: its reports are sums, which nothing flips"))
         })
+    }
+
+    fn one_round(&self) -> PyErr {
+        PyTypeError::new_err(format!("{} has one round of randomisation", self.0.family().name()))
     }
 
     fn unary(&self) -> PyResult<UnaryEncoding> {
@@ -425,19 +541,21 @@ impl LocalAccumulator {
     }
 }
 
-/// Runs `work` without the GIL on part after part of the rows of `from`, of `per_row` items, and of `out`, of `width`
-/// bytes; when it fails or is interrupted, all of `out` is wiped.
-fn in_steps<T, F>(py: Python<'_>, from: &[T], per_row: usize, width: usize, out: &mut [u8], work: F) -> PyResult<()>
+/// Runs `work` without the GIL on part after part of the `rows` rows of `out`, of `width` bytes, telling it which these are;
+/// when it fails or is interrupted, all of `out` is wiped.
+fn in_steps<F>(py: Python<'_>, rows: usize, width: usize, out: &mut [u8], work: F) -> PyResult<()>
 where
-    T: Sync,
-    F: Fn(&[T], &mut [u8]) -> Result<(), Error> + Sync,
+    F: Fn(Range<usize>, &mut [u8]) -> Result<(), Error> + Sync,
 {
-    if from.len() / per_row * width != out.len() {
+    if rows * width != out.len() {
         return Err(ParameterError::new_err("out must have one row for every row that comes in"));
     }
-    let rows = (STEP_BYTES / width).max(1);
-    let parts = from.chunks(rows * per_row).zip(out.chunks_mut(rows * width));
-    let result = runtime::interruptible(py, parts, |(from, out)| work(from, out));
+    let step = (STEP_BYTES / width).max(1);
+    let parts = out.chunks_mut(step * width).enumerate();
+    let result = runtime::interruptible(py, parts, |(index, out)| {
+        let first = index * step;
+        work(first..first + out.len() / width, out)
+    });
     if result.is_err() {
         out.fill(0);
     }

@@ -75,9 +75,9 @@ impl Loloha {
         if !(2..=MAX_G).contains(&g) {
             return Err(Error::parameter("g", g, format!("an integer from 2 to {MAX_G}")));
         }
-        let permanent = Mixture::new(g as u32, epsilon_permanent)?;
-        let rounds =
-            TwoMixtures::after(permanent, epsilon_first).ok_or_else(|| too_fine(epsilon_permanent, epsilon_first))?;
+        let permanent = Mixture::new(g as u32, epsilon_permanent).ok();
+        let rounds = permanent.and_then(|permanent| TwoMixtures::after(permanent, epsilon_first));
+        let rounds = rounds.ok_or_else(|| too_fine(epsilon_permanent, epsilon_first))?;
         let hashing = Hashing::new(k, rounds.both())?;
         let randomizer = Randomizer::LongitudinalHashing { hashing, rounds, epsilon_first };
         let protocol = Protocol::new(Family::Loloha, k, randomizer, epsilon_permanent);
