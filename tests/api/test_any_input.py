@@ -168,6 +168,49 @@ def test_protocols(make: Any, k: Any, first: Any, second: Any) -> None:
         attempt(protocol.variance, k, second)
 
 
+LONGITUDINAL = [local.LongitudinalUnaryEncoding, local.LOLOHA, local.DBitFlip]
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.sampled_from(LONGITUDINAL),
+    st.integers(0, 300) | ANYTHING,
+    st.floats(0, 40) | ANYTHING,
+    st.floats(0, 40) | ANYTHING,
+    st.integers(0, 300) | ANYTHING,
+)
+def test_longitudinal_protocols(make: Any, k: Any, first: Any, second: Any, number: Any) -> None:
+    if make is local.DBitFlip:
+        protocol = attempt(make, k=k, d=number, epsilon=first)
+    elif make is local.LOLOHA:
+        protocol = attempt(make, k=k, epsilon_permanent=first, epsilon_first=second, g=number)
+    else:
+        protocol = attempt(make, k=k, epsilon_permanent=first, epsilon_first=second, permanent=number)
+        protocol = protocol or attempt(make, k=k, epsilon_permanent=first, epsilon_first=second)
+    if protocol is not None:
+        assert eval(repr(protocol), vars(local).copy()) == protocol  # noqa: S307
+        attempt(protocol.variance, k, second)
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES, st.integers(0, 20).map(local.ClientMemo.generate) | ANYTHING, THREADS, RNGS)
+def test_reports_with_a_memo(values: Any, memo: Any, threads: Any, rng: Any) -> None:
+    protocol = local.DBitFlip(k=15, d=3, epsilon=1.0)
+    made = attempt(protocol.perturb, values, memo, threads=threads, rng=rng)
+    if made is not None:
+        assert len(made) == len(values) == len(memo)
+
+
+@settings(max_examples=300, deadline=None)
+@given(INTEGERS | ANYTHING, st.binary() | ANYTHING, ANYTHING)
+def test_memos(n: Any, memo: Any, index: Any) -> None:
+    assert attempt(local.ClientMemo.from_bytes, memo) is None
+    if not isinstance(n, int) or n < 10**6:
+        attempt(local.ClientMemo.generate, n)
+    if not hasattr(index, "__index__"):  # an IndexError is right for these
+        assert attempt(local.ClientMemo.generate(3).__getitem__, index) is None
+
+
 PROTOCOLS = [local.OptimizedUnaryEncoding(k=15, epsilon=1.0), local.RandomizedResponse(epsilon=1.0)]
 REPORTS = arrays.arrays(np.uint8, st.tuples(st.integers(0, 20), st.integers(0, 3))) | VALUES
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,6 +48,20 @@ PROTOCOLS = {
             ]
         ),
         (local.UnaryEncoding(k=8, p=0.75, q=0.25), local.UnaryEncoding(k=8, p=0.75, q=0.24)),
+        *(
+            (
+                kind(k=8, epsilon_permanent=3.0, epsilon_first=1.5, **options),
+                kind(k=8, epsilon_permanent=3.0, epsilon_first=1.7, **options),
+            )
+            for kind, options in [
+                (local.LongitudinalUnaryEncoding, {"permanent": "optimized"}),
+                (local.LongitudinalUnaryEncoding, {"permanent": "symmetric"}),
+                (local.LOLOHA, {"g": 2}),
+                (local.LOLOHA, {"g": 5}),
+            ]
+        ),
+        (local.DBitFlip(k=8, d=3, epsilon=2.0), local.DBitFlip(k=8, d=3, epsilon=2.2)),
+        (local.DBitFlip(k=8, d=1, epsilon=1.0), local.DBitFlip(k=8, d=1, epsilon=1.3)),
     ]
 }
 
@@ -66,6 +81,13 @@ def truth_of(protocol: local.Protocol) -> Truth:
     return 2 * np.floor(shares * PEOPLE / 2).astype(np.int64)  # even, for pairs of people with the same value
 
 
+def reports(sender: local.Protocol, values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Reports of people who have never been asked before."""
+    if isinstance(sender, local.LongitudinalProtocol):
+        return sender.perturb(values, local.ClientMemo.generate(len(values)))
+    return sender.perturb(values)
+
+
 def collections(protocol: local.Protocol, sender: local.Protocol, copies: int = 1) -> Collections:
     """Collect reports that ``sender`` made, each of them ``copies`` times."""
     truth = truth_of(protocol)
@@ -75,7 +97,7 @@ def collections(protocol: local.Protocol, sender: local.Protocol, copies: int = 
     counts, held = np.empty((REPETITIONS, protocol.k)), np.empty((REPETITIONS, protocol.k), bool)
     for row in range(REPETITIONS):
         accumulator = protocol.accumulator()
-        accumulator.add(np.repeat(sender.perturb(values), copies, axis=0))
+        accumulator.add(np.repeat(reports(sender, values), copies, axis=0))
         estimate = accumulator.estimate(level=LEVEL)
         counts[row] = estimate.counts
         held[row] = (estimate.lower <= truth) & (truth <= estimate.upper)
