@@ -132,6 +132,53 @@ def count_members(protocol: Any, reports: np.ndarray) -> np.ndarray:
     return counts
 
 
+def in_blocks(values: np.ndarray, width: int, rows_of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Pack rows of bits, made for some values at a time, so that they fit the cache."""
+    packed = np.empty((values.size, width), np.uint8)
+    for first in range(0, values.size, 1000):
+        part = slice(first, first + 1000)
+        packed[part] = np.packbits(rows_of(values[part]), axis=1, bitorder="little")
+    return packed
+
+
+def flip_bits(generator: np.random.Generator, bits: np.ndarray, spec: dict[str, Any], round_: str = "") -> np.ndarray:
+    p, q = (spec[round_ + name] / 2 ** spec[round_ + "planes"] for name in ("p", "q"))
+    return generator.random(bits.shape) < np.where(bits, p, q)
+
+
+def flip_twice(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    spec = json.loads(protocol.to_json())
+
+    def rows(part: np.ndarray) -> np.ndarray:
+        permanent = flip_bits(generator, part[:, None] == np.arange(protocol.k), spec, "permanent_")
+        return flip_bits(generator, permanent, spec, "instantaneous_")
+
+    return in_blocks(values, protocol.report_bytes, rows)
+
+
+def hash_and_mix_twice(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    spec, g, n = json.loads(protocol.to_json()), protocol.g, values.size
+    a, b = generator.integers(0, spec["prime"], (2, n))
+    told = hash_with_numpy(protocol, values, a, b)
+    for round_ in ("permanent_", "instantaneous_"):
+        keep = generator.random(n) * 2 ** spec[round_ + "planes"] < spec[round_ + "keep"]
+        told = np.where(keep, told, generator.integers(0, g, n))
+    return to_rows(protocol, (a * spec["prime"] + b) * g + told)
+
+
+def sample_and_flip(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    spec = json.loads(protocol.to_json())
+
+    def rows(part: np.ndarray) -> np.ndarray:
+        order = generator.random((part.size, protocol.k))
+        chosen = np.argpartition(order, protocol.d - 1, axis=1)[:, : protocol.d]
+        bits = np.zeros((part.size, protocol.k), bool)
+        np.put_along_axis(bits, chosen, flip_bits(generator, chosen == part[:, None], spec), axis=1)
+        return bits
+
+    return in_blocks(values, protocol.report_bytes, rows)
+
+
 def to_rows(protocol: Any, numbers: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, 8)[:, : protocol.report_bytes])
 
@@ -181,6 +228,21 @@ CASES = {
     "Subset selection": Case(
         lambda k: local.SubsetSelection(k=k, epsilon=1.0), select_and_force, count_members, 20_000, 100_000
     ),
+    "Longitudinal unary encoding": Case(
+        lambda k: local.LongitudinalUnaryEncoding(k=k, epsilon_permanent=2.0, epsilon_first=1.0),
+        flip_twice,
+        count_members,
+        20_000,
+        100_000,
+    ),
+    "LOLOHA": Case(
+        lambda k: local.LOLOHA(k=k, epsilon_permanent=2.0, epsilon_first=1.0),
+        hash_and_mix_twice,
+        count_hashes,
+        20_000,
+        100_000,
+    ),
+    "dBitFlip": Case(lambda k: local.DBitFlip(k=k, d=4, epsilon=1.0), sample_and_flip, count_members, 20_000, 100_000),
     "Summation with histogram encoding": Case(
         lambda k: local.SummationHistogramEncoding(k=k, epsilon=1.0), add_noise, add_up, 20_000, 50_000
     ),
@@ -200,8 +262,16 @@ def values_of(k: int, n: int) -> np.ndarray:
     return np.random.default_rng(1).integers(0, k, n)
 
 
+@cache
+def memo_of(n: int) -> local.ClientMemo:
+    return local.ClientMemo.generate(n)
+
+
 def perturb(name: str, k: int, threads: int) -> np.ndarray:
-    return protocol_of(name, k).perturb(values_of(k, CASES[name].n), threads=threads)
+    protocol, values = protocol_of(name, k), values_of(k, CASES[name].n)
+    if isinstance(protocol, local.LongitudinalProtocol):
+        return protocol.perturb(values, memo_of(len(values)), threads=threads)
+    return protocol.perturb(values, threads=threads)
 
 
 def numpy_perturb(generator: np.random.Generator, name: str, k: int) -> np.ndarray:
@@ -247,7 +317,7 @@ def check_frequencies(frequencies: np.ndarray, k: int) -> None:
 
 @lru_cache(maxsize=1)
 def reports_of(name: str, k: int) -> np.ndarray:
-    return protocol_of(name, k).perturb(values_of(k, CASES[name].n))
+    return perturb(name, k, threads=1)
 
 
 @lru_cache(maxsize=2)

@@ -46,6 +46,12 @@ BULK = (
     "Hadamard response, server",
     "Subset selection, client",
     "Subset selection, server",
+    "Longitudinal unary encoding, client",
+    "Longitudinal unary encoding, server",
+    "LOLOHA, client",
+    "LOLOHA, server",
+    "dBitFlip, client",
+    "dBitFlip, server",
 )
 
 TARGETS = (

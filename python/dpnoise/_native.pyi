@@ -11,6 +11,7 @@ __all__ = [
     "DiscreteLaplace",
     "Laplace",
     "LocalAccumulator",
+    "LocalMemo",
     "LocalProtocol",
     "ParameterError",
     "RandomnessError",

@@ -264,7 +264,7 @@ fn what_is_permanent_depends_on_the_memo_alone() {
         assert_eq!(out, all);
     }
     for (person, row) in all.chunks(width).enumerate() {
-        let alone = memo.select(person..person + 1);
+        let alone = memo.select(std::iter::once(person));
         let client = Remembering::new(&flips, alone.secrets());
         assert_eq!(reports(&client, flips.protocol(), &values[person..=person]), row);
     }

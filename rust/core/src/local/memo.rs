@@ -1,7 +1,7 @@
 //! What people's devices keep between reports: a secret of 32 bytes each, and nothing else.
 //!
 //! Whatever a protocol wants to be permanent - the answer to a value, a hash function, a choice of buckets - is derived
-//! from the secret each time it is needed, so that it is the same in every process, for ever. That is [`Derivation`]:
+//! from the secret each time it is needed, so that it is the same in every process, for ever. That is `Derivation`:
 //! ChaCha12 under the key
 //!
 //! HMAC-SHA256(secret, `dpnoise` | purpose | SHA-256 of the canonical specification | number)

@@ -6,6 +6,7 @@
 //! | `noise.rs` | the noise samplers |
 //! | `mechanisms.rs` | releases of integers and of real numbers |
 //! | `local.rs` | the local randomisers |
+//! | `longitudinal.rs` | those that derive what is permanent from secrets |
 //! | `local_numbers.rs` | those of numbers |
 //! | `controls.rs` | planted faults, each of which must be found |
 //!
@@ -14,6 +15,7 @@
 mod controls;
 mod local;
 mod local_numbers;
+mod longitudinal;
 mod mechanisms;
 mod noise;
 mod random;
@@ -57,8 +59,9 @@ pub(super) fn run() -> ExitCode {
     let backend = Backend::current().expect("a backend of this CPU").name();
     let start = memcheck::counts();
 
-    let checks = [random::checks(), noise::checks(), mechanisms::checks(), local::checks(), local_numbers::checks()];
-    let checks: Vec<Check> = checks.into_iter().flatten().collect();
+    let local = [local::checks(), local_numbers::checks(), longitudinal::checks()];
+    let checks = [random::checks(), noise::checks(), mechanisms::checks()].into_iter().chain(local);
+    let checks: Vec<Check> = checks.flatten().collect();
     println!("{backend}: {} checks that must find nothing", checks.len());
     let leaking = checks.iter().filter(|check| findings(check) != 0).count();
     println!("declassified in these checks");

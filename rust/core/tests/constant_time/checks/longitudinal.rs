@@ -1,0 +1,47 @@
+//! Local randomisers that derive from secrets.
+
+use dpnoise_core::arch::secrecy::{Reason, declassify};
+use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
+use dpnoise_core::local::{
+    Client, ClientMemo, DBitFlip, Loloha, Longitudinal, LongitudinalUnaryEncoding, Protocol, Remembering,
+};
+use dpnoise_core::rng::SeededRng;
+
+use super::{Check, assert_secret, secret, table};
+
+/// Reports on some values of people with some secrets, all of them poisoned.
+fn report_with_memo<P: Longitudinal>(longitudinal: &P, protocol: &Protocol) {
+    let k = i64::from(protocol.k());
+    let values = secret(&[0, 1, k / 2, k - 1].repeat(10));
+    let secrets = secret(&[[0x5a; 32]; 40]);
+    let mut out = vec![0; values.len() * protocol.report_bytes()];
+    Remembering::new(longitudinal, &secrets).perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+    assert_secret(&out);
+}
+
+pub(super) fn checks() -> Vec<Check> {
+    table(&[
+        ("longitudinal unary encoding", || {
+            for (k, permanent, first) in [(2, 2.0, 1.0), (15, 1.0, 0.5), (1000, 4.0, 0.01), (40_000, 2.0, 1.0)] {
+                let encoding = LongitudinalUnaryEncoding::new(k, permanent, first, Permanent::Optimized).unwrap();
+                report_with_memo(&encoding, encoding.protocol());
+            }
+        }),
+        ("LOLOHA", || {
+            for (k, g) in [(2, None), (15, Some(2)), (1000, Some(5)), (1 << 24, Some(256))] {
+                let loloha = Loloha::new(k, g, 2.0, 1.0).unwrap();
+                report_with_memo(&loloha, loloha.protocol());
+            }
+        }),
+        ("dBitFlip", || {
+            for (k, d) in [(2, 1), (15, 4), (1000, 300)] {
+                let flips = DBitFlip::new(k, d, 1.0).unwrap();
+                report_with_memo(&flips, flips.protocol());
+            }
+        }),
+        ("comparing memos", || {
+            let memos = [1, 2].map(|_| ClientMemo::generate(10).unwrap());
+            assert!(!declassify(Reason::Refusal, memos[0] == memos[1]));
+        }),
+    ])
+}
