@@ -96,6 +96,8 @@ def test_counts_quantiles_and_the_whole() -> None:
     assert local.HierarchicalRange(k=100, epsilon=1.0).report_bytes == 2
     assert repr(estimate) == "<RangeEstimate of 200000 reports (0 rejected) on 100 values>"
     assert single.variance(200_000) > 0
+    table = estimate.to_pandas()
+    assert (table.columns.tolist(), table["count"].tolist()) == (["value", "count"], estimate.counts.tolist())
     with pytest.raises(ValueError, match="read-only"):
         estimate.counts[0] = 0.0
 

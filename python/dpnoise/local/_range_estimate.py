@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,8 @@ from numpy.typing import NDArray
 
 from dpnoise._native import ParameterError
 from dpnoise.local import _inputs
+from dpnoise.local._estimate import normal_quantile
+from dpnoise.local._tables import Tabular
 
 Floats = NDArray[np.float64]
 
@@ -113,8 +114,10 @@ class Tree:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RangeEstimate:
+class RangeEstimate(Tabular):
     """How many people have each value and each range of values, estimated from their reports.
+
+    As a table it has the columns value (int64) and count (float64).
 
     Attributes
     ----------
@@ -134,8 +137,7 @@ class RangeEstimate:
     level: float
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.level < 1.0:
-            raise ParameterError(f"level must be between 0 and 1, exclusive, got {self.level!r}")
+        normal_quantile(self.level)  # refuses what is no level
 
     @property
     def counts(self) -> Floats:
@@ -169,7 +171,7 @@ class RangeEstimate:
         weights[first : last + 1] = 1.0
         count = float(weights @ self._tree.shares) * self.n
         error = self.n * self._tree.variance(weights) ** 0.5
-        margin = -NormalDist().inv_cdf((1.0 - self.level) / 2.0) * error
+        margin = normal_quantile(self.level) * error
         return Count(count, error, count - margin, count + margin)
 
     def quantile(self, q: float) -> int:
@@ -196,6 +198,9 @@ class RangeEstimate:
             raise ParameterError(f"q must be between 0 and 1, got {q!r}")
         cumulative = np.maximum.accumulate(np.cumsum(self._tree.shares))
         return min(int(np.searchsorted(cumulative, share)), cumulative.size - 1)
+
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        return {"value": np.arange(self._tree.shares.size), "count": self.counts.copy()}
 
     def __repr__(self) -> str:
         """Show the sizes."""
