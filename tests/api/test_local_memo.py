@@ -32,7 +32,8 @@ def test_people_can_be_picked() -> None:
         assert [person.to_bytes() for person in memo[part]] == [memo[i].to_bytes() for i in range(10)[part]]
     assert memo[-1] == memo[9] != memo[0]
     for index in (10, -11):
-        refuses(IndexError, "index out of range", memo.__getitem__, index)
+        message = f"index must be from -10 to 9, for a memo of 10 people, got {index}"
+        refuses(IndexError, message, memo.__getitem__, index)
     refuses(TypeError, "str", memo.__getitem__, "0")
 
 

@@ -108,7 +108,12 @@ class ClientMemo:
         if isinstance(index, slice):
             people = range(len(self))[index]
             return self._of(self._secrets.select(people.start, people.step, len(people)))
-        return self._of(self._secrets.select(range(len(self))[index], 1, 1))
+        n = len(self)
+        try:
+            person = range(n)[index]
+        except IndexError:
+            raise IndexError(f"index must be from {-n} to {n - 1}, for a memo of {n} people, got {index}") from None
+        return self._of(self._secrets.select(person, 1, 1))
 
     def __eq__(self, other: object) -> bool:
         """Compare the secrets, in a time that does not depend on them."""
