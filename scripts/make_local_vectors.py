@@ -43,7 +43,10 @@ PROTOCOLS = [
     local.SquareWave(k=15, epsilon=1.0),
     local.ThresholdHistogramEncoding(k=15, epsilon=1.0),
     local.SummationHistogramEncoding(k=3, epsilon=1.0),
+    local.CountMeanSketch(epsilon=2.0, rows=3, width=16, seed=1),
+    local.HadamardCountMeanSketch(epsilon=1.0, rows=5, width=8),
     local.HierarchicalRange(k=6, epsilon=1.0),
+    local.PrefixExtension(epsilon=1.0, bits=20, step=8, rows=2, width=8),
 ]
 PEOPLE = 8
 
@@ -60,6 +63,10 @@ def answers(protocol: Any) -> NDArray[Any]:
         return np.linspace(-1.0, 1.0, PEOPLE)
     if isinstance(protocol, local.SquareWave):
         return np.linspace(0.0, 1.0, PEOPLE)
+    if isinstance(protocol, local.CountMeanSketch | local.HadamardCountMeanSketch):
+        return np.array(["", "plum", "plum", "crème brûlée", "a" * 52, "b" * 53, "c" * 200, "naïve"])
+    if isinstance(protocol, local.PrefixExtension):
+        return np.arange(PEOPLE) ** 2 * 20_000
     values = np.arange(PEOPLE) * 7 % protocol.k
     return values == 1 if isinstance(protocol, local.RandomizedResponse) else values
 

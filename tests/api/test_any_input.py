@@ -253,6 +253,49 @@ def test_reports_on_numbers(protocol: Any, values: Any, reports: Any, threads: A
     attempt(protocol.estimate, protocol.perturb([0.5]), option)
 
 
+SKETCHES = [local.CountMeanSketch, local.HadamardCountMeanSketch]
+WIDTHS = st.sampled_from([8, 16, 1024, 2**20]) | INTEGERS | ANYTHING
+TEXTS = st.lists(st.text()) | st.lists(st.binary()) | st.lists(st.text() | ODDITIES, max_size=3) | VALUES
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.sampled_from(SKETCHES),
+    st.floats(0, 40) | ANYTHING,
+    st.integers(0, 300) | ANYTHING,
+    WIDTHS,
+    st.integers(0, 2**32) | ANYTHING,
+)
+def test_sketches(make: Any, epsilon: Any, rows: Any, width: Any, seed: Any) -> None:
+    sketch = attempt(make, epsilon=epsilon, rows=rows, width=width, seed=seed)
+    if sketch is not None:
+        assert eval(repr(sketch), vars(local).copy()) == sketch  # noqa: S307
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.floats(0, 40) | ANYTHING, st.integers(0, 70) | ANYTHING, st.integers(0, 20) | ANYTHING, WIDTHS, VALUES, REPORTS
+)
+def test_prefixes(epsilon: Any, bits: Any, step: Any, width: Any, values: Any, reports: Any) -> None:
+    made = attempt(local.PrefixExtension, epsilon=epsilon, bits=bits, step=step, rows=3, width=width)
+    if made is not None:
+        assert eval(repr(made), vars(local).copy()) == made  # noqa: S307
+    protocol = local.PrefixExtension(epsilon=1.0, bits=9, step=3, rows=3, width=8)
+    attempt(protocol.perturb, values)
+    attempt(protocol.estimate, reports)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(SKETCHES), TEXTS, REPORTS, TEXTS, ANYTHING, THREADS, RNGS)
+def test_texts(make: Any, texts: Any, reports: Any, candidates: Any, level: Any, threads: Any, rng: Any) -> None:
+    sketch = make(epsilon=1.0, rows=3, width=8)
+    made = attempt(sketch.perturb, texts, threads=threads, rng=rng)
+    if made is not None:
+        assert len(made) == len(texts)
+        attempt(sketch.estimate, made, candidates, level)
+    attempt(sketch.estimate, reports, candidates)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.floats(0, 40) | ANYTHING, INTEGERS | ANYTHING, st.floats(0, 1) | ANYTHING)
 def test_shuffling(epsilon0: Any, n: Any, delta: Any) -> None:

@@ -22,7 +22,16 @@ CHUNK = 1024
 TILE = 512
 """Protocols whose reports are bits take the words for this many bits at a time."""
 
-NUMBERS = ("generalized_randomized_response", "local_hashing", "hadamard_response", "loloha", "hierarchical_range")
+HADAMARD_SKETCHES = ("hadamard_count_mean_sketch", "prefix_extension")
+NUMBERS = (
+    "generalized_randomized_response",
+    "local_hashing",
+    "hadamard_response",
+    "loloha",
+    "hierarchical_range",
+    *HADAMARD_SKETCHES,
+)
+SKETCHES = ("count_mean_sketch", "hadamard_count_mean_sketch")
 SUMS = ("laplace_mean", "summation_histogram_encoding")
 WINDOWS = ("duchi_mean", "piecewise_mean", "hybrid_mean", "square_wave")
 LONGITUDINAL = ("longitudinal_unary_encoding", "loloha", "d_bit_flip")
@@ -99,6 +108,13 @@ def symbol(spec: dict[str, Any], seed: int, value: int) -> int:
             bits = seed.bit_length() - 1
             node = value >> depth(spec) - bits
             return (seed - 2**bits & node).bit_count() % 2
+        case "hadamard_count_mean_sketch":
+            row, column = divmod(seed, spec["width"])
+            return (column & column_of(spec, row, value)).bit_count() % 2
+        case "prefix_extension":
+            row, column = divmod(seed, spec["width"])
+            longer = (cells(spec) // spec["width"] - 1 - row) // spec["rows"]
+            return (column & column_of(spec, row, value >> spec["step"] * longer)).bit_count() % 2
     raise AssertionError(spec["protocol"])
 
 
@@ -113,6 +129,8 @@ def symbols_and_seeds(spec: dict[str, Any]) -> tuple[int, int]:
             return 2, spec["order"]
         case "hierarchical_range":
             return 2, 2 ** (depth(spec) + 1)
+        case "hadamard_count_mean_sketch" | "prefix_extension":
+            return 2, cells(spec)
     raise AssertionError(spec["protocol"])
 
 
@@ -124,12 +142,32 @@ def seeds(spec: dict[str, Any], count: int, words: Words) -> list[int]:
             return [a * spec["prime"] + b for a, b in zip(factors, below(spec["prime"], count, words), strict=True)]
         case "hadamard_response":
             return below(spec["order"], count, words)
+        case "hadamard_count_mean_sketch" | "prefix_extension":
+            return below(cells(spec), count, words)
         case "hierarchical_range":
             bits = levels(spec)
             drawn = [bits[up] for up in below(len(bits), count, words)]
             columns = below(2 ** depth(spec), count, words)
             return [2**level + column % 2**level for level, column in zip(drawn, columns, strict=True)]
     return [0] * count
+
+
+def fingerprint(text: bytes) -> int:
+    """Give the number that stands for a text."""
+    return int.from_bytes(sha256(b"dpnoise text" + text).digest()[:8], "little")
+
+
+def cells(spec: dict[str, Any]) -> int:
+    """Give the number of cells of a sketch, or of those of all lengths."""
+    lengths = -(-spec["bits"] // spec["step"]) if spec["protocol"] == "prefix_extension" else 1
+    return int(lengths * spec["rows"] * spec["width"])
+
+
+def column_of(spec: dict[str, Any], row: int, value: int) -> int:
+    """Give the column of the number that stands for a text in a row of a sketch."""
+    key = sha256(b"dpnoise row" + struct.pack("<II", spec["seed"], row)).digest()
+    a, b = int.from_bytes(key[:16], "little"), int.from_bytes(key[16:], "little")
+    return (a * value + b) % 2**128 * spec["width"] // 2**128
 
 
 def flipped(bits: list[bool], spec: dict[str, Any], words: Words, round_: str = "") -> Iterator[bool]:
@@ -271,8 +309,24 @@ def windowed(spec: dict[str, Any], numbers: list[float], words: Words) -> list[i
     return told
 
 
+def sketched(values: list[int], spec: dict[str, Any], words: Words) -> Iterator[bytes]:
+    """Draw a row for each number, and flip a one-hot row of bits."""
+    width = spec["width"]
+    chunk = max(1, 4096 // (width // 8))
+    for first in range(0, len(values), chunk):
+        part = values[first : first + chunk]
+        rows = below(spec["rows"], len(part), words)
+        columns = [column_of(spec, row, value) for row, value in zip(rows, part, strict=True)]
+        bits = list(flipped([i == column for column in columns for i in range(width)], spec, words))
+        for i, row in enumerate(rows):
+            number = sum(bit << j for j, bit in enumerate(bits[i * width : (i + 1) * width]))
+            yield row.to_bytes(2, "little") + number.to_bytes(width // 8, "little")
+
+
 def report_bytes(spec: dict[str, Any]) -> int:
     """Give the length of a report."""
+    if spec["protocol"] == "count_mean_sketch":
+        return 2 + spec["width"] // 8
     if spec["protocol"] in WINDOWS:
         return (outputs(spec) - 1).bit_length() + 7 >> 3
     if spec["protocol"] == "randomized_response":
@@ -300,6 +354,8 @@ def perturb(spec: dict[str, Any], values: list[Any], stream: bytes) -> tuple[byt
     elif spec["protocol"] in WINDOWS:
         parts = [values[first : first + CHUNK] for first in range(0, len(values), CHUNK)]
         reports = b"".join(told.to_bytes(width, "little") for part in parts for told in windowed(spec, part, words))
+    elif spec["protocol"] == "count_mean_sketch":
+        reports = b"".join(sketched(values, spec, words))
     elif spec["protocol"] == "subset_selection":
         reports = b"".join(members.to_bytes(width, "little") for members in selected(values, spec, words))
     elif spec["protocol"] in SUMS:
@@ -326,6 +382,12 @@ def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
     number = int.from_bytes(report, "little")
     if spec["protocol"] in WINDOWS:
         return None if number >= outputs(spec) else [int(number == told) for told in range(outputs(spec))]
+    if spec["protocol"] in HADAMARD_SKETCHES:
+        return [i == number for i in range(counters_of(spec))] if number < counters_of(spec) else None
+    if spec["protocol"] == "count_mean_sketch":
+        own = [1] + [number >> 16 + i & 1 for i in range(spec["width"])]
+        rows = [own if row == number % 2**16 else [0] * len(own) for row in range(spec["rows"])]
+        return [bit for row in rows for bit in row] if number % 2**16 < spec["rows"] else None
     if spec["protocol"] in NUMBERS:
         symbols, seeds_ = symbols_and_seeds(spec)
         if number >= symbols * seeds_:
@@ -365,7 +427,10 @@ CODES = {
     "square_wave": 16,
     "threshold_histogram_encoding": 17,
     "summation_histogram_encoding": 18,
-    "hierarchical_range": 19,
+    "count_mean_sketch": 19,
+    "hadamard_count_mean_sketch": 20,
+    "hierarchical_range": 21,
+    "prefix_extension": 22,
 }
 
 
@@ -408,6 +473,10 @@ def counters_of(spec: dict[str, Any]) -> int:
     """Give the number of counters."""
     if spec["protocol"] == "hierarchical_range":
         return 4 * 2 ** depth(spec)
+    if spec["protocol"] == "count_mean_sketch":
+        return int(spec["rows"] * (1 + spec["width"]))
+    if spec["protocol"] in HADAMARD_SKETCHES:
+        return 2 * cells(spec)
     if spec["protocol"] in WINDOWS:
         return outputs(spec)
     return 1 if spec["protocol"] in ("randomized_response", "laplace_mean") else int(spec["k"])

@@ -189,6 +189,46 @@ def test_reports_count_for_what_they_are_defined_to(protocol: local.Protocol) ->
     assert (counters.tolist(), counted, rejected) == (expected.tolist(), n, len(reports) - n)
 
 
+SKETCHES = [
+    local.CountMeanSketch(epsilon=4.0, rows=1, width=8),
+    local.CountMeanSketch(epsilon=1.0, rows=300, width=128, seed=2**32 - 1),
+    local.CountMeanSketch(epsilon=0.1, rows=3, width=2**13, seed=7),
+    local.HadamardCountMeanSketch(epsilon=1.0, rows=1, width=8),
+    local.HadamardCountMeanSketch(epsilon=25.0, rows=300, width=128, seed=2**32 - 1),
+    local.HadamardCountMeanSketch(epsilon=0.001, rows=16, width=2**20),
+]
+
+
+@pytest.mark.parametrize("protocol", SKETCHES, ids=repr)
+def test_the_same_words_give_the_same_reports_on_texts(protocol: Any) -> None:
+    spec = json.loads(protocol.to_json())
+    texts = [f"{i * i % 17} plums".encode() for i in range(2100 if spec["protocol"] in local_spec.NUMBERS else 60)]
+    stream = script(protocol.rows)
+    expected, left = local_spec.perturb(spec, [local_spec.fingerprint(text) for text in texts], stream)
+    rng = ScriptedRng(stream[: len(stream) - left])
+    assert protocol.perturb(texts, rng=rng).tobytes() == expected
+    assert protocol.report_bytes == local_spec.report_bytes(spec)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        local.PrefixExtension(epsilon=1.0, bits=1, step=1, rows=1, width=8),
+        local.PrefixExtension(epsilon=5.0, bits=20, step=16, rows=300, width=64, seed=2**32 - 1),
+        local.PrefixExtension(epsilon=0.01, bits=63, step=8, rows=10, width=1024),
+    ],
+    ids=repr,
+)
+def test_the_same_words_give_the_same_reports_on_prefixes(protocol: Any) -> None:
+    spec = json.loads(protocol.to_json())
+    values = [i * 7919**4 % 2**protocol.bits for i in range(2100)]
+    stream = script(protocol.bits)
+    expected, left = local_spec.perturb(spec, values, stream)
+    rng = ScriptedRng(stream[: len(stream) - left])
+    assert protocol.perturb(values, rng=rng).tobytes() == expected
+    assert protocol.report_bytes == local_spec.report_bytes(spec)
+
+
 VECTORS = json.loads((Path(__file__).parent / "local.json").read_text(encoding="utf-8"))
 
 
@@ -203,9 +243,11 @@ def test_the_vectors_are_those_of_this_release() -> None:
 def test_a_vector_follows_from_the_definitions(vector: dict[str, Any]) -> None:
     spec = json.loads(vector["specification"])
     assert vector["spec_id"] == sha256(vector["specification"].encode()).hexdigest()[:16]
-    values = (
-        [value == 1 for value in vector["values"]] if spec["protocol"] == "randomized_response" else vector["values"]
-    )
+    values = vector["values"]
+    if spec["protocol"] == "randomized_response":
+        values = [value == 1 for value in values]
+    if spec["protocol"] in local_spec.SKETCHES:
+        values = [local_spec.fingerprint(text.encode()) for text in values]
     random = bytes.fromhex(vector["random"])
     if "memo" in vector:
         secrets = [bytes(secret) for (secret,) in struct.iter_unpack("32s", bytes.fromhex(vector["memo"])[16:-4])]

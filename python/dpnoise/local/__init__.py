@@ -19,11 +19,13 @@ Examples
 """
 
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._count_mean_sketch import CountMeanSketch
 from dpnoise.local._d_bit_flip import DBitFlip
 from dpnoise.local._density_estimate import DensityEstimate
 from dpnoise.local._estimate import Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
+from dpnoise.local._hadamard_count_mean_sketch import HadamardCountMeanSketch
 from dpnoise.local._hadamard_response import HadamardResponse
 from dpnoise.local._hierarchical_range import HierarchicalRange
 from dpnoise.local._histogram_encoding import SummationHistogramEncoding, ThresholdHistogramEncoding
@@ -36,10 +38,12 @@ from dpnoise.local._means import MeanEstimate, MeanProtocol
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._plan import Candidate, plan
 from dpnoise.local._popcounts import PopcountCheck
+from dpnoise.local._prefix_extension import HeavyHitters, PrefixExtension
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
 from dpnoise.local._range_estimate import Count, RangeEstimate
 from dpnoise.local._shuffling import shuffle_epsilon
+from dpnoise.local._sketch import SketchEstimate
 from dpnoise.local._square_wave import SquareWave
 from dpnoise.local._subset_selection import SubsetSelection
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
@@ -51,13 +55,16 @@ __all__ = [
     "Candidate",
     "ClientMemo",
     "Count",
+    "CountMeanSketch",
     "DBitFlip",
     "DensityEstimate",
     "DuchiMean",
     "Estimate",
     "FrequencyProtocol",
     "GeneralizedRandomizedResponse",
+    "HadamardCountMeanSketch",
     "HadamardResponse",
+    "HeavyHitters",
     "HierarchicalRange",
     "HybridMean",
     "LaplaceMean",
@@ -69,9 +76,11 @@ __all__ = [
     "OptimizedUnaryEncoding",
     "PiecewiseMean",
     "PopcountCheck",
+    "PrefixExtension",
     "Protocol",
     "RandomizedResponse",
     "RangeEstimate",
+    "SketchEstimate",
     "SquareWave",
     "SubsetSelection",
     "SummationHistogramEncoding",

@@ -19,8 +19,31 @@ from dpnoise.local._post_processing import Post
 from dpnoise.local._tables import Tabular
 
 
+class EstimateTable(Tabular):
+    """Estimated counts with intervals."""
+
+    counts: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    def _values(self) -> Any:
+        """Give what the counts are of."""
+        raise NotImplementedError
+
+    def _columns(self) -> dict[str, Any]:
+        # Copies: the estimate's own arrays are read-only, and stay so.
+        return {
+            "value": self._values(),
+            "count": self.counts.copy(),
+            "standard_error": self.standard_errors.copy(),
+            "lower": self.lower.copy(),
+            "upper": self.upper.copy(),
+        }
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class Estimate(Tabular):
+class Estimate(EstimateTable):
     """How many people have each value, estimated from their reports.
 
     As a table it has the columns value (int64), count, standard_error, lower and upper (float64).
@@ -85,15 +108,8 @@ class Estimate(Tabular):
         names = [str(value) for value in range(self.counts.size)] if labels is None else list(labels)
         plots.histogram(path, names, {"estimate": (self.counts, self.lower, self.upper)})
 
-    def _columns(self) -> dict[str, NDArray[Any]]:
-        # Copies: the estimate's own arrays are read-only, and stay so.
-        return {
-            "value": np.arange(self.counts.size),
-            "count": self.counts.copy(),
-            "standard_error": self.standard_errors.copy(),
-            "lower": self.lower.copy(),
-            "upper": self.upper.copy(),
-        }
+    def _values(self) -> NDArray[np.int64]:
+        return np.arange(self.counts.size)
 
 
 def normal_quantile(level: float, intervals: int = 1) -> float:
@@ -110,10 +126,19 @@ def from_state(state: _native.LocalAccumulator, level: float, simultaneous: bool
     # The two counts of a binary protocol err by the same amount: an interval for one is an interval for both.
     quantile = normal_quantile(level, state.protocol.counters if simultaneous else 1)
     counts, standard_errors, n, rejected = state.estimate()
-    margins = quantile * standard_errors
-    lower, upper = counts - margins, counts + margins
+    lower, upper = intervals(counts, standard_errors, quantile)
     absent_error = math.sqrt(state.protocol.variance(n, 0.0))
     counts = _post_processing.apply(post, counts, n, absent_error, level)
+    counts.flags.writeable = False
+    return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post)
+
+
+def intervals(
+    counts: NDArray[np.float64], standard_errors: NDArray[np.float64], quantile: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the ends of intervals; all arrays become read-only."""
+    margins = quantile * standard_errors
+    lower, upper = counts - margins, counts + margins
     for array in (counts, standard_errors, lower, upper):
         array.flags.writeable = False
-    return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post)
+    return lower, upper

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import output
 from dpnoise._native import ParameterError, ScriptedRng, SeededRng
 from dpnoise.local import _inputs
 
@@ -140,6 +141,14 @@ class Protocol:
         """
         header = self._native.message_header
         return [header + row.tobytes() for row in self._rows(reports)]
+
+    def _reports(
+        self, values: NDArray[np.int64], out: NDArray[np.uint8] | None, threads: int | None, rng: Rng
+    ) -> NDArray[np.uint8]:
+        """Give a report for each value, an array that no other code has seen."""
+        reports = output((len(values), self.report_bytes), out, np.uint8)
+        self._native.perturb(values, reports, threads, rng)
+        return reports
 
     def _rows(self, reports: ArrayLike) -> NDArray[np.uint8]:
         return _inputs.matrix(reports, self.report_bytes, "reports")

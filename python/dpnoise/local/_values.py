@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._arrays import output
 from dpnoise.local import _inputs
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._protocol import Protocol, Rng
@@ -61,10 +60,7 @@ class OfValues(Protocol):
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
-        vector = _inputs.integers(values)
-        reports = output((len(vector), self.report_bytes), out, np.uint8)
-        self._native.perturb(vector, reports, threads, rng)
-        return reports
+        return self._reports(_inputs.integers(values), out, threads, rng)
 
 
 class ValueProtocol(OfValues, FrequencyProtocol):

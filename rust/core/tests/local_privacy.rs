@@ -5,9 +5,10 @@ use dpnoise_core::local::estimate::Support;
 use dpnoise_core::local::likelihood::{MAX_EPSILON, MIN_EPSILON};
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::{
-    Accumulator, BitFlip, DBitFlip, Family, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange,
-    Hierarchy, LocalHashing, Loloha, LongitudinalUnaryEncoding, Mixture, Protocol, RandomizedResponse, Randomizer,
-    SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, Window, WindowMean,
+    Accumulator, BitFlip, CountMeanSketch, DBitFlip, Family, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
+    HadamardResponse, HierarchicalRange, Hierarchy, LocalHashing, Loloha, LongitudinalUnaryEncoding, Mixture,
+    PrefixExtension, Protocol, RandomizedResponse, Randomizer, SquareWave, SubsetSelection, SummationHistogramEncoding,
+    UnaryEncoding, Window, WindowMean,
 };
 use num_bigint::BigUint;
 
@@ -56,6 +57,20 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
             let node = value as u32 >> (hierarchy.depth() - bits);
             let columns_alike = 1u32 << (hierarchy.depth() - bits);
             symbol_weight(hierarchy.mixture(), HadamardResponse::entry(node, column), report % 2) * columns_alike
+        }
+        // Whatever the hash functions are: a value is the column that they give it, and the row is above the bits.
+        Randomizer::CountMean(sketch) => {
+            let bits = 0..protocol.k() as usize;
+            bits.map(|bit| BigUint::from(bit_weight(sketch.flip(), value == bit, report, bit))).product()
+        }
+        Randomizer::HadamardCountMean(sketch) => {
+            let entry = HadamardResponse::entry(value as u32, (report / 2) as u32 % protocol.k());
+            symbol_weight(sketch.mixture(), entry, report % 2)
+        }
+        // A value is the column of all of its prefixes.
+        Randomizer::Prefixes(prefixes) => {
+            let entry = HadamardResponse::entry(value as u32, (report / 2) as u32 % protocol.k());
+            symbol_weight(prefixes.count_mean().mixture(), entry, report % 2)
         }
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
     }
@@ -123,6 +138,15 @@ fn reports(protocol: &Protocol) -> (usize, BigUint) {
             let (_, of_leaves) = seeded_reports(1 << hierarchy.depth(), hierarchy.mixture());
             (4 << hierarchy.depth(), of_leaves * hierarchy.levels())
         }
+        Randomizer::CountMean(sketch) => {
+            let (rows, bits) = (sketch.sketch().rows() as usize, protocol.k() as usize);
+            (rows << bits, BigUint::from(rows) << (sketch.flip().planes() as usize * bits))
+        }
+        Randomizer::HadamardCountMean(sketch) => seeded_reports(sketch.sketch().cells().into(), sketch.mixture()),
+        Randomizer::Prefixes(prefixes) => {
+            let cells = prefixes.levels() * prefixes.rows() * protocol.k();
+            seeded_reports(cells.into(), prefixes.count_mean().mixture())
+        }
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
     }
 }
@@ -164,7 +188,7 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
             let (not_p, not_q) = ((1 << flip.planes()) - p, (1 << flip.planes()) - q);
             match protocol.family() {
                 Family::RandomizedResponse => (p, q).max((not_q, not_p)),
-                _ => (p * not_q, not_p * q),
+                _ => one_hot(flip),
             }
         }
         Randomizer::Mixture(mixture) => kept_to_replaced(mixture),
@@ -176,6 +200,9 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
         }
         Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
         Randomizer::Hierarchy(hierarchy) => kept_to_replaced(hierarchy.mixture()),
+        Randomizer::CountMean(sketch) => one_hot(sketch.flip()),
+        Randomizer::HadamardCountMean(sketch) => kept_to_replaced(sketch.mixture()),
+        Randomizer::Prefixes(prefixes) => kept_to_replaced(prefixes.count_mean().mixture()),
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
         Randomizer::LongitudinalFlips { .. } | Randomizer::LongitudinalHashing { .. } | Randomizer::SampledFlips(_) => {
             unreachable!("see local_longitudinal.rs")
@@ -183,6 +210,12 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
     };
     assert_eq!(most * ratio.1, least * ratio.0, "the closed form is the worst case: {}", protocol.to_json());
     ln_at_most_vartime(ratio.0, ratio.1, announced)
+}
+
+fn one_hot(flip: BitFlip) -> (u128, u128) {
+    let (p, q) = (u128::from(flip.p()), u128::from(flip.q()));
+    let (not_p, not_q) = ((1 << flip.planes()) - p, (1 << flip.planes()) - q);
+    (p * not_q, not_p * q)
 }
 
 fn kept_to_replaced(mixture: Mixture) -> (u128, u128) {
@@ -362,6 +395,18 @@ fn a_window_that_is_forgotten_is_caught() {
     let (most, least) = worst_case_of_window(window);
     let forgotten = window.mixture().likelihood_ratio();
     assert!(most * forgotten.denominator < least * forgotten.numerator && !forgotten.is_at_most(1.0));
+}
+
+#[test]
+fn sketches_keep_their_promise() {
+    for epsilon in epsilons() {
+        for rows in [1, 3] {
+            check(HadamardCountMeanSketch::new(epsilon, rows, 8, 5).unwrap().protocol());
+        }
+        check(HadamardCountMeanSketch::new(epsilon, 2, 32, 5).unwrap().protocol());
+        check(CountMeanSketch::new(epsilon, 2, 8, 5).unwrap().protocol());
+        check(PrefixExtension::new(epsilon, 7, 3, 2, 8, 5).unwrap().protocol());
+    }
 }
 
 /// The shares of all reports that support a value are those that estimates are made with.

@@ -3,8 +3,8 @@
 use dpnoise_core::Error;
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::{
-    Accumulator, Client, DBitFlip, GeneralizedRandomizedResponse, Loloha, LongitudinalUnaryEncoding, Protocol,
-    RandomizedResponse, SquareWave, UnaryEncoding, WindowMean,
+    Accumulator, Client, CountMeanSketch, DBitFlip, GeneralizedRandomizedResponse, HadamardCountMeanSketch, Loloha,
+    LongitudinalUnaryEncoding, PrefixExtension, Protocol, RandomizedResponse, SquareWave, UnaryEncoding, WindowMean,
 };
 use dpnoise_core::rng::SeededRng;
 
@@ -19,6 +19,9 @@ fn protocols() -> Vec<Protocol> {
         all.push(*WindowMean::piecewise(epsilon).unwrap().protocol());
         all.push(*WindowMean::hybrid(epsilon).unwrap().protocol());
         all.push(*SquareWave::new(64, epsilon).unwrap().protocol());
+        all.push(*CountMeanSketch::new(epsilon, 5, 64, 7).unwrap().protocol());
+        all.push(*HadamardCountMeanSketch::new(epsilon, 5, 64, 7).unwrap().protocol());
+        all.push(*PrefixExtension::new(epsilon, 32, 7, 5, 64, 7).unwrap().protocol());
     }
     for (permanent, first) in [(1.0, 0.1), (16.0, 1e-3), (3f64.ln(), 2f64.ln())] {
         for round in [Permanent::Optimized, Permanent::Symmetric] {
@@ -147,6 +150,12 @@ fn the_split_of_the_reports_does_not_show() {
         let response = GeneralizedRandomizedResponse::new(k, 1.0).unwrap();
         splits_do_not_show(*response.protocol(), &reports(&response, response.protocol(), 10_000));
     }
+    for rows in [1, 7, 300] {
+        let sketch = CountMeanSketch::new(1.0, rows, 32, 0).unwrap();
+        splits_do_not_show(*sketch.protocol(), &reports(&sketch, sketch.protocol(), 10_000));
+        let sketch = HadamardCountMeanSketch::new(1.0, rows, 32, 0).unwrap();
+        splits_do_not_show(*sketch.protocol(), &reports(&sketch, sketch.protocol(), 10_000));
+    }
 }
 
 #[test]
@@ -233,6 +242,40 @@ fn values_out_of_range_are_counted_as_rejected() {
         let expected = (2.0 * support.one as f64 - 3.0 * support.q as f64) / (support.p - support.q) as f64;
         assert!((counts.estimate().unwrap().counts[k as usize - 1] / expected - 1.0).abs() < 1e-12);
     }
+}
+
+#[test]
+fn reports_of_no_row_are_counted_as_rejected() {
+    let sketch = CountMeanSketch::new(1.0, 3, 8, 0).unwrap();
+    let mut counts = Accumulator::new(*sketch.protocol());
+    counts.add(&[0, 0, 0x81, 2, 0, 0, 3, 0, 1, 0, 1, 1, 2, 0, 1, 0xff, 0xff, 0xff], 3, 1).unwrap();
+    assert_eq!(counts.counters(), [&[1, 1, 0, 0, 0, 0, 0, 0, 1][..], &[0; 9], &[2, 1, 0, 0, 0, 0, 0, 0, 0]].concat());
+    assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("row out of range", 3)]);
+    let mut others = counts.counters().to_vec();
+    others[1] = 2;
+    assert!(message(Accumulator::from_counters(*sketch.protocol(), 3, others)).contains("what n = 3 reports"));
+    let sketch = HadamardCountMeanSketch::new(1.0, 3, 8, 0).unwrap();
+    let mut counts = Accumulator::new(*sketch.protocol());
+    counts.add(&[0, 47, 48, 255, 47], 1, 1).unwrap();
+    assert_eq!((counts.counters()[0], counts.counters()[47], counts.n(), counts.rejected()), (1, 2, 3, 2));
+    assert!(
+        message(counts.merge(&Accumulator::new(*CountMeanSketch::new(1.0, 3, 8, 0).unwrap().protocol())))
+            .contains("width = 8")
+    );
+}
+
+/// A transform is of signed numbers: more reports would overflow it.
+#[test]
+fn counters_that_a_transform_has_no_room_for_are_refused() {
+    let protocol = *HadamardCountMeanSketch::new(1.0, 1, 8, 0).unwrap().protocol();
+    let (most, mut counters) = (i64::MAX as u64, vec![0; 16]);
+    counters[5] = most;
+    let full = Accumulator::from_counters(protocol, most, counters.clone()).unwrap();
+    assert!(full.estimate_candidates(&[1, 2]).unwrap().counts.iter().all(|count| count.is_finite()));
+    assert_eq!(Accumulator::from_bytes(&full.to_bytes()).unwrap(), full);
+    assert!(message(full.clone().merge(&full)).contains("more than 9223372036854775807 reports"));
+    counters[6] = 1;
+    assert!(message(Accumulator::from_counters(protocol, most + 1, counters)).contains("can lead to"));
 }
 
 /// Every report is for one value: counters that do not add up are damage, whatever their size.

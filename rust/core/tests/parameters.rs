@@ -3,9 +3,10 @@
 use dpnoise_core::Error;
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::{
-    Accumulator, Client, DBitFlip, Estimate, Family, GeneralizedRandomizedResponse, HadamardResponse,
-    HierarchicalRange, LaplaceMean, LocalHashing, Loloha, LongitudinalUnaryEncoding, Protocol, RandomizedResponse,
-    Remembering, SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, WindowMean,
+    Accumulator, Client, CountMeanSketch, DBitFlip, Estimate, Family, GeneralizedRandomizedResponse,
+    HadamardCountMeanSketch, HadamardResponse, HierarchicalRange, LaplaceMean, LocalHashing, Loloha,
+    LongitudinalUnaryEncoding, PrefixExtension, Protocol, RandomizedResponse, Remembering, SquareWave, SubsetSelection,
+    SummationHistogramEncoding, UnaryEncoding, WindowMean,
 };
 use dpnoise_core::mechanisms::{self, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
@@ -48,8 +49,11 @@ fn works<C: Client>(client: &C, protocol: &Protocol, values: &[C::Value]) {
     let mut counts = Accumulator::new(*protocol);
     counts.add(&out, protocol.report_bytes(), 1).unwrap();
     assert_eq!(counts.n(), values.len() as u64);
-    let finite = |estimate: Estimate| estimate.counts.iter().all(|count| count.is_finite());
+    let finite =
+        |estimate: Estimate| estimate.counts.iter().chain(&estimate.standard_errors).all(|number| number.is_finite());
     assert!(counts.estimate().is_none_or(finite));
+    assert!(counts.estimate_candidates(&[0, i64::MIN]).is_none_or(finite));
+    assert!(counts.estimate_prefixes(0, &[0, 1]).is_none_or(finite));
     assert!(protocol.epsilon() <= protocol.requested_epsilon());
     let gives_some_away = protocol.family() == Family::ThresholdHistogramEncoding;
     assert!(gives_some_away || protocol.epsilon() >= 0.999 * protocol.requested_epsilon());
@@ -212,5 +216,11 @@ proptest! {
         works_or_is_refused!(WindowMean::piecewise(epsilon), numbers);
         works_or_is_refused!(WindowMean::hybrid(epsilon), numbers);
         works_or_is_refused!(SquareWave::new(k, epsilon), numbers);
+        let texts = &[0, i64::MIN, -1];
+        for (rows, width) in [(k, few), (few, k), (k, 8 << (few % 7)), (few, 8 << (few % 7))] {
+            works_or_is_refused!(CountMeanSketch::new(epsilon, rows, width, k), texts);
+            works_or_is_refused!(HadamardCountMeanSketch::new(epsilon, rows, width, k), texts);
+            works_or_is_refused!(PrefixExtension::new(epsilon, few, k % 20, rows, width, k), &[0, 1, 0]);
+        }
     }
 }

@@ -10,12 +10,15 @@ use dpnoise_core::local::hierarchical_range::MAX_LEAVES;
 use dpnoise_core::local::local_hashing::MAX_G;
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::memo::Secret;
+use dpnoise_core::local::prefix_extension::Prefixes;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
+use dpnoise_core::local::sketch::Sketch;
 use dpnoise_core::local::square_wave;
 use dpnoise_core::local::{
-    Accumulator, Client, DBitFlip, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LaplaceMean,
-    LocalHashing, Loloha, Longitudinal, LongitudinalUnaryEncoding, Protocol, RandomizedResponse, Remembering,
-    SquareWave, SubsetSelection, SummationHistogramEncoding, UnaryEncoding, WindowMean, loloha,
+    Accumulator, Client, CountMeanSketch, DBitFlip, Estimate, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
+    HadamardResponse, HierarchicalRange, LaplaceMean, LocalHashing, Loloha, Longitudinal, LongitudinalUnaryEncoding,
+    PrefixExtension, Protocol, RandomizedResponse, Remembering, SquareWave, SubsetSelection,
+    SummationHistogramEncoding, UnaryEncoding, WindowMean, loloha, text_hash,
 };
 use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -190,6 +193,45 @@ impl LocalProtocol {
     }
 
     #[staticmethod]
+    fn count_mean_sketch(
+        epsilon: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        width: &Bound<'_, PyAny>,
+        seed: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
+        let sketch = CountMeanSketch::new(real(epsilon, "epsilon")?, rows, width, seed);
+        sketch.map(|sketch| Self(*sketch.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn hadamard_count_mean_sketch(
+        epsilon: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        width: &Bound<'_, PyAny>,
+        seed: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
+        let sketch = HadamardCountMeanSketch::new(real(epsilon, "epsilon")?, rows, width, seed);
+        sketch.map(|sketch| Self(*sketch.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn prefix_extension(
+        epsilon: &Bound<'_, PyAny>,
+        bits: &Bound<'_, PyAny>,
+        step: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+        width: &Bound<'_, PyAny>,
+        seed: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let (bits, step) = (integer(bits, "bits", Prefixes::BITS)?, integer(step, "step", Prefixes::STEPS)?);
+        let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
+        let extension = PrefixExtension::new(real(epsilon, "epsilon")?, bits, step, rows, width, seed);
+        extension.map(|extension| Self(*extension.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
         Protocol::from_json(text).map(Self).map_err(to_py)
     }
@@ -315,6 +357,15 @@ impl LocalProtocol {
         if let Some(encoding) = SummationHistogramEncoding::from_protocol(self.0) {
             return self.perturb_with(py, &encoding, values, "int64", out, threads, rng);
         }
+        if let Some(sketch) = CountMeanSketch::from_protocol(self.0) {
+            return self.perturb_with(py, &sketch, values, "int64", out, threads, rng);
+        }
+        if let Some(sketch) = HadamardCountMeanSketch::from_protocol(self.0) {
+            return self.perturb_with(py, &sketch, values, "int64", out, threads, rng);
+        }
+        if let Some(extension) = PrefixExtension::from_protocol(self.0) {
+            return self.perturb_with(py, &extension, values, "int64", out, threads, rng);
+        }
         self.perturb_with(py, &self.unary()?, values, "int64", out, threads, rng)
     }
 
@@ -425,7 +476,7 @@ impl LocalProtocol {
     }
 
     fn law(&self) -> PyResult<Law> {
-        self.0.law().ok_or_else(|| not_counted_by_value(&self.0))
+        self.0.law().ok_or_else(|| not_counted_so(&self.0))
     }
 
     fn support(&self) -> PyResult<Support> {
@@ -517,14 +568,33 @@ impl LocalAccumulator {
     }
 
     /// Counts, standard errors, n and the number of rejected reports, all of one moment.
-    #[allow(clippy::type_complexity, reason = "a Python tuple")]
-    fn estimate<'py>(
+    fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Estimated<'py>> {
+        let state = self.state().clone();
+        let estimate = state.estimate();
+        estimated(py, &state, estimate)
+    }
+
+    /// What `estimate` gives, of the texts with these int64 fingerprints.
+    fn estimate_candidates<'py>(&self, py: Python<'py>, candidates: &Bound<'py, PyAny>) -> PyResult<Estimated<'py>> {
+        let candidates = buffers::readable::<i64>(candidates, "candidates", "int64")?;
+        let candidates = buffers::slice(&candidates, "candidates")?;
+        let state = self.state().clone();
+        let (estimate, state) = py.detach(|| (state.estimate_candidates(candidates), state));
+        estimated(py, &state, estimate)
+    }
+
+    /// What `estimate` gives, of the values that begin like these int64 prefixes of a level.
+    fn estimate_prefixes<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64, u64)> {
+        level: u32,
+        candidates: &Bound<'py, PyAny>,
+    ) -> PyResult<Estimated<'py>> {
+        let candidates = buffers::readable::<i64>(candidates, "candidates", "int64")?;
+        let candidates = buffers::slice(&candidates, "candidates")?;
         let state = self.state().clone();
-        let estimate = state.estimate().ok_or_else(|| not_counted_by_value(state.protocol()))?;
-        Ok((estimate.counts.into_pyarray(py), estimate.standard_errors.into_pyarray(py), estimate.n, state.rejected()))
+        let (estimate, state) = py.detach(|| (state.estimate_prefixes(level, candidates), state));
+        estimated(py, &state, estimate)
     }
 
     /// Counters, n and the number of rejected reports, all of one moment.
@@ -562,12 +632,41 @@ where
     result
 }
 
-fn not_counted_by_value(protocol: &Protocol) -> PyErr {
-    PyTypeError::new_err(format!("reports of {} are not counted by value", protocol.family().name()))
+/// Counts, standard errors, n and the number of rejected reports.
+type Estimated<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64, u64);
+
+fn estimated<'py>(py: Python<'py>, state: &Accumulator, estimate: Option<Estimate>) -> PyResult<Estimated<'py>> {
+    let estimate = estimate.ok_or_else(|| not_counted_so(state.protocol()))?;
+    Ok((estimate.counts.into_pyarray(py), estimate.standard_errors.into_pyarray(py), estimate.n, state.rejected()))
+}
+
+fn not_counted_so(protocol: &Protocol) -> PyErr {
+    PyTypeError::new_err(format!("reports of {} are not counted so", protocol.family().name()))
 }
 
 fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {
     integer(k, "k", &format!("an integer from {MIN_K} to {MAX_K}"))
+}
+
+fn shape_of_sketch(rows: &Bound<'_, PyAny>, width: &Bound<'_, PyAny>, seed: &Bound<'_, PyAny>) -> PyResult<[u64; 3]> {
+    let (rows, width) = (integer(rows, "rows", Sketch::ROWS)?, integer(width, "width", Sketch::WIDTHS)?);
+    Ok([rows, width, integer(seed, "seed", Sketch::SEEDS)?])
+}
+
+/// Fills int64 `out` with the fingerprints of texts: `data`, uint8, from one of the int64 `offsets` to the next.
+#[pyfunction]
+fn text_fingerprints(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    offsets: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let data = buffers::readable::<u8>(data, "data", "uint8")?;
+    let offsets = buffers::readable::<i64>(offsets, "offsets", "int64")?;
+    let mut out = buffers::writable::<i64>(out, "out", "int64")?;
+    let (data, offsets) = (buffers::slice(&data, "data")?, buffers::slice(&offsets, "offsets")?);
+    let out = buffers::elements(&mut out, "out")?;
+    runtime::detached(py, || text_hash::fingerprints(data, offsets, out))
 }
 
 /// The Walsh-Hadamard transform, in place.
@@ -582,5 +681,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(walsh_hadamard, module)?)?;
     module.add_class::<LocalProtocol>()?;
     module.add_class::<LocalMemo>()?;
-    module.add_class::<LocalAccumulator>()
+    module.add_class::<LocalAccumulator>()?;
+    module.add_function(wrap_pyfunction!(text_fingerprints, module)?)
 }

@@ -11,7 +11,8 @@ use super::estimate::Estimate;
 use super::protocol::{Family, Protocol};
 use super::randomizer::Randomizer;
 use super::{
-    d_bit_flip, generalized_randomized_response, hadamard_response, hash_counts, hierarchical_range, subset_selection,
+    cohorts, d_bit_flip, generalized_randomized_response, hadamard_response, hash_counts, hierarchical_range, sketch,
+    subset_selection,
 };
 use crate::arch::Backend;
 use crate::arch::popcount::add_column_counts;
@@ -170,6 +171,35 @@ impl Accumulator {
         Some(Estimate { counts: vec![self.n as f64 - yes, yes], standard_errors: vec![error; 2], n: self.n })
     }
 
+    /// Estimates, unbiased over reports and hash functions, of how many people have each of the `candidates`, which are
+    /// fingerprints of texts; none where reports are not those of a sketch.
+    #[must_use]
+    pub fn estimate_candidates(&self, candidates: &[i64]) -> Option<Estimate> {
+        let width = self.protocol.k();
+        match self.protocol.randomizer() {
+            Randomizer::CountMean(sketch) => {
+                let support = sketch.flip().support();
+                Some(sketch::estimate(sketch.rows(&self.counters), width, support, candidates))
+            }
+            Randomizer::HadamardCountMean(sketch) => {
+                Some(sketch::estimate(sketch.rows(&self.counters), width, sketch.support(), candidates))
+            }
+            _ => None,
+        }
+    }
+
+    /// Estimates of how many people have values that begin like each of the `candidates`, prefixes of one level of
+    /// [`prefix_extension`](super::prefix_extension); none where reports are of another protocol, or there is no such level.
+    #[must_use]
+    pub fn estimate_prefixes(&self, level: u32, candidates: &[i64]) -> Option<Estimate> {
+        match self.protocol.randomizer() {
+            Randomizer::Prefixes(prefixes) if level < prefixes.levels() => {
+                Some(prefixes.estimate(&self.counters, self.n, level, candidates))
+            }
+            _ => None,
+        }
+    }
+
     /// All reports seen.
     fn total(&self) -> u64 {
         self.n + self.rejected()
@@ -177,24 +207,22 @@ impl Accumulator {
 
     /// All reports seen, and `more`, if the counters have room for them.
     fn total_with(&self, more: u64) -> Result<u64, Error> {
-        let most = most_reports(&self.protocol);
+        let most = self.protocol.randomizer().most_reports();
         let total = self.total().checked_add(more).filter(|&total| total <= most);
         total.ok_or_else(|| Error::State(format!("there would be more than {most} reports")))
     }
 
     fn describe(&self) -> String {
-        let (protocol, id) = (self.protocol, self.protocol.spec_id_hex());
-        format!("{} with k = {}, specification {id}", protocol.family().name(), protocol.k())
+        let (family, id) = (self.protocol.family(), self.protocol.spec_id_hex());
+        format!("{} with {} = {}, specification {id}", family.name(), family.name_of_k(), self.protocol.k())
     }
-}
-
-/// The most reports that the counters of `protocol` have room for.
-pub(super) fn most_reports(protocol: &Protocol) -> u64 {
-    u64::MAX / protocol.randomizer().increment()
 }
 
 /// Whether `n` reports can lead to these counters.
 pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> bool {
+    if n > protocol.randomizer().most_reports() {
+        return false;
+    }
     match protocol.randomizer() {
         Randomizer::BitFlip(_)
         | Randomizer::Hashing(_)
@@ -208,7 +236,12 @@ pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> boo
             counters.iter().all(|&sum| u128::from(sum) <= most)
         }
         // Each report counts once.
-        Randomizer::Mixture(_) | Randomizer::Window(_) | Randomizer::Hybrid(_) => count_once(n, counters),
+        Randomizer::Mixture(_)
+        | Randomizer::Window(_)
+        | Randomizer::Hybrid(_)
+        | Randomizer::HadamardCountMean(_)
+        | Randomizer::Prefixes(_) => count_once(n, counters),
+        Randomizer::CountMean(_) => cohorts::are_possible(n, 1 + protocol.k() as usize, counters),
         Randomizer::Hierarchy(hierarchy) => {
             let between = counters.iter().enumerate().filter(|&(number, _)| !hierarchy.is_report(number as u64));
             count_once(n, counters) && between.map(|(_, &count)| count).all(|count| count == 0)
@@ -227,9 +260,12 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
     let mut counters = vec![0; protocol.counters()];
     let rejected = match protocol.randomizer() {
         Randomizer::BitFlip(_) | Randomizer::LongitudinalFlips { .. } => return count_bits(backend, protocol, reports),
-        Randomizer::Mixture(_) | Randomizer::Window(_) | Randomizer::Hybrid(_) => {
-            generalized_randomized_response::count(reports, width, &mut counters)
-        }
+        Randomizer::CountMean(_) => cohorts::count(backend, reports, width, &mut counters),
+        Randomizer::Mixture(_)
+        | Randomizer::Window(_)
+        | Randomizer::Hybrid(_)
+        | Randomizer::HadamardCountMean(_)
+        | Randomizer::Prefixes(_) => generalized_randomized_response::count(reports, width, &mut counters),
         Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
             hash_counts::count(backend, hashing, reports, width, &mut counters)
         }
@@ -253,7 +289,10 @@ fn effort(protocol: &Protocol, rows: usize) -> usize {
         | Randomizer::Hadamard(_)
         | Randomizer::Window(_)
         | Randomizer::Hybrid(_)
-        | Randomizer::Hierarchy(_) => 2,
+        | Randomizer::Hierarchy(_)
+        | Randomizer::HadamardCountMean(_)
+        | Randomizer::Prefixes(_) => 2,
+        Randomizer::CountMean(_) => 64 + protocol.report_bytes(),
         Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
             hash_counts::effort(hashing, rows, protocol.k() as usize)
         }

@@ -30,7 +30,7 @@ impl Support {
     }
 
     /// The numerator is exact (below 2^126), so the result has the error of one division.
-    fn count(self, n: u64, counter: u64) -> f64 {
+    pub(super) fn count(self, n: u64, counter: u64) -> f64 {
         let numerator = i128::from(counter) * i128::from(self.one) - i128::from(n) * i128::from(self.q);
         numerator as f64 / (self.p - self.q) as f64
     }

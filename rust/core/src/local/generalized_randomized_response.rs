@@ -80,8 +80,8 @@ impl Symbols for GeneralizedRandomizedResponse {
     }
 
     #[inline(always)]
-    fn symbol(&self, _seed: u64, value: u32) -> u32 {
-        value
+    fn symbol(&self, _seed: u64, value: i64) -> u32 {
+        value as u32
     }
 }
 

@@ -122,8 +122,8 @@ impl Symbols for HadamardResponse {
     }
 
     #[inline(always)]
-    fn symbol(&self, seed: u64, value: u32) -> u32 {
-        Self::entry(value, seed as u32)
+    fn symbol(&self, seed: u64, value: i64) -> u32 {
+        Self::entry(value as u32, seed as u32)
     }
 }
 
@@ -134,13 +134,16 @@ pub(super) fn count(hadamard: Hadamard, reports: &[u8], width: usize, counters: 
     let rejected = for_each_number(reports, width, hadamard.reports(), |number| {
         balance[(number >> 1) as usize] += 1 - 2 * (number & 1) as i64;
     });
-    let n = (reports.len() / width) as i64 - rejected as i64;
-    walsh_hadamard(&mut balance);
-    // What supports v less what does not; and all n together.
-    for (counter, difference) in counters.iter_mut().zip(balance) {
-        *counter += i64::midpoint(n, difference) as u64;
-    }
+    let n = (reports.len() / width) as u64 - rejected;
+    counters.iter_mut().zip(supports(balance, n)).for_each(|(counter, supports)| *counter += supports);
     rejected
+}
+
+/// How many of `n` reports support each row, from the `balance` of those with each column: with 1 less with -1.
+pub(super) fn supports(mut balance: Vec<i64>, n: u64) -> Vec<u64> {
+    walsh_hadamard(&mut balance);
+    // What supports a row less what does not; and all n together.
+    balance.into_iter().map(|difference| i64::midpoint(n as i64, difference) as u64).collect()
 }
 
 /// The Walsh-Hadamard transform, in place, of a power of two of numbers whose magnitudes sum to less than 2^63.

@@ -151,10 +151,10 @@ impl Symbols for HierarchicalRange {
     }
 
     #[inline(always)]
-    fn symbol(&self, seed: u64, value: u32) -> u32 {
+    fn symbol(&self, seed: u64, value: i64) -> u32 {
         // The leading ones of seed and node are those of their level: they meet, and add 1 to the parity.
         let bits = 31u32.wrapping_sub((seed as u32 | 1).leading_zeros());
-        let node = (1 << self.hierarchy.depth | value).wrapping_shr(self.hierarchy.depth.wrapping_sub(bits));
+        let node = (1 << self.hierarchy.depth | value as u32).wrapping_shr(self.hierarchy.depth.wrapping_sub(bits));
         (node & seed as u32).count_ones() & 1 ^ 1
     }
 }
@@ -202,7 +202,7 @@ mod tests {
             for (bits, columns) in [(2u32, 4), (4, 16)] {
                 for column in 0..columns {
                     let entry = HadamardResponse::entry(value >> (4 - bits), column);
-                    assert_eq!(range.symbol(u64::from(1 << bits | column), value), entry);
+                    assert_eq!(range.symbol(u64::from(1 << bits | column), value.into()), entry);
                 }
             }
         }

@@ -196,8 +196,8 @@ impl Symbols for LocalHashing {
     }
 
     #[inline(always)]
-    fn symbol(&self, seed: u64, value: u32) -> u32 {
-        self.hashing.hash_with(seed, value)
+    fn symbol(&self, seed: u64, value: i64) -> u32 {
+        self.hashing.hash_with(seed, value as u32)
     }
 }
 

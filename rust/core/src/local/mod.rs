@@ -25,6 +25,12 @@
 //! | [`laplace_mean`] | a number with Laplace noise |
 //! | [`noisy_sums`] | reports that are numbers with Laplace noise |
 //! | [`hierarchical_range`] | the value's node in a random level of a tree |
+//! | [`count_mean_sketch`] | a random row of a table, and in it one of its columns as flipped bits |
+//! | [`hadamard_count_mean_sketch`] | a random row of a table, and one randomised entry of its transform |
+//! | [`prefix_extension`] | a prefix of the value, of a random length, by such a sketch |
+//! | [`sketch`] | the tables of these: hash functions and estimation |
+//! | [`text_hash`] | texts as numbers, and numbers as columns |
+//! | `cohorts` | reports that are the number of a group and bits, counted group by group |
 //! | `symbols` | reports that are a number: a public seed and a randomised symbol |
 //! | [`longitudinal_unary_encoding`] | unary encoding for people who are asked again and again |
 //! | [`loloha`] | local hashing for people who are asked again and again |
@@ -54,10 +60,13 @@
 pub mod accumulator;
 pub mod bit_flip;
 mod client;
+mod cohorts;
+pub mod count_mean_sketch;
 pub mod d_bit_flip;
 pub mod estimate;
 mod flipper;
 pub mod generalized_randomized_response;
+pub mod hadamard_count_mean_sketch;
 pub mod hadamard_response;
 mod hash_counts;
 pub mod hierarchical_range;
@@ -72,15 +81,18 @@ mod mixer;
 pub mod mixture;
 pub mod noisy_sums;
 mod numbers;
+pub mod prefix_extension;
 pub mod protocol;
 pub mod randomized_response;
 pub mod randomizer;
 mod remembering;
+pub mod sketch;
 pub mod square_wave;
 pub mod state;
 pub mod subset_selection;
 pub mod summation_histogram_encoding;
 mod symbols;
+pub mod text_hash;
 mod threshold;
 pub mod two_rounds;
 pub mod unary_encoding;
@@ -90,9 +102,11 @@ pub mod window_mean;
 pub use accumulator::Accumulator;
 pub use bit_flip::BitFlip;
 pub use client::Client;
+pub use count_mean_sketch::CountMeanSketch;
 pub use d_bit_flip::DBitFlip;
 pub use estimate::Estimate;
 pub use generalized_randomized_response::GeneralizedRandomizedResponse;
+pub use hadamard_count_mean_sketch::HadamardCountMeanSketch;
 pub use hadamard_response::HadamardResponse;
 pub use hierarchical_range::{HierarchicalRange, Hierarchy};
 pub use laplace_mean::LaplaceMean;
@@ -103,6 +117,7 @@ pub use longitudinal_unary_encoding::LongitudinalUnaryEncoding;
 pub use memo::ClientMemo;
 pub use mixture::Mixture;
 pub use noisy_sums::NoisySums;
+pub use prefix_extension::PrefixExtension;
 pub use protocol::{Family, Protocol};
 pub use randomized_response::RandomizedResponse;
 pub use randomizer::Randomizer;

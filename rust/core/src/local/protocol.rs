@@ -14,9 +14,11 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::bit_flip::{BitFlip, Neighbours};
+use super::count_mean_sketch::CountMeanSketch;
 use super::d_bit_flip::DBitFlip;
 use super::estimate::{Law, Support};
 use super::generalized_randomized_response::GeneralizedRandomizedResponse;
+use super::hadamard_count_mean_sketch::HadamardCountMeanSketch;
 use super::hadamard_response::HadamardResponse;
 use super::hierarchical_range::HierarchicalRange;
 use super::laplace_mean::LaplaceMean;
@@ -24,6 +26,7 @@ use super::likelihood::{LikelihoodRatio, check_epsilon};
 use super::local_hashing::LocalHashing;
 use super::loloha::Loloha;
 use super::longitudinal_unary_encoding::{LongitudinalUnaryEncoding, Permanent};
+use super::prefix_extension::PrefixExtension;
 use super::randomized_response::RandomizedResponse;
 use super::randomizer::Randomizer;
 use super::square_wave::SquareWave;
@@ -89,13 +92,19 @@ pub enum Family {
     ThresholdHistogramEncoding,
     /// A one-hot row with Laplace noise.
     SummationHistogramEncoding,
+    /// A random row of a table, and in it one of its columns as flipped bits.
+    CountMeanSketch,
+    /// A random row of a table, and one randomised entry of its Hadamard transform.
+    HadamardCountMeanSketch,
     /// The node that a value is under in a random level of a tree, by a Hadamard response.
     HierarchicalRange,
+    /// A prefix of the value, of a random length, by a Hadamard count mean sketch.
+    PrefixExtension,
 }
 
 impl Family {
     /// In the order of their codes: new ones come last.
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 22] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
         Self::OptimizedUnaryEncoding,
@@ -114,7 +123,10 @@ impl Family {
         Self::SquareWave,
         Self::ThresholdHistogramEncoding,
         Self::SummationHistogramEncoding,
+        Self::CountMeanSketch,
+        Self::HadamardCountMeanSketch,
         Self::HierarchicalRange,
+        Self::PrefixExtension,
     ];
 
     /// The name in specifications.
@@ -139,7 +151,18 @@ impl Family {
             Self::SquareWave => "square_wave",
             Self::ThresholdHistogramEncoding => "threshold_histogram_encoding",
             Self::SummationHistogramEncoding => "summation_histogram_encoding",
+            Self::CountMeanSketch => "count_mean_sketch",
+            Self::HadamardCountMeanSketch => "hadamard_count_mean_sketch",
             Self::HierarchicalRange => "hierarchical_range",
+            Self::PrefixExtension => "prefix_extension",
+        }
+    }
+
+    /// What the number of values is called: for sketches they are the columns of their tables.
+    pub(super) fn name_of_k(self) -> &'static str {
+        match self {
+            Self::CountMeanSketch | Self::HadamardCountMeanSketch | Self::PrefixExtension => "width",
+            _ => "k",
         }
     }
 
@@ -171,8 +194,11 @@ impl Family {
             | Self::LaplaceMean
             | Self::SquareWave
             | Self::SummationHistogramEncoding
-            | Self::HierarchicalRange => "value out of range",
+            | Self::HadamardCountMeanSketch
+            | Self::HierarchicalRange
+            | Self::PrefixExtension => "value out of range",
             Self::SubsetSelection => "not a set of omega values",
+            Self::CountMeanSketch => "row out of range",
             Self::DBitFlip => "not a set of at most d values",
         };
         [malformed, MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER]
@@ -202,7 +228,8 @@ impl Protocol {
         self.family
     }
 
-    /// The number of values that an answer may have; for numbers, of the positions that they are put on.
+    /// The number of values that an answer may have; for numbers, of the positions that they are put on, and for sketches of
+    /// the columns of their tables.
     #[must_use]
     pub fn k(&self) -> u32 {
         self.k
@@ -259,6 +286,7 @@ impl Protocol {
         let bits_of = |reports: u64| reports.next_power_of_two().trailing_zeros() as usize;
         match self.randomizer {
             Randomizer::NoisySums(sums) => 8 * sums.report_bytes(),
+            Randomizer::CountMean(sketch) => sketch.report_bits(),
             randomizer => randomizer.reports().map_or(self.counters(), bits_of),
         }
     }
@@ -271,6 +299,9 @@ impl Protocol {
             (_, Randomizer::Window(window)) => window.outputs() as usize,
             (_, Randomizer::Hybrid(hybrid)) => hybrid.outputs() as usize,
             (_, Randomizer::Hierarchy(hierarchy)) => hierarchy.reports() as usize,
+            (_, Randomizer::CountMean(sketch)) => sketch.sketch().rows() as usize * (1 + self.k as usize),
+            (_, Randomizer::HadamardCountMean(sketch)) => sketch.reports() as usize,
+            (_, Randomizer::Prefixes(prefixes)) => prefixes.count_mean().reports() as usize,
             (_, Randomizer::NoisySums(sums)) => sums.columns() as usize,
             _ => self.k as usize,
         }
@@ -299,7 +330,7 @@ impl Protocol {
     fn fields(&self) -> BTreeMap<&'static str, Value> {
         let mut fields = BTreeMap::from([
             ("epsilon", self.requested_epsilon.into()),
-            ("k", self.k.into()),
+            (self.family.name_of_k(), self.k.into()),
             ("protocol", self.family.name().into()),
             ("version", VERSION.into()),
         ]);
@@ -343,7 +374,7 @@ impl Protocol {
             return Err(invalid(&format!("version {version} is not {VERSION}, the one this release reads")));
         }
         let family = family(&fields)?;
-        let k = integer(&fields, "k")?;
+        let k = integer(&fields, family.name_of_k())?;
         let epsilon = number(&fields, "epsilon")?;
         check_epsilon(epsilon)?;
         let expected = match family {
@@ -367,6 +398,19 @@ impl Protocol {
             Family::LocalHashing => *LocalHashing::new(k, Some(integer(&fields, "g")?), epsilon)?.protocol(),
             Family::HadamardResponse => *HadamardResponse::new(k, epsilon)?.protocol(),
             Family::SummationHistogramEncoding => *SummationHistogramEncoding::new(k, epsilon)?.protocol(),
+            Family::CountMeanSketch => {
+                let (rows, seed) = (integer(&fields, "rows")?, integer(&fields, "seed")?);
+                *CountMeanSketch::new(epsilon, rows, k, seed)?.protocol()
+            }
+            Family::HadamardCountMeanSketch => {
+                let (rows, seed) = (integer(&fields, "rows")?, integer(&fields, "seed")?);
+                *HadamardCountMeanSketch::new(epsilon, rows, k, seed)?.protocol()
+            }
+            Family::PrefixExtension => {
+                let (bits, step) = (integer(&fields, "bits")?, integer(&fields, "step")?);
+                let (rows, seed) = (integer(&fields, "rows")?, integer(&fields, "seed")?);
+                *PrefixExtension::new(epsilon, bits, step, rows, k, seed)?.protocol()
+            }
             Family::HierarchicalRange => {
                 *HierarchicalRange::new(k, epsilon, integer(&fields, "branching")?)?.protocol()
             }

@@ -3,14 +3,17 @@
 use serde_json::Value;
 
 use super::bit_flip::{BitFlip, Neighbours};
+use super::count_mean_sketch::CountMean;
 use super::d_bit_flip::SampledFlips;
 use super::estimate::Law;
+use super::hadamard_count_mean_sketch::HadamardCountMean;
 use super::hadamard_response::Hadamard;
 use super::hierarchical_range::Hierarchy;
 use super::likelihood::LikelihoodRatio;
 use super::local_hashing::Hashing;
 use super::mixture::Mixture;
 use super::noisy_sums::NoisySums;
+use super::prefix_extension::Prefixes;
 use super::subset_selection::Subset;
 use super::two_rounds::{TwoFlips, TwoMixtures};
 use super::window::Window;
@@ -56,6 +59,12 @@ pub enum Randomizer {
     NoisySums(NoisySums),
     /// An entry of the Hadamard row of the value's node in a random level of a tree is kept or replaced.
     Hierarchy(Hierarchy),
+    /// A column of a random row of a table is written as bits, and every bit is flipped by itself.
+    CountMean(CountMean),
+    /// An entry of the Hadamard transform of a random row of a table is kept or replaced.
+    HadamardCountMean(HadamardCountMean),
+    /// The same for a prefix of the value, of a random length.
+    Prefixes(Prefixes),
 }
 
 impl Randomizer {
@@ -70,7 +79,12 @@ impl Randomizer {
             Self::LongitudinalFlips { flips, .. } => flips.both().support(),
             Self::SampledFlips(flips) => flips.support(),
             Self::NoisySums(sums) => return Some(sums.law(epsilon)),
-            Self::Window(_) | Self::Hybrid(_) | Self::Hierarchy(_) => return None,
+            Self::Window(_)
+            | Self::Hybrid(_)
+            | Self::Hierarchy(_)
+            | Self::CountMean(_)
+            | Self::HadamardCountMean(_)
+            | Self::Prefixes(_) => return None,
         }))
     }
 
@@ -91,6 +105,9 @@ impl Randomizer {
             Self::Hybrid(hybrid) => hybrid.likelihood_ratio(),
             Self::NoisySums(_) => return None,
             Self::Hierarchy(hierarchy) => hierarchy.mixture().likelihood_ratio(),
+            Self::CountMean(sketch) => sketch.flip().likelihood_ratio(neighbours),
+            Self::HadamardCountMean(sketch) => sketch.mixture().likelihood_ratio(),
+            Self::Prefixes(prefixes) => prefixes.count_mean().mixture().likelihood_ratio(),
         })
     }
 
@@ -112,21 +129,26 @@ impl Randomizer {
             | Self::Subset(_)
             | Self::LongitudinalFlips { .. }
             | Self::SampledFlips(_)
-            | Self::NoisySums(_) => None,
+            | Self::NoisySums(_)
+            | Self::CountMean(_) => None,
             Self::Mixture(mixture) => Some(mixture.k().into()),
             Self::Hashing(hashing) | Self::LongitudinalHashing { hashing, .. } => Some(hashing.reports()),
             Self::Hadamard(hadamard) => Some(hadamard.reports()),
             Self::Window(window) => Some(window.outputs().into()),
             Self::Hybrid(hybrid) => Some(hybrid.outputs().into()),
             Self::Hierarchy(hierarchy) => Some(hierarchy.reports()),
+            Self::HadamardCountMean(sketch) => Some(sketch.reports()),
+            Self::Prefixes(prefixes) => Some(prefixes.count_mean().reports()),
         }
     }
 
-    /// The most that a report adds to a counter.
-    pub(super) fn increment(self) -> u64 {
+    /// The most reports that the counters have room for, and so has what is computed of them: the Walsh-Hadamard transform
+    /// is of signed numbers.
+    pub(super) fn most_reports(self) -> u64 {
         match self {
-            Self::NoisySums(sums) => sums.largest().into(),
-            _ => 1,
+            Self::NoisySums(sums) => u64::MAX / u64::from(sums.largest()),
+            Self::Hierarchy(_) | Self::HadamardCountMean(_) | Self::Prefixes(_) => i64::MAX as u64,
+            _ => u64::MAX,
         }
     }
 
@@ -136,10 +158,10 @@ impl Randomizer {
         let mixed = |mixture: Mixture| kept(mixture.keep(), mixture.planes());
         let windowed =
             |window: Window| mixed(window.mixture()).into_iter().chain([("width", window.width().into())]).collect();
+        let flipped =
+            |flip: BitFlip| vec![("p", flip.p().into()), ("planes", flip.planes().into()), ("q", flip.q().into())];
         match self {
-            Self::BitFlip(flip) => {
-                vec![("p", flip.p().into()), ("planes", flip.planes().into()), ("q", flip.q().into())]
-            }
+            Self::BitFlip(flip) => flipped(flip),
             Self::Mixture(mixture) => mixed(mixture),
             Self::Hashing(hashing) => {
                 let family = [("g", hashing.mixture().k().into()), ("prime", hashing.prime().into())];
@@ -175,15 +197,7 @@ impl Randomizer {
                     ("prime", hashing.prime().into()),
                 ]
             }
-            Self::SampledFlips(flips) => {
-                let flip = flips.flip();
-                vec![
-                    ("d", flips.d().into()),
-                    ("p", flip.p().into()),
-                    ("planes", flip.planes().into()),
-                    ("q", flip.q().into()),
-                ]
-            }
+            Self::SampledFlips(flips) => flipped(flips.flip()).into_iter().chain([("d", flips.d().into())]).collect(),
             Self::Window(window) => windowed(window),
             Self::Hybrid(hybrid) => {
                 let duchi = hybrid.duchi().mixture();
@@ -193,6 +207,19 @@ impl Randomizer {
                     ("duchi_planes", duchi.planes().into()),
                 ];
                 windowed(hybrid.window()).into_iter().chain(others).collect()
+            }
+            Self::CountMean(sketch) => flipped(sketch.flip()).into_iter().chain(sketch.sketch().fields()).collect(),
+            Self::HadamardCountMean(sketch) => {
+                mixed(sketch.mixture()).into_iter().chain(sketch.sketch().fields()).collect()
+            }
+            Self::Prefixes(prefixes) => {
+                let own = [
+                    ("bits", prefixes.bits().into()),
+                    ("rows", prefixes.rows().into()),
+                    ("seed", prefixes.count_mean().sketch().seed().into()),
+                    ("step", prefixes.step().into()),
+                ];
+                mixed(prefixes.count_mean().mixture()).into_iter().chain(own).collect()
             }
             Self::Hierarchy(hierarchy) => {
                 mixed(hierarchy.mixture()).into_iter().chain([("branching", hierarchy.branching().into())]).collect()

@@ -19,7 +19,7 @@
 //! A state has exactly one form: writing what was read gives the same bytes. The checksum finds accidents; it does not
 //! protect against somebody who alters a state on purpose.
 
-use super::accumulator::{Accumulator, are_possible, most_reports};
+use super::accumulator::{Accumulator, are_possible};
 use super::protocol::Protocol;
 use crate::error::Error;
 
@@ -77,8 +77,10 @@ impl Accumulator {
         for count in &mut rejected {
             *count = body.number("number of rejected reports")?;
         }
-        let (total, most) =
-            (rejected.iter().try_fold(n, |total, &count| total.checked_add(count)), most_reports(&protocol));
+        let (total, most) = (
+            rejected.iter().try_fold(n, |total, &count| total.checked_add(count)),
+            protocol.randomizer().most_reports(),
+        );
         if total.is_none_or(|total| total > most) {
             return Err(damaged(&format!("it counts more than {most} reports")));
         }

@@ -36,6 +36,11 @@ pub trait Symbols: Sync {
     /// What is done to the symbols.
     fn mixture(&self) -> Mixture;
 
+    /// Checks that all values can be reported on.
+    fn check_values(&self, values: &[i64]) -> Result<(), Error> {
+        check_below_k(self.protocol().k(), values)
+    }
+
     /// About how many random bytes a seed takes.
     fn seed_bytes(&self) -> usize;
 
@@ -43,7 +48,7 @@ pub trait Symbols: Sync {
     fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error>;
 
     /// The symbol of a value.
-    fn symbol(&self, seed: u64, value: u32) -> u32;
+    fn symbol(&self, seed: u64, value: i64) -> u32;
 }
 
 impl<T: Symbols> Randomise for T {
@@ -54,7 +59,7 @@ impl<T: Symbols> Randomise for T {
     }
 
     fn check(&self, values: &[i64]) -> Result<(), Error> {
-        check_below_k(Symbols::protocol(self).k(), values)
+        self.check_values(values)
     }
 
     fn unit(&self) -> usize {
@@ -80,7 +85,7 @@ impl<T: Symbols> Randomise for T {
             let (symbols, numbers) = (&mut symbols[..values.len()], &mut numbers[..values.len()]);
             self.draw_seeds(rng, numbers)?;
             for ((symbol, &seed), &value) in symbols.iter_mut().zip(&*numbers).zip(values) {
-                *symbol = self.symbol(seed, value as u32);
+                *symbol = self.symbol(seed, value);
             }
             mixer.mix(rng, symbols)?;
             write_reports(numbers, symbols, self.mixture().k(), width, out);

@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::rng::Wiped;
 
 /// The bits encoded before they are flipped, while they are in the first-level cache.
-const CHUNK_BYTES: usize = 64 * TILE_BYTES;
+pub(super) const CHUNK_BYTES: usize = 64 * TILE_BYTES;
 
 /// Symmetric, optimised or custom unary encoding of k values.
 #[derive(Clone, Copy, Debug, PartialEq)]

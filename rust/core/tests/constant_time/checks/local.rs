@@ -8,7 +8,7 @@ use dpnoise_core::local::{
 };
 use dpnoise_core::rng::SeededRng;
 
-use super::{Check, assert_secret, secret, table};
+use super::{Check, assert_secret, perturbed, secret, table};
 
 /// Numbers of values whose rows have no whole word, some, and more than one chunk.
 const SIZES: [u64; 5] = [2, 15, 128, 1000, 40_000];
@@ -113,18 +113,13 @@ pub(super) fn checks() -> Vec<Check> {
         ("hierarchical ranges", || {
             for (k, branching) in [(2, 2), (200, 4), (5000, 16), (1 << 20, 2)] {
                 let range = HierarchicalRange::new(k, 1.0, branching).unwrap();
-                let values = secret(&[0, 1, k as i64 - 1].repeat(700));
-                let mut out = vec![0; values.len() * range.protocol().report_bytes()];
-                range.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                perturbed(&range, range.protocol(), &[0, 1, k as i64 - 1].repeat(700));
             }
         }),
         ("summation with histogram encoding", || {
             for (k, epsilon) in [(2, 1.0), (15, 1e-4), (5000, 30.0)] {
                 let encoding = SummationHistogramEncoding::new(k, epsilon).unwrap();
-                let values = secret(&[0, 1, k as i64 - 1].repeat(20));
-                let mut out = vec![0; values.len() * encoding.protocol().report_bytes()];
-                encoding.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
-                assert_secret(&out);
+                assert_secret(&perturbed(&encoding, encoding.protocol(), &[0, 1, k as i64 - 1].repeat(20)));
             }
         }),
         ("unary encoding, a value that is refused", || {

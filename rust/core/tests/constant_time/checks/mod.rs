@@ -8,6 +8,7 @@
 //! | `local.rs` | the local randomisers |
 //! | `longitudinal.rs` | those that derive what is permanent from secrets |
 //! | `local_numbers.rs` | those of numbers |
+//! | `sketches.rs` | those of texts |
 //! | `controls.rs` | planted faults, each of which must be found |
 //!
 //! What is new in the library becomes one more line in one of these tables.
@@ -19,6 +20,7 @@ mod longitudinal;
 mod mechanisms;
 mod noise;
 mod random;
+mod sketches;
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -26,6 +28,8 @@ use std::process::ExitCode;
 use dpnoise_core::arch::Backend;
 use dpnoise_core::arch::secrecy::memcheck::{self, Counts};
 use dpnoise_core::arch::secrecy::{Reason, poison};
+use dpnoise_core::local::{Client, Protocol};
+use dpnoise_core::rng::SeededRng;
 
 /// Something to run. It makes its secrets by [`secret`] or by a generator, and hands its output to [`assert_secret`].
 struct Check {
@@ -45,6 +49,13 @@ fn secret<T: Clone>(values: &[T]) -> Vec<T> {
     black_box(values)
 }
 
+/// The reports on such values.
+fn perturbed(client: &impl Client<Value = i64>, protocol: &Protocol, values: &[i64]) -> Vec<u8> {
+    let mut out = vec![0; values.len() * protocol.report_bytes()];
+    client.perturb(&secret(values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+    out
+}
+
 /// # Panics
 /// When some value is known: then something on its way was declassified that should not be, or never was poisoned.
 fn assert_secret<T>(values: &[T]) {
@@ -59,7 +70,7 @@ pub(super) fn run() -> ExitCode {
     let backend = Backend::current().expect("a backend of this CPU").name();
     let start = memcheck::counts();
 
-    let local = [local::checks(), local_numbers::checks(), longitudinal::checks()];
+    let local = [local::checks(), local_numbers::checks(), longitudinal::checks(), sketches::checks()];
     let checks = [random::checks(), noise::checks(), mechanisms::checks()].into_iter().chain(local);
     let checks: Vec<Check> = checks.flatten().collect();
     println!("{backend}: {} checks that must find nothing", checks.len());

@@ -1,0 +1,229 @@
+"""Prefix extension: frequent values of a domain that is too large to go through."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise import _native
+from dpnoise.local import _inputs
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
+from dpnoise.local._protocol import Protocol, Rng
+
+if TYPE_CHECKING:
+    from dpnoise.local._accumulator import Accumulator
+
+
+class PrefixExtension(Protocol):
+    r"""Frequent values ("heavy hitters") of up to 2**63 possible ones, from reports of one randomised bit.
+
+    Every person draws a length and reports the prefix of their value of that length as `HadamardCountMeanSketch` does,
+    with the whole epsilon. The collector looks for frequent prefixes of up to ``step`` binary digits, extends them in
+    all ways by ``step`` more, looks which of these are frequent, and so on.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    bits : int
+        The binary digits of a value, from 1 to 63. A text of up to 7 bytes is such a number:
+        ``int.from_bytes(text.ljust(7, b"\0"), "big")``.
+    step : int
+        How many binary digits longer each prefix is than the one before, from 1 to 16. The reports are shared among
+        ``ceil(bits / step)`` lengths, so a larger step means less noise; the collector tries ``2**step`` extensions of
+        each frequent prefix.
+    rows, width, seed : int
+        The table of each length, as for `HadamardCountMeanSketch`; they have at most 2**24 cells together. With fewer
+        rows than columns a frequent value lends its count to a few others, which may then be found, too.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Notes
+    -----
+    The memory of the collector is 16 bytes for each cell of the tables, however many reports there are. A report is a
+    number as little-endian bytes; the documentation of the wire format defines it.
+
+    References
+    ----------
+    Wang, Li and Jha (2018), "Locally differentially private heavy hitter identification"; Bassily, Nissim, Stemmer and
+    Thakurta (2017), "Practical locally private heavy hitters".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnoise import local
+    >>> protocol = local.PrefixExtension(epsilon=4.0, bits=32, step=8, rows=512, width=256)
+    >>> values = np.repeat([123456789, 987654321], [40_000, 20_000])
+    >>> found = protocol.estimate(protocol.perturb(values))
+    >>> found.values.tolist()
+    [123456789, 987654321]
+    """
+
+    __slots__ = ()
+    _family = "prefix_extension"
+    _parameters = ("requested_epsilon", "bits", "step", "rows", "width", "seed")
+
+    def __init__(self, *, epsilon: float, bits: int, step: int = 8, rows: int, width: int, seed: int = 0) -> None:
+        self._native = _native.LocalProtocol.prefix_extension(epsilon, bits, step, rows, width, seed)
+
+    @property
+    def bits(self) -> int:
+        """The binary digits of a value."""
+        return self._field("bits")
+
+    @property
+    def step(self) -> int:
+        """By how many binary digits prefixes grow."""
+        return self._field("step")
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of each table."""
+        return self._field("rows")
+
+    @property
+    def width(self) -> int:
+        """The number of columns of each table."""
+        return self._native.k
+
+    @property
+    def seed(self) -> int:
+        """What the hash functions are made of."""
+        return self._field("seed")
+
+    def _field(self, name: str) -> int:
+        return cast(int, json.loads(self.to_json())[name])
+
+    def perturb(
+        self,
+        values: ArrayLike,
+        *,
+        out: NDArray[np.uint8] | None = None,
+        threads: int | None = None,
+        rng: Rng = None,
+    ) -> NDArray[np.uint8]:
+        """Randomise values: what each person's device does, for any number of people at once.
+
+        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
+        sends one. Time and memory addresses do not depend on values or reports.
+
+        Parameters
+        ----------
+        values : array of integers in [0, 2**bits), shape (n,)
+            Any integer dtype, or a list of ints.
+        out : ndarray of uint8, shape (n, report_bytes), optional
+            A writable C-contiguous array to fill.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+
+        Raises
+        ------
+        ParameterError
+            When a value is out of range (it is not said which) or ``out`` does not fit; nothing has been drawn then.
+        TypeError
+            When the values are not integers, or ``out`` is not an array of uint8.
+        RandomnessError
+            When the source of randomness fails; ``out`` is zero then.
+        """
+        return self._reports(_inputs.integers(values), out, threads, rng)
+
+    def estimate(self, collected: Accumulator | ArrayLike, level: float = 0.95) -> HeavyHitters:
+        """Find frequent values and estimate how many people have them.
+
+        Parameters
+        ----------
+        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
+            Of this protocol.
+        level : float
+            The confidence level. A prefix is extended, and a value is in the result, if the lower end of its interval
+            is above zero, where all intervals of prefixes of that length hold together with this probability.
+
+        Returns
+        -------
+        HeavyHitters
+            The most frequent first.
+
+        Raises
+        ------
+        ParameterError
+            When ``level`` is not between 0 and 1, or what was collected is of another protocol.
+
+        Notes
+        -----
+        A value that nobody has is in the result with a probability of at most ``1 - level``, all of them together, by
+        the normal approximation: the people who report whole values are others than those who report prefixes, so what
+        is tested last does not depend on them. A frequent value is missed if at some length its prefix is not
+        significant.
+        """
+        state = self._collected(collected)._state
+        candidates = np.zeros(1, np.int64)
+        grown = (self.bits - 1) % self.step + 1
+        for index in range((self.bits - grown) // self.step + 1):
+            candidates = (candidates[:, None] << grown | np.arange(1 << grown)).ravel()
+            grown = self.step
+            counts, standard_errors, n, rejected = state.estimate_prefixes(index, candidates)
+            quantile = normal_quantile(level, max(candidates.size, 1))
+            lower, upper = intervals(counts, standard_errors, quantile)
+            order = np.argsort(-counts, kind="stable")
+            frequent = order[lower[order] > 0]
+            candidates, tested = candidates[frequent], candidates.size
+        counts, standard_errors = counts[frequent], standard_errors[frequent]
+        lower, upper = lower[frequent], upper[frequent]
+        for column in (candidates, counts, standard_errors, lower, upper):
+            column.flags.writeable = False
+        return HeavyHitters(candidates, counts, standard_errors, lower, upper, n, rejected, level, tested)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HeavyHitters(EstimateTable):
+    """Frequent values, the most frequent first.
+
+    As a table it has the columns value (int64), count, standard_error, lower and upper (float64).
+
+    Attributes
+    ----------
+    values : ndarray of int64
+        The values. Read-only, as are the other arrays.
+    counts : ndarray of float64
+        How many people have each, estimated from those who reported a whole value.
+    standard_errors : ndarray of float64
+        The standard deviation of each count over randomisation, hash functions and who reported a whole value.
+    lower, upper : ndarray of float64
+        The ends of the confidence intervals by the normal approximation, all of which hold together, also those of the
+        values that were tested and are not in the result (Bonferroni). Counts that just passed are too large on
+        average, since others failed.
+    n : int
+        The number of reports counted.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The confidence level.
+    tested : int
+        How many values were tested.
+    """
+
+    values: NDArray[np.int64]
+    counts: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    n: int
+    rejected: int
+    level: float
+    tested: int
+
+    def _values(self) -> NDArray[np.int64]:
+        return self.values.copy()

@@ -1,0 +1,164 @@
+"""What the sketches have in common: texts in, and estimated counts of candidates out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise.local import _texts
+from dpnoise.local._arrow import ArrowArray, ArrowStream
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
+from dpnoise.local._protocol import Protocol, Rng
+
+if TYPE_CHECKING:
+    from dpnoise.local._accumulator import Accumulator
+
+
+class Sketch(Protocol):
+    """A protocol for texts of an open domain: the collector names candidates when it estimates."""
+
+    __slots__ = ()
+    _parameters = ("requested_epsilon", "rows", "width", "seed")
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the collector's table, each with a hash function of its own."""
+        return int(json.loads(self.to_json())["rows"])
+
+    @property
+    def width(self) -> int:
+        """The number of columns of the collector's table."""
+        return self._native.k
+
+    @property
+    def seed(self) -> int:
+        """What the hash functions are made of."""
+        return int(json.loads(self.to_json())["seed"])
+
+    def perturb(
+        self,
+        values: ArrayLike | ArrowArray | ArrowStream,
+        *,
+        out: NDArray[np.uint8] | None = None,
+        threads: int | None = None,
+        rng: Rng = None,
+    ) -> NDArray[np.uint8]:
+        """Randomise texts: what each person's device does, for any number of people at once.
+
+        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
+        sends one. The time shows how many blocks of 64 bytes the texts have; given their fingerprints, time and memory
+        addresses do not depend on texts or reports. (What Python needs to encode a str is its own affair: bytes are
+        taken as they are.)
+
+        Parameters
+        ----------
+        values : sequence of str or of bytes, or Arrow column of strings or binary
+            A text for each person, of any length; a str stands for its bytes in UTF-8.
+        out : ndarray of uint8, shape (n, report_bytes), optional
+            A writable C-contiguous array to fill.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, report_bytes)
+
+        Raises
+        ------
+        ParameterError
+            When a text is no Unicode (it is not said which) or ``out`` does not fit; nothing has been drawn then.
+        TypeError
+            When the values are not texts, or ``out`` is not an array of uint8.
+        RandomnessError
+            When the source of randomness fails; ``out`` is zero then.
+        """
+        return self._reports(_texts.fingerprints(values, "values"), out, threads, rng)
+
+    def estimate(
+        self,
+        collected: Accumulator | ArrayLike,
+        candidates: ArrayLike | ArrowArray | ArrowStream,
+        level: float = 0.95,
+        simultaneous: bool = False,
+    ) -> SketchEstimate:
+        """Estimate how many people have each of some texts.
+
+        Parameters
+        ----------
+        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
+            Of this protocol.
+        candidates : sequence of str or of bytes, or Arrow column of strings or binary
+            The texts to look for. They may be any, known before the collection or not.
+        level : float
+            The confidence level of the intervals, between 0 and 1.
+        simultaneous : bool
+            Whether all intervals together shall hold at that level (Bonferroni), rather than each by itself.
+
+        Returns
+        -------
+        SketchEstimate
+            Zeros when no report was counted.
+
+        Raises
+        ------
+        ParameterError
+            When ``level`` is not between 0 and 1, or what was collected is of another protocol.
+        TypeError
+            When the candidates are not texts.
+        """
+        fingerprints = _texts.fingerprints(candidates, "candidates")
+        quantile = normal_quantile(level, max(fingerprints.size, 1) if simultaneous else 1)
+        state = self._collected(collected)._state
+        counts, standard_errors, n, rejected = state.estimate_candidates(fingerprints)
+        lower, upper = intervals(counts, standard_errors, quantile)
+        texts = _texts.as_list(candidates)
+        return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, level, simultaneous)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SketchEstimate(EstimateTable):
+    """How many people have each of some texts, estimated from their reports.
+
+    As a table it has the columns value, count, standard_error, lower and upper (float64).
+
+    Attributes
+    ----------
+    candidates : list of str or of bytes
+        The texts.
+    counts : ndarray of float64
+        An estimate for each text, unbiased over the reports and over the hash functions that a random seed gives. They
+        are not clipped: those of rare texts may be negative. Read-only, as are the other arrays.
+    standard_errors : ndarray of float64
+        The standard deviation of each count over both: the randomisation, and the accidents that other texts share
+        columns with it. The accidents are the same for every collection with the same seed, so that means over
+        collections do not reduce them; more rows and columns do.
+    lower, upper : ndarray of float64
+        The ends of the confidence intervals, by the normal approximation.
+    n : int
+        The number of reports counted.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The confidence level of the intervals.
+    simultaneous : bool
+        Whether all intervals together hold at that level (Bonferroni), or each by itself.
+    """
+
+    candidates: list[Any]
+    counts: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    n: int
+    rejected: int
+    level: float
+    simultaneous: bool
+
+    def _values(self) -> list[Any]:
+        return self.candidates

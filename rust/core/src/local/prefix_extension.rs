@@ -1,0 +1,205 @@
+//! Prefix extension: frequent values of a domain that is too large to go through, found prefix by prefix.
+//!
+//! A value has `bits` binary digits. The lengths of its prefixes are `bits`, `bits` - `step` and so on, as long as they are
+//! above 0: the levels, the shortest first. A client draws one level and reports its prefix of that length, by the Hadamard count mean sketch of that level, with
+//! the whole epsilon. The collector asks for the counts of all prefixes of the first length, extends those that are significant in
+//! all ways to the next, and so on; what is significant at the last level are frequent values, with their counts.
+//!
+//! Sources: Wang, Li and Jha 2018, "Locally differentially private heavy hitter identification" (the prefix extending method),
+//! and Bassily, Nissim, Stemmer and Thakurta 2017, "Practical locally private heavy hitters" (the sketch of each level). In the
+//! former reports are hashes with a seed of their own, and the collector keeps them all; with a sketch its state has a fixed size
+//! and is merged by adding, and the time to extend does not depend on the number of reports. The price is that of sketches:
+//! collisions.
+//!
+//! # Privacy
+//!
+//! A client sends one report, on one level drawn without regard to the value: the guarantee is that of the
+//! [Hadamard count mean sketch](super::hadamard_count_mean_sketch).
+//!
+//! # Estimation
+//!
+//! The clients who drew a level are a random sample of all. Their number m_d who have a prefix is estimated with the standard
+//! error of sketches; n m_d / m, m the size of the sample of n people, has also the variance of the sample,
+//! n (n/m - 1) f (1 - f) for a prefix of frequency f.
+//!
+//! A report is the number 2 (j `width` + l) + s, where j = `rows` * level + row; the collector counts each number.
+
+use rand_core::TryCryptoRng;
+
+use super::estimate::Estimate;
+use super::hadamard_count_mean_sketch::HadamardCountMean;
+use super::mixer::{index_bytes, uniform};
+use super::mixture::Mixture;
+use super::protocol::{Family, Protocol};
+use super::randomizer::Randomizer;
+use super::sketch::{self, Sketch};
+use super::symbols::Symbols;
+use crate::arch::secrecy::{Reason, declassify};
+use crate::error::Error;
+
+/// The lengths of prefixes, and a table for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Prefixes {
+    bits: u32,
+    step: u32,
+    rows: u32,
+    count_mean: HadamardCountMean,
+}
+
+impl Prefixes {
+    /// What numbers of binary digits there are: so many fit a signed number.
+    pub const BITS: &str = "an integer from 1 to 63";
+
+    /// What steps there are: the collector goes through all extensions of a prefix.
+    pub const STEPS: &str = "an integer from 1 to 16";
+
+    /// The binary digits of a value.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        self.bits
+    }
+
+    /// By how many binary digits prefixes grow.
+    #[must_use]
+    pub fn step(self) -> u32 {
+        self.step
+    }
+
+    /// The rows of each table.
+    #[must_use]
+    pub fn rows(self) -> u32 {
+        self.rows
+    }
+
+    /// The tables of all levels, one below the other, and what is done to the entries of their transform.
+    #[must_use]
+    pub fn count_mean(self) -> HadamardCountMean {
+        self.count_mean
+    }
+
+    /// The number of lengths.
+    #[must_use]
+    pub fn levels(self) -> u32 {
+        self.last_level() + 1
+    }
+
+    fn last_level(self) -> u32 {
+        (self.bits - 1) / self.step
+    }
+
+    /// The prefix that a value has at this level. Levels are random words, which must not decide a jump, as that of a check
+    /// for overflow would.
+    #[inline(always)]
+    fn prefix(self, value: i64, level: u32) -> i64 {
+        let longer = self.last_level().wrapping_sub(level);
+        value.wrapping_shr(self.step.wrapping_mul(longer))
+    }
+
+    /// How many of the people have prefixes that begin like each of the `candidates`, all of the length of `level`.
+    pub(super) fn estimate(self, counters: &[u64], n: u64, level: u32, candidates: &[i64]) -> Estimate {
+        let first = (level * self.rows) as usize;
+        let rows = self.count_mean.rows(counters).skip(first).take(self.rows as usize);
+        let width = self.count_mean.sketch().width();
+        let sample = sketch::estimate(rows, width, self.count_mean.support(), candidates);
+        if sample.n == 0 {
+            return Estimate { n, ..sample };
+        }
+        let (people, share) = (n as f64, n as f64 / sample.n as f64);
+        let standard_error = |(&error, &count): (&f64, &f64)| {
+            let frequency = (count / sample.n as f64).clamp(0.0, 1.0);
+            ((share * error).powi(2) + people * (share - 1.0) * frequency * (1.0 - frequency)).sqrt()
+        };
+        let standard_errors = sample.standard_errors.iter().zip(&sample.counts).map(standard_error).collect();
+        Estimate { counts: sample.counts.iter().map(|count| count * share).collect(), standard_errors, n }
+    }
+}
+
+/// Prefix extension over values of some binary digits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrefixExtension {
+    protocol: Protocol,
+    prefixes: Prefixes,
+}
+
+impl PrefixExtension {
+    /// The protocol for values of `bits` binary digits, whose prefixes grow by `step`, with a table of `rows` rows of `width`
+    /// columns for each length and the hash functions of `seed`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 1 <= bits <= 63, 1 <= step <= 16, [`Sketch::new`] takes the tables, they have at most
+    /// 2^24 cells together, and 2^-20 <= epsilon <= 32.
+    pub fn new(epsilon: f64, bits: u64, step: u64, rows: u64, width: u64, seed: u64) -> Result<Self, Error> {
+        if !(1..=63).contains(&bits) {
+            return Err(Error::parameter("bits", bits, Prefixes::BITS));
+        }
+        if !(1..=16).contains(&step) {
+            return Err(Error::parameter("step", step, Prefixes::STEPS));
+        }
+        let table = Sketch::new(rows, width, seed)?;
+        let levels = bits.div_ceil(step);
+        let tables = Sketch::new(levels * rows, width, seed).map_err(|_| {
+            let allowed = "such that levels * rows is at most 65536 and levels * rows * width at most 2**24";
+            let given = format!("{levels} levels of rows = {rows} and width = {width}");
+            Error::parameter("bits, step, rows and width", given, allowed)
+        })?;
+        let prefixes = Prefixes {
+            bits: bits as u32,
+            step: step as u32,
+            rows: table.rows(),
+            count_mean: HadamardCountMean::new(tables, Mixture::new(2, epsilon)?),
+        };
+        let randomizer = Randomizer::Prefixes(prefixes);
+        Ok(Self { protocol: Protocol::new(Family::PrefixExtension, table.width(), randomizer, epsilon), prefixes })
+    }
+
+    /// The protocol that `protocol` specifies, or `None` when it is of another family.
+    #[must_use]
+    pub fn from_protocol(protocol: Protocol) -> Option<Self> {
+        match protocol.randomizer() {
+            Randomizer::Prefixes(prefixes) => Some(Self { protocol, prefixes }),
+            _ => None,
+        }
+    }
+
+    /// The checked parameters.
+    #[must_use]
+    pub fn protocol(&self) -> &Protocol {
+        &self.protocol
+    }
+}
+
+impl Symbols for PrefixExtension {
+    fn protocol(&self) -> &Protocol {
+        &self.protocol
+    }
+
+    fn mixture(&self) -> Mixture {
+        self.prefixes.count_mean.mixture()
+    }
+
+    /// That all values have at most `bits` binary digits, in one pass without a branch.
+    fn check_values(&self, values: &[i64]) -> Result<(), Error> {
+        let bits = self.prefixes.bits;
+        let outside = values.iter().fold(0, |outside, &value| outside | (value as u64) >> bits);
+        if declassify(Reason::Refusal, outside == 0) {
+            Ok(())
+        } else {
+            Err(Error::data("values", format!("must be integers in [0, 2**bits) with bits = {bits}")))
+        }
+    }
+
+    fn seed_bytes(&self) -> usize {
+        index_bytes(self.prefixes.count_mean.sketch().cells())
+    }
+
+    /// j width + l.
+    fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
+        uniform(rng, self.prefixes.count_mean.sketch().cells(), seeds)
+    }
+
+    #[inline(always)]
+    fn symbol(&self, seed: u64, value: i64) -> u32 {
+        let prefixes = self.prefixes;
+        prefixes.count_mean.entry(seed as u32, |row| prefixes.prefix(value, row / prefixes.rows))
+    }
+}
