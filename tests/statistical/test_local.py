@@ -23,7 +23,7 @@ from dpnoise import local
 
 ALARM = 1e-9
 REPETITIONS = 1000
-PEOPLE = max(100, int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // REPETITIONS)
+PEOPLE = max(2000, int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // (5 * REPETITIONS))
 SHARES = np.array([0.4, 0.2, 0.2, 0.1, 0.06, 0.04, 0.0, 0.0])
 LEVEL = 0.95
 

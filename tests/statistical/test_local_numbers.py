@@ -25,7 +25,7 @@ from dpnoise.local._windows import Window
 
 ALARM = 1e-9
 REPETITIONS = 1000
-PEOPLE = max(100, int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // REPETITIONS)
+PEOPLE = max(2000, int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // (5 * REPETITIONS))
 LEVEL = 0.95
 LIMIT = float(stats.norm.isf(ALARM / 2))
 
