@@ -4,15 +4,15 @@ Run it with ``python examples/compare_protocols.py``; it needs nothing but dpnoi
 """
 
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import datasets, local
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-REPETITIONS = 200
+REPETITIONS = 100
 
 SIZES = (15, 128, 1024)
 PEOPLE = 50_000
@@ -31,15 +31,58 @@ PROTOCOLS: dict[str, Callable[..., local.Protocol]] = {
     "LocalHashing": local.LocalHashing,
     "HadamardResponse": local.HadamardResponse,
     "SubsetSelection": local.SubsetSelection,
+    "ThresholdHistogramEncoding": local.ThresholdHistogramEncoding,
+    "SummationHistogramEncoding": local.SummationHistogramEncoding,
+}
+
+
+# One of several reports on the same answer, all of which together achieve epsilon.
+REMEMBERING: dict[str, Callable[[int, float], local.Protocol]] = {
+    "LongitudinalUnaryEncoding`, a report at ε/2": lambda k, epsilon: local.LongitudinalUnaryEncoding(
+        k=k, epsilon_permanent=epsilon, epsilon_first=epsilon / 2
+    ),
+    "LOLOHA`, a report at ε/2": lambda k, epsilon: local.LOLOHA(
+        k=k, epsilon_permanent=epsilon, epsilon_first=epsilon / 2
+    ),
+    "DBitFlip`, d = 4": lambda k, epsilon: local.DBitFlip(k=k, d=4, epsilon=epsilon),
+}
+
+# For what is not one of k values: here the labels are texts of an open domain, or the codes are taken to have an order.
+SKETCHES: dict[str, Callable[[float], local.Protocol]] = {
+    "CountMeanSketch": lambda epsilon: local.CountMeanSketch(epsilon=epsilon, rows=1024, width=256),
+    "HadamardCountMeanSketch": lambda epsilon: local.HadamardCountMeanSketch(epsilon=epsilon, rows=1024, width=256),
 }
 
 
 def errors(protocol: local.Protocol, answers: NDArray[np.generic], truth: NDArray[np.float64]) -> str:
     """Give the root-mean-square error of the counts over all repetitions, and what theory says."""
     estimates = [protocol.aggregate(protocol.perturb(answers)).counts for _ in range(REPETITIONS)]
-    found = np.sqrt(np.mean((np.array(estimates) - truth) ** 2))
-    expected = np.sqrt(np.mean([protocol.variance(answers.size, share) for share in truth / answers.size]))
-    return f"{found:.0f} ({expected:.0f})"
+    return beside_theory(estimates, truth, [protocol.variance(answers.size, share) for share in truth / answers.size])
+
+
+def errors_remembering(protocol: local.Protocol, codes: NDArray[np.int64], truth: NDArray[np.float64]) -> str:
+    """Give the same for people who keep a memo, new people each time."""
+    memos = (local.ClientMemo.generate(codes.size) for _ in range(REPETITIONS))
+    estimates = [protocol.aggregate(protocol.perturb(codes, memo)).counts for memo in memos]
+    return beside_theory(estimates, truth, [protocol.variance(codes.size, share) for share in truth / codes.size])
+
+
+def errors_of_texts(sketch: local.Protocol, texts: list[str], labels: list[str], truth: NDArray[np.float64]) -> str:
+    """Give the same for texts, of which the estimate says how accurate it is."""
+    found = [sketch.estimate(sketch.perturb(texts), candidates=labels) for _ in range(REPETITIONS)]
+    return beside_theory([estimate.counts for estimate in found], truth, found[0].standard_errors ** 2)
+
+
+def errors_of_ranges(tree: local.HierarchicalRange, codes: NDArray[np.int64], truth: NDArray[np.float64]) -> str:
+    """Give the same for a tree of values."""
+    found = [tree.estimate(tree.perturb(codes)) for _ in range(REPETITIONS)]
+    variances = [found[0].range(value, value).standard_error ** 2 for value in range(truth.size)]
+    return beside_theory([estimate.counts for estimate in found], truth, variances)
+
+
+def beside_theory(estimates: Sequence[NDArray[np.float64]], truth: NDArray[np.float64], variances: ArrayLike) -> str:
+    """Give the root-mean-square error of the counts, and in parentheses what theory says."""
+    return f"{np.sqrt(np.mean((np.array(estimates) - truth) ** 2)):.0f} ({np.sqrt(np.mean(variances)):.0f})"
 
 
 def cost(protocol: local.Protocol) -> str:
@@ -75,6 +118,14 @@ def main() -> None:
     yes_and_no = np.array([np.sum(~commonest), np.sum(commonest)], np.float64)
     rows["`RandomizedResponse`, one occupation"] = [
         errors(local.RandomizedResponse(epsilon=epsilon), commonest, yes_and_no) for epsilon in EPSILONS
+    ]
+    k, texts = len(labels), [labels[code] for code in codes.tolist()]
+    for name, make in REMEMBERING.items():
+        rows[f"`{name}"] = [errors_remembering(make(k, epsilon), codes, truth) for epsilon in EPSILONS]
+    for name, make in SKETCHES.items():
+        rows[f"`{name}`, texts"] = [errors_of_texts(make(epsilon), texts, labels, truth) for epsilon in EPSILONS]
+    rows["`HierarchicalRange`, single values"] = [
+        errors_of_ranges(local.HierarchicalRange(k=k, epsilon=epsilon), codes, truth) for epsilon in EPSILONS
     ]
     print_table("root-mean-square error (theory)", [f"ε = {epsilon:g}" for epsilon in EPSILONS], rows)
 
