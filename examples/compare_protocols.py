@@ -63,7 +63,7 @@ def errors(protocol: local.Protocol, answers: NDArray[np.generic], truth: NDArra
 def errors_remembering(protocol: local.Protocol, codes: NDArray[np.int64], truth: NDArray[np.float64]) -> str:
     """Give the same for people who keep a memo, new people each time."""
     memos = (local.ClientMemo.generate(codes.size) for _ in range(REPETITIONS))
-    estimates = [protocol.aggregate(protocol.perturb(codes, memo)).counts for memo in memos]
+    estimates = [protocol.aggregate(protocol.perturb(codes, memo, question="colour")).counts for memo in memos]
     return beside_theory(estimates, truth, [protocol.variance(codes.size, share) for share in truth / codes.size])
 
 

@@ -84,8 +84,8 @@ def vector(protocol: Any) -> dict[str, Any]:
     stream = random_bytes(protocol.to_json(), 4096)
     rng = ScriptedRng(stream)
     memo = memo_of(protocol)
-    asked = (given, local.ClientMemo.from_bytes(memo)) if memo else (given,)
-    reports = protocol.perturb(*asked, rng=rng).view(np.uint8).reshape(PEOPLE, -1)
+    remembered = {"memo": local.ClientMemo.from_bytes(memo), "question": "colour"} if memo else {}
+    reports = protocol.perturb(given, **remembered, rng=rng).view(np.uint8).reshape(PEOPLE, -1)
     malformed = bytes([0xFF]) * protocol.report_bytes
     messages = [*protocol.messages(reports), protocol.messages(reports)[0][:-1], b"DP" + bytes(12)]
     accumulator = protocol.accumulator()
@@ -94,7 +94,7 @@ def vector(protocol: Any) -> dict[str, Any]:
         "specification": protocol.to_json(),
         "spec_id": protocol.spec_id,
         "values": given.astype(int if given.dtype == bool else given.dtype).tolist(),
-        **({"memo": memo.hex()} if memo else {}),
+        **({"memo": memo.hex(), "question": "colour"} if memo else {}),
         "random": stream[: len(stream) - rng.remaining].hex(),
         "reports": [report.tobytes().hex() for report in reports],
         "messages": [message.hex() for message in messages],

@@ -188,6 +188,7 @@ class LocalProtocol:
         self,
         values: NDArray[np.int64],
         memo: LocalMemo,
+        question: str,
         out: NDArray[np.uint8],
         threads: int | None,
         rng: TestRng | None = None,

@@ -3,9 +3,11 @@
 import json
 import pickle
 import re
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dpnoise import ParameterError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
@@ -21,6 +23,10 @@ PROTOCOLS = [
     FLIPS,
     local.DBitFlip(k=2, d=1, epsilon=0.1),
 ]
+
+
+def ask(protocol: local.LongitudinalProtocol, values: Any, memo: Any, **options: Any) -> NDArray[np.uint8]:
+    return protocol.perturb(values, memo, question="colour", **options)
 
 
 def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
@@ -80,11 +86,11 @@ def test_the_permanent_answer_is_the_same_for_ever(protocol: local.LongitudinalP
     """The instantaneous round is held fixed by scripted words; what is left is the permanent answer."""
     n = 200
     values, memo = np.arange(n) % protocol.k, local.ClientMemo.generate(n)
-    first = protocol.perturb(values, memo, rng=SeededRng(1))
+    first = ask(protocol, values, memo, rng=SeededRng(1))
     copies = [memo, local.ClientMemo.from_bytes(memo.to_bytes()), pickle.loads(pickle.dumps(memo))]  # noqa: S301
     for copy in copies:
-        np.testing.assert_array_equal(protocol.perturb(values, copy, rng=SeededRng(1)), first)
-    other = protocol.perturb(values, local.ClientMemo.generate(n), rng=SeededRng(1))
+        np.testing.assert_array_equal(ask(protocol, values, copy, rng=SeededRng(1)), first)
+    other = ask(protocol, values, local.ClientMemo.generate(n), rng=SeededRng(1))
     assert (other != first).any(), "the positive control: other secrets give other answers"
 
 
@@ -92,14 +98,14 @@ def test_reports_differ_where_there_is_a_second_round() -> None:
     memo = local.ClientMemo.generate(100)
     values = np.zeros(100, int)
     for protocol in (ENCODING, HASHING):
-        assert (protocol.perturb(values, memo) != protocol.perturb(values, memo)).any()
-    np.testing.assert_array_equal(FLIPS.perturb(values, memo), FLIPS.perturb(values, memo, threads=2))
+        assert (ask(protocol, values, memo) != ask(protocol, values, memo)).any()
+    np.testing.assert_array_equal(ask(FLIPS, values, memo), ask(FLIPS, values, memo, threads=2))
 
 
 def test_a_person_keeps_the_hash_function() -> None:
     memo = local.ClientMemo.generate(50)
     seeds = {
-        tuple((int.from_bytes(report.tobytes(), "little") // HASHING.g) for report in HASHING.perturb(values, memo))
+        tuple((int.from_bytes(report.tobytes(), "little") // HASHING.g) for report in ask(HASHING, values, memo))
         for values in (np.zeros(50, int), np.arange(50), np.arange(50) * 17)
     }
     assert len(seeds) == 1
@@ -110,12 +116,22 @@ def test_a_person_keeps_the_hash_function() -> None:
 def test_any_integers_and_any_out(protocol: local.LongitudinalProtocol) -> None:
     memo = local.ClientMemo.generate(2)
     for values in ([0, 1], (1, 0), np.array([0, 1], np.uint8)):
-        assert protocol.perturb(values, memo).shape == (2, protocol.report_bytes)
+        assert ask(protocol, values, memo).shape == (2, protocol.report_bytes)
     out = np.empty((2, protocol.report_bytes), np.uint8)
-    assert protocol.perturb([0, 1], memo, out=out) is out
-    assert protocol.perturb([], local.ClientMemo.generate(0)).shape == (0, protocol.report_bytes)
-    assert protocol.aggregate(protocol.perturb([0, 1], memo)).n == 2
+    assert ask(protocol, [0, 1], memo, out=out) is out
+    assert ask(protocol, [], local.ClientMemo.generate(0)).shape == (0, protocol.report_bytes)
+    assert protocol.aggregate(ask(protocol, [0, 1], memo)).n == 2
     assert protocol.simulate(np.full(protocol.k, 10)).n == 10 * protocol.k
+
+
+def test_questions_of_the_same_form_share_nothing_permanent() -> None:
+    memo, values = local.ClientMemo.generate(2000), np.arange(2000) % 40
+    smoking, drinking = (FLIPS.perturb(values, memo, question=question) for question in ("smoking", "drinking"))
+    same = (smoking == drinking).all(axis=1).mean()
+    others = (smoking == FLIPS.perturb(values, local.ClientMemo.generate(2000), question="smoking")).all(axis=1).mean()
+    assert abs(same - others) < 6 * np.sqrt(others / 2000 + 1e-6) < 0.5
+    # The positive control: one name for both.
+    assert (smoking == FLIPS.perturb(values, memo, question="smoking")).all()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
@@ -123,22 +139,24 @@ def test_what_cannot_be_reported_on_is_refused(protocol: local.LongitudinalProto
     memo, k = local.ClientMemo.generate(2), protocol.k
     for bad in (-1, k):
         message = f"values must be integers in [0, k) with k = {k}"
-        refuses(ParameterError, message, protocol.perturb, [0, bad], memo)
+        refuses(ParameterError, message, ask, protocol, [0, bad], memo)
     message = "memo must be one of 3 people, one for each value, got one of 2"
-    refuses(ParameterError, message, protocol.perturb, [0, 1, 0], memo)
-    refuses(TypeError, "memo must be a ClientMemo, got bytes", protocol.perturb, [0, 1], memo.to_bytes())
+    refuses(ParameterError, message, ask, protocol, [0, 1, 0], memo)
+    refuses(TypeError, "memo must be a ClientMemo, got bytes", ask, protocol, [0, 1], memo.to_bytes())
     refuses(TypeError, "memo", protocol.perturb, [0, 1])
-    refuses(TypeError, "values must be integers, got dtype float64", protocol.perturb, [0.0, 1.0], memo)
-    refuses(ParameterError, "threads", protocol.perturb, [0, 1], memo, threads=0)
-    refuses(ParameterError, "out", protocol.perturb, [0, 1], memo, out=np.empty((3, protocol.report_bytes), np.uint8))
+    refuses(TypeError, "question", protocol.perturb, [0, 1], memo)
+    refuses(TypeError, "question must be a str, got int", protocol.perturb, [0, 1], memo, question=7)
+    refuses(TypeError, "values must be integers, got dtype float64", ask, protocol, [0.0, 1.0], memo)
+    refuses(ParameterError, "threads", ask, protocol, [0, 1], memo, threads=0)
+    refuses(ParameterError, "out", ask, protocol, [0, 1], memo, out=np.empty((3, protocol.report_bytes), np.uint8))
     refuses(TypeError, "keep no memo", local.LocalHashing(k=5, epsilon=1.0)._native.perturb_remembering,
-            np.zeros(2, np.int64), memo._secrets, np.empty((2, 1), np.uint8), None)  # fmt: skip
+            np.zeros(2, np.int64), memo._secrets, "colour", np.empty((2, 1), np.uint8), None)  # fmt: skip
 
 
 def test_nothing_is_left_when_randomness_fails() -> None:
     memo, out = local.ClientMemo.generate(2), np.full((2, 2), 7, np.uint8)
     with pytest.raises(Exception, match="nothing was released"):
-        ENCODING.perturb([0, 1], memo, out=out, rng=ScriptedRng(b"few"))
+        ask(ENCODING, [0, 1], memo, out=out, rng=ScriptedRng(b"few"))
     assert not out.any()
 
 
@@ -173,7 +191,7 @@ def test_reports_with_too_many_bits_are_rejected() -> None:
 
 def test_crafted_rows_are_noticed() -> None:
     memo = local.ClientMemo.generate(20_000)
-    reports = ENCODING.perturb(np.arange(20_000) % 15, memo)
+    reports = ask(ENCODING, np.arange(20_000) % 15, memo)
     assert ENCODING.check_popcounts(reports).p_value > 1e-9
     reports[:2000] = [128, 0]
     assert ENCODING.check_popcounts(reports).p_value < 1e-9

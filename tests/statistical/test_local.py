@@ -84,7 +84,7 @@ def truth_of(protocol: local.Protocol) -> Truth:
 def reports(sender: local.Protocol, values: NDArray[Any]) -> NDArray[np.uint8]:
     """Reports of people who have never been asked before."""
     if isinstance(sender, local.LongitudinalProtocol):
-        return sender.perturb(values, local.ClientMemo.generate(len(values)))
+        return sender.perturb(values, local.ClientMemo.generate(len(values)), question="colour")
     return sender.perturb(values)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def bits(reports: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 def forgetful(protocol: local.LongitudinalProtocol) -> Perturb:
     """A client whose permanent round is drawn anew at every call: the fault of multi-freq-ldpy."""
-    return lambda values, memo: protocol.perturb(values, local.ClientMemo.generate(len(memo)))
+    return lambda values, memo: protocol.perturb(values, local.ClientMemo.generate(len(memo)), question="colour")
 
 
 def guesses(perturb: Perturb, values: NDArray[np.int64], times: int) -> NDArray[np.int64]:
@@ -53,7 +54,7 @@ def test_averaging_reveals_what_is_permanent_and_no_more(protocol: local.Longitu
     people, times = 2000, 400
     values = np.arange(people) % K
     limit = stats.binom.isf(ALARM, people, most_successful(protocol)) / people
-    ours = float((guesses(protocol.perturb, values, times) == values).mean())
+    ours = float((guesses(partial(protocol.perturb, question="colour"), values, times) == values).mean())
     theirs = float((guesses(forgetful(protocol), values, times) == values).mean())
     print(f"{protocol!r}: of {people} people {ours:.4f} are guessed, {theirs:.4f} without memory; limit {limit:.4f}")
     assert ours < limit
@@ -62,7 +63,7 @@ def test_averaging_reveals_what_is_permanent_and_no_more(protocol: local.Longitu
 
 def rows_of_people(protocol: local.LongitudinalProtocol) -> NDArray[np.bool_]:
     """The reports on value 0 of people who have never been asked before."""
-    reports = protocol.perturb(np.zeros(PEOPLE, int), local.ClientMemo.generate(PEOPLE))
+    reports = protocol.perturb(np.zeros(PEOPLE, int), local.ClientMemo.generate(PEOPLE), question="colour")
     return bits(reports) > 0.5
 
 
@@ -95,7 +96,7 @@ def test_the_permanent_answers_of_a_person_to_different_values_are_independent()
     def z_scores(value: int, other: int) -> NDArray[np.float64]:
         """Of the products of deviations from the mean, bit by bit."""
         chances = [np.where(np.arange(K) == of, p, q) for of in (value, other)]
-        rows = [bits(protocol.perturb(np.full(PEOPLE, of), memo)) for of in (value, other)]
+        rows = [bits(protocol.perturb(np.full(PEOPLE, of), memo, question="colour")) for of in (value, other)]
         product = np.prod([row - chance for row, chance in zip(rows, chances, strict=True)], axis=0)
         spread = np.prod([np.sqrt(chance * (1 - chance)) for chance in chances], axis=0)
         z: NDArray[np.float64] = product.sum(axis=0) / (spread * np.sqrt(PEOPLE))

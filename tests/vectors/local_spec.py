@@ -200,10 +200,11 @@ def selected(values: list[int], spec: dict[str, Any], words: Words) -> Iterator[
             yield sum(1 << member for member in members)
 
 
-def permanent_words(spec: dict[str, Any], secret: bytes, purpose: int, number: int) -> Words:
+def permanent_words(spec: dict[str, Any], question: str, secret: bytes, purpose: int, number: int) -> Words:
     """Give the random words of a person for what is permanent."""
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-    message = b"dpnoise" + bytes([purpose]) + sha256(text.encode()).digest() + number.to_bytes(8, "little")
+    asked = sha256(text.encode()).digest() + sha256(question.encode()).digest()
+    message = b"dpnoise" + bytes([purpose]) + asked + number.to_bytes(8, "little")
     return Words(key_stream(hmac.digest(secret, message, "sha256"), 256), unit=4)
 
 
@@ -213,7 +214,7 @@ def of_rows(rows: list[list[bool]]) -> bytes:
 
 
 def perturb_remembering(
-    spec: dict[str, Any], values: list[int], secrets: list[bytes], stream: bytes
+    spec: dict[str, Any], values: list[int], secrets: list[bytes], question: str, stream: bytes
 ) -> tuple[bytes, int]:
     """Give the reports of the people with these secrets, and how much is left of the stream of random bytes."""
     words, width, k = Words(stream), report_bytes(spec), spec["k"]
@@ -224,14 +225,14 @@ def perturb_remembering(
         if spec["protocol"] == "longitudinal_unary_encoding":
             rows: list[bool] = []
             for value, secret in people:
-                own = permanent_words(spec, secret, ANSWER, value)
+                own = permanent_words(spec, question, secret, ANSWER, value)
                 rows += flipped([i == value for i in range(8 * width)], spec, own, "permanent_")
             again = list(flipped(rows, spec, words, "instantaneous_"))
             reports += of_rows([again[i : i + k] for i in range(0, len(again), 8 * width)])
         elif spec["protocol"] == "loloha":
             told, drawn = [], []
             for value, secret in people:
-                own = permanent_words(spec, secret, PERSON, 0)
+                own = permanent_words(spec, question, secret, PERSON, 0)
                 (seed,) = seeds(spec, 1, own)
                 hashes = list(range(spec["g"]))
                 answers = mixed(hashes, spec["g"], spec, own, "permanent_")
@@ -243,13 +244,13 @@ def perturb_remembering(
             )
         else:
             for value, secret in people:
-                own = permanent_words(spec, secret, PERSON, 0)
+                own = permanent_words(spec, question, secret, PERSON, 0)
                 drawn = [own.take(4) for _ in range(k)]
                 sample: list[int] = []
                 for i, number in enumerate([unbiased(word, k - i, 4, own) for i, word in enumerate(drawn)]):
                     if number < spec["d"] - len(sample):
                         sample.append(i)
-                own = permanent_words(spec, secret, ANSWER, value if value in sample else k)
+                own = permanent_words(spec, question, secret, ANSWER, value if value in sample else k)
                 bits = flipped([i == value and i in sample for i in range(8 * width)], spec, own)
                 reports += of_rows([[bit and i in sample for i, bit in enumerate(bits)]])
     return reports, len(stream) - words.taken

@@ -105,9 +105,9 @@ def test_the_same_words_and_secrets_give_the_same_reports(protocol: local.Longit
     values, secrets, stream = np.arange(n) * 7919 % protocol.k, secrets_of(n), script(protocol.k, 500_000)
     memo = local.ClientMemo.from_bytes(local_spec.memo(secrets))
     for first in (0, 20):  # people who are asked again, together with others or without them
-        expected, left = local_spec.perturb_remembering(spec, values[first:].tolist(), secrets[first:], stream)
+        expected, left = local_spec.perturb_remembering(spec, values[first:].tolist(), secrets[first:], "ä?", stream)
         rng = ScriptedRng(stream[: len(stream) - left])
-        assert protocol.perturb(values[first:], memo[first:], rng=rng).tobytes() == expected
+        assert protocol.perturb(values[first:], memo[first:], question="ä?", rng=rng).tobytes() == expected
         assert rng.remaining == 0
     assert protocol.report_bytes == local_spec.report_bytes(spec)
 
@@ -116,14 +116,15 @@ def test_another_secret_purpose_or_specification_is_noticed(monkeypatch: pytest.
     """The positive control of what is derived."""
     protocol = local.DBitFlip(k=40, d=30, epsilon=1.0)
     spec, secrets = json.loads(protocol.to_json()), secrets_of(3)
-    reports = protocol.perturb([1, 2, 3], local.ClientMemo.from_bytes(local_spec.memo(secrets))).tobytes()
+    reports = protocol.perturb([1, 2, 3], local.ClientMemo.from_bytes(local_spec.memo(secrets)), question="a").tobytes()
 
-    def expected(spec: dict[str, Any], secrets: list[bytes]) -> bytes:
-        return local_spec.perturb_remembering(spec, [1, 2, 3], secrets, b"")[0]
+    def expected(spec: dict[str, Any], secrets: list[bytes], question: str = "a") -> bytes:
+        return local_spec.perturb_remembering(spec, [1, 2, 3], secrets, question, b"")[0]
 
     assert expected(spec, secrets) == reports
     assert expected(spec, secrets[::-1]) != reports
     assert expected({**spec, "epsilon": 2.0}, secrets) != reports
+    assert expected(spec, secrets, "b") != reports
     monkeypatch.setattr(local_spec, "PERSON", 3)
     assert expected(spec, secrets) != reports
 
@@ -252,7 +253,7 @@ def test_a_vector_follows_from_the_definitions(vector: dict[str, Any]) -> None:
     if "memo" in vector:
         secrets = [bytes(secret) for (secret,) in struct.iter_unpack("32s", bytes.fromhex(vector["memo"])[16:-4])]
         assert local_spec.memo(secrets).hex() == vector["memo"]
-        expected, left = local_spec.perturb_remembering(spec, values, secrets, random)
+        expected, left = local_spec.perturb_remembering(spec, values, secrets, vector["question"], random)
     else:
         expected, left = local_spec.perturb(spec, values, random)
     assert (expected.hex(), left) == ("".join(vector["reports"]), 0)

@@ -51,7 +51,7 @@ class DBitFlip(LongitudinalProtocol):
     >>> from dpnoise import local
     >>> protocol = local.DBitFlip(k=32, d=4, epsilon=1.0)
     >>> memo = local.ClientMemo.generate()
-    >>> bool((protocol.perturb([7], memo) == protocol.perturb([7], memo)).all())
+    >>> bool((protocol.perturb([7], memo, question="colour") == protocol.perturb([7], memo, question="colour")).all())
     True
     """
 

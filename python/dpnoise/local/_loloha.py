@@ -54,7 +54,7 @@ class LOLOHA(TwoRoundProtocol):
     >>> protocol.g, protocol.report_bytes
     (4, 3)
     >>> memo = local.ClientMemo.generate(2)
-    >>> protocol.perturb([1000, 5], memo).shape
+    >>> protocol.perturb([1000, 5], memo, question="colour").shape
     (2, 3)
     """
 

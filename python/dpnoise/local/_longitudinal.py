@@ -22,6 +22,7 @@ class LongitudinalProtocol(FrequencyProtocol):
         values: ArrayLike,
         memo: ClientMemo,
         *,
+        question: str,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,
         rng: Rng = None,
@@ -38,6 +39,10 @@ class LongitudinalProtocol(FrequencyProtocol):
             Any integer dtype, or a list of ints. Empty is legal.
         memo : ClientMemo
             Of n people: ``values[i]`` is that of person i of the memo.
+        question : str
+            The name of what is asked, always the same when it is asked again, and another for any other question. What
+            is permanent in the answers to two questions is independent then, even if both have the same k and epsilon.
+            With one name for both, reports would tell whether the answers are the same.
         out : ndarray of uint8, shape (n, report_bytes), optional
             A writable C-contiguous array to fill.
         threads : int, optional
@@ -64,9 +69,11 @@ class LongitudinalProtocol(FrequencyProtocol):
         """
         if not isinstance(memo, ClientMemo):
             raise TypeError(f"memo must be a ClientMemo, got {type(memo).__name__}")
+        if not isinstance(question, str):
+            raise TypeError(f"question must be a str, got {type(question).__name__}")
         vector = _inputs.integers(values)
         reports = output((len(vector), self.report_bytes), out, np.uint8)
-        self._native.perturb_remembering(vector, memo._secrets, reports, threads, rng)
+        self._native.perturb_remembering(vector, memo._secrets, question, reports, threads, rng)
         return reports
 
 

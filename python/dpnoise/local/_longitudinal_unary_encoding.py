@@ -52,8 +52,8 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
     >>> from dpnoise import local
     >>> protocol = local.LongitudinalUnaryEncoding(k=15, epsilon_permanent=2.0, epsilon_first=1.0)
     >>> memo = local.ClientMemo.generate(3)
-    >>> monday = protocol.perturb([3, 14, 3], memo)
-    >>> tuesday = protocol.perturb([3, 14, 4], memo)
+    >>> monday = protocol.perturb([3, 14, 3], memo, question="colour")
+    >>> tuesday = protocol.perturb([3, 14, 4], memo, question="colour")
     >>> tuesday.shape
     (3, 2)
     """

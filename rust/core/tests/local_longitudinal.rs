@@ -244,11 +244,15 @@ fn reports_are_stable() {
     let loloha = Loloha::new(15, None, 2.0, 1.0).unwrap();
     let flips = DBitFlip::new(15, 4, 1.0).unwrap();
     let crcs = [
-        crc32c::crc32c(&reports(&Remembering::new(&encoding, memo.secrets()), encoding.protocol(), &values)),
-        crc32c::crc32c(&reports(&Remembering::new(&loloha, memo.secrets()), loloha.protocol(), &values)),
-        crc32c::crc32c(&reports(&Remembering::new(&flips, memo.secrets()), flips.protocol(), &values)),
+        crc32c::crc32c(&reports(
+            &Remembering::new(&encoding, memo.secrets(), "question"),
+            encoding.protocol(),
+            &values,
+        )),
+        crc32c::crc32c(&reports(&Remembering::new(&loloha, memo.secrets(), "question"), loloha.protocol(), &values)),
+        crc32c::crc32c(&reports(&Remembering::new(&flips, memo.secrets(), "question"), flips.protocol(), &values)),
     ];
-    assert_eq!(crcs, [2_849_175_445, 1_216_721_062, 3_983_346_985]);
+    assert_eq!(crcs, [2_084_777_440, 2_196_034_656, 2_264_358_469]);
 }
 
 /// Reports without an instantaneous round depend on nothing but the memo: not on threads, nor on the company of others.
@@ -257,15 +261,15 @@ fn what_is_permanent_depends_on_the_memo_alone() {
     let flips = DBitFlip::new(1000, 300, 1.0).unwrap();
     let (memo, values) = (memo(100), (0..100).collect::<Vec<i64>>());
     let width = flips.protocol().report_bytes();
-    let all = reports(&Remembering::new(&flips, memo.secrets()), flips.protocol(), &values);
+    let all = reports(&Remembering::new(&flips, memo.secrets(), "question"), flips.protocol(), &values);
     for threads in [1, 2, 7] {
         let mut out = vec![0; all.len()];
-        Remembering::new(&flips, memo.secrets()).perturb_secure(&values, &mut out, threads).unwrap();
+        Remembering::new(&flips, memo.secrets(), "question").perturb_secure(&values, &mut out, threads).unwrap();
         assert_eq!(out, all);
     }
     for (person, row) in all.chunks(width).enumerate() {
         let alone = memo.select(std::iter::once(person));
-        let client = Remembering::new(&flips, alone.secrets());
+        let client = Remembering::new(&flips, alone.secrets(), "question");
         assert_eq!(reports(&client, flips.protocol(), &values[person..=person]), row);
     }
 }
@@ -279,7 +283,7 @@ fn reports_show_sampled_values_alone() {
     for person in 0..20 {
         let memo = memo(20).select((0..k as usize).map(|_| person));
         let values: Vec<i64> = (0..k as i64).collect();
-        let all = reports(&Remembering::new(&flips, memo.secrets()), flips.protocol(), &values);
+        let all = reports(&Remembering::new(&flips, memo.secrets(), "question"), flips.protocol(), &values);
         let mut shown = vec![0; width];
         all.chunks(width).for_each(|row| shown.iter_mut().zip(row).for_each(|(shown, byte)| *shown |= byte));
         assert!(shown.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>() <= d);
@@ -294,7 +298,7 @@ fn reports_show_sampled_values_alone() {
 fn a_memo_of_other_people_is_refused() {
     let encoding = LongitudinalUnaryEncoding::new(15, 2.0, 1.0, Permanent::Optimized).unwrap();
     let memo = memo(2);
-    let client = Remembering::new(&encoding, memo.secrets());
+    let client = Remembering::new(&encoding, memo.secrets(), "question");
     let message = |values: &[i64], out: &mut [u8]| client.perturb_secure(values, out, 1).unwrap_err().to_string();
     assert_eq!(message(&[1; 3], &mut [0; 6]), "memo must be one of 3 people, one for each value, got one of 2");
     assert_eq!(message(&[1, 15], &mut [0; 4]), "values must be integers in [0, k) with k = 15");

@@ -205,11 +205,11 @@ proptest! {
         let secrets = &[[7; 32]; 3];
         for permanent in [Permanent::Optimized, Permanent::Symmetric] {
             let encoding = LongitudinalUnaryEncoding::new(k, epsilon, first, permanent);
-            works_or_is_refused!(encoding, values, |made| &Remembering::new(made, secrets));
+            works_or_is_refused!(encoding, values, |made| &Remembering::new(made, secrets, "question"));
         }
-        works_or_is_refused!(Loloha::new(k, g, epsilon, first), values, |made| &Remembering::new(made, secrets));
-        works_or_is_refused!(Loloha::new(k, Some(few), epsilon, first), values, |made| &Remembering::new(made, secrets));
-        works_or_is_refused!(DBitFlip::new(k, few, epsilon), values, |made| &Remembering::new(made, secrets));
+        works_or_is_refused!(Loloha::new(k, g, epsilon, first), values, |made| &Remembering::new(made, secrets, "question"));
+        works_or_is_refused!(Loloha::new(k, Some(few), epsilon, first), values, |made| &Remembering::new(made, secrets, "question"));
+        works_or_is_refused!(DBitFlip::new(k, few, epsilon), values, |made| &Remembering::new(made, secrets, "question"));
         let numbers = &[0.0, -0.0, 1.0, 0.3, 5e-324];
         works_or_is_refused!(LaplaceMean::new(epsilon), numbers);
         works_or_is_refused!(WindowMean::duchi(epsilon), numbers);

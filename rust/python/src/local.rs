@@ -369,13 +369,15 @@ impl LocalProtocol {
         self.perturb_with(py, &self.unary()?, values, "int64", out, threads, rng)
     }
 
-    /// Reports for int64 `values`, an array that no other code has seen, of the people of `memo`.
-    #[pyo3(signature = (values, memo, out, threads, rng=None))]
+    /// Reports for int64 `values`, an array that no other code has seen, of the people of `memo` who answer `question`.
+    #[pyo3(signature = (values, memo, question, out, threads, rng=None))]
+    #[allow(clippy::too_many_arguments, reason = "those of `perturb`, and what clients remember")]
     fn perturb_remembering(
         &self,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
         memo: &LocalMemo,
+        question: &str,
         out: &Bound<'_, PyAny>,
         threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
@@ -383,15 +385,15 @@ impl LocalProtocol {
         let threads = threads.get();
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
         let out = buffers::elements(&mut out, "out")?;
-        let secrets = memo.0.secrets();
+        let asked = (memo.0.secrets(), question);
         if let Some(encoding) = LongitudinalUnaryEncoding::from_protocol(self.0) {
-            return self.perturb_remembering_with(py, &encoding, values, secrets, out, threads, rng);
+            return self.perturb_remembering_with(py, &encoding, values, asked, out, threads, rng);
         }
         if let Some(loloha) = Loloha::from_protocol(self.0) {
-            return self.perturb_remembering_with(py, &loloha, values, secrets, out, threads, rng);
+            return self.perturb_remembering_with(py, &loloha, values, asked, out, threads, rng);
         }
         if let Some(flips) = DBitFlip::from_protocol(self.0) {
-            return self.perturb_remembering_with(py, &flips, values, secrets, out, threads, rng);
+            return self.perturb_remembering_with(py, &flips, values, asked, out, threads, rng);
         }
         Err(PyTypeError::new_err(format!("clients of {} keep no memo", self.0.family().name())))
     }
@@ -457,21 +459,21 @@ impl LocalProtocol {
         py: Python<'_>,
         protocol: &P,
         values: &Bound<'_, PyAny>,
-        secrets: &[Secret],
+        (secrets, question): (&[Secret], &str),
         out: &mut [u8],
         threads: usize,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let values = buffers::readable::<i64>(values, "values", "int64")?;
         let values = buffers::slice(&values, "values")?;
-        let client = Remembering::new(protocol, secrets);
+        let client = Remembering::new(protocol, secrets, question);
         if let Some(mut rng) = hazmat::given(rng)? {
             return client.perturb(values, out, &mut *rng).map_err(to_py);
         }
         client.check_values(values).map_err(to_py)?;
         let width = self.0.report_bytes();
         in_steps(py, values.len(), width, out, |rows, out| {
-            Remembering::new(protocol, &secrets[rows.clone()]).perturb_secure(&values[rows], out, threads)
+            Remembering::new(protocol, &secrets[rows.clone()], question).perturb_secure(&values[rows], out, threads)
         })
     }
 

@@ -140,13 +140,16 @@ impl Longitudinal for DBitFlip {
 
     /// The words derived for a person give the sample, as a set of d in subset selection. Those derived for the value, or
     /// for k if it is not sampled, flip the row, as in unary encoding. `rng` gives nothing.
-    fn report<R>(&self, _: &mut R, secrets: &[Secret], values: &[i64], out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn report<R: TryCryptoRng + ?Sized>(
+        &self,
+        _: &mut R,
+        derivation: &Derivation,
+        secrets: &[Secret],
+        values: &[i64],
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         let SampledFlips { k, d, flip } = self.flips;
         let width = self.protocol.report_bytes();
-        let derivation = Derivation::new(&self.protocol);
         let mut drawer = SetDrawer::new(k, d);
         let mut flipper = Flipper::new(flip, width)?;
         let (mut sample, mut row) = (Wiped::new(width), Wiped::new(width));

@@ -113,11 +113,14 @@ impl Longitudinal for Loloha {
     /// The words derived for a person give a and b of the hash function as in local hashing, and then the permanent
     /// answers to the hashes 0, 1, ..., g - 1 as a chunk of `mixer`. `rng` gives the words of the instantaneous round for a
     /// chunk.
-    fn report<R>(&self, rng: &mut R, secrets: &[Secret], values: &[i64], out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
-        let derivation = Derivation::new(&self.protocol);
+    fn report<R: TryCryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        derivation: &Derivation,
+        secrets: &[Secret],
+        values: &[i64],
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         let g = self.rounds.permanent().k();
         let mut permanent = Mixer::new(self.rounds.permanent(), g as usize);
         let (mut answers, mut symbols) = (Wiped::new(g as usize), Wiped::new(values.len()));

@@ -100,12 +100,15 @@ impl Longitudinal for LongitudinalUnaryEncoding {
 
     /// The words of the permanent row are derived for the value. `rng` gives those of the instantaneous round for all rows
     /// of a chunk, as in unary encoding.
-    fn report<R>(&self, rng: &mut R, secrets: &[Secret], values: &[i64], out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn report<R: TryCryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        derivation: &Derivation,
+        secrets: &[Secret],
+        values: &[i64],
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         let width = self.protocol.report_bytes();
-        let derivation = Derivation::new(&self.protocol);
         let mut permanent = Flipper::new(self.flips.permanent(), width)?;
         let mut rows = Wiped::new(out.len());
         for ((row, secret), &value) in rows.chunks_mut(width).zip(secrets).zip(values) {

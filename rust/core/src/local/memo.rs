@@ -4,10 +4,10 @@
 //! from the secret each time it is needed, so that it is the same in every process, for ever. That is `Derivation`:
 //! ChaCha12 under the key
 //!
-//! HMAC-SHA256(secret, `dpnoise` | purpose | SHA-256 of the canonical specification | number)
+//! HMAC-SHA256(secret, `dpnoise` | purpose | SHA-256 of the canonical specification | SHA-256 of the question | number)
 //!
-//! with a purpose of one byte and a number of eight, little-endian. HMAC-SHA256 and ChaCha12 are taken to be pseudo-random
-//! functions, as every generator here is; then what is derived for different purposes, protocols or numbers is independent.
+//! with a purpose of one byte, the name of the question in UTF-8, and a number of eight bytes, little-endian. HMAC-SHA256 and ChaCha12 are taken to be pseudo-random
+//! functions, as every generator here is; then what is derived for different purposes, protocols, questions or numbers is independent.
 //! The whole digest of the specification goes in, not the 8 bytes of its id: a collector who found two specifications with
 //! the same id would otherwise see the same random words used twice.
 //!
@@ -28,7 +28,7 @@ use core::fmt;
 use core::hint::black_box;
 
 use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
 
 use super::protocol::Protocol;
@@ -150,14 +150,15 @@ pub(super) enum Purpose {
     Answer = 2,
 }
 
-/// What is derived from secrets for one protocol.
-pub(super) struct Derivation {
+/// What is derived from secrets for the answers to one question with one protocol.
+pub struct Derivation {
     specification: [u8; 32],
+    question: [u8; 32],
 }
 
 impl Derivation {
-    pub(super) fn new(protocol: &Protocol) -> Self {
-        Self { specification: protocol.spec_digest() }
+    pub(super) fn new(protocol: &Protocol, question: &str) -> Self {
+        Self { specification: protocol.spec_digest(), question: Sha256::digest(question).into() }
     }
 
     /// The random words of the person with this secret for a purpose and a number, always the same.
@@ -167,6 +168,7 @@ impl Derivation {
             hmac.update(b"dpnoise");
             hmac.update(&[purpose as u8]);
             hmac.update(&self.specification);
+            hmac.update(&self.question);
             hmac.update(&number.to_le_bytes());
             let mut digest = hmac.finalize().into_bytes();
             key.copy_from_slice(&digest);
@@ -183,17 +185,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_differ_by_secret_protocol_purpose_and_number_alone() {
-        let first_word = |secret: u8, epsilon, purpose, number| {
+    fn streams_differ_by_secret_protocol_question_purpose_and_number_alone() {
+        let first_word_of = |secret: u8, epsilon, question, purpose, number| {
             let encoding = UnaryEncoding::optimized(15, epsilon).unwrap();
-            Derivation::new(encoding.protocol()).stream(&[secret; 32], purpose, number).unwrap().next_u64()
+            Derivation::new(encoding.protocol(), question).stream(&[secret; 32], purpose, number).unwrap().next_u64()
         };
+        let first_word = |secret, epsilon, purpose, number| first_word_of(secret, epsilon, "a", purpose, number);
         let words = [
             first_word(1, 1.0, Purpose::Answer, 3),
             first_word(2, 1.0, Purpose::Answer, 3),
             first_word(1, 2.0, Purpose::Answer, 3),
             first_word(1, 1.0, Purpose::Person, 3),
             first_word(1, 1.0, Purpose::Answer, 4),
+            first_word_of(1, 1.0, "b", Purpose::Answer, 3),
         ];
         assert_eq!(words[0], first_word(1, 1.0, Purpose::Answer, 3));
         assert_eq!(words.iter().collect::<std::collections::HashSet<_>>().len(), words.len());

@@ -3,7 +3,7 @@
 use rand_core::TryCryptoRng;
 
 use super::client::{Randomise, check_below_k};
-use super::memo::Secret;
+use super::memo::{Derivation, Secret};
 use super::mixer::CHUNK;
 use super::protocol::Protocol;
 use crate::error::Error;
@@ -24,9 +24,14 @@ pub trait Longitudinal: Sync {
     ///
     /// # Errors
     /// [`Error::Randomness`] when `rng` fails.
-    fn report<R>(&self, rng: &mut R, secrets: &[Secret], values: &[i64], out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized;
+    fn report<R: TryCryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        derivation: &Derivation,
+        secrets: &[Secret],
+        values: &[i64],
+        out: &mut [u8],
+    ) -> Result<(), Error>;
 }
 
 /// The clients of a longitudinal protocol: the people who have these secrets, one value for each.
@@ -37,18 +42,21 @@ pub trait Longitudinal: Sync {
 /// let encoding = LongitudinalUnaryEncoding::new(15, 2.0, 1.0, Permanent::Optimized)?;
 /// let memo = ClientMemo::generate(2)?; // what their devices keep
 /// let (today, mut reports) = ([3, 14], [0; 4]);
-/// Remembering::new(&encoding, memo.secrets()).perturb_secure(&today, &mut reports, 1)?;
+/// Remembering::new(&encoding, memo.secrets(), "favourite colour").perturb_secure(&today, &mut reports, 1)?;
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 pub struct Remembering<'a, P> {
     protocol: &'a P,
     secrets: &'a [Secret],
+    derivation: Derivation,
 }
 
 impl<'a, P: Longitudinal> Remembering<'a, P> {
-    /// The clients with these secrets.
-    pub fn new(protocol: &'a P, secrets: &'a [Secret]) -> Self {
-        Self { protocol, secrets }
+    /// The clients with these secrets, who are asked this question: what is permanent in answers to one question is
+    /// independent of what is in those to another, even of the same form.
+    pub fn new(protocol: &'a P, secrets: &'a [Secret], question: &str) -> Self {
+        let derivation = Derivation::new(protocol.protocol(), question);
+        Self { protocol, secrets, derivation }
     }
 }
 
@@ -86,7 +94,7 @@ impl<P: Longitudinal> Randomise for Remembering<'_, P> {
         let rows = rows_at_once(width);
         let chunks = secrets.chunks(rows).zip(values.chunks(rows)).zip(out.chunks_mut(rows * width));
         for ((secrets, values), out) in chunks {
-            self.protocol.report(rng, secrets, values, out)?;
+            self.protocol.report(rng, &self.derivation, secrets, values, out)?;
         }
         Ok(())
     }

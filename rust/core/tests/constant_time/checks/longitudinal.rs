@@ -15,7 +15,9 @@ fn report_with_memo<P: Longitudinal>(longitudinal: &P, protocol: &Protocol) {
     let values = secret(&[0, 1, k / 2, k - 1].repeat(10));
     let secrets = secret(&[[0x5a; 32]; 40]);
     let mut out = vec![0; values.len() * protocol.report_bytes()];
-    Remembering::new(longitudinal, &secrets).perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+    Remembering::new(longitudinal, &secrets, "question")
+        .perturb(&values, &mut out, &mut SeededRng::new(1).unwrap())
+        .unwrap();
     assert_secret(&out);
 }
 
