@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpnoise import ParameterError, local
+from dpnoise import ParameterError, _native, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
 
 EPSILONS = (2.0**-20, 0.1, 0.5, 1.0, 3.0, 10.0, 17.0, 32.0)
@@ -119,7 +119,7 @@ def test_an_estimate_is_the_mean_of_what_reports_stand_for(protocol: local.MeanP
     found = protocol.estimate(reports, level=0.9)
     assert found.mean == pytest.approx(numbers.mean(), rel=1e-9, abs=1e-12 * numbers.std())
     clipped = min(max(found.mean, -1.0), 1.0)
-    error = math.sqrt((np.mean(numbers**2) - clipped**2) / 999)
+    error = math.sqrt(max(np.mean(numbers**2) - clipped**2, protocol._least_variance()) / 999)
     assert found.standard_error == pytest.approx(error, rel=1e-9)
     assert (found.upper - found.mean) / error == pytest.approx(1.6448536269514722, rel=1e-9)
     assert (found.n, found.rejected, found.level) == (999, 0, 0.9)
@@ -146,6 +146,24 @@ def test_laplace_means_are_what_their_sums_say(epsilon: float) -> None:
     assert between == pytest.approx(0.25 / spec["unit"] ** 2 / 5, rel=1e-3, abs=1e-9 * noise)
     clipped = min(max(found.mean, -1.0), 1.0)
     assert found.standard_error == pytest.approx(math.sqrt((noise + 1 - clipped**2) / 999), rel=1e-9)
+
+
+@pytest.mark.parametrize("protocol", [*MEANS, local.LaplaceMean(epsilon=1.0)], ids=repr)
+def test_equal_reports_do_not_look_certain(protocol: local.MeanProtocol) -> None:
+    least = protocol._least_variance()
+    assert 0 < least <= min(protocol.variance(1, x) for x in np.linspace(-1, 1, 201)) * (1 + 1e-9)
+    for n in (1, 2, 5):
+        for report in (protocol.perturb([0.3]), protocol.perturb([-1.0])):
+            found = protocol.estimate(np.repeat(report, n, axis=0))
+            assert found.standard_error >= math.sqrt(least / n) * (1 - 1e-12)
+
+
+def test_what_rounding_makes_negative_is_no_error() -> None:
+    protocol = local.PiecewiseMean(epsilon=4.0)
+    counters = np.zeros(protocol.accumulator()._state.counters()[0].size, np.uint64)
+    counters[[1821, 1822]] = 2**44, 4
+    state = _native.LocalAccumulator.from_counters(protocol._native, int(counters.sum()), counters)
+    assert protocol.estimate(local.Accumulator.from_bytes(state.to_bytes())).standard_error > 0
 
 
 def test_one_report_does_not_look_certain() -> None:

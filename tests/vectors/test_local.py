@@ -170,7 +170,8 @@ def test_another_definition_is_noticed() -> None:
 def reports_on(protocol: local.Protocol, values: np.ndarray) -> np.ndarray:
     given = answers(protocol, values)
     if isinstance(protocol, local.LongitudinalProtocol):
-        return protocol.perturb(given, local.ClientMemo.from_bytes(local_spec.memo(secrets_of(len(values)))))
+        memo = local.ClientMemo.from_bytes(local_spec.memo(secrets_of(len(values))))
+        return protocol.perturb(given, memo, question="a")
     return protocol.perturb(given, rng=SeededRng(2)).view(np.uint8).reshape(-1, protocol.report_bytes)
 
 

@@ -63,6 +63,9 @@ class LaplaceMean(MeanProtocol):
         upwards = math.modf((1.0 + x) * unit)[0]
         return self._noise() + upwards * (1.0 - upwards) / unit**2
 
+    def _least_variance(self) -> float:
+        return self._noise()
+
     def _noise(self) -> float:
         """Give the variance of discrete Laplace noise of scale 2 unit / epsilon, divided by unit**2."""
         unit, _ = self._unit_and_bound()

@@ -79,8 +79,10 @@ class MeanProtocol(NumberProtocol):
         if n == 0:
             raise ParameterError("collected must have at least one report, got none")
         mean, square = self._moments(counters, n)
-        # The true mean is within [-1, 1], so that even two equal reports do not make it look certain.
-        error = math.sqrt((square - min(max(mean, -1.0), 1.0) ** 2) / n)
+        # The true mean is within [-1, 1]. And no few reports that happen to be alike make it look certain: the
+        # randomisation alone has a variance that is known.
+        variance = max(square - min(max(mean, -1.0), 1.0) ** 2, self._least_variance())
+        error = math.sqrt(variance / n)
         return MeanEstimate(mean, error, mean - quantile * error, mean + quantile * error, n, rejected, float(level))
 
     def variance(self, n: int, x: float) -> float:
@@ -114,5 +116,9 @@ class MeanProtocol(NumberProtocol):
         raise NotImplementedError
 
     def _variance_of_one(self, x: float) -> float:
-        """Give the variance of that number for a sender with the number ``x``."""
+        """Give the variance of the number that a report stands for, for a sender with the number ``x``."""
+        raise NotImplementedError
+
+    def _least_variance(self) -> float:
+        """Give what that variance is at least, whatever ``x`` is."""
         raise NotImplementedError

@@ -41,6 +41,9 @@ class _WindowMean(_OfWindows):
     def _variance_of_one(self, x: float) -> float:
         return self._window().variance(x)
 
+    def _least_variance(self) -> float:
+        return self._window().least_variance()
+
 
 class DuchiMean(_WindowMean):
     """Duchi's mechanism: a number in [-1, 1] is rounded at random to -1 or 1, and that sign is randomised.
@@ -169,3 +172,7 @@ class HybridMean(_OfWindows):
     def _variance_of_one(self, x: float) -> float:
         alpha, piecewise, duchi = self._parts()
         return alpha * piecewise.variance(x) + (1.0 - alpha) * duchi.variance(x)
+
+    def _least_variance(self) -> float:
+        alpha, piecewise, duchi = self._parts()
+        return alpha * piecewise.least_variance() + (1.0 - alpha) * duchi.least_variance()

@@ -49,6 +49,11 @@ class Window(NamedTuple):
         between = self.kept * self.replaced * (x * steps / 2.0) ** 2
         return (self.kept * inside + self.replaced * anywhere + between) * (2.0 / (self.kept * steps)) ** 2
 
+    def least_variance(self) -> float:
+        """Give what that variance is at least: without rounding, and with the window in the middle."""
+        inside, anywhere = (self.width**2 - 1) / 12.0, (self.outputs**2 - 1) / 12.0
+        return (self.kept * inside + self.replaced * anywhere) * (2.0 / (self.kept * (self.k - 1))) ** 2
+
     def spread(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the probabilities of all outputs when the positions have those of ``shares``."""
         # Not differences of running sums: what cancels there is more than some of these probabilities are.
