@@ -105,3 +105,28 @@ def test_states_merge():
     )
     for level in (0.0, 1.0, float("nan")):
         refuses(ParameterError, "level must be between 0 and 1, exclusive", PROTOCOL.estimate, whole, level)
+
+
+def test_reports_that_support_everything_cost_no_more_than_seconds() -> None:
+    """The first column of a Hadamard matrix has the same entry for all values."""
+    protocol = local.PrefixExtension(epsilon=4.0, bits=32, step=8, rows=512, width=256)
+    honest = protocol.perturb(np.repeat([123456789, 987654321], [20_000, 10_000]))
+    numbers = np.arange(4 * 512) * 256 * 2
+    crafted = np.tile(numbers, 8).astype("<u4").view(np.uint8).reshape(-1, 4)[:, : protocol.report_bytes]
+    found = protocol.estimate(np.vstack([honest, crafted]))
+    assert not found.complete
+    assert found.tested <= 2**20
+    assert protocol.estimate(honest).complete
+
+
+def test_neighbouring_frequent_values_do_not_spoil_intervals() -> None:
+    """Linear hash functions of the values themselves would: 68 % of the intervals held."""
+    held, heavy = 0, np.arange(1000, 1016)
+    for seed in range(30):
+        protocol = local.PrefixExtension(epsilon=16.0, bits=16, step=16, rows=256, width=64, seed=seed)
+        reports = protocol.perturb(np.repeat(heavy, 6_000))
+        state = protocol._collected(reports)._state
+        counts, errors, _, _ = state.estimate_prefixes(0, np.concatenate([heavy, heavy + 16, heavy - 16]))
+        truth = np.repeat([6_000, 0, 0], 16)
+        held += np.count_nonzero(np.abs(counts - truth) < 1.96 * errors)
+    assert held > 0.9 * 30 * 48

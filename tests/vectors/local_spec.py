@@ -114,7 +114,8 @@ def symbol(spec: dict[str, Any], seed: int, value: int) -> int:
         case "prefix_extension":
             row, column = divmod(seed, spec["width"])
             longer = (cells(spec) // spec["width"] - 1 - row) // spec["rows"]
-            return (column & column_of(spec, row, value >> spec["step"] * longer)).bit_count() % 2
+            prefix = fingerprint((value >> spec["step"] * longer).to_bytes(8, "little"))
+            return (column & column_of(spec, row, prefix)).bit_count() % 2
     raise AssertionError(spec["protocol"])
 
 

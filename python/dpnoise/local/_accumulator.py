@@ -20,7 +20,8 @@ from dpnoise.local._protocol import Protocol, wrap
 class Accumulator:
     """The collector's counters for one protocol: how many reports count for each value.
 
-    Memory is 8 bytes for each of the k values, however many reports are added. The counters are whole numbers, so the
+    Memory is 8 bytes for each counter, however many reports are added: one for each of k values, or, where reports are
+    not counted by value, as many as the protocol says. The counters are whole numbers, so the
     result is bit-identical however the reports were split over accumulators, machines and threads. Reports are private
     already; everything computed from them is, too. Several threads may add to one accumulator.
 

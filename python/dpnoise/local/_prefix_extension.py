@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from dpnoise.local._accumulator import Accumulator
 
 
+_MOST_CANDIDATES = 1 << 20
+"""How many prefixes of a length are tried: reports that were crafted to support all of them cost seconds, no more."""
+
+
 class PrefixExtension(Protocol):
     r"""Frequent values ("heavy hitters") of up to 2**63 possible ones, from reports of one randomised bit.
 
@@ -163,15 +167,20 @@ class PrefixExtension(Protocol):
 
         Notes
         -----
-        A value that nobody has is in the result with a probability of at most ``1 - level``, all of them together, by
-        the normal approximation: the people who report whole values are others than those who report prefixes, so what
-        is tested last does not depend on them. A frequent value is missed if at some length its prefix is not
-        significant.
+        By the normal approximation, a value that nobody has is in the result with a probability of at most
+        ``1 - level``, all of them together: the people who report whole values are others than those who report
+        prefixes, so what is tested last does not depend on them. The approximation is good where a collision is small
+        beside the noise, and poor where many people report: with the parameters of the example, ``level`` 0.95 and a
+        few frequent values, about 3 % of the lists of 60,000 people were wrong, 12 % of 600,000 and 32 % of 6,000,000.
+        More rows help. A frequent value is missed if at some length its prefix is not significant. At most 2**20
+        prefixes of a length are tried, those that extend the most frequent ones.
         """
         state = self._collected(collected)._state
-        candidates = np.zeros(1, np.int64)
+        candidates, complete = np.zeros(1, np.int64), True
         grown = (self.bits - 1) % self.step + 1
         for index in range((self.bits - grown) // self.step + 1):
+            extended = max(1, _MOST_CANDIDATES >> grown)
+            complete, candidates = complete and candidates.size <= extended, candidates[:extended]
             candidates = (candidates[:, None] << grown | np.arange(1 << grown)).ravel()
             grown = self.step
             counts, standard_errors, n, rejected = state.estimate_prefixes(index, candidates)
@@ -184,7 +193,7 @@ class PrefixExtension(Protocol):
         lower, upper = lower[frequent], upper[frequent]
         for column in (candidates, counts, standard_errors, lower, upper):
             column.flags.writeable = False
-        return HeavyHitters(candidates, counts, standard_errors, lower, upper, n, rejected, level, tested)
+        return HeavyHitters(candidates, counts, standard_errors, lower, upper, n, rejected, level, tested, complete)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -213,6 +222,9 @@ class HeavyHitters(EstimateTable):
         The confidence level.
     tested : int
         How many values were tested.
+    complete : bool
+        Whether all significant prefixes were extended. If not, there were more of them than can be tried: reports were
+        crafted, or the tables are too small.
     """
 
     values: NDArray[np.int64]
@@ -224,6 +236,7 @@ class HeavyHitters(EstimateTable):
     rejected: int
     level: float
     tested: int
+    complete: bool
 
     def _values(self) -> NDArray[np.int64]:
         return self.values.copy()

@@ -14,7 +14,7 @@
 //!
 //! # Its variance
 //!
-//! The variance over everything random, hash functions too, is exactly
+//! If any three values are hashed independently, the variance over everything random, hash functions too, is exactly
 //!
 //! V(f) + sum of n_v (n_v - 1) over all v other than d / (r (w - 1)),
 //!

@@ -7,7 +7,8 @@
 //!
 //! For uniform a and b the hashes of two fingerprints are independent and uniform (Dietzfelbinger 1996, "Universal hashing
 //! and k-wise independent random variables via integer arithmetic without primes"); two texts of a million share a
-//! fingerprint with a probability of 2^-25. Privacy rests on neither: it holds for any hash functions.
+//! fingerprint with a probability of 2^-25. Three at equal distances would meet more often, but fingerprints are at
+//! random distances, as far as anybody can tell. Privacy rests on neither: it holds for any hash functions.
 //!
 //! # Constant time
 //!
