@@ -72,3 +72,16 @@ def test_what_is_no_number_of_people_is_refused() -> None:
     refuses(ParameterError, "whose secrets, of 32 bytes, fit the memory, got 18446744073709551615", generate, 2**64 - 1)
     refuses(TypeError, "n must be an int, got float", generate, 1.0)
     refuses(TypeError, "make one by ClientMemo.generate()", local.ClientMemo)
+
+
+def test_empty_and_extreme_slices() -> None:
+    memo = local.ClientMemo.generate(5)
+    for part, people in (
+        (memo[:0][::-1], []),
+        (memo[-9::-1], []),
+        (memo[-5::-1], [0]),
+        (memo[:: 2**70], [0]),
+        (memo[3 :: -(2**70)], [3]),
+        (memo[::-2], [4, 2, 0]),
+    ):
+        assert [part[i].to_bytes() for i in range(len(part))] == [memo[i].to_bytes() for i in people]

@@ -191,3 +191,18 @@ def test_an_estimate_is_a_table(sketch):
 def test_no_reports_give_zeros(sketch):
     estimate = sketch.estimate(sketch.accumulator(), ["plum"])
     assert (estimate.counts.tolist(), estimate.standard_errors.tolist(), estimate.n) == ([0.0], [0.0], 0)
+
+
+def test_texts_of_all_kinds_are_listed_as_candidates() -> None:
+    sketch = local.CountMeanSketch(epsilon=4.0, rows=16, width=64)
+    reports = sketch.perturb(pl.Series([b"a", b"b"]))
+    assert len(reports) == 2
+
+    class Exported:
+        def __arrow_c_array__(self, schema: object = None) -> object:
+            return pa.array(["a", "b"]).__arrow_c_array__(schema)
+
+    assert sketch.estimate(reports, Exported()).candidates == ["a", "b"]
+    for unordered in ({"a", "b"}, {"a": 1}):
+        with pytest.raises(TypeError, match="in a list or an array, got"):
+            sketch.estimate(reports, unordered)

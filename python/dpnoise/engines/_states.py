@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from dpnoise.local import Accumulator, Protocol
+from dpnoise.local import Accumulator, LongitudinalProtocol, Protocol
 
 
 def count(protocol: Protocol, parts: Iterable[Any]) -> bytes:
@@ -34,3 +34,10 @@ def check_protocol(protocol: Protocol) -> None:
     """Refuse what is not a protocol before work is spread."""
     if not isinstance(protocol, Protocol):
         raise TypeError(f"protocol must be a protocol of dpnoise.local, got {type(protocol).__name__}")
+
+
+def check_client(protocol: Protocol) -> None:
+    """Refuse a protocol whose clients keep a memo: it belongs on their devices."""
+    check_protocol(protocol)
+    if isinstance(protocol, LongitudinalProtocol):
+        raise TypeError(f"protocol must be one without a memo, which clients keep, got {type(protocol).__name__}")

@@ -80,7 +80,7 @@ def perturb(protocol: Protocol, values: Any) -> Any:
     ImportError
         When Dask, pandas or PyArrow is not installed.
     """
-    _states.check_protocol(protocol)
+    _states.check_client(protocol)
     pandas = require("pandas", "dask")
     if not isinstance(values, require("dask.dataframe", "dask").Series):
         raise TypeError(f"values must be a dask.dataframe.Series, got {type(values).__name__}")

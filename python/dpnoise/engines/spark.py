@@ -91,7 +91,7 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
     pyspark.errors.PySparkException
         When the job fails, for example because a value is outside of [0, k); that is only when the frame is computed.
     """
-    _states.check_protocol(protocol)
+    _states.check_client(protocol)
     require("pyspark", "spark")
     require("pyarrow", "spark")
 

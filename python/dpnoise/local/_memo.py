@@ -107,7 +107,8 @@ class ClientMemo:
         """Give the memo of one person, or of several."""
         if isinstance(index, slice):
             people = range(len(self))[index]
-            return self._of(self._secrets.select(people.start, people.step, len(people)))
+            first, step = (people[0], people.step) if len(people) > 1 else (people[0] if people else 0, 1)
+            return self._of(self._secrets.select(first, step, len(people)))
         n = len(self)
         try:
             person = range(n)[index]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,6 +13,9 @@ from dpnoise.local import _inputs
 from dpnoise.local._estimate import Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._protocol import Rng, wrap_as
+
+if TYPE_CHECKING:
+    from dpnoise.local._accumulator import Accumulator
 
 
 class RandomizedResponse(FrequencyProtocol):
@@ -100,13 +105,13 @@ class RandomizedResponse(FrequencyProtocol):
         self._native.perturb(vector, reports.view(np.uint8), threads, rng)
         return reports
 
-    def estimate(self, reports: ArrayLike, level: float = 0.95) -> Estimate:
+    def estimate(self, collected: Accumulator | ArrayLike, level: float = 0.95) -> Estimate:
         """Estimate how many people would truly answer no (index 0) and yes (index 1).
 
         Parameters
         ----------
-        reports : ndarray of bool, shape (n,), or of uint8, shape (n, 1)
-            As `perturb` made them.
+        collected : Accumulator, or ndarray of bool, shape (n,), or of uint8, shape (n, 1)
+            An accumulator of this protocol, or reports as `perturb` made them.
         level : float
             The confidence level of the intervals, between 0 and 1.
 
@@ -117,13 +122,11 @@ class RandomizedResponse(FrequencyProtocol):
         Raises
         ------
         ParameterError
-            When the shape is another, or ``level`` is not between 0 and 1.
+            When the shape is another, an accumulator is of another protocol, or ``level`` is not between 0 and 1.
         TypeError
             When the dtype is another.
         """
-        accumulator = self.accumulator()
-        accumulator.add(reports)
-        return accumulator.estimate(level)
+        return self._collected(collected).estimate(level)
 
     def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         return super()._draw_counters(counts, generator)[1:]  # the one bit says yes

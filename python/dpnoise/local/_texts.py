@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,14 @@ def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:
 
 def as_list(texts: Any) -> list[Any]:
     """Give texts, which `fingerprints` has taken, as a list."""
-    found: list[Any] = texts.to_pylist() if hasattr(texts, "to_pylist") else np.asarray(texts, object).tolist()
+    found: list[Any] = _column(texts).to_pylist() if _arrow.is_arrow(texts) else np.asarray(texts, object).tolist()
     return found
 
 
 def _from_sequence(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     wanted = f"{name} must be str or bytes, all of one type"
-    if isinstance(texts, str | bytes) or not hasattr(texts, "__len__") or not hasattr(texts, "__iter__"):
+    in_order = all(hasattr(texts, method) for method in ("__len__", "__iter__", "__getitem__"))
+    if not in_order or isinstance(texts, str | bytes | Mapping):
         raise TypeError(f"{wanted}, in a list or an array, got {type(texts).__name__}")
     if isinstance(texts, np.ndarray) and (texts.ndim != 1 or texts.dtype.kind == "S"):
         # NumPy drops zero bytes at the end of what it stores as fixed-size bytes.
@@ -49,10 +51,10 @@ def _from_sequence(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np
 
 
 def _from_arrow(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    pa = _arrow.require_pyarrow()
-    column = pa.chunked_array(texts) if hasattr(texts, "__arrow_c_stream__") else pa.array(texts)
-    types = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    if not any(is_type(column.type) for is_type in (*types, pa.types.is_binary, pa.types.is_large_binary)):
+    pa, column = _arrow.require_pyarrow(), _column(texts)
+    texts_types = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    types = (*texts_types, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    if not any(is_type(column.type) for is_type in types):
         raise TypeError(f"{name} must be str or bytes, all of one type, got a column of type {column.type}")
     if column.null_count:
         raise ParameterError(f"{name} must have no missing values: fill or drop them first")
@@ -64,3 +66,8 @@ def _from_arrow(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np.in
         return np.empty(0, np.uint8), np.zeros(1, np.int64)
     ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     return np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], ends - ends[0]
+
+
+def _column(texts: Any) -> Any:
+    pa = _arrow.require_pyarrow()
+    return pa.chunked_array(texts) if hasattr(texts, "__arrow_c_stream__") else pa.array(texts)
