@@ -140,3 +140,5 @@ def test_bad_reports_and_collections_are_refused(unary):
             engine.aggregate(unary.protocol, unary.reports)
     with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local, got str"):
         engine.aggregate("rappor", [])
+    with pytest.raises(TypeError, match="protocol must be one without a memo, which clients keep, got DBitFlip"):
+        engine.perturb(local.DBitFlip(k=9, d=3, epsilon=1.0), [])
