@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from os import PathLike
 from statistics import NormalDist
@@ -27,9 +28,9 @@ class EstimateTable(Tabular):
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
 
+    @abstractmethod
     def _values(self) -> Any:
         """Give what the counts are of."""
-        raise NotImplementedError
 
     def _columns(self) -> dict[str, Any]:
         # Copies: the estimate's own arrays are read-only, and stay so.

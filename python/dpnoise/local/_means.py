@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,14 +112,14 @@ class MeanProtocol(NumberProtocol):
             raise ParameterError(f"x must be between -1 and 1, got {x!r}")
         return self._variance_of_one(number) / people
 
+    @abstractmethod
     def _moments(self, counters: NDArray[np.uint64], n: int) -> tuple[float, float]:
         """Give the means of the numbers that reports stand for and, at least, of their squares."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _variance_of_one(self, x: float) -> float:
         """Give the variance of the number that a report stands for, for a sender with the number ``x``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _least_variance(self) -> float:
         """Give what that variance is at least, whatever ``x`` is."""
-        raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from importlib import import_module
 from typing import Any
 
@@ -59,9 +60,9 @@ class Tabular:
         """
         return _require("polars").DataFrame(self._columns())
 
+    @abstractmethod
     def _columns(self) -> dict[str, NDArray[np.generic]]:
         """Give the columns, as arrays that the table may keep."""
-        raise NotImplementedError
 
 
 def _require(package: str) -> Any:

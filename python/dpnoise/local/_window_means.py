@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,9 @@ class _OfWindows(MeanProtocol):
         shares, values = counters / n, self._values()
         return float(shares @ values), float(shares @ values**2)
 
+    @abstractmethod
     def _values(self) -> NDArray[np.float64]:
         """Give the number that each report stands for."""
-        raise NotImplementedError
 
 
 class _WindowMean(_OfWindows):

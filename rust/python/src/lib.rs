@@ -13,6 +13,7 @@
 
 use pyo3::prelude::*;
 
+mod accumulator;
 mod bit_generator;
 mod buffers;
 mod errors;
@@ -33,5 +34,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     samplers::register(module)?;
     mechanisms::register(module)?;
     local::register(module)?;
+    accumulator::register(module)?;
     bit_generator::register(module)
 }
