@@ -8,6 +8,7 @@
 //! | `runtime` | releasing the GIL, threads, Ctrl-C |
 //! | `hazmat` | reproducible generators |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
+//! | `accumulator` | what collectors of local reports keep |
 //! | `memo` | what clients of longitudinal protocols keep |
 //! | `bit_generator` | NumPy's interface to a bit generator |
 
