@@ -47,6 +47,7 @@ PROTOCOLS = [
     local.HadamardCountMeanSketch(epsilon=1.0, rows=5, width=8),
     local.HierarchicalRange(k=6, epsilon=1.0),
     local.PrefixExtension(epsilon=1.0, bits=20, step=8, rows=2, width=8),
+    local.Rappor(num_bloombits=16, num_hashes=2, num_cohorts=3, f=0.3, p=0.5, q=0.75),
 ]
 PEOPLE = 8
 
@@ -63,7 +64,7 @@ def answers(protocol: Any) -> NDArray[Any]:
         return np.linspace(-1.0, 1.0, PEOPLE)
     if isinstance(protocol, local.SquareWave):
         return np.linspace(0.0, 1.0, PEOPLE)
-    if isinstance(protocol, local.CountMeanSketch | local.HadamardCountMeanSketch):
+    if isinstance(protocol, local.CountMeanSketch | local.HadamardCountMeanSketch | local.Rappor):
         return np.array(["", "plum", "plum", "crème brûlée", "a" * 52, "b" * 53, "c" * 200, "naïve"])
     if isinstance(protocol, local.PrefixExtension):
         return np.arange(PEOPLE) ** 2 * 20_000
@@ -73,7 +74,7 @@ def answers(protocol: Any) -> NDArray[Any]:
 
 def memo_of(protocol: Any) -> bytes | None:
     """Return the memo of the people, if they keep one."""
-    if not isinstance(protocol, local.LongitudinalProtocol):
+    if not isinstance(protocol, local.LongitudinalProtocol | local.Rappor):
         return None
     return local_spec.memo([random_bytes(f"person {i}", 32) for i in range(PEOPLE)])
 

@@ -285,6 +285,32 @@ def test_prefixes(epsilon: Any, bits: Any, step: Any, width: Any, values: Any, r
     attempt(protocol.estimate, reports)
 
 
+RAPPOR = {"num_bloombits": 8, "num_hashes": 2, "num_cohorts": 3, "f": 0.5, "p": 0.5, "q": 0.75}
+CHANCES = st.floats(0, 1) | ANYTHING
+
+
+@settings(max_examples=500, deadline=None)
+@given(WIDTHS, st.integers(0, 20) | ANYTHING, st.integers(0, 300) | ANYTHING, CHANCES, CHANCES, CHANCES)
+def test_bloom_filters(bits: Any, hashes: Any, cohorts: Any, f: Any, p: Any, q: Any) -> None:
+    made = attempt(local.Rappor, num_bloombits=bits, num_hashes=hashes, num_cohorts=cohorts, f=f, p=p, q=q)
+    made = made or attempt(local.Rappor, **{**RAPPOR, "f": f, "p": p, "q": q})
+    if made is not None:
+        assert eval(repr(made), vars(local).copy()) == made  # noqa: S307
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.integers(0, 20).map(local.ClientMemo.generate) | ANYTHING, REPORTS, TEXTS, ANYTHING)
+def test_texts_with_a_memo(texts: Any, memo: Any, reports: Any, candidates: Any, level: Any) -> None:
+    rappor = local.Rappor(**RAPPOR)
+    made = attempt(rappor.perturb, texts, memo, question="a")
+    if made is not None:
+        assert len(made) == len(texts) == len(memo)
+    some = rappor.perturb(["plum"] * 50, local.ClientMemo.generate(50), question="a")
+    attempt(rappor.estimate, some, candidates, level)
+    attempt(rappor.estimate, some, candidates)
+    attempt(rappor.estimate, reports, candidates)
+
+
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(SKETCHES), TEXTS, REPORTS, TEXTS, ANYTHING, THREADS, RNGS)
 def test_texts(make: Any, texts: Any, reports: Any, candidates: Any, level: Any, threads: Any, rng: Any) -> None:

@@ -32,9 +32,12 @@ NUMBERS = (
     *HADAMARD_SKETCHES,
 )
 SKETCHES = ("count_mean_sketch", "hadamard_count_mean_sketch")
+OF_TEXTS = (*SKETCHES, "rappor")
 SUMS = ("laplace_mean", "summation_histogram_encoding")
 WINDOWS = ("duchi_mean", "piecewise_mean", "hybrid_mean", "square_wave")
-LONGITUDINAL = ("longitudinal_unary_encoding", "loloha", "d_bit_flip")
+LONGITUDINAL = ("longitudinal_unary_encoding", "loloha", "d_bit_flip", "rappor")
+GROUPS = {"count_mean_sketch": ("rows", "width"), "rappor": ("num_cohorts", "num_bloombits")}
+"""Where reports are the number of a group and bits: how many groups there are, and bits."""
 PERSON, ANSWER = 1, 2
 """What permanent random words are for."""
 
@@ -166,9 +169,21 @@ def cells(spec: dict[str, Any]) -> int:
 
 def column_of(spec: dict[str, Any], row: int, value: int) -> int:
     """Give the column of the number that stands for a text in a row of a sketch."""
-    key = sha256(b"dpnoise row" + struct.pack("<II", spec["seed"], row)).digest()
+    return hashed(spec["seed"], row, value, spec["width"])
+
+
+def hashed(seed: int, row: int, value: int, width: int) -> int:
+    """Give the column of a number among so many."""
+    key = sha256(b"dpnoise row" + struct.pack("<II", seed, row)).digest()
     a, b = int.from_bytes(key[:16], "little"), int.from_bytes(key[16:], "little")
-    return (a * value + b) % 2**128 * spec["width"] // 2**128
+    return (a * value + b) % 2**128 * width // 2**128
+
+
+def bloom_filter(spec: dict[str, Any], cohort: int, value: int) -> list[bool]:
+    """Give the bits that the hash functions of a cohort make of the number that stands for a text."""
+    rows = range(cohort * spec["num_hashes"], (cohort + 1) * spec["num_hashes"])
+    set_ = {hashed(0, row, value, spec["num_bloombits"]) for row in rows}
+    return [bit in set_ for bit in range(spec["num_bloombits"])]
 
 
 def flipped(bits: list[bool], spec: dict[str, Any], words: Words, round_: str = "") -> Iterator[bool]:
@@ -218,7 +233,7 @@ def perturb_remembering(
     spec: dict[str, Any], values: list[int], secrets: list[bytes], question: str, stream: bytes
 ) -> tuple[bytes, int]:
     """Give the reports of the people with these secrets, and how much is left of the stream of random bytes."""
-    words, width, k = Words(stream), report_bytes(spec), spec["k"]
+    words, width, k = Words(stream), report_bytes(spec), spec.get("k")
     chunk = min(1024, max(1, 4096 // width))
     reports = b""
     for first in range(0, len(values), chunk):
@@ -230,6 +245,17 @@ def perturb_remembering(
                 rows += flipped([i == value for i in range(8 * width)], spec, own, "permanent_")
             again = list(flipped(rows, spec, words, "instantaneous_"))
             reports += of_rows([again[i : i + k] for i in range(0, len(again), 8 * width)])
+        elif spec["protocol"] == "rappor":
+            cohorts, permanent = [], []
+            for value, secret in people:
+                cohorts += below(spec["num_cohorts"], 1, permanent_words(spec, question, secret, PERSON, 0))
+                own = permanent_words(spec, question, secret, ANSWER, value)
+                permanent += flipped(bloom_filter(spec, cohorts[-1], value), spec, own, "permanent_")
+            again = list(flipped(permanent, spec, words, "instantaneous_"))
+            each = [again[i : i + spec["num_bloombits"]] for i in range(0, len(again), spec["num_bloombits"])]
+            reports += b"".join(
+                cohort.to_bytes(2, "little") + of_rows([row]) for cohort, row in zip(cohorts, each, strict=True)
+            )
         elif spec["protocol"] == "loloha":
             told, drawn = [], []
             for value, secret in people:
@@ -329,6 +355,8 @@ def report_bytes(spec: dict[str, Any]) -> int:
     """Give the length of a report."""
     if spec["protocol"] == "count_mean_sketch":
         return 2 + spec["width"] // 8
+    if spec["protocol"] == "rappor":
+        return 2 + spec["num_bloombits"] // 8
     if spec["protocol"] in WINDOWS:
         return (outputs(spec) - 1).bit_length() + 7 >> 3
     if spec["protocol"] == "randomized_response":
@@ -386,10 +414,11 @@ def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
         return None if number >= outputs(spec) else [int(number == told) for told in range(outputs(spec))]
     if spec["protocol"] in HADAMARD_SKETCHES:
         return [i == number for i in range(counters_of(spec))] if number < counters_of(spec) else None
-    if spec["protocol"] == "count_mean_sketch":
-        own = [1] + [number >> 16 + i & 1 for i in range(spec["width"])]
-        rows = [own if row == number % 2**16 else [0] * len(own) for row in range(spec["rows"])]
-        return [bit for row in rows for bit in row] if number % 2**16 < spec["rows"] else None
+    if spec["protocol"] in GROUPS:
+        groups, width = (spec[name] for name in GROUPS[spec["protocol"]])
+        own = [1] + [number >> 16 + i & 1 for i in range(width)]
+        rows = [own if row == number % 2**16 else [0] * len(own) for row in range(groups)]
+        return [bit for row in rows for bit in row] if number % 2**16 < groups else None
     if spec["protocol"] in NUMBERS:
         symbols, seeds_ = symbols_and_seeds(spec)
         if number >= symbols * seeds_:
@@ -433,6 +462,7 @@ CODES = {
     "hadamard_count_mean_sketch": 20,
     "hierarchical_range": 21,
     "prefix_extension": 22,
+    "rappor": 23,
 }
 
 
@@ -475,8 +505,9 @@ def counters_of(spec: dict[str, Any]) -> int:
     """Give the number of counters."""
     if spec["protocol"] == "hierarchical_range":
         return 4 * 2 ** depth(spec)
-    if spec["protocol"] == "count_mean_sketch":
-        return int(spec["rows"] * (1 + spec["width"]))
+    if spec["protocol"] in GROUPS:
+        groups, width = (spec[name] for name in GROUPS[spec["protocol"]])
+        return int(groups * (1 + width))
     if spec["protocol"] in HADAMARD_SKETCHES:
         return 2 * cells(spec)
     if spec["protocol"] in WINDOWS:

@@ -231,6 +231,27 @@ def test_the_same_words_give_the_same_reports_on_prefixes(protocol: Any) -> None
     assert protocol.report_bytes == local_spec.report_bytes(spec)
 
 
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        local.Rappor(num_bloombits=8, num_hashes=1, num_cohorts=1, f=0.5, p=0.5, q=0.75),
+        local.Rappor(num_bloombits=64, num_hashes=3, num_cohorts=300, f=0.3, p=0.01, q=0.2),
+        local.Rappor(num_bloombits=2**13, num_hashes=16, num_cohorts=5, f=0.9, p=0.3, q=0.31),
+    ],
+    ids=repr,
+)
+def test_the_same_words_and_secrets_give_the_same_reports_on_texts(protocol: local.Rappor) -> None:
+    spec, n = json.loads(protocol.to_json()), 50
+    texts, secrets, stream = [f"{i * i % 17} plums".encode() for i in range(n)], secrets_of(n), script(1, 900_000)
+    memo, values = local.ClientMemo.from_bytes(local_spec.memo(secrets)), [local_spec.fingerprint(x) for x in texts]
+    for first in (0, 20):
+        expected, left = local_spec.perturb_remembering(spec, values[first:], secrets[first:], "ä?", stream)
+        rng = ScriptedRng(stream[: len(stream) - left])
+        assert protocol.perturb(texts[first:], memo[first:], question="ä?", rng=rng).tobytes() == expected
+        assert rng.remaining == 0
+    assert protocol.report_bytes == local_spec.report_bytes(spec)
+
+
 VECTORS = json.loads((Path(__file__).parent / "local.json").read_text(encoding="utf-8"))
 
 
@@ -248,7 +269,7 @@ def test_a_vector_follows_from_the_definitions(vector: dict[str, Any]) -> None:
     values = vector["values"]
     if spec["protocol"] == "randomized_response":
         values = [value == 1 for value in values]
-    if spec["protocol"] in local_spec.SKETCHES:
+    if spec["protocol"] in local_spec.OF_TEXTS:
         values = [local_spec.fingerprint(text.encode()) for text in values]
     random = bytes.fromhex(vector["random"])
     if "memo" in vector:

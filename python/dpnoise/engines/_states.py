@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from dpnoise.local import Accumulator, LongitudinalProtocol, Protocol
+from dpnoise.local import Accumulator, LongitudinalProtocol, Protocol, Rappor
 
 
 def count(protocol: Protocol, parts: Iterable[Any]) -> bytes:
@@ -39,5 +39,5 @@ def check_protocol(protocol: Protocol) -> None:
 def check_client(protocol: Protocol) -> None:
     """Refuse a protocol whose clients keep a memo: it belongs on their devices."""
     check_protocol(protocol)
-    if isinstance(protocol, LongitudinalProtocol):
+    if isinstance(protocol, LongitudinalProtocol | Rappor):
         raise TypeError(f"protocol must be one without a memo, which clients keep, got {type(protocol).__name__}")

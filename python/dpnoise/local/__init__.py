@@ -19,6 +19,7 @@ Examples
 """
 
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._bloom_decoding import RapporEstimate
 from dpnoise.local._count_mean_sketch import CountMeanSketch
 from dpnoise.local._d_bit_flip import DBitFlip
 from dpnoise.local._density_estimate import DensityEstimate
@@ -42,6 +43,7 @@ from dpnoise.local._prefix_extension import HeavyHitters, PrefixExtension
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
 from dpnoise.local._range_estimate import Count, RangeEstimate
+from dpnoise.local._rappor import Rappor
 from dpnoise.local._shuffling import shuffle_epsilon
 from dpnoise.local._sketch import SketchEstimate
 from dpnoise.local._square_wave import SquareWave
@@ -80,6 +82,8 @@ __all__ = [
     "Protocol",
     "RandomizedResponse",
     "RangeEstimate",
+    "Rappor",
+    "RapporEstimate",
     "SketchEstimate",
     "SquareWave",
     "SubsetSelection",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._arrays import output
 from dpnoise.local import _inputs
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._memo import ClientMemo
@@ -67,14 +66,7 @@ class LongitudinalProtocol(FrequencyProtocol):
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
-        if not isinstance(memo, ClientMemo):
-            raise TypeError(f"memo must be a ClientMemo, got {type(memo).__name__}")
-        if not isinstance(question, str):
-            raise TypeError(f"question must be a str, got {type(question).__name__}")
-        vector = _inputs.integers(values)
-        reports = output((len(vector), self.report_bytes), out, np.uint8)
-        self._native.perturb_remembering(vector, memo._secrets, question, reports, threads, rng)
-        return reports
+        return self._reports_of(memo, question, _inputs.integers(values), out, threads, rng)
 
 
 class TwoRoundProtocol(LongitudinalProtocol):

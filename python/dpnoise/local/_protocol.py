@@ -11,6 +11,7 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise._native import ParameterError, ScriptedRng, SeededRng
 from dpnoise.local import _inputs
+from dpnoise.local._memo import ClientMemo
 
 if TYPE_CHECKING:
     from dpnoise.local._accumulator import Accumulator
@@ -148,6 +149,24 @@ class Protocol:
         """Give a report for each value, an array that no other code has seen."""
         reports = output((len(values), self.report_bytes), out, np.uint8)
         self._native.perturb(values, reports, threads, rng)
+        return reports
+
+    def _reports_of(
+        self,
+        memo: ClientMemo,
+        question: str,
+        values: NDArray[np.int64],
+        out: NDArray[np.uint8] | None,
+        threads: int | None,
+        rng: Rng,
+    ) -> NDArray[np.uint8]:
+        """Give a report for the value of each person of the memo, an array that no other code has seen."""
+        if not isinstance(memo, ClientMemo):
+            raise TypeError(f"memo must be a ClientMemo, got {type(memo).__name__}")
+        if not isinstance(question, str):
+            raise TypeError(f"question must be a str, got {type(question).__name__}")
+        reports = output((len(values), self.report_bytes), out, np.uint8)
+        self._native.perturb_remembering(values, memo._secrets, question, reports, threads, rng)
         return reports
 
     def _rows(self, reports: ArrayLike) -> NDArray[np.uint8]:

@@ -3,9 +3,10 @@
 
 use dpnoise_core::arith::log::ln_at_most_vartime;
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
+use dpnoise_core::local::rappor::Probabilities;
 use dpnoise_core::local::{
     Accumulator, BitFlip, Client, ClientMemo, DBitFlip, Loloha, LongitudinalUnaryEncoding, Mixture, Protocol,
-    Randomizer, Remembering,
+    Randomizer, Rappor, Remembering,
 };
 use dpnoise_core::rng::SeededRng;
 use num_bigint::BigUint;
@@ -45,7 +46,8 @@ fn mixed(mixture: Mixture, input: usize) -> Vec<Ratio<BigUint>> {
     (0..mixture.k() as usize).map(|out| if out == input { &keep + &any } else { any.clone() }).collect()
 }
 
-/// The rounds of a protocol: of LOLOHA with hashes as inputs, of dBitFlip with the first d values sampled.
+/// The rounds of a protocol: of LOLOHA with hashes as inputs, of dBitFlip with the first d values sampled, and of RAPPOR with
+/// all Bloom filters that hash functions could give.
 fn rounds(protocol: &Protocol) -> Rounds {
     let k = protocol.k() as usize;
     match protocol.randomizer() {
@@ -66,6 +68,14 @@ fn rounds(protocol: &Protocol) -> Rounds {
             Rounds {
                 permanent: (0..k).map(|value| flipped(flips.flip(), d, (1 << value) & ((1 << d) - 1))).collect(),
                 instantaneous: (0..1 << d).map(unchanged).collect(),
+            }
+        }
+        Randomizer::Bloom(bloom) => {
+            let bits = k;
+            let filters = (1..1usize << bits).filter(|filter| (1..=bloom.num_hashes()).contains(&filter.count_ones()));
+            Rounds {
+                permanent: filters.map(|filter| flipped(bloom.flips().permanent(), bits, filter)).collect(),
+                instantaneous: (0..1 << bits).map(|row| flipped(bloom.flips().instantaneous(), bits, row)).collect(),
             }
         }
         _ => unreachable!("only longitudinal protocols are given"),
@@ -178,6 +188,51 @@ fn all_reports_on_one_value_together_are_within_the_permanent_epsilon() {
     }
 }
 
+fn rappor(num_hashes: u64, num_cohorts: u64, f: f64, p: f64, q: f64) -> Rappor {
+    Rappor::new(8, num_hashes, num_cohorts, Probabilities { f, p, q }).unwrap()
+}
+
+/// Over all pairs of Bloom filters and all reports. Where one number of hash functions times another is rounded, the announced
+/// epsilon may be a double more than the smallest.
+#[test]
+fn bloom_filters_are_within_both_epsilons() {
+    for (num_hashes, f, p, q) in [
+        (1, 0.5, 0.5, 0.75),
+        (1, 0.01, 0.3, 0.300_001),
+        (2, 0.5, 0.5, 0.75),
+        (2, 0.999_99, 0.1, 0.9),
+        (2, 1e-3, 1e-3, 0.999),
+        (3, 0.123, 0.01, 0.7),
+    ] {
+        let protocol = *rappor(num_hashes, 1, f, p, q).protocol();
+        let (rounds, json) = (rounds(&protocol), protocol.to_json());
+        let below = |epsilon: f64| if num_hashes == 3 { epsilon.next_down().next_down() } else { epsilon.next_down() };
+        let check = |worst: &Ratio<BigUint>, epsilon: f64, requested: f64| {
+            assert!(is_within(worst, epsilon), "{json}");
+            assert!(!is_within(worst, below(epsilon)), "the bound is attained: {json}");
+            assert!(epsilon <= requested && !is_within(worst, 0.999 * requested), "{json}");
+        };
+        let bound = rounds.worst_of_answers();
+        check(&bound, protocol.epsilon(), protocol.requested_epsilon());
+        let asked = 2.0 * num_hashes as f64 * ((2.0 - f) / f).ln();
+        assert!((protocol.requested_epsilon() - asked).abs() < 1e-9 * asked, "{json}");
+        if num_hashes == 1 || f == 0.5 {
+            // All pairs of permanent rows and reports take their time.
+            let first = rounds.worst_of_one_value(1);
+            check(&first, protocol.epsilon_first().unwrap(), protocol.requested_epsilon_first().unwrap());
+            assert!(first < bound);
+        }
+    }
+}
+
+/// The positive control: as many bits as there are hash functions differ between two texts, not one.
+#[test]
+fn a_bloom_filter_that_announces_a_single_bit_is_caught() {
+    let two = rappor(2, 1, 0.5, 0.5, 0.75);
+    let one = rappor(1, 1, 0.5, 0.5, 0.75);
+    assert!(!is_within(&rounds(two.protocol()).worst_of_answers(), one.protocol().epsilon()));
+}
+
 /// People who change between m values at the same times: m times the epsilon of one.
 #[test]
 fn reports_on_several_values_tell_several_times_as_much() {
@@ -253,6 +308,49 @@ fn reports_are_stable() {
         crc32c::crc32c(&reports(&Remembering::new(&flips, memo.secrets(), "question"), flips.protocol(), &values)),
     ];
     assert_eq!(crcs, [2_084_777_440, 2_196_034_656, 2_264_358_469]);
+}
+
+#[test]
+fn reports_of_bloom_filters_are_stable() {
+    let (memo, values) = (memo(200), (0..200).map(|i| i * i % 15 - 7).collect::<Vec<i64>>());
+    let rappor = rappor(2, 5, 0.5, 0.5, 0.75);
+    let all = reports(&Remembering::new(&rappor, memo.secrets(), "question"), rappor.protocol(), &values);
+    assert_eq!(crc32c::crc32c(&all), 1_094_358_590);
+    let cohorts = |values: &[i64]| {
+        let all = reports(&Remembering::new(&rappor, memo.secrets(), "question"), rappor.protocol(), values);
+        all.chunks(3).map(|row| row[0]).collect::<Vec<u8>>()
+    };
+    assert_eq!(cohorts(&values), cohorts(&[3; 200]), "whatever the text is");
+}
+
+/// Bits that are set in the Bloom filter, and others, are told as often as both rounds say.
+#[test]
+fn bits_are_told_as_often_as_announced() {
+    let (n, k) = (40_000, 8);
+    let rappor = rappor(2, 3, 0.3, 0.2, 0.9);
+    let memo = ClientMemo::generate(n).unwrap();
+    let mut counts = Accumulator::new(*rappor.protocol());
+    counts
+        .add(
+            &reports(&Remembering::new(&rappor, memo.secrets(), "question"), rappor.protocol(), &vec![77; n as usize]),
+            3,
+            1,
+        )
+        .unwrap();
+    let mut set = [0; 6];
+    rappor.bloom().set_bits(77, &mut set);
+    let support = rappor.bloom().flips().both().support();
+    for (cohort, (counters, set)) in counts.counters().chunks(1 + k).zip(set.chunks(2)).enumerate() {
+        let people = counters[0] as f64;
+        assert!((people - n as f64 / 3.0).abs() < 6.0 * (n as f64 * 2.0 / 9.0).sqrt());
+        for (bit, &count) in (0..).zip(&counters[1..]) {
+            let told = |numerator| support.probability(numerator);
+            let (own, other) = if set.contains(&bit) { (support.p, support.q) } else { (support.q, support.p) };
+            let z = |numerator| (count as f64 - people * told(numerator)) / (people * 0.25).sqrt();
+            assert!(z(own).abs() < 6.0, "{cohort} {bit}");
+            assert!(z(other).abs() > 6.0, "the positive control");
+        }
+    }
 }
 
 /// Reports without an instantaneous round depend on nothing but the memo: not on threads, nor on the company of others.
@@ -331,6 +429,55 @@ fn parameters_out_of_range_name_what_is_allowed() {
     assert!(flips(1 << 17, 1, 1.0).starts_with("k must be an integer from 2 to 65536"));
     assert!(flips(1 << 16, 1, 32.0).starts_with("k and epsilon must be such that"));
     assert!(flips(15, 1, 0.0).starts_with("epsilon must be between 2**-20 and 32"));
+}
+
+#[test]
+fn bloom_filters_out_of_range_name_what_is_allowed() {
+    let message = |bits, hashes, cohorts, f, p, q| {
+        Rappor::new(bits, hashes, cohorts, Probabilities { f, p, q }).unwrap_err().to_string()
+    };
+    for bits in [0, 4, 24, 1 << 21, u64::MAX] {
+        let expected = format!("num_bloombits must be a power of two from 8 to 2**20, got {bits}");
+        assert_eq!(message(bits, 2, 5, 0.5, 0.5, 0.75), expected);
+    }
+    for (bits, hashes, most) in [(8, 0, 4), (8, 5, 4), (64, 17, 16), (64, u64::MAX, 16)] {
+        let expected =
+            format!("num_hashes must be an integer from 1 to {most} with num_bloombits = {bits}, got {hashes}");
+        assert_eq!(message(bits, hashes, 5, 0.5, 0.5, 0.75), expected);
+    }
+    for cohorts in [0, 65_537, u64::MAX] {
+        let expected = format!("num_cohorts must be an integer from 1 to 65536, got {cohorts}");
+        assert_eq!(message(8, 2, cohorts, 0.5, 0.5, 0.75), expected);
+    }
+    for (bits, cohorts) in [(8, 65_536), (1 << 20, 9)] {
+        let refused = message(bits, 2, cohorts, 0.5, 0.5, 0.75);
+        assert!(refused.starts_with("num_bloombits, num_hashes and num_cohorts must be such that"), "{refused}");
+    }
+    for bad in [0.0, 1.0, -0.1, 1.5, f64::NAN, f64::INFINITY] {
+        let expected = |name: &str| format!("{name} must be a probability strictly between 0 and 1, got {bad:?}");
+        assert_eq!(message(8, 2, 5, bad, 0.5, 0.75), expected("f"));
+        assert_eq!(message(8, 2, 5, 0.5, bad, 0.75), expected("p"));
+        assert_eq!(message(8, 2, 5, 0.5, 0.5, bad), expected("q"));
+    }
+    for q in [0.25, 0.5] {
+        assert_eq!(message(8, 2, 5, 0.5, 0.5, q), format!("q must be greater than p = 0.5, got {q:?}"));
+    }
+    for f in [1e-300, 1e-4, 1f64.next_down(), 0.999_999_99] {
+        let expected = "such that epsilon = 2 * num_hashes * ln((2 - f) / f) is between 2**-20 and 32, got ";
+        assert_eq!(message(8, 4, 5, f, 0.5, 0.75), format!("f must be {expected}{f:?}"));
+    }
+    for (f, p, q) in [(0.5, 0.5, 0.5f64.next_up()), (0.5, 1e-300, 1e-299), (0.123_456, 1e-18, 0.3)] {
+        let refused = message(8, 1, 5, f, p, q);
+        assert!(refused.starts_with("f, p and q must be such that the epsilon of a single report is"), "{refused}");
+    }
+}
+
+#[test]
+fn reports_of_no_cohort_are_malformed() {
+    let mut counts = Accumulator::new(*rappor(2, 3, 0.5, 0.5, 0.75).protocol());
+    counts.add(&[2, 0, 0xff, 3, 0, 0, 0, 1, 0], 3, 1).unwrap();
+    assert_eq!((counts.n(), counts.counters()[2 * 9]), (1, 1));
+    assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("cohort out of range", 2)]);
 }
 
 /// Rows that no honest client makes are rejected.

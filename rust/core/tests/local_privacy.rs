@@ -73,6 +73,7 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
             symbol_weight(prefixes.count_mean().mixture(), entry, report % 2)
         }
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
+        Randomizer::Bloom(_) => unreachable!("see local_longitudinal.rs"),
     }
 }
 
@@ -148,6 +149,7 @@ fn reports(protocol: &Protocol) -> (usize, BigUint) {
             seeded_reports(cells.into(), prefixes.count_mean().mixture())
         }
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
+        Randomizer::Bloom(_) => unreachable!("see local_longitudinal.rs"),
     }
 }
 
@@ -204,7 +206,10 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
         Randomizer::HadamardCountMean(sketch) => kept_to_replaced(sketch.mixture()),
         Randomizer::Prefixes(prefixes) => kept_to_replaced(prefixes.count_mean().mixture()),
         Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
-        Randomizer::LongitudinalFlips { .. } | Randomizer::LongitudinalHashing { .. } | Randomizer::SampledFlips(_) => {
+        Randomizer::Bloom(_)
+        | Randomizer::LongitudinalFlips { .. }
+        | Randomizer::LongitudinalHashing { .. }
+        | Randomizer::SampledFlips(_) => {
             unreachable!("see local_longitudinal.rs")
         }
     };

@@ -2,6 +2,7 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
+use dpnoise_core::local::rappor::{Probabilities, Rappor};
 use dpnoise_core::local::{
     Accumulator, Client, CountMeanSketch, DBitFlip, GeneralizedRandomizedResponse, HadamardCountMeanSketch, Loloha,
     LongitudinalUnaryEncoding, PrefixExtension, Protocol, RandomizedResponse, SquareWave, UnaryEncoding, WindowMean,
@@ -30,6 +31,9 @@ fn protocols() -> Vec<Protocol> {
         all.push(*Loloha::new(15, None, permanent, first).unwrap().protocol());
         all.push(*Loloha::new(15, Some(2), permanent, first).unwrap().protocol());
         all.push(*DBitFlip::new(15, 4, permanent).unwrap().protocol());
+    }
+    for (f, p, q) in [(0.5, 0.5, 0.75), (0.3, 0.01, 0.2), (1e-3, 0.1, 0.9)] {
+        all.push(*Rappor::new(64, 2, 5, Probabilities { f, p, q }).unwrap().protocol());
     }
     for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.61, 0.2), (1e-4, 1e-5)] {
         all.push(*UnaryEncoding::custom(9, p, q).unwrap().protocol());

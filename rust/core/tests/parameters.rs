@@ -2,6 +2,7 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
+use dpnoise_core::local::rappor::{Probabilities, Rappor};
 use dpnoise_core::local::{
     Accumulator, Client, CountMeanSketch, DBitFlip, Estimate, Family, GeneralizedRandomizedResponse,
     HadamardCountMeanSketch, HadamardResponse, HierarchicalRange, LaplaceMean, LocalHashing, Loloha,
@@ -210,6 +211,11 @@ proptest! {
         works_or_is_refused!(Loloha::new(k, g, epsilon, first), values, |made| &Remembering::new(made, secrets, "question"));
         works_or_is_refused!(Loloha::new(k, Some(few), epsilon, first), values, |made| &Remembering::new(made, secrets, "question"));
         works_or_is_refused!(DBitFlip::new(k, few, epsilon), values, |made| &Remembering::new(made, secrets, "question"));
+        let given = Probabilities { f: epsilon, p, q };
+        for (bits, hashes, cohorts) in [(k, few, 7), (8 << (few % 7), k % 20, few)] {
+            let rappor = Rappor::new(bits, hashes, cohorts, given);
+            works_or_is_refused!(rappor, &[0, i64::MIN, -1], |made| &Remembering::new(made, secrets, "question"));
+        }
         let numbers = &[0.0, -0.0, 1.0, 0.3, 5e-324];
         works_or_is_refused!(LaplaceMean::new(epsilon), numbers);
         works_or_is_refused!(WindowMean::duchi(epsilon), numbers);

@@ -11,6 +11,7 @@ use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::memo::Secret;
 use dpnoise_core::local::prefix_extension::Prefixes;
 use dpnoise_core::local::protocol::{MAX_K, MIN_K};
+use dpnoise_core::local::rappor::{MAX_HASHES, Probabilities, Rappor};
 use dpnoise_core::local::sketch::Sketch;
 use dpnoise_core::local::square_wave;
 use dpnoise_core::local::{
@@ -230,6 +231,22 @@ impl LocalProtocol {
     }
 
     #[staticmethod]
+    fn rappor(
+        num_bloombits: &Bound<'_, PyAny>,
+        num_hashes: &Bound<'_, PyAny>,
+        num_cohorts: &Bound<'_, PyAny>,
+        f: &Bound<'_, PyAny>,
+        p: &Bound<'_, PyAny>,
+        q: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let num_bloombits = integer(num_bloombits, "num_bloombits", Sketch::WIDTHS)?;
+        let num_hashes = integer(num_hashes, "num_hashes", &format!("an integer from 1 to {MAX_HASHES}"))?;
+        let num_cohorts = integer(num_cohorts, "num_cohorts", Sketch::ROWS)?;
+        let given = Probabilities { f: real(f, "f")?, p: real(p, "p")?, q: real(q, "q")? };
+        Rappor::new(num_bloombits, num_hashes, num_cohorts, given).map(|made| Self(*made.protocol())).map_err(to_py)
+    }
+
+    #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
         Protocol::from_json(text).map(Self).map_err(to_py)
     }
@@ -393,7 +410,27 @@ impl LocalProtocol {
         if let Some(flips) = DBitFlip::from_protocol(self.0) {
             return self.perturb_remembering_with(py, &flips, values, asked, out, threads, rng);
         }
+        if let Some(rappor) = Rappor::from_protocol(self.0) {
+            return self.perturb_remembering_with(py, &rappor, values, asked, out, threads, rng);
+        }
         Err(PyTypeError::new_err(format!("clients of {} keep no memo", self.0.family().name())))
+    }
+
+    /// Fills int64 `out` with the bits that are set in the Bloom filters of int64 fingerprints: `num_cohorts` times
+    /// `num_hashes` for each.
+    fn bloom_bits(&self, fingerprints: &Bound<'_, PyAny>, out: &Bound<'_, PyAny>) -> PyResult<()> {
+        let fingerprints = buffers::readable::<i64>(fingerprints, "fingerprints", "int64")?;
+        let fingerprints = buffers::slice(&fingerprints, "fingerprints")?;
+        let mut out = buffers::writable::<i64>(out, "out", "int64")?;
+        let out = buffers::elements(&mut out, "out")?;
+        let rappor = Rappor::from_protocol(self.0).ok_or_else(|| not_counted_so(&self.0))?;
+        let bloom = rappor.bloom();
+        let of_each = (bloom.num_cohorts() * bloom.num_hashes()) as usize;
+        if out.len() != fingerprints.len() * of_each {
+            return Err(ParameterError::new_err(format!("out must have {of_each} entries for every fingerprint")));
+        }
+        out.chunks_exact_mut(of_each).zip(fingerprints).for_each(|(out, &one)| bloom.set_bits(one, out));
+        Ok(())
     }
 
     /// Reports for one-hot rows, an array that no other code has seen.

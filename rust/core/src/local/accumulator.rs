@@ -241,7 +241,9 @@ pub(super) fn are_possible(protocol: &Protocol, n: u64, counters: &[u64]) -> boo
         | Randomizer::Hybrid(_)
         | Randomizer::HadamardCountMean(_)
         | Randomizer::Prefixes(_) => count_once(n, counters),
-        Randomizer::CountMean(_) => cohorts::are_possible(n, 1 + protocol.k() as usize, counters),
+        Randomizer::CountMean(_) | Randomizer::Bloom(_) => {
+            cohorts::are_possible(n, 1 + protocol.k() as usize, counters)
+        }
         Randomizer::Hierarchy(hierarchy) => {
             let between = counters.iter().enumerate().filter(|&(number, _)| !hierarchy.is_report(number as u64));
             count_once(n, counters) && between.map(|(_, &count)| count).all(|count| count == 0)
@@ -260,7 +262,7 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
     let mut counters = vec![0; protocol.counters()];
     let rejected = match protocol.randomizer() {
         Randomizer::BitFlip(_) | Randomizer::LongitudinalFlips { .. } => return count_bits(backend, protocol, reports),
-        Randomizer::CountMean(_) => cohorts::count(backend, reports, width, &mut counters),
+        Randomizer::CountMean(_) | Randomizer::Bloom(_) => cohorts::count(backend, reports, width, &mut counters),
         Randomizer::Mixture(_)
         | Randomizer::Window(_)
         | Randomizer::Hybrid(_)
@@ -292,7 +294,7 @@ fn effort(protocol: &Protocol, rows: usize) -> usize {
         | Randomizer::Hierarchy(_)
         | Randomizer::HadamardCountMean(_)
         | Randomizer::Prefixes(_) => 2,
-        Randomizer::CountMean(_) => 64 + protocol.report_bytes(),
+        Randomizer::CountMean(_) | Randomizer::Bloom(_) => 64 + protocol.report_bytes(),
         Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
             hash_counts::effort(hashing, rows, protocol.k() as usize)
         }

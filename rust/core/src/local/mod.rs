@@ -28,6 +28,7 @@
 //! | [`count_mean_sketch`] | a random row of a table, and in it one of its columns as flipped bits |
 //! | [`hadamard_count_mean_sketch`] | a random row of a table, and one randomised entry of its transform |
 //! | [`prefix_extension`] | a prefix of the value, of a random length, by such a sketch |
+//! | [`rappor`] | a Bloom filter of the value, randomised once and for ever, and again for every report |
 //! | [`sketch`] | the tables of these: hash functions and estimation |
 //! | [`text_hash`] | texts as numbers, and numbers as columns |
 //! | `cohorts` | reports that are the number of a group and bits, counted group by group |
@@ -85,6 +86,7 @@ pub mod prefix_extension;
 pub mod protocol;
 pub mod randomized_response;
 pub mod randomizer;
+pub mod rappor;
 mod remembering;
 pub mod sketch;
 pub mod square_wave;
@@ -121,6 +123,7 @@ pub use prefix_extension::PrefixExtension;
 pub use protocol::{Family, Protocol};
 pub use randomized_response::RandomizedResponse;
 pub use randomizer::Randomizer;
+pub use rappor::Rappor;
 pub use remembering::{Longitudinal, Remembering};
 pub use square_wave::SquareWave;
 pub use subset_selection::SubsetSelection;

@@ -22,13 +22,14 @@ use super::hadamard_count_mean_sketch::HadamardCountMeanSketch;
 use super::hadamard_response::HadamardResponse;
 use super::hierarchical_range::HierarchicalRange;
 use super::laplace_mean::LaplaceMean;
-use super::likelihood::{LikelihoodRatio, check_epsilon};
+use super::likelihood::check_epsilon;
 use super::local_hashing::LocalHashing;
 use super::loloha::Loloha;
 use super::longitudinal_unary_encoding::{LongitudinalUnaryEncoding, Permanent};
 use super::prefix_extension::PrefixExtension;
 use super::randomized_response::RandomizedResponse;
 use super::randomizer::Randomizer;
+use super::rappor::{Probabilities, Rappor};
 use super::square_wave::SquareWave;
 use super::subset_selection::SubsetSelection;
 use super::summation_histogram_encoding::SummationHistogramEncoding;
@@ -100,11 +101,13 @@ pub enum Family {
     HierarchicalRange,
     /// A prefix of the value, of a random length, by a Hadamard count mean sketch.
     PrefixExtension,
+    /// A Bloom filter of the value, flipped once and for ever, and then for every report.
+    Rappor,
 }
 
 impl Family {
     /// In the order of their codes: new ones come last.
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 23] = [
         Self::RandomizedResponse,
         Self::SymmetricUnaryEncoding,
         Self::OptimizedUnaryEncoding,
@@ -127,6 +130,7 @@ impl Family {
         Self::HadamardCountMeanSketch,
         Self::HierarchicalRange,
         Self::PrefixExtension,
+        Self::Rappor,
     ];
 
     /// The name in specifications.
@@ -155,13 +159,15 @@ impl Family {
             Self::HadamardCountMeanSketch => "hadamard_count_mean_sketch",
             Self::HierarchicalRange => "hierarchical_range",
             Self::PrefixExtension => "prefix_extension",
+            Self::Rappor => "rappor",
         }
     }
 
-    /// What the number of values is called: for sketches they are the columns of their tables.
+    /// What the number of values is called: for sketches they are the columns of their tables, for RAPPOR the bits of a row.
     pub(super) fn name_of_k(self) -> &'static str {
         match self {
             Self::CountMeanSketch | Self::HadamardCountMeanSketch | Self::PrefixExtension => "width",
+            Self::Rappor => "num_bloombits",
             _ => "k",
         }
     }
@@ -199,6 +205,7 @@ impl Family {
             | Self::PrefixExtension => "value out of range",
             Self::SubsetSelection => "not a set of omega values",
             Self::CountMeanSketch => "row out of range",
+            Self::Rappor => "cohort out of range",
             Self::DBitFlip => "not a set of at most d values",
         };
         [malformed, MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER]
@@ -217,8 +224,7 @@ pub struct Protocol {
 
 impl Protocol {
     pub(super) fn new(family: Family, k: u32, randomizer: Randomizer, requested_epsilon: f64) -> Self {
-        let ratio = randomizer.likelihood_ratio(neighbours(family));
-        let epsilon = ratio.map_or(requested_epsilon, LikelihoodRatio::epsilon);
+        let epsilon = randomizer.epsilon(neighbours(family)).unwrap_or(requested_epsilon);
         Self { family, k, randomizer, requested_epsilon, epsilon }
     }
 
@@ -229,7 +235,7 @@ impl Protocol {
     }
 
     /// The number of values that an answer may have; for numbers, of the positions that they are put on, and for sketches of
-    /// the columns of their tables.
+    /// the columns of their tables, for RAPPOR of the bits of a Bloom filter.
     #[must_use]
     pub fn k(&self) -> u32 {
         self.k
@@ -271,7 +277,7 @@ impl Protocol {
     /// one value together; exact and rounded up, at least 0.999 of the requested one.
     #[must_use]
     pub fn epsilon_first(&self) -> Option<f64> {
-        self.randomizer.first().map(|(ratio, _)| ratio.epsilon())
+        self.randomizer.first().map(|(achieved, _)| achieved)
     }
 
     /// The epsilon that was asked for of a single report, of protocols with two rounds.
@@ -287,6 +293,7 @@ impl Protocol {
         match self.randomizer {
             Randomizer::NoisySums(sums) => 8 * sums.report_bytes(),
             Randomizer::CountMean(sketch) => sketch.report_bits(),
+            Randomizer::Bloom(bloom) => bloom.report_bits(),
             randomizer => randomizer.reports().map_or(self.counters(), bits_of),
         }
     }
@@ -300,6 +307,7 @@ impl Protocol {
             (_, Randomizer::Hybrid(hybrid)) => hybrid.outputs() as usize,
             (_, Randomizer::Hierarchy(hierarchy)) => hierarchy.reports() as usize,
             (_, Randomizer::CountMean(sketch)) => sketch.sketch().rows() as usize * (1 + self.k as usize),
+            (_, Randomizer::Bloom(bloom)) => bloom.num_cohorts() as usize * bloom.cohort_counters(),
             (_, Randomizer::HadamardCountMean(sketch)) => sketch.reports() as usize,
             (_, Randomizer::Prefixes(prefixes)) => prefixes.count_mean().reports() as usize,
             (_, Randomizer::NoisySums(sums)) => sums.columns() as usize,
@@ -411,6 +419,11 @@ impl Protocol {
                 let (rows, seed) = (integer(&fields, "rows")?, integer(&fields, "seed")?);
                 *PrefixExtension::new(epsilon, bits, step, rows, k, seed)?.protocol()
             }
+            Family::Rappor => {
+                let (hashes, cohorts) = (integer(&fields, "num_hashes")?, integer(&fields, "num_cohorts")?);
+                let [f, p, q] = ["prob_f", "prob_p", "prob_q"].map(|name| number(&fields, name));
+                *Rappor::new(k, hashes, cohorts, Probabilities { f: f?, p: p?, q: q? })?.protocol()
+            }
             Family::HierarchicalRange => {
                 *HierarchicalRange::new(k, epsilon, integer(&fields, "branching")?)?.protocol()
             }
@@ -437,7 +450,7 @@ impl Protocol {
         if let Some(unknown) = fields.keys().find(|name| !known.contains_key(name.as_str())) {
             return Err(invalid(&format!("unknown field {unknown:?}")));
         }
-        if u64::from(expected.k) != k {
+        if u64::from(expected.k) != k || expected.requested_epsilon != epsilon {
             return Err(inconsistent());
         }
         for (name, value) in expected.randomizer.fields() {

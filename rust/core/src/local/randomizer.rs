@@ -9,11 +9,11 @@ use super::estimate::Law;
 use super::hadamard_count_mean_sketch::HadamardCountMean;
 use super::hadamard_response::Hadamard;
 use super::hierarchical_range::Hierarchy;
-use super::likelihood::LikelihoodRatio;
 use super::local_hashing::Hashing;
 use super::mixture::Mixture;
 use super::noisy_sums::NoisySums;
 use super::prefix_extension::Prefixes;
+use super::rappor::Bloom;
 use super::subset_selection::Subset;
 use super::two_rounds::{TwoFlips, TwoMixtures};
 use super::window::Window;
@@ -65,6 +65,8 @@ pub enum Randomizer {
     HadamardCountMean(HadamardCountMean),
     /// The same for a prefix of the value, of a random length.
     Prefixes(Prefixes),
+    /// The bits of a Bloom filter are flipped once and for ever, and then for every report.
+    Bloom(Bloom),
 }
 
 impl Randomizer {
@@ -84,14 +86,15 @@ impl Randomizer {
             | Self::Hierarchy(_)
             | Self::CountMean(_)
             | Self::HadamardCountMean(_)
-            | Self::Prefixes(_) => return None,
+            | Self::Prefixes(_)
+            | Self::Bloom(_) => return None,
         }))
     }
 
-    /// The largest likelihood ratio of all reports on one value, where `neighbours` matters for flipped bits alone; none when
-    /// it is e^epsilon, which is no fraction.
-    pub(super) fn likelihood_ratio(self, neighbours: Neighbours) -> Option<LikelihoodRatio> {
-        Some(match self {
+    /// The logarithm of the largest likelihood ratio of all reports on one value, rounded up, where `neighbours` matters for
+    /// flipped bits alone; none when it is the requested epsilon.
+    pub(super) fn epsilon(self, neighbours: Neighbours) -> Option<f64> {
+        let ratio = match self {
             Self::BitFlip(flip) => flip.likelihood_ratio(neighbours),
             // What else is in a report is drawn without regard to the value.
             Self::Mixture(mixture) => mixture.likelihood_ratio(),
@@ -108,16 +111,21 @@ impl Randomizer {
             Self::CountMean(sketch) => sketch.flip().likelihood_ratio(neighbours),
             Self::HadamardCountMean(sketch) => sketch.mixture().likelihood_ratio(),
             Self::Prefixes(prefixes) => prefixes.count_mean().mixture().likelihood_ratio(),
-        })
+            Self::Bloom(bloom) => return Some(bloom.epsilon()),
+        };
+        Some(ratio.epsilon())
     }
 
-    /// Of protocols with two rounds, the largest likelihood ratio of a single report, and the epsilon asked for of it.
-    pub(super) fn first(self) -> Option<(LikelihoodRatio, f64)> {
+    /// Of protocols with two rounds, the epsilon of a single report, and the one asked for.
+    pub(super) fn first(self) -> Option<(f64, f64)> {
         match self {
             Self::LongitudinalFlips { flips, epsilon_first } => {
-                Some((flips.both().likelihood_ratio(Neighbours::OneHot), epsilon_first))
+                Some((flips.both().likelihood_ratio(Neighbours::OneHot).epsilon(), epsilon_first))
             }
-            Self::LongitudinalHashing { rounds, epsilon_first, .. } => Some((rounds.likelihood_ratio(), epsilon_first)),
+            Self::LongitudinalHashing { rounds, epsilon_first, .. } => {
+                Some((rounds.likelihood_ratio().epsilon(), epsilon_first))
+            }
+            Self::Bloom(bloom) => Some(bloom.first()),
             _ => None,
         }
     }
@@ -130,7 +138,8 @@ impl Randomizer {
             | Self::LongitudinalFlips { .. }
             | Self::SampledFlips(_)
             | Self::NoisySums(_)
-            | Self::CountMean(_) => None,
+            | Self::CountMean(_)
+            | Self::Bloom(_) => None,
             Self::Mixture(mixture) => Some(mixture.k().into()),
             Self::Hashing(hashing) | Self::LongitudinalHashing { hashing, .. } => Some(hashing.reports()),
             Self::Hadamard(hadamard) => Some(hadamard.reports()),
@@ -174,16 +183,7 @@ impl Randomizer {
                 kept(subset.keep(), subset.planes()).into_iter().chain([("omega", subset.omega().into())]).collect()
             }
             Self::LongitudinalFlips { flips, epsilon_first } => {
-                let (permanent, instantaneous) = (flips.permanent(), flips.instantaneous());
-                vec![
-                    ("epsilon_first", epsilon_first.into()),
-                    ("instantaneous_p", instantaneous.p().into()),
-                    ("instantaneous_planes", instantaneous.planes().into()),
-                    ("instantaneous_q", instantaneous.q().into()),
-                    ("permanent_p", permanent.p().into()),
-                    ("permanent_planes", permanent.planes().into()),
-                    ("permanent_q", permanent.q().into()),
-                ]
+                flips.fields().into_iter().chain([("epsilon_first", epsilon_first.into())]).collect()
             }
             Self::LongitudinalHashing { hashing, rounds, epsilon_first } => {
                 let (permanent, instantaneous) = (rounds.permanent(), rounds.instantaneous());
@@ -221,6 +221,7 @@ impl Randomizer {
                 ];
                 mixed(prefixes.count_mean().mixture()).into_iter().chain(own).collect()
             }
+            Self::Bloom(bloom) => bloom.fields(),
             Self::Hierarchy(hierarchy) => {
                 mixed(hierarchy.mixture()).into_iter().chain([("branching", hierarchy.branching().into())]).collect()
             }

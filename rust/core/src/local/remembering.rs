@@ -19,6 +19,14 @@ pub trait Longitudinal: Sync {
     /// About how many random bytes a report takes, derived ones included.
     fn random_bytes(&self) -> usize;
 
+    /// Checks that these are values: numbers below k, unless the protocol takes others.
+    ///
+    /// # Errors
+    /// [`Error`] otherwise, which does not tell a value.
+    fn check(&self, values: &[i64]) -> Result<(), Error> {
+        check_below_k(self.protocol().k(), values)
+    }
+
     /// Fills `out` with the reports of the people with these secrets on `values`, all of them checked. What is not
     /// randomised yet must not get there, since `out` may be memory that others can read.
     ///
@@ -72,7 +80,7 @@ impl<P: Longitudinal> Randomise for Remembering<'_, P> {
             let allowed = format!("one of {} people, one for each value", values.len());
             return Err(Error::parameter("memo", format!("one of {}", self.secrets.len()), allowed));
         }
-        check_below_k(self.protocol().k(), values)
+        self.protocol.check(values)
     }
 
     fn unit(&self) -> usize {

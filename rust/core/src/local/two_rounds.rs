@@ -9,6 +9,8 @@
 //! more than that answer: the likelihood ratio of the first round bounds that of any number of them. A single report has the
 //! likelihood ratio of both rounds as one, which is smaller.
 
+use serde_json::Value;
+
 use super::bit_flip::{BitFlip, Neighbours};
 use super::likelihood::{LikelihoodRatio, MAX_PLANES, fewest_planes};
 use super::mixture::Mixture;
@@ -72,6 +74,19 @@ impl TwoFlips {
         let after = |set: u64| set * second.p() + (one - set) * second.q();
         let planes = first.planes() + second.planes();
         BitFlip::of(planes, after(first.p()), after(first.q()))
+    }
+
+    /// Their part of a specification.
+    pub(super) fn fields(self) -> [(&'static str, Value); 6] {
+        let (permanent, instantaneous) = (self.permanent, self.instantaneous);
+        [
+            ("instantaneous_p", instantaneous.p().into()),
+            ("instantaneous_planes", instantaneous.planes().into()),
+            ("instantaneous_q", instantaneous.q().into()),
+            ("permanent_p", permanent.p().into()),
+            ("permanent_planes", permanent.planes().into()),
+            ("permanent_q", permanent.q().into()),
+        ]
     }
 }
 

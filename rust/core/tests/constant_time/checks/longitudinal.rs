@@ -2,6 +2,7 @@
 
 use dpnoise_core::arch::secrecy::{Reason, declassify};
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
+use dpnoise_core::local::rappor::{Probabilities, Rappor};
 use dpnoise_core::local::{
     Client, ClientMemo, DBitFlip, Loloha, Longitudinal, LongitudinalUnaryEncoding, Protocol, Remembering,
 };
@@ -39,6 +40,13 @@ pub(super) fn checks() -> Vec<Check> {
             for (k, d) in [(2, 1), (15, 4), (1000, 300)] {
                 let flips = DBitFlip::new(k, d, 1.0).unwrap();
                 report_with_memo(&flips, flips.protocol());
+            }
+        }),
+        ("RAPPOR", || {
+            let given = Probabilities { f: 0.3, p: 0.4, q: 0.75 };
+            for (bits, hashes, cohorts) in [(8, 1, 1), (64, 2, 300), (1 << 15, 8, 7)] {
+                let rappor = Rappor::new(bits, hashes, cohorts, given).unwrap();
+                report_with_memo(&rappor, rappor.protocol());
             }
         }),
         ("comparing memos", || {

@@ -1,0 +1,204 @@
+"""Regression decoding: how many people have each of some texts, from the counts of the bits of Bloom filters.
+
+Of n reports, n_j are of cohort j. Let T be the number of people of that cohort whose Bloom filter has a certain bit,
+estimated from the reports without bias. A text that c people have, and whose Bloom filter in cohort j has the bit, adds
+c n_j / n to its expectation. So T is linear in the counts of texts, with a matrix that is sparse.
+
+The errors of these numbers are known: those of the flips, and that of c people not exactly c n_j / n are of cohort j.
+The latter cancel out in the count of the text itself, where all cohorts weigh the same, and remain in those of others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import _native
+from dpnoise._native import ParameterError
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RapporEstimate(EstimateTable):
+    """Which texts people have, and how many have each, estimated from their reports.
+
+    As a table it has the columns value, count, standard_error, lower, upper (float64) and significant (bool).
+
+    Attributes
+    ----------
+    candidates : list of str or of bytes
+        The texts that were selected, in the order in which they were given.
+    counts : ndarray of float64
+        An estimate for each of them, by least squares. Read-only, as are the other arrays.
+    standard_errors : ndarray of float64
+        The standard deviation of each count over the randomisation and the choice of cohorts; larger by as much as the
+        residuals of the regression are, which texts make that are not among the candidates.
+    lower, upper : ndarray of float64
+        The ends of the confidence intervals, by the normal approximation.
+    significant : ndarray of bool
+        Whether the count is above zero at ``level``, for all candidates together (Bonferroni): with that probability no
+        text is marked that nobody has.
+    n : int
+        The number of reports counted.
+    rejected : int
+        The number of malformed reports, which were not counted.
+    level : float
+        The confidence level of the intervals.
+    simultaneous : bool
+        Whether all intervals together hold at that level (Bonferroni), or each by itself.
+    """
+
+    candidates: list[Any]
+    counts: NDArray[np.float64]
+    standard_errors: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    significant: NDArray[np.bool_]
+    n: int
+    rejected: int
+    level: float
+    simultaneous: bool
+
+    def _values(self) -> list[Any]:
+        return self.candidates
+
+    def _columns(self) -> dict[str, Any]:
+        return {**super()._columns(), "significant": self.significant.copy()}
+
+
+class _Cells(NamedTuple):
+    """What was counted: a cell is a bit of a cohort, and the bits of a cohort stand together."""
+
+    bits: NDArray[np.float64]
+    """The number of people whose Bloom filter has the bit, without bias."""
+    people: NDArray[np.float64]
+    """The number of people of the cohort."""
+    p: float
+    q: float
+
+    def variances(self, set_: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the variances over the randomisation, where so many people have the bit."""
+        p, q = self.p, self.q
+        of_set = set_.clip(0.0, self.people)
+        flips: NDArray[np.float64] = of_set * p * (1.0 - p) + (self.people - of_set) * q * (1.0 - q)
+        return flips / (p - q) ** 2
+
+
+def decode(
+    state: _native.LocalAccumulator,
+    spec: dict[str, Any],
+    set_bits: NDArray[np.int64],
+    candidates: list[Any],
+    level: float,
+    simultaneous: bool,
+) -> RapporEstimate:
+    """Select candidates and estimate their counts. ``set_bits[c, j]`` are the bits of candidate c in cohort j."""
+    of_all = max(len(candidates), 1)
+    quantile = normal_quantile(level, of_all if simultaneous else 1)
+    cohorts, width = spec["num_cohorts"], spec["num_bloombits"]
+    if len(np.unique(np.sort(set_bits), axis=0)) < len(candidates):
+        raise ParameterError("candidates must have different Bloom filters, got some that have the same")
+    sparse = _require_scipy()
+    counters, n, rejected = state.counters()
+    by_cohort = counters.reshape(cohorts, 1 + width).astype(np.float64)
+    p, q = _both_rounds(spec)
+    bits = (by_cohort[:, 1:] - by_cohort[:, :1] * q) / (p - q)
+    cells = _Cells(bits.ravel(), np.repeat(by_cohort[:, 0], width), p, q)
+    rows = np.arange(cohorts)[:, None] * width + set_bits
+    columns = np.broadcast_to(np.arange(len(candidates))[:, None, None], rows.shape)
+    ones = np.ones(rows.size)
+    hits = sparse.csr_matrix((ones, (rows.ravel(), columns.ravel())), (cohorts * width, len(candidates))).minimum(1.0)
+    # A Bloom filter of a text that is not listed has any bit with this probability, over random hash functions.
+    others = np.full(cohorts * width, 1.0 - (1.0 - 1.0 / width) ** spec["num_hashes"])
+    selected = _select(hits, others, cells) if n and candidates else np.zeros(0, np.int64)
+    counts, standard_errors = _least_squares(hits[:, selected], others, cells, width)
+    lower, upper = intervals(counts, standard_errors, quantile)
+    significant = counts > -NormalDist().inv_cdf((1.0 - level) / of_all) * standard_errors
+    significant.flags.writeable = False
+    found = [candidates[index] for index in selected]
+    return RapporEstimate(
+        found, counts, standard_errors, lower, upper, significant, n, rejected, float(level), simultaneous
+    )
+
+
+def _both_rounds(spec: dict[str, Any]) -> tuple[float, float]:
+    """Give the probabilities that a bit is reported as 1, if it is set in the Bloom filter and if it is not."""
+    p, q = (spec["instantaneous_" + name] / 2 ** spec["instantaneous_planes"] for name in ("p", "q"))
+    set_, not_set = (spec["permanent_" + name] / 2 ** spec["permanent_planes"] for name in ("p", "q"))
+    return q + set_ * (p - q), q + not_set * (p - q)
+
+
+def _select(hits: Any, others: NDArray[np.float64], cells: _Cells) -> NDArray[np.int64]:
+    """Give the columns with positive counts in a lasso where no count, but that of the others, is negative.
+
+    The penalty is as large as what errors alone reach in the best of all columns (Donoho and Johnstone 1994, "Ideal
+    spatial adaptation by wavelet shrinkage"): few texts are selected that nobody has.
+    """
+    from scipy.optimize import minimize
+    from scipy.sparse import diags
+
+    design = diags(cells.people) @ hits
+    design = design @ diags(1.0 / np.sqrt(design.power(2).T @ np.ones(others.size)))
+    unit = cells.people * others / np.linalg.norm(cells.people * others)
+    errors = np.sqrt(design.T.power(2) @ (cells.variances(cells.bits) + cells.bits.clip(0.0)))
+    scale = errors.max()
+    penalties = math.sqrt(2.0 * math.log(design.shape[1])) * errors / scale
+
+    def without_others(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        rest: NDArray[np.float64] = vector - unit * (unit @ vector)
+        return rest
+
+    target = without_others(cells.bits / scale)
+
+    def objective(counts: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        residuals = without_others(design @ counts) - target
+        return 0.5 * float(residuals @ residuals) + float(penalties @ counts), design.T @ residuals + penalties
+
+    start = np.zeros(design.shape[1])
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * start.size)
+    selected: NDArray[np.int64] = np.flatnonzero(found.x > 0.0)
+    return selected
+
+
+def _least_squares(
+    hits: Any, others: NDArray[np.float64], cells: _Cells, width: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the counts of the columns, beside the others, and their standard errors."""
+    from scipy.sparse import csr_matrix, diags, hstack
+
+    if hits.shape[1] == 0:
+        return np.zeros(0), np.zeros(0)
+    shares = cells.people / cells.people[::width].sum()
+    design = diags(shares) @ hstack([hits, csr_matrix(others[:, None])]).tocsr()
+    gram = (design.T @ design).toarray()
+    if np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
+        raise ParameterError("candidates must be fewer: the Bloom filters of so many do not tell their counts apart")
+    # Counts are these weights times bits.
+    weights = np.linalg.solve(gram, design.T.toarray())
+    counts = weights @ cells.bits
+    present = counts.clip(0.0)
+    fitted = design @ present
+    # The cohorts of people with listed texts, cohort by cohort; of the others each bit is taken to be by itself.
+    listed, listed_counts = weights[:-1], present[:-1]
+    variances = listed**2 @ (cells.variances(fitted) + others * shares * present[-1]) - listed_counts
+    for first in range(0, shares.size, width):
+        cohort = slice(first, first + width)
+        variances += shares[first] * (listed[:, cohort] @ hits[cohort]) ** 2 @ listed_counts
+    leverages = np.einsum("ij,ji->j", weights, design.toarray())
+    expected = (1.0 - leverages) @ (cells.variances(fitted) + fitted)
+    residuals = cells.bits - design @ counts
+    dispersion = residuals @ residuals / expected
+    return counts[:-1], np.sqrt(variances * max(1.0, dispersion))
+
+
+def _require_scipy() -> Any:
+    try:
+        import scipy.sparse
+    except ModuleNotFoundError as error:
+        raise ImportError("decoding RAPPOR needs scipy: pip install 'dpnoise[decode]'") from error
+    return scipy.sparse
