@@ -1,140 +1,37 @@
-"""Mechanisms of the central model: a query's value in, a differentially private release out.
-
-A mechanism is immutable and checks its parameters when it is made. Every one has ``epsilon``, ``delta``, ``cost`` and
-``release``.
-"""
+"""What mechanisms that add noise have in common, for real values and for integers."""
 
 from __future__ import annotations
 
 import numbers
-from typing import Any, ClassVar, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import array_of
-from dpnoise._native import ParameterError, ScriptedRng, SeededRng
-from dpnoise.accounting import PrivacyCost
-
-__all__ = ["DiscreteLaplace", "Laplace"]
-
-Rng = SeededRng | ScriptedRng | None
+from dpnoise._native import ParameterError
+from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
 # Integers up to here are exact as float64.
 _EXACT = 2**53
 
 
-class _Mechanism:
-    """What mechanisms have in common: parameters that say all, and pure differential privacy."""
-
-    __slots__ = ("_native",)
-
-    _native: _native.Laplace | _native.DiscreteLaplace
-    _parameters: ClassVar[tuple[str, ...]]
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy parameter epsilon."""
-        return self._native.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The privacy parameter delta: 0."""
-        return 0.0
-
-    @property
-    def cost(self) -> PrivacyCost:
-        """What a release costs, of one value or of an array of the stated sensitivity."""
-        return PrivacyCost(self.epsilon, self.delta)
-
-    @property
-    def scale(self) -> float:
-        """The scale of the noise of a single value: P(noise) is proportional to exp(-abs(noise) / scale)."""
-        return self._native.scale
-
-    def _values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._parameters}
-
-    def __repr__(self) -> str:
-        """Show the call that makes this mechanism."""
-        parameters = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
-        return f"{type(self).__name__}({parameters})"
-
-    def __eq__(self, other: object) -> bool:
-        """Compare kind and parameters."""
-        return type(other) is type(self) and self._values() == other._values()
-
-    def __hash__(self) -> int:
-        """Agree with equality."""
-        return hash((type(self), *self._values().values()))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the parameters; there is no other state."""
-        return _make, (type(self), self._values())
-
-
-def _make(kind: type[_Mechanism], parameters: dict[str, Any]) -> _Mechanism:
-    return kind(**parameters)
-
-
-class Laplace(_Mechanism):
-    """The Laplace mechanism for real values, exact and safe in floating point.
-
-    Values are rounded to a grid of multiples of ``granularity`` (half up); exact discrete Laplace noise is added, and
-    the exact sum is rounded once to a double. The release is epsilon-differentially private for neighbouring data sets
-    whose values differ by at most ``sensitivity`` in the L1 norm, in floating point as on paper.
-
-    Parameters
-    ----------
-    epsilon : float
-        Positive and finite.
-    sensitivity : float, default 1.0
-        The L1 sensitivity of what is released, in its own unit; positive and finite.
-    granularity : float, optional
-        The step of the grid, a power of two. By default ``2**ceil(log2(sensitivity / epsilon) - 40)``, the finest one
-        that is allowed: it adds less than 2**-40 of the noise's scale to the error.
-
-    Attributes
-    ----------
-    sensitivity, granularity : float
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-
-    Notes
-    -----
-    An array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / granularity) + n - 1`` steps, since
-    rounding may push each value a little: for the default grid that widens the noise by less than ``n * 2**-39 /
-    epsilon``, relatively.
-
-    References
-    ----------
-    Dwork, McSherry, Nissim and Smith (2006), "Calibrating noise to sensitivity in private data analysis"; Mironov
-    (2012), "On significance of the least significant bits for differential privacy", for what the grid prevents.
-
-    Examples
-    --------
-    >>> from dpnoise import Laplace
-    >>> mechanism = Laplace(epsilon=0.5, sensitivity=1.0)
-    >>> released = mechanism.release(37.2)
-    >>> low, high = mechanism.confidence_interval(released)
-    """
+class RealNoise(Mechanism):
+    """A mechanism that rounds real values to a grid and adds noise there."""
 
     __slots__ = ()
 
     _native: _native.Laplace
-    _parameters = ("epsilon", "sensitivity", "granularity")
 
-    def __init__(self, *, epsilon: float, sensitivity: float = 1.0, granularity: float | None = None) -> None:
-        self._native = _native.Laplace(epsilon=epsilon, sensitivity=sensitivity, granularity=granularity)
+    @property
+    def scale(self) -> float:
+        """The scale of the noise of a single value, in the values' unit."""
+        return self._native.scale
 
     @property
     def sensitivity(self) -> float:
-        """The L1 sensitivity, in the values' unit."""
+        """The sensitivity, in the values' unit."""
         return self._native.sensitivity
 
     @property
@@ -147,7 +44,7 @@ class Laplace(_Mechanism):
     @overload
     def release(self, x: ArrayLike, *, threads: int | None = None, rng: Rng = None) -> Any: ...
     def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
-        """Release a value, or an array of values whose joint L1 sensitivity is ``sensitivity``.
+        """Release a value, or an array of values whose joint sensitivity is ``sensitivity``.
 
         Parameters
         ----------
@@ -227,54 +124,21 @@ class Laplace(_Mechanism):
         return values - error, values + error
 
 
-class DiscreteLaplace(_Mechanism):
-    """The discrete Laplace mechanism for integers, also called the geometric mechanism.
-
-    Adds exact discrete Laplace noise of scale ``sensitivity / epsilon``. The release is epsilon-differentially private
-    for neighbouring data sets whose values differ by at most ``sensitivity`` in the L1 norm.
-
-    Parameters
-    ----------
-    epsilon : float
-        Positive and finite.
-    sensitivity : int, default 1
-        The L1 sensitivity of what is released; positive.
-
-    Attributes
-    ----------
-    sensitivity : int
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, or ``sensitivity / epsilon`` is not from 2**-40 to 2**40.
-
-    References
-    ----------
-    Ghosh, Roughgarden and Sundararajan (2009), "Universally utility-maximizing privacy mechanisms".
-
-    Examples
-    --------
-    >>> from dpnoise import DiscreteLaplace
-    >>> counts = DiscreteLaplace(epsilon=1.0).release([120, 5, 0])
-    """
+class IntegerNoise(Mechanism):
+    """A mechanism that adds whole noise to integers."""
 
     __slots__ = ()
 
     _native: _native.DiscreteLaplace
-    _parameters = ("epsilon", "sensitivity")
 
-    def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
-        if not isinstance(sensitivity, numbers.Integral) or isinstance(sensitivity, bool | np.timedelta64):
-            raise TypeError(f"sensitivity must be a positive integer, got {sensitivity!r}")
-        if not 0 < sensitivity < 2**63:
-            raise ParameterError(f"sensitivity must be a positive integer below 2**63, got {sensitivity}")
-        self._native = _native.DiscreteLaplace(epsilon=epsilon, sensitivity=int(sensitivity))
+    @property
+    def scale(self) -> float:
+        """The scale of the noise of a single value."""
+        return self._native.scale
 
     @property
     def sensitivity(self) -> int:
-        """The L1 sensitivity."""
+        """The sensitivity."""
         return self._native.sensitivity
 
     @overload
@@ -282,7 +146,7 @@ class DiscreteLaplace(_Mechanism):
     @overload
     def release(self, x: ArrayLike, *, threads: int | None = None, rng: Rng = None) -> Any: ...
     def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
-        """Release an integer, or an array of integers whose joint L1 sensitivity is ``sensitivity``.
+        """Release an integer, or an array of integers whose joint sensitivity is ``sensitivity``.
 
         Parameters
         ----------
@@ -356,6 +220,15 @@ class DiscreteLaplace(_Mechanism):
         error = self.error(level)
         values = _released(released)
         return values - error, values + error
+
+
+def checked_sensitivity(sensitivity: int) -> int:
+    """Refuse what is not a positive integer below 2**63."""
+    if not isinstance(sensitivity, numbers.Integral) or isinstance(sensitivity, bool | np.timedelta64):
+        raise TypeError(f"sensitivity must be a positive integer, got {sensitivity!r}")
+    if not 0 < sensitivity < 2**63:
+        raise ParameterError(f"sensitivity must be a positive integer below 2**63, got {sensitivity}")
+    return int(sensitivity)
 
 
 def _released(released: Any) -> NDArray[np.float64]:

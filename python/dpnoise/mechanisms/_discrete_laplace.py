@@ -1,0 +1,47 @@
+"""The discrete Laplace mechanism."""
+
+from __future__ import annotations
+
+from dpnoise import _native
+from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
+
+
+class DiscreteLaplace(IntegerNoise):
+    """The discrete Laplace mechanism for integers, also called the geometric mechanism.
+
+    Adds exact discrete Laplace noise of scale ``sensitivity / epsilon``. The release is epsilon-differentially private
+    for neighbouring data sets whose values differ by at most ``sensitivity`` in the L1 norm.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite.
+    sensitivity : int, default 1
+        The L1 sensitivity of what is released; positive.
+
+    Attributes
+    ----------
+    sensitivity : int
+        As above.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, or ``sensitivity / epsilon`` is not from 2**-40 to 2**40.
+
+    References
+    ----------
+    Ghosh, Roughgarden and Sundararajan (2009), "Universally utility-maximizing privacy mechanisms".
+
+    Examples
+    --------
+    >>> from dpnoise import DiscreteLaplace
+    >>> counts = DiscreteLaplace(epsilon=1.0).release([120, 5, 0])
+    """
+
+    __slots__ = ()
+
+    _parameters = ("epsilon", "sensitivity")
+
+    def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
+        self._native = _native.DiscreteLaplace(epsilon=epsilon, sensitivity=checked_sensitivity(sensitivity))

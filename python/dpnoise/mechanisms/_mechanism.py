@@ -1,0 +1,59 @@
+"""What all mechanisms have in common: parameters that say all, and what a release costs."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from dpnoise import _native
+from dpnoise._native import ScriptedRng, SeededRng
+from dpnoise.accounting import PrivacyCost
+
+Rng = SeededRng | ScriptedRng | None
+
+
+class Mechanism:
+    """Parameters that say all, and by default pure differential privacy."""
+
+    __slots__ = ("_native",)
+
+    _native: _native.Laplace | _native.DiscreteLaplace
+    _parameters: ClassVar[tuple[str, ...]]
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy parameter epsilon."""
+        return self._native.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The privacy parameter delta."""
+        return 0.0
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """What a release costs."""
+        return PrivacyCost(self.epsilon, self.delta)
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._parameters}
+
+    def __repr__(self) -> str:
+        """Show the call that makes this mechanism."""
+        parameters = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
+        return f"{type(self).__name__}({parameters})"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare kind and parameters."""
+        return type(other) is type(self) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        """Agree with equality."""
+        return hash((type(self), *self._values().values()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the parameters; there is no other state."""
+        return _make, (type(self), self._values())
+
+
+def _make(kind: type[Mechanism], parameters: dict[str, Any]) -> Mechanism:
+    return kind(**parameters)
