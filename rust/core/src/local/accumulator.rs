@@ -11,8 +11,7 @@ use super::estimate::Estimate;
 use super::protocol::{Family, Protocol};
 use super::randomizer::Randomizer;
 use super::{
-    cohorts, d_bit_flip, generalized_randomized_response, hadamard_response, hash_counts, hierarchical_range, sketch,
-    subset_selection,
+    cohorts, d_bit_flip, hadamard_response, hash_counts, hierarchical_range, sketch, subset_selection, symbols,
 };
 use crate::arch::Backend;
 use crate::arch::popcount::add_column_counts;
@@ -182,7 +181,8 @@ impl Accumulator {
                 Some(sketch::estimate(sketch.rows(&self.counters), width, support, candidates))
             }
             Randomizer::HadamardCountMean(sketch) => {
-                Some(sketch::estimate(sketch.rows(&self.counters), width, sketch.support(), candidates))
+                let rows = sketch.rows(&self.counters, 0..sketch.sketch().rows());
+                Some(sketch::estimate(rows, width, sketch.support(), candidates))
             }
             _ => None,
         }
@@ -267,7 +267,7 @@ fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u6
         | Randomizer::Window(_)
         | Randomizer::Hybrid(_)
         | Randomizer::HadamardCountMean(_)
-        | Randomizer::Prefixes(_) => generalized_randomized_response::count(reports, width, &mut counters),
+        | Randomizer::Prefixes(_) => symbols::count_numbers(reports, width, &mut counters),
         Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
             hash_counts::count(backend, hashing, reports, width, &mut counters)
         }

@@ -16,7 +16,7 @@ use rand_core::TryCryptoRng;
 use super::mixture::Mixture;
 use super::protocol::{Family, Protocol, check_k};
 use super::randomizer::Randomizer;
-use super::symbols::{Symbols, for_each_number};
+use super::symbols::Symbols;
 use crate::error::Error;
 
 /// Randomised response over k values.
@@ -83,9 +83,4 @@ impl Symbols for GeneralizedRandomizedResponse {
     fn symbol(&self, _seed: u64, value: i64) -> u32 {
         value as u32
     }
-}
-
-/// Adds to `counters` how many of the `reports` are each value, and gives the number of reports that are none.
-pub(super) fn count(reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
-    for_each_number(reports, width, counters.len() as u64, |number| counters[number as usize] += 1)
 }

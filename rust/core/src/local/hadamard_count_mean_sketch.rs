@@ -17,10 +17,12 @@
 //!
 //! A report is the number 2 (j width + l) + s, and the collector counts each number.
 
+use core::ops::Range;
+
 use rand_core::TryCryptoRng;
 
 use super::estimate::Support;
-use super::hadamard_response::{HadamardResponse, supports};
+use super::hadamard_response::{HadamardResponse, support_of_entries, supports};
 use super::mixer::{index_bytes, uniform};
 use super::mixture::Mixture;
 use super::protocol::{Family, Protocol};
@@ -59,8 +61,7 @@ impl HadamardCountMean {
 
     /// How often a report supports its sender's column, and any other of its row: half of the time.
     pub(super) fn support(self) -> Support {
-        let Support { p, one, .. } = self.mixture.support();
-        Support { p, q: one / 2, one }
+        support_of_entries(self.mixture)
     }
 
     /// The entry of the Hadamard matrix in the column that is part of `cell`, in the row that the hash of the value in the
@@ -71,10 +72,11 @@ impl HadamardCountMean {
         HadamardResponse::entry(self.sketch.hash(row).column(value(row)), column)
     }
 
-    /// What the `counters` say of each row.
-    pub(super) fn rows(self, counters: &[u64]) -> impl Iterator<Item = Row> {
-        let rows = (0..).zip(counters.chunks_exact(2 * self.sketch.width() as usize));
-        rows.map(move |(j, row)| {
+    /// What the `counters` say of some rows.
+    pub(super) fn rows(self, counters: &[u64], rows: Range<u32>) -> impl Iterator<Item = Row> {
+        let width = 2 * self.sketch.width() as usize;
+        let counters = &counters[rows.start as usize * width..rows.end as usize * width];
+        rows.zip(counters.chunks_exact(width)).map(move |(j, row)| {
             let balance =
                 row.as_chunks().0.iter().map(|&[same, other]: &[u64; 2]| same as i64 - other as i64).collect();
             let n = row.iter().sum();

@@ -56,9 +56,14 @@ impl Hadamard {
     /// How often a report supports its sender's value, and any other: half of the time.
     #[must_use]
     pub fn support(self) -> Support {
-        let Support { p, one, .. } = self.mixture.support();
-        Support { p, q: one / 2, one }
+        support_of_entries(self.mixture)
     }
+}
+
+/// How often a report supports the row whose entry it is made of, and any other: different rows agree half of the time.
+pub(super) fn support_of_entries(mixture: Mixture) -> Support {
+    let Support { p, one, .. } = mixture.support();
+    Support { p, q: one / 2, one }
 }
 
 /// The Hadamard response over k values.

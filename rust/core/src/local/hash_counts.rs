@@ -28,7 +28,7 @@ const BATCH: usize = 16;
 pub(super) fn count(backend: Backend, hashing: Hashing, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
     let arcs = Arcs::new(hashing);
     if tabulation_pays(hashing, reports.len() / width, counters.len()) {
-        return tabulate(&arcs, reports, width, counters);
+        return tabulate(&arcs, hashing.reports(), reports, width, counters);
     }
     let mut walks = [Walks::NONE; BATCH];
     let mut filled = 0;
@@ -99,9 +99,8 @@ fn tabulation_pays(hashing: Hashing, reports: usize, k: usize) -> bool {
 /// [`count`] in two steps, with a table that has P entries for every a. A report supports the values v for which a v mod P is
 /// on an arc of the circle of residues: it adds 1 where the arc begins, and takes 1 away where it has ended. Afterwards running
 /// sums along a circle say how many arcs each residue is on, and the values collect that from the P circles.
-fn tabulate(arcs: &Arcs, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
+fn tabulate(arcs: &Arcs, most: u64, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
     let prime = arcs.prime.get() as usize;
-    let most = (prime * prime * arcs.g.get() as usize) as u64;
     let mut changes = vec![0i32; prime * prime];
     let mut add = |number: u64, times: i32| {
         let Arc { a, begin, length } = arcs.arc(number);

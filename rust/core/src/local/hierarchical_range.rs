@@ -23,12 +23,11 @@
 
 use rand_core::TryCryptoRng;
 
-use super::generalized_randomized_response;
 use super::mixer::{index_bytes, uniform};
 use super::mixture::Mixture;
 use super::protocol::{Family, MIN_K, Protocol};
 use super::randomizer::Randomizer;
-use super::symbols::Symbols;
+use super::symbols::{Symbols, count_numbers};
 use crate::error::Error;
 use crate::rng::Wiped;
 
@@ -161,7 +160,7 @@ impl Symbols for HierarchicalRange {
 
 /// Adds to `counters` how often each report occurs, and gives the number of reports that are none.
 pub(super) fn count(hierarchy: Hierarchy, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
-    let beyond = generalized_randomized_response::count(reports, width, counters);
+    let beyond = count_numbers(reports, width, counters);
     let between = counters.iter_mut().enumerate().filter(|&(number, _)| !hierarchy.is_report(number as u64));
     between.fold(beyond, |rejected, (_, count)| rejected + core::mem::take(count))
 }

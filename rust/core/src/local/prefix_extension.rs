@@ -98,8 +98,8 @@ impl Prefixes {
 
     /// How many of the people have prefixes that begin like each of the `candidates`, all of the length of `level`.
     pub(super) fn estimate(self, counters: &[u64], n: u64, level: u32, candidates: &[i64]) -> Estimate {
-        let first = (level * self.rows) as usize;
-        let rows = self.count_mean.rows(counters).skip(first).take(self.rows as usize);
+        let first = level * self.rows;
+        let rows = self.count_mean.rows(counters, first..first + self.rows);
         let width = self.count_mean.sketch().width();
         let candidates: Vec<i64> = candidates.iter().map(|&prefix| hashed(prefix)).collect();
         let sample = sketch::estimate(rows, width, self.count_mean.support(), &candidates);

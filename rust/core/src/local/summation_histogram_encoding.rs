@@ -19,6 +19,7 @@ use super::client::{Randomise, check_below_k};
 use super::noisy_sums::{CHUNK, NUMBER_BYTES, NoisySums};
 use super::protocol::{Family, Protocol, check_k};
 use super::randomizer::Randomizer;
+use super::unary_encoding::encode_rows;
 use crate::arith::mask;
 use crate::error::Error;
 use crate::samplers::DiscreteLaplace;
@@ -96,15 +97,12 @@ impl Randomise for SummationHistogramEncoding {
 impl SummationHistogramEncoding {
     /// Writes the numbers of the rows of `values` that begin with the one at index `at`: every column is compared, none is
     /// addressed by value.
-    fn encode_from(&self, values: &[i64], at: usize, mut numbers: &mut [i64]) {
-        let (k, unit) = (self.protocol.k() as usize, u64::from(self.sums.unit()));
-        let (mut row, mut start) = (at / k, at % k);
-        while !numbers.is_empty() {
-            let (part, rest) = numbers.split_at_mut(numbers.len().min(k - start));
+    fn encode_from(&self, values: &[i64], at: usize, numbers: &mut [i64]) {
+        let unit = u64::from(self.sums.unit());
+        encode_rows(values, self.protocol.k() as usize, at, numbers, |value, start, part| {
             for (column, number) in (start..).zip(part) {
-                *number = (mask(values[row] == column as i64) & unit) as i64;
+                *number = (mask(value == column as i64) & unit) as i64;
             }
-            (row, start, numbers) = (row + 1, 0, rest);
-        }
+        });
     }
 }

@@ -119,6 +119,11 @@ pub(super) fn for_each_number(rows: &[u8], width: usize, reports: u64, mut each:
     on_width!(width, read(rows, reports, &mut each))
 }
 
+/// Adds to `counters` how often each number occurs, and gives the number of reports that have no counter.
+pub(super) fn count_numbers(reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
+    for_each_number(reports, width, counters.len() as u64, |number| counters[number as usize] += 1)
+}
+
 fn read<const WIDTH: usize>(rows: &[u8], reports: u64, each: &mut impl FnMut(u64)) -> u64 {
     let mut rejected = 0;
     for row in rows.as_chunks::<WIDTH>().0 {

@@ -230,11 +230,23 @@ fn copy_from(bits: &[u8], at: usize, chunk: &mut [u8]) {
 }
 
 /// Writes the bytes of the one-hot matrix of `values` that begin at byte `at` to `chunk`.
-fn encode_from(values: &[i64], width: usize, at: usize, mut chunk: &mut [u8]) {
+fn encode_from(values: &[i64], width: usize, at: usize, chunk: &mut [u8]) {
+    encode_rows(values, width, at, chunk, encode_part);
+}
+
+/// Calls `encode(value, start, part)` for the parts of rows of `width` items that a chunk is made of, which begins at item
+/// `at` of the matrix of all rows; `start` is where in its row the part begins.
+pub(super) fn encode_rows<T>(
+    values: &[i64],
+    width: usize,
+    at: usize,
+    mut chunk: &mut [T],
+    encode: impl Fn(i64, usize, &mut [T]),
+) {
     let (mut row, mut start) = (at / width, at % width);
     while !chunk.is_empty() {
         let (part, rest) = chunk.split_at_mut(chunk.len().min(width - start));
-        encode_part(values[row], start, part);
+        encode(values[row], start, part);
         (row, start, chunk) = (row + 1, 0, rest);
     }
 }
