@@ -34,6 +34,13 @@ use crate::{buffers, hazmat, runtime};
 /// Long work comes back to the interpreter after this many bytes of reports, to see whether the user has pressed Ctrl-C.
 const STEP_BYTES: usize = 1 << 24;
 
+/// What was made, or why it was refused, as Python has it.
+macro_rules! made {
+    ($made:expr) => {
+        $made.map(|made| Self(*made.protocol())).map_err(to_py)
+    };
+}
+
 /// A protocol of any family.
 #[pyclass(module = "dpnoise._native", frozen)]
 pub(crate) struct LocalProtocol(pub(crate) Protocol);
@@ -42,7 +49,7 @@ pub(crate) struct LocalProtocol(pub(crate) Protocol);
 impl LocalProtocol {
     #[staticmethod]
     fn randomized_response(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        RandomizedResponse::new(real(epsilon, "epsilon")?).map(|response| Self(*response.protocol())).map_err(to_py)
+        made!(RandomizedResponse::new(real(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
@@ -52,23 +59,23 @@ impl LocalProtocol {
 
     #[staticmethod]
     fn symmetric_unary_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::encoding(UnaryEncoding::symmetric(number_of_values(k)?, real(epsilon, "epsilon")?))
+        made!(UnaryEncoding::symmetric(number_of_values(k)?, real(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn optimized_unary_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::encoding(UnaryEncoding::optimized(number_of_values(k)?, real(epsilon, "epsilon")?))
+        made!(UnaryEncoding::optimized(number_of_values(k)?, real(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn unary_encoding(k: &Bound<'_, PyAny>, p: &Bound<'_, PyAny>, q: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::encoding(UnaryEncoding::custom(number_of_values(k)?, real(p, "p")?, real(q, "q")?))
+        made!(UnaryEncoding::custom(number_of_values(k)?, real(p, "p")?, real(q, "q")?))
     }
 
     #[staticmethod]
     fn generalized_randomized_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let response = GeneralizedRandomizedResponse::new(number_of_values(k)?, real(epsilon, "epsilon")?);
-        response.map(|response| Self(*response.protocol())).map_err(to_py)
+        made!(response)
     }
 
     #[staticmethod]
@@ -76,13 +83,13 @@ impl LocalProtocol {
     fn local_hashing(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>, g: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let g = g.map(|g| integer(g, "g", &format!("None or an integer from 2 to {MAX_G}"))).transpose()?;
         let hashing = LocalHashing::new(number_of_values(k)?, g, real(epsilon, "epsilon")?);
-        hashing.map(|hashing| Self(*hashing.protocol())).map_err(to_py)
+        made!(hashing)
     }
 
     #[staticmethod]
     fn hadamard_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let response = HadamardResponse::new(number_of_values(k)?, real(epsilon, "epsilon")?);
-        response.map(|response| Self(*response.protocol())).map_err(to_py)
+        made!(response)
     }
 
     #[staticmethod]
@@ -94,12 +101,12 @@ impl LocalProtocol {
     ) -> PyResult<Self> {
         let omega = omega.map(|omega| integer(omega, "omega", "None or an integer from 1 to k - 1")).transpose()?;
         let selection = SubsetSelection::new(number_of_values(k)?, omega, real(epsilon, "epsilon")?);
-        selection.map(|selection| Self(*selection.protocol())).map_err(to_py)
+        made!(selection)
     }
 
     #[staticmethod]
     fn laplace_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        LaplaceMean::new(real(epsilon, "epsilon")?).map(|mean| Self(*mean.protocol())).map_err(to_py)
+        made!(LaplaceMean::new(real(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
@@ -123,7 +130,7 @@ impl LocalProtocol {
         let (k, epsilon_permanent) = (number_of_values(k)?, real(epsilon_permanent, "epsilon_permanent")?);
         let epsilon_first = real(epsilon_first, "epsilon_first")?;
         let encoding = LongitudinalUnaryEncoding::new(k, epsilon_permanent, epsilon_first, permanent);
-        encoding.map(|encoding| Self(*encoding.protocol())).map_err(to_py)
+        made!(encoding)
     }
 
     #[staticmethod]
@@ -137,46 +144,46 @@ impl LocalProtocol {
         let g = g.map(|g| integer(g, "g", &format!("None or an integer from 2 to {}", loloha::MAX_G))).transpose()?;
         let (k, epsilon_permanent) = (number_of_values(k)?, real(epsilon_permanent, "epsilon_permanent")?);
         let protocol = Loloha::new(k, g, epsilon_permanent, real(epsilon_first, "epsilon_first")?);
-        protocol.map(|protocol| Self(*protocol.protocol())).map_err(to_py)
+        made!(protocol)
     }
 
     #[staticmethod]
     fn d_bit_flip(k: &Bound<'_, PyAny>, d: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let d = integer(d, "d", "an integer from 1 to k")?;
         let protocol = DBitFlip::new(number_of_values(k)?, d, real(epsilon, "epsilon")?);
-        protocol.map(|protocol| Self(*protocol.protocol())).map_err(to_py)
+        made!(protocol)
     }
 
     #[staticmethod]
     fn duchi_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        WindowMean::duchi(real(epsilon, "epsilon")?).map(|mean| Self(*mean.protocol())).map_err(to_py)
+        made!(WindowMean::duchi(real(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn piecewise_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        WindowMean::piecewise(real(epsilon, "epsilon")?).map(|mean| Self(*mean.protocol())).map_err(to_py)
+        made!(WindowMean::piecewise(real(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn hybrid_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        WindowMean::hybrid(real(epsilon, "epsilon")?).map(|mean| Self(*mean.protocol())).map_err(to_py)
+        made!(WindowMean::hybrid(real(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn square_wave(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let k = integer(k, "k", &format!("an integer from {MIN_K} to {}", square_wave::MAX_K))?;
-        SquareWave::new(k, real(epsilon, "epsilon")?).map(|wave| Self(*wave.protocol())).map_err(to_py)
+        made!(SquareWave::new(k, real(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn threshold_histogram_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::encoding(UnaryEncoding::threshold(number_of_values(k)?, real(epsilon, "epsilon")?))
+        made!(UnaryEncoding::threshold(number_of_values(k)?, real(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn summation_histogram_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let encoding = SummationHistogramEncoding::new(number_of_values(k)?, real(epsilon, "epsilon")?);
-        encoding.map(|encoding| Self(*encoding.protocol())).map_err(to_py)
+        made!(encoding)
     }
 
     #[staticmethod]
@@ -188,7 +195,7 @@ impl LocalProtocol {
         let k = integer(k, "k", &format!("an integer from {MIN_K} to {MAX_LEAVES}"))?;
         let branching = integer(branching, "branching", "a power of two from 2 to 1024")?;
         let range = HierarchicalRange::new(k, real(epsilon, "epsilon")?, branching);
-        range.map(|range| Self(*range.protocol())).map_err(to_py)
+        made!(range)
     }
 
     #[staticmethod]
@@ -200,7 +207,7 @@ impl LocalProtocol {
     ) -> PyResult<Self> {
         let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
         let sketch = CountMeanSketch::new(real(epsilon, "epsilon")?, rows, width, seed);
-        sketch.map(|sketch| Self(*sketch.protocol())).map_err(to_py)
+        made!(sketch)
     }
 
     #[staticmethod]
@@ -212,7 +219,7 @@ impl LocalProtocol {
     ) -> PyResult<Self> {
         let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
         let sketch = HadamardCountMeanSketch::new(real(epsilon, "epsilon")?, rows, width, seed);
-        sketch.map(|sketch| Self(*sketch.protocol())).map_err(to_py)
+        made!(sketch)
     }
 
     #[staticmethod]
@@ -227,7 +234,7 @@ impl LocalProtocol {
         let (bits, step) = (integer(bits, "bits", Prefixes::BITS)?, integer(step, "step", Prefixes::STEPS)?);
         let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
         let extension = PrefixExtension::new(real(epsilon, "epsilon")?, bits, step, rows, width, seed);
-        extension.map(|extension| Self(*extension.protocol())).map_err(to_py)
+        made!(extension)
     }
 
     #[staticmethod]
@@ -243,7 +250,7 @@ impl LocalProtocol {
         let num_hashes = integer(num_hashes, "num_hashes", &format!("an integer from 1 to {MAX_HASHES}"))?;
         let num_cohorts = integer(num_cohorts, "num_cohorts", Sketch::ROWS)?;
         let given = Probabilities { f: real(f, "f")?, p: real(p, "p")?, q: real(q, "q")? };
-        Rappor::new(num_bloombits, num_hashes, num_cohorts, given).map(|made| Self(*made.protocol())).map_err(to_py)
+        made!(Rappor::new(num_bloombits, num_hashes, num_cohorts, given))
     }
 
     #[staticmethod]
@@ -342,44 +349,27 @@ impl LocalProtocol {
         let threads = threads.get();
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
         let out = buffers::elements(&mut out, "out")?;
-        if let Some(response) = RandomizedResponse::from_protocol(self.0) {
-            return self.perturb_with(py, &response, values, "uint8", out, threads, rng);
+        macro_rules! clients {
+            ($($client:ident takes $dtype:literal,)*) => {
+                $(if let Some(client) = $client::from_protocol(self.0) {
+                    return self.perturb_with(py, &client, values, $dtype, out, threads, rng);
+                })*
+            };
         }
-        if let Some(response) = GeneralizedRandomizedResponse::from_protocol(self.0) {
-            return self.perturb_with(py, &response, values, "int64", out, threads, rng);
-        }
-        if let Some(hashing) = LocalHashing::from_protocol(self.0) {
-            return self.perturb_with(py, &hashing, values, "int64", out, threads, rng);
-        }
-        if let Some(response) = HadamardResponse::from_protocol(self.0) {
-            return self.perturb_with(py, &response, values, "int64", out, threads, rng);
-        }
-        if let Some(selection) = SubsetSelection::from_protocol(self.0) {
-            return self.perturb_with(py, &selection, values, "int64", out, threads, rng);
-        }
-        if let Some(mean) = WindowMean::from_protocol(self.0) {
-            return self.perturb_with(py, &mean, values, "float64", out, threads, rng);
-        }
-        if let Some(wave) = SquareWave::from_protocol(self.0) {
-            return self.perturb_with(py, &wave, values, "float64", out, threads, rng);
-        }
-        if let Some(range) = HierarchicalRange::from_protocol(self.0) {
-            return self.perturb_with(py, &range, values, "int64", out, threads, rng);
-        }
-        if let Some(mean) = LaplaceMean::from_protocol(self.0) {
-            return self.perturb_with(py, &mean, values, "float64", out, threads, rng);
-        }
-        if let Some(encoding) = SummationHistogramEncoding::from_protocol(self.0) {
-            return self.perturb_with(py, &encoding, values, "int64", out, threads, rng);
-        }
-        if let Some(sketch) = CountMeanSketch::from_protocol(self.0) {
-            return self.perturb_with(py, &sketch, values, "int64", out, threads, rng);
-        }
-        if let Some(sketch) = HadamardCountMeanSketch::from_protocol(self.0) {
-            return self.perturb_with(py, &sketch, values, "int64", out, threads, rng);
-        }
-        if let Some(extension) = PrefixExtension::from_protocol(self.0) {
-            return self.perturb_with(py, &extension, values, "int64", out, threads, rng);
+        clients! {
+            RandomizedResponse takes "uint8",
+            GeneralizedRandomizedResponse takes "int64",
+            LocalHashing takes "int64",
+            HadamardResponse takes "int64",
+            SubsetSelection takes "int64",
+            WindowMean takes "float64",
+            SquareWave takes "float64",
+            HierarchicalRange takes "int64",
+            LaplaceMean takes "float64",
+            SummationHistogramEncoding takes "int64",
+            CountMeanSketch takes "int64",
+            HadamardCountMeanSketch takes "int64",
+            PrefixExtension takes "int64",
         }
         self.perturb_with(py, &self.unary()?, values, "int64", out, threads, rng)
     }
@@ -401,17 +391,18 @@ impl LocalProtocol {
         let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
         let out = buffers::elements(&mut out, "out")?;
         let asked = (memo.0.secrets(), question);
-        if let Some(encoding) = LongitudinalUnaryEncoding::from_protocol(self.0) {
-            return self.perturb_remembering_with(py, &encoding, values, asked, out, threads, rng);
+        macro_rules! clients {
+            ($($client:ident,)*) => {
+                $(if let Some(client) = $client::from_protocol(self.0) {
+                    return self.perturb_remembering_with(py, &client, values, asked, out, threads, rng);
+                })*
+            };
         }
-        if let Some(loloha) = Loloha::from_protocol(self.0) {
-            return self.perturb_remembering_with(py, &loloha, values, asked, out, threads, rng);
-        }
-        if let Some(flips) = DBitFlip::from_protocol(self.0) {
-            return self.perturb_remembering_with(py, &flips, values, asked, out, threads, rng);
-        }
-        if let Some(rappor) = Rappor::from_protocol(self.0) {
-            return self.perturb_remembering_with(py, &rappor, values, asked, out, threads, rng);
+        clients! {
+            LongitudinalUnaryEncoding,
+            Loloha,
+            DBitFlip,
+            Rappor,
         }
         Err(PyTypeError::new_err(format!("clients of {} keep no memo", self.0.family().name())))
     }
@@ -460,10 +451,6 @@ impl LocalProtocol {
 }
 
 impl LocalProtocol {
-    fn encoding(encoding: Result<UnaryEncoding, Error>) -> PyResult<Self> {
-        encoding.map(|encoding| Self(*encoding.protocol())).map_err(to_py)
-    }
-
     #[allow(clippy::too_many_arguments, reason = "those of `perturb`, and what it has found out")]
     fn perturb_with<C>(
         &self,
