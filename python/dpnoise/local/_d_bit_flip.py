@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from dpnoise import _native
 from dpnoise.local._longitudinal import LongitudinalProtocol
 
@@ -65,4 +63,4 @@ class DBitFlip(LongitudinalProtocol):
     @property
     def d(self) -> int:
         """The number of sampled values."""
-        return int(json.loads(self.to_json())["d"])
+        return int(self._specified()["d"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -58,7 +56,7 @@ class HierarchicalRange(OfValues):
     @property
     def branching(self) -> int:
         """The children of a node."""
-        return int(json.loads(self.to_json())["branching"])
+        return int(self._specified()["branching"])
 
     def estimate(self, collected: Accumulator | ArrayLike, level: float = 0.95) -> RangeEstimate:
         """Estimate how many people have each value, and how many have one between two others.
@@ -88,7 +86,7 @@ class HierarchicalRange(OfValues):
         consistency", section 4.2; here with levels of different accuracy.
         """
         counters, n, rejected = self._collected(collected)._state.counters()
-        specification = json.loads(self.to_json())
+        specification = self._specified()
         keep = specification["keep"] / 2 ** specification["planes"]
         depth, step = (self.k - 1).bit_length(), self.branching.bit_length() - 1
         levels = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -90,7 +88,7 @@ class SummationHistogramEncoding(ValueProtocol):
         self._native = _native.LocalProtocol.summation_histogram_encoding(k, epsilon)
 
     def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        specification, n = json.loads(self.to_json()), int(counts.sum())
+        specification, n = self._specified(), int(counts.sum())
         unit, bound = specification["unit"], specification["bound"]
         most = (2**63 - 1) // (2 * bound)
         if n > most:

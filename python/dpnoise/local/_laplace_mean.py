@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -72,5 +71,5 @@ class LaplaceMean(MeanProtocol):
         return 0.5 / (unit * math.sinh(self.epsilon / (4.0 * unit))) ** 2
 
     def _unit_and_bound(self) -> tuple[int, int]:
-        specification = json.loads(self.to_json())
+        specification = self._specified()
         return specification["unit"], specification["bound"]

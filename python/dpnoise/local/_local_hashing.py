@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from dpnoise import _native
 from dpnoise.local._values import ValueProtocol
 
@@ -59,4 +57,4 @@ class LocalHashing(ValueProtocol):
     @property
     def g(self) -> int:
         """The number of hashes."""
-        return int(json.loads(self.to_json())["g"])
+        return int(self._specified()["g"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from dpnoise import _native
 from dpnoise.local._longitudinal import TwoRoundProtocol
 
@@ -68,7 +66,7 @@ class LOLOHA(TwoRoundProtocol):
     @property
     def g(self) -> int:
         """The number of hashes."""
-        return int(json.loads(self.to_json())["g"])
+        return int(self._specified()["g"])
 
     @property
     def epsilon_longitudinal(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Literal
 
 from dpnoise import _native
@@ -75,5 +74,5 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
     @property
     def permanent(self) -> str:
         """The permanent round, "optimized" or "symmetric"."""
-        fields = json.loads(self.to_json())
+        fields = self._specified()
         return "optimized" if 2 * fields["permanent_p"] == 2 ** fields["permanent_planes"] else "symmetric"

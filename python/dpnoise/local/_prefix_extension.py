@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,17 +79,17 @@ class PrefixExtension(Protocol):
     @property
     def bits(self) -> int:
         """The binary digits of a value."""
-        return self._field("bits")
+        return int(self._specified()["bits"])
 
     @property
     def step(self) -> int:
         """By how many binary digits prefixes grow."""
-        return self._field("step")
+        return int(self._specified()["step"])
 
     @property
     def rows(self) -> int:
         """The number of rows of each table."""
-        return self._field("rows")
+        return int(self._specified()["rows"])
 
     @property
     def width(self) -> int:
@@ -100,10 +99,7 @@ class PrefixExtension(Protocol):
     @property
     def seed(self) -> int:
         """What the hash functions are made of."""
-        return self._field("seed")
-
-    def _field(self, name: str) -> int:
-        return cast(int, json.loads(self.to_json())[name])
+        return int(self._specified()["seed"])
 
     def perturb(
         self,

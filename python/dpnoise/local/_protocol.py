@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -71,6 +72,11 @@ class Protocol:
         str
         """
         return self._native.to_json()
+
+    def _specified(self) -> dict[str, Any]:
+        """Give the fields of the specification."""
+        fields: dict[str, Any] = json.loads(self.to_json())
+        return fields
 
     @classmethod
     def from_json(cls: type[AnyProtocol], text: str) -> AnyProtocol:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -92,27 +91,27 @@ class Rappor(Protocol):
     @property
     def num_hashes(self) -> int:
         """The number of hash functions of a cohort."""
-        return int(json.loads(self.to_json())["num_hashes"])
+        return int(self._specified()["num_hashes"])
 
     @property
     def num_cohorts(self) -> int:
         """The number of cohorts."""
-        return int(json.loads(self.to_json())["num_cohorts"])
+        return int(self._specified()["num_cohorts"])
 
     @property
     def requested_f(self) -> float:
         """The probability, as it was given, that the permanent round replaces a bit by a coin toss."""
-        return float(json.loads(self.to_json())["prob_f"])
+        return float(self._specified()["prob_f"])
 
     @property
     def requested_p(self) -> float:
         """The probability, as it was given, that a 0 of the permanent row is told as 1."""
-        return float(json.loads(self.to_json())["prob_p"])
+        return float(self._specified()["prob_p"])
 
     @property
     def requested_q(self) -> float:
         """The probability, as it was given, that a 1 of the permanent row is told as 1."""
-        return float(json.loads(self.to_json())["prob_q"])
+        return float(self._specified()["prob_q"])
 
     @property
     def epsilon(self) -> float:
@@ -225,7 +224,7 @@ class Rappor(Protocol):
         self._native.bloom_bits(fingerprints, set_bits)
         return _bloom_decoding.decode(
             self._collected(collected)._state,
-            json.loads(self.to_json()),
+            self._specified(),
             set_bits,
             _texts.as_list(candidates),
             level,

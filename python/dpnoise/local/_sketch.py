@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ class Sketch(Protocol):
     @property
     def rows(self) -> int:
         """The number of rows of the collector's table, each with a hash function of its own."""
-        return int(json.loads(self.to_json())["rows"])
+        return int(self._specified()["rows"])
 
     @property
     def width(self) -> int:
@@ -37,7 +36,7 @@ class Sketch(Protocol):
     @property
     def seed(self) -> int:
         """What the hash functions are made of."""
-        return int(json.loads(self.to_json())["seed"])
+        return int(self._specified()["seed"])
 
     def perturb(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -99,7 +97,7 @@ class SquareWave(NumberProtocol):
         counters, n, rejected = self._collected(collected)._state.counters()
         if n == 0:
             raise ParameterError("collected must have at least one report, got none")
-        window = Window.of_specification(json.loads(self.to_json()))
+        window = Window.of_specification(self._specified())
         probabilities = likeliest(window, counters, bool(smoothing), self.epsilon)
         edges = np.linspace(0.0, 1.0, self.k + 1)
         for array in (probabilities, edges):

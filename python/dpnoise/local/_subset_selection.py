@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from dpnoise import _native
 from dpnoise.local._values import ValueProtocol
 
@@ -58,4 +56,4 @@ class SubsetSelection(ValueProtocol):
     @property
     def omega(self) -> int:
         """The number of members of a set."""
-        return int(json.loads(self.to_json())["omega"])
+        return int(self._specified()["omega"])

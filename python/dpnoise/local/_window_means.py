@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 
 import numpy as np
@@ -34,7 +33,7 @@ class _WindowMean(_OfWindows):
     _parameters = ("requested_epsilon",)
 
     def _window(self) -> Window:
-        return Window.of_specification(json.loads(self.to_json()))
+        return Window.of_specification(self._specified())
 
     def _values(self) -> NDArray[np.float64]:
         return self._window().unbiased_values()
@@ -162,7 +161,7 @@ class HybridMean(_OfWindows):
         self._native = _native.LocalProtocol.hybrid_mean(epsilon)
 
     def _parts(self) -> tuple[float, Window, Window]:
-        fields = json.loads(self.to_json())
+        fields = self._specified()
         duchi = Window.of(2, 1, fields["duchi_keep"], fields["duchi_planes"])
         return fields["alpha"] / 2**24, Window.of_specification(fields), duchi
 
