@@ -11,6 +11,7 @@ import pytest
 
 from dpnoise import ParameterError, RandomnessError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
+from dpnoise.local import _texts
 
 SHAPE = {"num_bloombits": 32, "num_hashes": 2, "num_cohorts": 16}
 RAPPOR = local.Rappor(**SHAPE, f=0.25, p=0.3, q=0.8)
@@ -193,6 +194,42 @@ def test_candidates_that_cannot_be_decoded_are_refused() -> None:
     one = local.Rappor(num_bloombits=8, num_hashes=1, num_cohorts=1, f=0.01, p=0.01, q=0.99)
     many = [str(i) for i in range(9)]
     refuses(ParameterError, "candidates must have different Bloom filters", one.estimate, one.accumulator(), many)
+    message = "got the same of 'a' and 'a': list each text once"
+    refuses(ParameterError, message, RAPPOR.estimate, state, ["b", "a", "c", "a"])
+
+
+def bits_of(rappor: local.Rappor, texts: list[str]) -> np.ndarray:
+    bits = np.empty((len(texts), rappor.num_cohorts, rappor.num_hashes), np.int64)
+    rappor._native.bloom_bits(_texts.fingerprints(texts, "texts"), bits)
+    return bits
+
+
+def test_bloom_filters_are_the_same_whichever_hash_functions_agree() -> None:
+    rappor = local.Rappor(num_bloombits=8, num_hashes=3, num_cohorts=1, f=0.1, p=0.1, q=0.9)
+    texts = [str(i) for i in range(300)]
+    alike: dict[frozenset[int], dict[tuple[int, ...], str]] = {}
+    for text, bits in zip(texts, np.sort(bits_of(rappor, texts)[:, 0]).tolist(), strict=True):
+        alike.setdefault(frozenset(bits), {})[tuple(bits)] = text
+    one, other = next(list(texts.values())[:2] for texts in alike.values() if len(texts) > 1)
+    message = f"got the same of {one!r} and {other!r}"
+    refuses(ParameterError, message, rappor.estimate, rappor.accumulator(), [one, other])
+
+
+def test_as_many_texts_as_bits_tell_apart_have_errors() -> None:
+    """Nothing is left in the residuals then; the counts are those of the bits, less that of the bit nobody has."""
+    rappor = local.Rappor(num_bloombits=8, num_hashes=1, num_cohorts=1, f=0.05, p=0.1, q=0.9)
+    texts = [str(i) for i in range(100)]
+    own = dict(zip(bits_of(rappor, texts).ravel().tolist(), texts, strict=True))
+    present = [own[bit] for bit in range(1, 8)]
+    truth = np.arange(2000, 9000, 1000)
+    reports = rappor.perturb(np.repeat(present, truth), local.ClientMemo.generate(truth.sum()), question="fruit")
+    estimate = rappor.estimate(reports, present)
+    assert estimate.candidates == present
+    # Two bits, each of all people.
+    told = np.array([0.9, 0.1]) @ np.array([[0.975, 0.025], [0.025, 0.975]])
+    expected = np.sqrt(2 * truth.sum() * told.prod()) / (told[0] - told[1])
+    np.testing.assert_allclose(estimate.standard_errors, expected, rtol=0.05)
+    assert np.all(np.abs(estimate.counts - truth) < 7 * estimate.standard_errors)
 
 
 def test_nothing_is_found_where_nothing_is() -> None:

@@ -109,6 +109,32 @@ def test_another_permanent_round_is_found(name: str) -> None:
     assert np.abs(bias(found)).max() > stats.norm.isf(ALARM / (2 * TRUTH.size))
 
 
+def unlisted(num_cohorts: int, num_bloombits: int = 32, repetitions: int = 300) -> Collections:
+    """Collect where most people have a text that is not listed; texts, and so Bloom filters, are others each time."""
+    rappor = local.Rappor(num_bloombits=num_bloombits, num_hashes=2, num_cohorts=num_cohorts, **FLIPS)
+    found = Collections(np.zeros((0, 4)), np.zeros((0, 4), bool), np.zeros(repetitions, bool))
+    for row in range(repetitions):
+        texts = [f"{row} {i}" for i in range(64)]
+        reports = rappor.perturb(
+            np.repeat(texts[:4], [2000, 600, 600, 300]), local.ClientMemo.generate(3500), question="fruit", threads=1
+        )
+        estimate = rappor.estimate(reports, texts[1:], LEVEL)
+        absent = [text not in texts[:4] for text in estimate.candidates]
+        found.false[row] = estimate.significant[absent].any()
+    return found
+
+
+def test_a_frequent_text_that_is_not_listed_makes_no_others_significant() -> None:
+    found = unlisted(16)
+    print(f"not listed: an absent text is significant in {found.false.mean():.3f} of the collections")
+    assert discoveries_are_true(found)
+
+
+def test_three_cohorts_are_too_few_for_texts_that_are_not_listed() -> None:
+    """The positive control, and why the documentation asks for enough of them."""
+    assert not discoveries_are_true(unlisted(3, num_bloombits=16))
+
+
 def test_texts_that_somebody_has_are_found_as_significant() -> None:
     """The positive control of false discoveries: texts that count as absent, and are not."""
     rappor = local.Rappor(**SHAPES["few bits"])

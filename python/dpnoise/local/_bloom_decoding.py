@@ -36,13 +36,17 @@ class RapporEstimate(EstimateTable):
     counts : ndarray of float64
         An estimate for each of them, by least squares. Read-only, as are the other arrays.
     standard_errors : ndarray of float64
-        The standard deviation of each count over the randomisation and the choice of cohorts; larger by as much as the
-        residuals of the regression are, which texts make that are not among the candidates.
+        The standard deviation of each count over the randomisation and the choice of cohorts; larger where texts that
+        are not among the candidates make the residuals of the regression larger, or cohorts differ more.
     lower, upper : ndarray of float64
-        The ends of the confidence intervals, by the normal approximation.
+        The ends of the confidence intervals, by the normal approximation. A text that is rare enough to be selected
+        when its errors are large alone is outside of its interval more often than ``level`` says, unless the intervals
+        are simultaneous: those hold for all candidates together, selected or not.
     significant : ndarray of bool
         Whether the count is above zero at ``level``, for all candidates together (Bonferroni): with that probability no
-        text is marked that nobody has.
+        text is marked that nobody has. That takes the frequent texts to be among the candidates, or enough cohorts
+        and bits to know another text by the bits that it does not share with them: with two hash functions, 16
+        cohorts of 32 bits are enough, and 8 cohorts of 16 bits are not.
     n : int
         The number of reports counted.
     rejected : int
@@ -101,8 +105,7 @@ def decode(
     of_all = max(len(candidates), 1)
     quantile = normal_quantile(level, of_all if simultaneous else 1)
     cohorts, width = spec["num_cohorts"], spec["num_bloombits"]
-    if len(np.unique(np.sort(set_bits), axis=0)) < len(candidates):
-        raise ParameterError("candidates must have different Bloom filters, got some that have the same")
+    _check_distinct(set_bits, candidates)
     sparse = _require_scipy()
     counters, n, rejected = state.counters()
     by_cohort = counters.reshape(cohorts, 1 + width).astype(np.float64)
@@ -124,6 +127,21 @@ def decode(
     return RapporEstimate(
         found, counts, standard_errors, lower, upper, significant, n, rejected, float(level), simultaneous
     )
+
+
+def _check_distinct(set_bits: NDArray[np.int64], candidates: list[Any]) -> None:
+    """Refuse candidates that nothing tells apart, and name two."""
+    filters = np.sort(set_bits)
+    filters[..., 1:][filters[..., 1:] == filters[..., :-1]] = -1  # a bit that two hash functions set is set once
+    _, firsts, numbers = np.unique(np.sort(filters), axis=0, return_index=True, return_inverse=True)
+    first_alike = firsts[numbers.ravel()]
+    repeated = np.flatnonzero(first_alike != np.arange(len(candidates)))
+    if repeated.size:
+        one, other = candidates[first_alike[repeated[0]]], candidates[repeated[0]]
+        raise ParameterError(
+            f"candidates must have different Bloom filters, got the same of {one!r} and {other!r}: list each text "
+            f"once, or collect with more bits or cohorts"
+        )
 
 
 def _both_rounds(spec: dict[str, Any]) -> tuple[float, float]:
@@ -168,7 +186,13 @@ def _select(hits: Any, others: NDArray[np.float64], cells: _Cells) -> NDArray[np
 def _least_squares(
     hits: Any, others: NDArray[np.float64], cells: _Cells, width: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the counts of the columns, beside the others, and their standard errors."""
+    """Give the counts of the columns, beside the others, and their standard errors.
+
+    These are the known ones, times what the residuals are larger by; or what the differences between cohorts show, if
+    that is more (Liang and Zeger 1986, "Longitudinal data analysis using generalized linear models"; with residuals as
+    in MacKinnon and White 1985, HC2). A frequent text that is not listed makes an absent one look present in the
+    cohorts in which they share bits, and in no other.
+    """
     from scipy.sparse import csr_matrix, diags, hstack
 
     if hits.shape[1] == 0:
@@ -189,11 +213,14 @@ def _least_squares(
     for first in range(0, shares.size, width):
         cohort = slice(first, first + width)
         variances += shares[first] * (listed[:, cohort] @ hits[cohort]) ** 2 @ listed_counts
-    leverages = np.einsum("ij,ji->j", weights, design.toarray())
-    expected = (1.0 - leverages) @ (cells.variances(fitted) + fitted)
     residuals = cells.bits - design @ counts
-    dispersion = residuals @ residuals / expected
-    return counts[:-1], np.sqrt(variances * max(1.0, dispersion))
+    # The part of each error that is left in its residual. Where none is, the residual is zero but for rounding.
+    left = (1.0 - np.einsum("ij,ji->j", weights, design.toarray())).clip(np.finfo(np.float64).eps)
+    dispersion = residuals @ residuals / (left @ (cells.variances(fitted) + fitted))
+    by_cohort = (listed * (residuals / np.sqrt(left))).reshape(len(listed), -1, width).sum(axis=2)
+    cohorts = np.count_nonzero(shares[::width])
+    between = np.square(by_cohort).sum(axis=1) * cohorts / max(cohorts - 1, 1) - listed_counts
+    return counts[:-1], np.sqrt(np.maximum(variances * max(1.0, dispersion), between))
 
 
 def _require_scipy() -> Any:
