@@ -1,6 +1,6 @@
 """Estimate the occupations of 32,561 people with every local protocol: errors beside theory, sizes and times.
 
-Run it with ``python examples/compare_protocols.py``; it needs nothing but dpnoise itself, and prints Markdown.
+Run it with ``python examples/compare_protocols.py``; it needs ``dpnoise[decode]``, and prints Markdown.
 """
 
 import timeit
@@ -54,6 +54,16 @@ SKETCHES: dict[str, Callable[[float], local.Protocol]] = {
 }
 
 
+def rappor(epsilon: float) -> local.Rappor:
+    """Make the one with a single hash function whose reports on a text achieve epsilon, and each of them half of it.
+
+    A pair of bits that deviate from a coin toss by factors of d and -d has a likelihood ratio of e^(4 artanh d).
+    """
+    permanent, both = np.tanh(epsilon / 4), np.tanh(epsilon / 8)
+    p = (1 - both / permanent) / 2
+    return local.Rappor(num_bloombits=32, num_hashes=1, num_cohorts=64, f=1 - permanent, p=p, q=1 - p)
+
+
 def errors(protocol: local.Protocol, answers: NDArray[np.generic], truth: NDArray[np.float64]) -> str:
     """Give the root-mean-square error of the counts over all repetitions, and what theory says."""
     estimates = [protocol.aggregate(protocol.perturb(answers)).counts for _ in range(REPETITIONS)]
@@ -71,6 +81,18 @@ def errors_of_texts(sketch: local.Protocol, texts: list[str], labels: list[str],
     """Give the same for texts, of which the estimate says how accurate it is."""
     found = [sketch.estimate(sketch.perturb(texts), candidates=labels) for _ in range(REPETITIONS)]
     return beside_theory([estimate.counts for estimate in found], truth, found[0].standard_errors ** 2)
+
+
+def errors_of_found_texts(
+    protocol: local.Rappor, texts: list[str], labels: list[str], truth: NDArray[np.float64]
+) -> str:
+    """Give the same for those texts that are found, and how many these are, in a quarter of the repetitions."""
+    memos = (local.ClientMemo.generate(len(texts)) for _ in range(REPETITIONS // 4))
+    found = [protocol.estimate(protocol.perturb(texts, memo, question="occupation"), labels) for memo in memos]
+    errors = [estimate.counts - truth[[labels.index(text) for text in estimate.candidates]] for estimate in found]
+    variances = np.concatenate([estimate.standard_errors**2 for estimate in found])
+    number = variances.size / len(found)
+    return f"{beside_theory([np.concatenate(errors)], np.zeros(variances.size), variances)}, {number:.1f} found"
 
 
 def errors_of_ranges(tree: local.HierarchicalRange, codes: NDArray[np.int64], truth: NDArray[np.float64]) -> str:
@@ -124,6 +146,9 @@ def main() -> None:
         rows[f"`{name}"] = [errors_remembering(make(k, epsilon), codes, truth) for epsilon in EPSILONS]
     for name, make in SKETCHES.items():
         rows[f"`{name}`, texts"] = [errors_of_texts(make(epsilon), texts, labels, truth) for epsilon in EPSILONS]
+    rows["`Rappor`, texts, a report at ε/2"] = [
+        errors_of_found_texts(rappor(epsilon), texts, labels, truth) for epsilon in EPSILONS
+    ]
     rows["`HierarchicalRange`, single values"] = [
         errors_of_ranges(local.HierarchicalRange(k=k, epsilon=epsilon), codes, truth) for epsilon in EPSILONS
     ]
