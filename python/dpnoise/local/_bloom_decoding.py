@@ -133,15 +133,14 @@ def _check_distinct(set_bits: NDArray[np.int64], candidates: list[Any]) -> None:
     """Refuse candidates that nothing tells apart, and name two."""
     filters = np.sort(set_bits)
     filters[..., 1:][filters[..., 1:] == filters[..., :-1]] = -1  # a bit that two hash functions set is set once
-    _, firsts, numbers = np.unique(np.sort(filters), axis=0, return_index=True, return_inverse=True)
-    first_alike = firsts[numbers.ravel()]
-    repeated = np.flatnonzero(first_alike != np.arange(len(candidates)))
-    if repeated.size:
-        one, other = candidates[first_alike[repeated[0]]], candidates[repeated[0]]
-        raise ParameterError(
-            f"candidates must have different Bloom filters, got the same of {one!r} and {other!r}: list each text "
-            f"once, or collect with more bits or cohorts"
-        )
+    firsts: dict[bytes, int] = {}
+    for index, own in enumerate(np.sort(filters)):
+        first = firsts.setdefault(own.tobytes(), index)
+        if first != index:
+            raise ParameterError(
+                f"candidates must have different Bloom filters, got the same of {candidates[first]!r} and "
+                f"{candidates[index]!r}: list each text once, or collect with more bits or cohorts"
+            )
 
 
 def _both_rounds(spec: dict[str, Any]) -> tuple[float, float]:

@@ -54,7 +54,8 @@ class Rappor(Protocol):
     The letters are those of the paper, and not the p and q of other protocols; so the attributes are called
     ``requested_f``, ``requested_p`` and ``requested_q``. In the specification, the exact probabilities of a 1 are
     ``permanent_p`` and ``instantaneous_p`` of a bit that is 1, and ``permanent_q`` and ``instantaneous_q`` of one that
-    is 0. The epsilons that they achieve are at least 0.999 of those of f, p and q, and never above.
+    is 0. They are rounded towards privacy: ``epsilon`` is at least 0.999 of that of f, p and q, ``epsilon_first`` at
+    least 0.998, and neither is above.
 
     All reports of a person on one text together are ``epsilon``-differentially private: the Bloom filters of two texts
     differ in at most ``num_hashes`` bits set here and as many set there, so that it is

@@ -338,7 +338,7 @@ fn bits_are_told_as_often_as_announced() {
         )
         .unwrap();
     let mut set = [0; 6];
-    rappor.bloom().set_bits(77, &mut set);
+    rappor.bloom().set_bits(&[77], &mut set);
     let support = rappor.bloom().flips().both().support();
     for (cohort, (counters, set)) in counts.counters().chunks(1 + k).zip(set.chunks(2)).enumerate() {
         let people = counters[0] as f64;

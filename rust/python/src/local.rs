@@ -420,7 +420,7 @@ impl LocalProtocol {
         if out.len() != fingerprints.len() * of_each {
             return Err(ParameterError::new_err(format!("out must have {of_each} entries for every fingerprint")));
         }
-        out.chunks_exact_mut(of_each).zip(fingerprints).for_each(|(out, &one)| bloom.set_bits(one, out));
+        bloom.set_bits(fingerprints, out);
         Ok(())
     }
 

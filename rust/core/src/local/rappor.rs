@@ -111,14 +111,19 @@ impl Bloom {
         (0..self.num_hashes).map(move |i| self.hashes.hash(first.wrapping_add(i)))
     }
 
-    /// Fills `out` with the bits that are set in the Bloom filter of a fingerprint, cohort by cohort; where two hashes agree a
-    /// bit comes twice.
+    /// Fills `out` with the bits that are set in the Bloom filters of fingerprints, for each of them cohort by cohort; where
+    /// two hashes agree a bit comes twice.
     ///
     /// # Panics
-    /// Unless `out` has `num_cohorts` times `num_hashes` entries.
-    pub fn set_bits(self, fingerprint: i64, out: &mut [i64]) {
-        assert_eq!(out.len(), self.hashes.rows() as usize);
-        (0..).zip(out).for_each(|(row, bit)| *bit = self.hashes.hash(row).column(fingerprint).into());
+    /// Unless `out` has `num_cohorts` times `num_hashes` entries for each fingerprint.
+    pub fn set_bits(self, fingerprints: &[i64], out: &mut [i64]) {
+        let rows = self.hashes.rows();
+        assert_eq!(out.len(), fingerprints.len() * rows as usize);
+        for row in 0..rows {
+            let hash = self.hashes.hash(row);
+            let bits = out.iter_mut().skip(row as usize).step_by(rows as usize);
+            bits.zip(fingerprints).for_each(|(bit, &fingerprint)| *bit = hash.column(fingerprint).into());
+        }
     }
 
     /// The epsilon of all reports on one text.
@@ -176,8 +181,9 @@ pub struct Rappor {
 impl Rappor {
     /// RAPPOR with these Bloom filters and, rounded to binary digits, these probabilities.
     ///
-    /// Both rounds have the fewest digits with which they achieve 0.999 of the epsilons that the probabilities themselves have:
-    /// f and p are rounded up, and q down.
+    /// f and p are rounded up, and q down. The permanent round has the fewest digits with which it achieves 0.999 of the epsilon
+    /// that f has, and the other one those with which a single report achieves 0.999 of the one that p and q have after it:
+    /// 0.998 of what all three have.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless `num_bloombits` is a power of two from 8 to 2^20, `num_hashes` from 1 to 16 and at most half
