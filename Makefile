@@ -30,8 +30,8 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 	cargo test --package dpnoise-core --locked
 	@echo "The binding crate (rust/python) has no tests of its own: the Python tests call it."
 
-test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests, with the debugging allocators of -X dev
-	$(BIN)/python -X dev -m pytest --ignore=tests/engines
+test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests on all cores, with the debugging allocators of -X dev
+	$(BIN)/python -X dev -m pytest --ignore=tests/engines --numprocesses auto --dist worksteal
 
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
 	$(BIN)/python -X dev -m pytest tests/engines
