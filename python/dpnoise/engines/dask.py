@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpnoise._extras import require
 from dpnoise.engines import _columns, _states
-from dpnoise.engines._extras import require
 from dpnoise.local import Accumulator, Protocol
 from dpnoise.local._arrow import is_arrow
 

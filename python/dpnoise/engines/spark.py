@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from dpnoise._extras import require
 from dpnoise.engines import _columns, _states
-from dpnoise.engines._extras import require
 from dpnoise.local import Accumulator, Protocol
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._native import ParameterError
-from dpnoise.local import _inputs, _post_processing
+from dpnoise._parameters import real
+from dpnoise.local import _post_processing
 from dpnoise.local._post_processing import Post
 from dpnoise.local._tables import Tabular
 
@@ -115,7 +116,7 @@ class Estimate(EstimateTable):
 
 def normal_quantile(level: float, intervals: int = 1) -> float:
     """Give how many standard errors a two-sided interval extends, one of several that shall hold together."""
-    if not 0.0 < _inputs.real(level, "level") < 1.0:
+    if not 0.0 < real(level, "level") < 1.0:
         raise ParameterError(f"level must be between 0 and 1, exclusive, got {level!r}")
     # The lower tail, because 1 - level / 2 would lose the digits of a level close to 1.
     return -NormalDist().inv_cdf((1.0 - float(level)) / (2.0 * intervals))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,29 +9,6 @@ from numpy.typing import NDArray
 
 from dpnoise._arrays import array_of
 from dpnoise._native import ParameterError
-
-
-def real(value: Any, name: str) -> float:
-    """Give the parameter called ``name`` as a float; its range is checked by whoever takes it."""
-    if not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {type(value).__name__}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ParameterError(f"{name} must be in the range of a float, got an integer beyond the largest") from None
-
-
-def integer(value: Any, name: str, allowed: range) -> int:
-    """Give the parameter called ``name`` as an int in a range."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be an int, got {type(value).__name__}")
-    try:
-        found = operator.index(value)
-    except TypeError:  # an array
-        raise TypeError(f"{name} must be an int, got {type(value).__name__}") from None
-    if found not in allowed:
-        raise ParameterError(f"{name} must be an integer from {allowed[0]} to {allowed[-1]}, got {found}")
-    return found
 
 
 def integers(values: Any) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise._native import ParameterError
-from dpnoise.local import _inputs
+from dpnoise._parameters import integer, real
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import normal_quantile
 from dpnoise.local._numbers import NumberProtocol
@@ -106,8 +106,8 @@ class MeanProtocol(NumberProtocol):
         ParameterError
             When a parameter is out of range.
         """
-        people = _inputs.integer(n, "n", range(1, 2**64))
-        number = _inputs.real(x, "x")
+        people = integer(n, "n", range(1, 2**64))
+        number = real(x, "x")
         if not -1.0 <= number <= 1.0:
             raise ParameterError(f"x must be between -1 and 1, got {x!r}")
         return self._variance_of_one(number) / people

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._native import ParameterError
-from dpnoise.local import _inputs
+from dpnoise._parameters import integer, real
 from dpnoise.local._estimate import normal_quantile
 from dpnoise.local._tables import Tabular
 
@@ -165,8 +165,8 @@ class RangeEstimate(Tabular):
             When a value is out of range.
         """
         k = self._tree.shares.size
-        first = _inputs.integer(first, "first", range(k))
-        last = _inputs.integer(last, "last", range(first, k))
+        first = integer(first, "first", range(k))
+        last = integer(last, "last", range(first, k))
         weights = np.zeros(k)
         weights[first : last + 1] = 1.0
         count = float(weights @ self._tree.shares) * self.n
@@ -193,7 +193,7 @@ class RangeEstimate(Tabular):
         ParameterError
             When q is not between 0 and 1.
         """
-        share = _inputs.real(q, "q")
+        share = real(q, "q")
         if not 0.0 <= share <= 1.0:
             raise ParameterError(f"q must be between 0 and 1, got {q!r}")
         cumulative = np.maximum.accumulate(np.cumsum(self._tree.shares))

@@ -1,4 +1,4 @@
-"""The packages of the extras, imported when an engine is used."""
+"""The packages of the extras, imported when they are used."""
 
 from __future__ import annotations
 
