@@ -33,7 +33,19 @@ HIGH = 3
 UNSAFE_ALLOWED = ("rust/core/src/arch/", "rust/python/src/bit_generator.rs")
 SAFETY_REACH = 5  # lines
 
-EXTRAS = {"typer", "click", "rich", "pyarrow", "matplotlib", "scipy", "pandas", "polars", "dask", "pyspark"}
+EXTRAS = {
+    "typer",
+    "click",
+    "rich",
+    "pyarrow",
+    "matplotlib",
+    "scipy",
+    "dp_accounting",
+    "pandas",
+    "polars",
+    "dask",
+    "pyspark",
+}
 EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py")
 
 

@@ -6,7 +6,7 @@ The areas:
 - `dpnoise.Laplace`, `dpnoise.DiscreteLaplace`: mechanisms of the central model.
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
 - `dpnoise.engines`: counting reports on many cores or machines, with processes, Dask or Spark.
-- `dpnoise.accounting`: what a release costs.
+- `dpnoise.accounting`: what releases cost, and budgets that cannot be overspent.
 - `dpnoise.SecureBitGenerator`: secure random bits for NumPy's generator.
 - `dpnoise.datasets`, `dpnoise.plots`: example data and pictures.
 - `dpnoise.hazmat`: reproducible generators, for tests only.
@@ -14,11 +14,12 @@ The areas:
 
 from dpnoise import accounting, datasets, engines, hazmat, local, plots, samplers
 from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
-from dpnoise.accounting import PrivacyCost
+from dpnoise.accounting import BudgetExceeded, PrivacyCost
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.mechanisms import DiscreteLaplace, Laplace
 
 __all__ = [
+    "BudgetExceeded",
     "DiscreteLaplace",
     "Laplace",
     "ParameterError",

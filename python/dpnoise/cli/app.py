@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 import dpnoise
+from dpnoise.accounting import LedgerError
 from dpnoise.cli.aggregate import aggregate
 from dpnoise.cli.console import InputError, Interrupted, message_of
 from dpnoise.cli.demo import demo
+from dpnoise.cli.ledger import ledger
 from dpnoise.cli.merge import merge
 from dpnoise.cli.perturb import perturb
 from dpnoise.cli.plan import plan
@@ -26,6 +28,7 @@ app.command()(plan)
 app.command()(perturb)
 app.command()(aggregate)
 app.command()(merge)
+app.command()(ledger)
 
 
 def _print_version(wanted: bool) -> None:
@@ -53,7 +56,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         result = 130
     except Interrupted as error:
         return _refuse(f"interrupted; {message_of(error)}", code=130)
-    except (InputError, dpnoise.ParameterError, ImportError) as error:
+    except (InputError, LedgerError, dpnoise.ParameterError, ImportError) as error:
         return _refuse(message_of(error))
     except dpnoise.RandomnessError as error:
         return _refuse(message_of(error), code=1)  # not the user's doing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
+from dpnoise.accounting._losses import DiscreteLaplaceLoss, Loss
 from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
 
 
@@ -45,3 +46,6 @@ class DiscreteLaplace(IntegerNoise):
 
     def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
         self._native = _native.DiscreteLaplace(epsilon=epsilon, sensitivity=checked_sensitivity(sensitivity))
+
+    def _loss(self) -> Loss:
+        return DiscreteLaplaceLoss(self.epsilon, self.sensitivity)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 from dpnoise import _native
+from dpnoise.accounting._losses import LaplaceLoss, Loss
 from dpnoise.mechanisms._noise import RealNoise
 
 
@@ -58,3 +62,8 @@ class Laplace(RealNoise):
 
     def __init__(self, *, epsilon: float, sensitivity: float = 1.0, granularity: float | None = None) -> None:
         self._native = _native.Laplace(epsilon=epsilon, sensitivity=sensitivity, granularity=granularity)
+
+    def _loss(self) -> Loss:
+        # Arrays are released with more steps, as the rounding of each value adds to the sensitivity.
+        steps = math.ceil(Fraction(self.sensitivity) / Fraction(self.granularity))
+        return LaplaceLoss(self.epsilon, steps)

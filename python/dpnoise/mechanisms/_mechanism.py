@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from dpnoise import _native
-from dpnoise._native import ScriptedRng, SeededRng
+from dpnoise._native import RandomnessError, ScriptedRng, SeededRng
 from dpnoise.accounting import PrivacyCost
+from dpnoise.accounting._losses import ApproximateLoss, Loss
 
 Rng = SeededRng | ScriptedRng | None
 
@@ -18,6 +21,10 @@ class Mechanism:
 
     _native: _native.Laplace | _native.DiscreteLaplace
     _parameters: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def release(self, x: Any, *, rng: Rng = None) -> Any:
+        """Release a value."""
 
     @property
     def epsilon(self) -> float:
@@ -33,6 +40,15 @@ class Mechanism:
     def cost(self) -> PrivacyCost:
         """What a release costs."""
         return PrivacyCost(self.epsilon, self.delta)
+
+    def _check(self, x: Any) -> None:
+        """Raise what `release` would for ``x``, and draw nothing: there is nothing to draw from."""
+        with suppress(RandomnessError):
+            self.release(x, rng=ScriptedRng(b""))
+
+    def _loss(self) -> Loss:
+        """Give what is known of the privacy loss of a release, for the accountant."""
+        return ApproximateLoss(self.epsilon, self.delta)
 
     def _values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._parameters}

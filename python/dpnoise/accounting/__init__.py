@@ -1,0 +1,40 @@
+"""What releases cost: guarantees, their composition, and budgets that cannot be overspent.
+
+- `PrivacyCost`: a guarantee of (epsilon, delta)-differential privacy.
+- `compose_sequential`, `compose_parallel`, `compose_advanced`: what several releases cost together.
+- `zcdp_epsilon`, `zcdp_delta`, `zcdp_rho`, `pure_zcdp_rho`: zero-concentrated differential privacy.
+- `group_privacy`, `amplify_by_poisson_sampling`, `amplify_by_sampling_without_replacement`: groups and samples.
+- `Accountant`: tight composition of many releases, on the dp-accounting package.
+- `Ledger`: a durable budget that many processes spend from.
+"""
+
+from dpnoise.accounting._accountant import Accountant
+from dpnoise.accounting._amplification import (
+    amplify_by_poisson_sampling,
+    amplify_by_sampling_without_replacement,
+    group_privacy,
+)
+from dpnoise.accounting._composition import compose_advanced, compose_parallel, compose_sequential
+from dpnoise.accounting._concentrated import pure_zcdp_rho, zcdp_delta, zcdp_epsilon, zcdp_rho
+from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting._ledger import BudgetExceeded, Ledger, LedgerEntry
+from dpnoise.accounting._ledger_file import LedgerError
+
+__all__ = [
+    "Accountant",
+    "BudgetExceeded",
+    "Ledger",
+    "LedgerEntry",
+    "LedgerError",
+    "PrivacyCost",
+    "amplify_by_poisson_sampling",
+    "amplify_by_sampling_without_replacement",
+    "compose_advanced",
+    "compose_parallel",
+    "compose_sequential",
+    "group_privacy",
+    "pure_zcdp_rho",
+    "zcdp_delta",
+    "zcdp_epsilon",
+    "zcdp_rho",
+]

@@ -1,0 +1,241 @@
+"""Tight composition, on the dp-accounting package."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from dpnoise._extras import require
+from dpnoise._native import ParameterError
+from dpnoise._parameters import integer, real
+from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, up
+from dpnoise.accounting._losses import ApproximateLoss, Loss
+
+if TYPE_CHECKING:
+    from dpnoise.mechanisms._mechanism import Mechanism
+
+_WIDEST: Final = 200.0  # distributions would need too much memory
+_ROUNDING: Final = 1e-13  # of dp-accounting's sums; and 1e-15 for each release
+
+
+class Accountant:
+    """What many releases from the same data cost together, more tightly than by adding up.
+
+    Parameters
+    ----------
+    method : {"pld", "rdp"}, default "pld"
+        With distributions of the privacy loss, which are the tighter, or with Rényi divergences, which are the faster.
+
+    Raises
+    ------
+    ParameterError
+        When the method is neither.
+    ImportError
+        When dp-accounting is not installed; the extra ``accounting`` brings it.
+
+    Notes
+    -----
+    What is released may depend on earlier releases; by which mechanisms, must not. The neighbour relation is that of
+    the sensitivities of the mechanisms.
+
+    All that is known of each mechanism of dpnoise counts: the shape of its noise and its grid. The bounds on them are
+    proved; what dp-accounting then computes, it computes in floating point. For "pld" it rounds losses up, and for its
+    Fourier transforms 1e-13 is added to every delta and 1e-15 for each release: ten times what was found by comparison
+    with exact sums, and not proved. For "rdp" nothing is added: what is rounded is the 15th digit. No epsilon is above
+    the sum of all epsilons, where there is one.
+
+    References
+    ----------
+    Doroshenko, Ghazi, Kamath, Kumar and Manurangsi (2022), "Connect the dots: tighter discrete approximations of
+    privacy loss distributions"; Mironov (2017), "Rényi differential privacy"; Zhu, Dong and Wang (2022), "Optimal
+    accounting of differential privacy via characteristic function", for dominating pairs.
+
+    Examples
+    --------
+    >>> from dpnoise import Laplace
+    >>> from dpnoise.accounting import Accountant
+    >>> accountant = Accountant().compose(Laplace(epsilon=0.1), 100)
+    >>> round(accountant.epsilon(1e-6), 2)
+    4.53
+    """
+
+    __slots__ = ("_composed", "_counts", "_method")
+
+    def __init__(self, method: Literal["pld", "rdp"] = "pld") -> None:
+        if method not in ("pld", "rdp"):
+            raise ParameterError(f"method must be 'pld' or 'rdp', got {method!r}")
+        require("dp_accounting", "accounting")
+        self._method = method
+        self._counts: Counter[Loss] = Counter()
+        self._composed: Any = None
+
+    def compose(
+        self, mechanism: Mechanism | PrivacyCost, count: int = 1, *, sampling_probability: float = 1.0
+    ) -> Accountant:
+        """Add releases.
+
+        Parameters
+        ----------
+        mechanism : mechanism or PrivacyCost
+            A mechanism of dpnoise, or what is known of another one.
+        count : int, default 1
+            How many releases, at least 1.
+        sampling_probability : float, default 1
+            When each release is from a secret sample of its own, in which each person is with this probability,
+            independently (Poisson sampling); above 0 and at most 1. Neighbours then differ by one person who is added
+            or removed, and the sensitivity must be for these.
+
+        Returns
+        -------
+        Accountant
+            This one.
+
+        Raises
+        ------
+        ParameterError
+            When a number is out of range; or, for "pld", when a release may reveal a loss above 200, or the noise has
+            so few steps and so large a sensitivity that nothing is known of its distribution.
+        TypeError
+            When ``mechanism`` is neither a mechanism of dpnoise nor a cost, or ``count`` not an integer.
+        """
+        times = integer(count, "count", range(1, 2**53))
+        probability = real(sampling_probability, "sampling_probability")
+        if not 0 < probability <= 1:
+            raise ParameterError(f"sampling_probability must be above 0 and at most 1, got {probability!r}")
+        loss = _loss_of(mechanism)
+        if probability < 1:
+            loss = loss.sampled(probability)
+        if self._method == "pld" and loss.span > _WIDEST:
+            raise ParameterError(f"mechanism must have a loss of at most {_WIDEST:g} for 'pld', got {mechanism!r}")
+        if math.isinf(self._slack_of(loss)):
+            raise ParameterError(f"mechanism must have more noise for {self._method!r}, got {mechanism!r}")
+        self._counts[loss] += times
+        self._composed = None
+        return self
+
+    def epsilon(self, delta: float) -> float:
+        """Give the epsilon of all releases together.
+
+        Parameters
+        ----------
+        delta : float
+            From 0 up to, but not including, 1.
+
+        Returns
+        -------
+        float
+            The smallest epsilon that is known to hold with this delta; infinity when none is.
+
+        Raises
+        ------
+        ParameterError
+            When delta is out of range; or, for "pld", so small that rounding decides.
+        """
+        target = PrivacyCost(0.0, real(delta, "delta")).delta
+        sequential, failure, slack = self._sequential, self._failure, self._slack
+        if target < failure:
+            return math.inf
+        spare = (target - failure) / (1 - failure)
+        room = spare * math.exp(-slack) - self._rounding
+        if room > 0:
+            return min(sequential, self._tight_epsilon(room) + 2 * slack)
+        if spare and math.isinf(sequential):
+            raise ParameterError(f"delta must be larger for {self._method!r}, where rounding decides, got {target!r}")
+        return sequential
+
+    def delta(self, epsilon: float) -> float:
+        """Give the delta of all releases together.
+
+        Parameters
+        ----------
+        epsilon : float
+            Zero or more, finite.
+
+        Returns
+        -------
+        float
+            The smallest delta that is known to hold with this epsilon, at most 1.
+
+        Raises
+        ------
+        ParameterError
+            When epsilon is out of range.
+        """
+        target = PrivacyCost(real(epsilon, "epsilon")).epsilon
+        failure, slack = self._failure, self._slack
+        if target >= self._sequential:
+            return failure
+        tight = math.exp(slack) * self._tight_delta(target - 2 * slack) + self._rounding
+        return min(failure + (1 - failure) * tight, 1.0)
+
+    @property
+    def _sequential(self) -> float:
+        if any(math.isinf(loss.epsilon) for loss in self._counts):
+            return math.inf
+        return up(exact_sum(exact_product(count, decimal_of(loss.epsilon)) for loss, count in self._counts.items()))
+
+    @property
+    def _failure(self) -> float:
+        return 0.0 - math.expm1(sum(count * math.log1p(-loss.delta) for loss, count in self._counts.items()))
+
+    @property
+    def _slack(self) -> float:
+        return sum(count * self._slack_of(loss) for loss, count in self._counts.items())
+
+    def _slack_of(self, loss: Loss) -> float:
+        return loss.pld_slack if self._method == "pld" else loss.rdp_slack
+
+    @property
+    def _rounding(self) -> float:
+        return _ROUNDING + 1e-15 * self._counts.total() if self._method == "pld" else 0.0
+
+    def _tight_epsilon(self, delta: float) -> float:
+        if self._method == "pld":
+            return float(self._distribution().get_epsilon_for_delta(delta))
+        orders, divergences = self._divergences()
+        return float(
+            require("dp_accounting", "accounting").rdp.rdp_privacy_accountant.compute_epsilon(
+                orders, divergences, delta
+            )[0]
+        )
+
+    def _tight_delta(self, epsilon: float) -> float:
+        if self._method == "pld":
+            return float(self._distribution().get_delta_for_epsilon(epsilon))
+        orders, divergences = self._divergences()
+        return float(
+            require("dp_accounting", "accounting").rdp.rdp_privacy_accountant.compute_delta(
+                orders, divergences, max(epsilon, 0.0)
+            )[0]
+        )
+
+    def _divergences(self) -> tuple[Any, Any]:
+        orders = np.array(require("dp_accounting", "accounting").rdp.RdpAccountant().orders)
+        return orders, sum((count * loss.rdp(orders) for loss, count in self._counts.items()), np.zeros(len(orders)))
+
+    def _distribution(self) -> Any:
+        """Compose equal releases by one power of a Fourier transform; the result is kept until more are added."""
+        if self._composed is None:
+            library = require("dp_accounting", "accounting").pld.privacy_loss_distribution
+            composed = library.identity()
+            for loss, count in self._counts.items():
+                composed = composed.compose(loss.pld(count))
+            self._composed = composed
+        return self._composed
+
+    def __repr__(self) -> str:
+        """Show the method and how many releases there are."""
+        return f"<Accountant by {self._method!r} of {self._counts.total()} releases>"
+
+
+def _loss_of(mechanism: Any) -> Loss:
+    if isinstance(mechanism, PrivacyCost):
+        return ApproximateLoss(mechanism.epsilon, mechanism.delta)
+    loss = mechanism._loss() if hasattr(mechanism, "_loss") else None
+    if not isinstance(loss, Loss):
+        raise TypeError(f"mechanism must be a mechanism of dpnoise or a PrivacyCost, got {type(mechanism).__name__}")
+    return loss

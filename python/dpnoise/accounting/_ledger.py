@@ -1,0 +1,311 @@
+"""A budget on disk that cannot be overspent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from decimal import Decimal
+from os import PathLike, fspath
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any, Protocol
+
+from dpnoise._native import ParameterError
+from dpnoise._parameters import real
+from dpnoise.accounting import _ledger_file
+from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting._exact import decimal_of, down, exact_difference, exact_sum, up
+from dpnoise.accounting._ledger_file import LedgerError, LedgerFile
+
+
+class BudgetExceeded(Exception):
+    """A release would cost more than is left of the budget. Nothing was spent, and nothing drawn.
+
+    Attributes
+    ----------
+    cost : PrivacyCost
+        What it would cost.
+    remaining : PrivacyCost
+        What is left.
+    """
+
+    def __init__(self, cost: PrivacyCost, remaining: PrivacyCost) -> None:
+        super().__init__(cost, remaining)
+        self.cost, self.remaining = cost, remaining
+
+    def __str__(self) -> str:
+        return (
+            f"this would cost epsilon={self.cost.epsilon!r}, delta={self.cost.delta!r}, and what remains of the budget "
+            f"is epsilon={self.remaining.epsilon!r}, delta={self.remaining.delta!r}"
+        )
+
+
+class Mechanism(Protocol):
+    """What the ledger needs of a mechanism."""
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """What a release costs."""
+
+    def _check(self, x: Any) -> None:
+        """Refuse what cannot be released."""
+
+    def release(self, x: Any) -> Any:
+        """Release a value."""
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """One spend.
+
+    Attributes
+    ----------
+    number : int
+        1 for the first spend of a ledger, then 2, and so on.
+    time : datetime
+        When it was recorded, in UTC.
+    label : str
+        What the spender called it.
+    mechanism : str
+        The call that makes the mechanism; empty when only a cost was spent.
+    cost : PrivacyCost
+        What was spent.
+    total : PrivacyCost
+        What had been spent then in all.
+    """
+
+    number: int
+    time: datetime
+    label: str
+    mechanism: str
+    cost: PrivacyCost
+    total: PrivacyCost
+
+
+class Ledger:
+    """A budget of epsilon and delta on disk, with a record of everything that was spent.
+
+    A spend is granted only if all of them together stay within the budget, by sequential composition; it is on disk
+    before `spend` returns. Any number of threads and processes of one machine may use the same ledger at once, and
+    may fork or be killed at any moment: a spend that was granted is never lost, and one that was interrupted counts at
+    most once.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, on a local disk (locks of network file systems cannot be relied on). It is made if it does not exist.
+        SQLite keeps up to two more files beside it, with ``-wal`` and ``-shm`` appended to the name.
+    epsilon : float, optional
+        The budget, zero or more. It must be given to make a ledger. An existing one must have been made with the same.
+    delta : float, default 0
+        The budget of delta, from 0 up to, but not including, 1. It is given together with ``epsilon``.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The file.
+    budget, spent, remaining : PrivacyCost
+        What the ledger was made with, what has been spent of it, and what may be spent yet.
+
+    Raises
+    ------
+    LedgerError
+        When the file is no ledger, is damaged or incomplete, comes from a newer version, or cannot be read, written or
+        made; or when the ledger has another budget. It is left as it is then.
+    ParameterError
+        When a budget is out of range, or missing for a new ledger.
+
+    Notes
+    -----
+    Sums are exact. A float stands for the decimal number that Python prints for it, so that ten spends of 0.1 exhaust a
+    budget of 1.0, and an eleventh, however small, is refused. The float nearest to 0.1 is a little more than a tenth;
+    what ten mechanisms of that epsilon reveal together may exceed the budget by less than its 2**-53rd part.
+
+    A copy or a backup is complete only together with the ``-wal`` file, if there is one, and a ledger that is set
+    back to an earlier state forgets what was spent since: no file can prevent that.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dpnoise import BudgetExceeded, Laplace
+    >>> from dpnoise.accounting import Ledger
+    >>> ledger = Ledger(tempfile.mkdtemp() + "/ledger.db", epsilon=1.0)
+    >>> count = ledger.release(Laplace(epsilon=0.75), 128, label="visitors")
+    >>> ledger.remaining
+    PrivacyCost(epsilon=0.25, delta=0.0)
+    >>> try:
+    ...     ledger.release(Laplace(epsilon=0.75), 59, label="buyers")
+    ... except BudgetExceeded as error:
+    ...     print(error.remaining.epsilon)
+    0.25
+    """
+
+    __slots__ = ("_file",)
+
+    def __init__(self, path: str | PathLike[str], *, epsilon: float | None = None, delta: float | None = None) -> None:
+        if epsilon is None:
+            if delta is not None:
+                raise ParameterError("epsilon must be given together with delta")
+            self._file = LedgerFile(Path(fspath(path)))
+            return
+        budget = PrivacyCost(real(epsilon, "epsilon"), 0.0 if delta is None else real(delta, "delta"))
+        self._file = LedgerFile(Path(fspath(path)), budget=budget)
+        if self.budget != budget:
+            found = self.budget
+            raise LedgerError(
+                f"{str(self.path)!r} is a ledger with the budget epsilon={found.epsilon!r}, delta={found.delta!r}, not "
+                f"epsilon={budget.epsilon!r}, delta={budget.delta!r}"
+            )
+
+    @classmethod
+    def open_readonly(cls, path: str | PathLike[str]) -> Ledger:
+        """Open an existing ledger for queries alone.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        Ledger
+            `spend` and `release` raise `LedgerError`.
+
+        Raises
+        ------
+        LedgerError
+            As for the class.
+        """
+        ledger = cls.__new__(cls)
+        ledger._file = LedgerFile(Path(fspath(path)), readonly=True)
+        return ledger
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
+
+    @property
+    def budget(self) -> PrivacyCost:
+        """What the ledger was made with."""
+        with self._file.read() as connection:
+            return PrivacyCost(*map(float, _ledger_file.budget(connection)))
+
+    @property
+    def spent(self) -> PrivacyCost:
+        """What has been spent, rounded up if no float stands for it."""
+        with self._file.read() as connection:
+            return PrivacyCost(*map(up, _ledger_file.total(connection)))
+
+    @property
+    def remaining(self) -> PrivacyCost:
+        """What may be spent yet, rounded down if no float stands for it."""
+        with self._file.read() as connection:
+            return _remaining(connection)
+
+    def entries(self) -> list[LedgerEntry]:
+        """List what was spent, the oldest first.
+
+        Returns
+        -------
+        list of LedgerEntry
+            One for each spend.
+        """
+        with self._file.read() as connection:
+            return [
+                LedgerEntry(
+                    number=number,
+                    time=datetime.fromisoformat(time),
+                    label=label,
+                    mechanism=mechanism,
+                    cost=PrivacyCost(float(epsilon), float(delta)),
+                    total=PrivacyCost(up(Decimal(total_epsilon)), up(Decimal(total_delta))),
+                )
+                for number, time, label, mechanism, epsilon, delta, total_epsilon, total_delta in _ledger_file.entries(
+                    connection
+                )
+            ]
+
+    def spend(self, cost: PrivacyCost | Mechanism, label: str = "") -> None:
+        """Take a cost from the budget, before what it is for is drawn.
+
+        Parameters
+        ----------
+        cost : PrivacyCost or mechanism
+            What to spend; of a mechanism, what one release costs.
+        label : str, optional
+            What it is for, in the spender's words. It is recorded, so it must not be private.
+
+        Raises
+        ------
+        BudgetExceeded
+            When more would be spent than the budget. Nothing is spent then.
+        LedgerError
+            When the ledger is read-only, damaged, gone, or locked by another program for a minute. Nothing is spent
+            then; should the disk fail in the last step, the spend may have been recorded all the same.
+        TypeError, ParameterError
+            When ``cost`` is neither a cost nor a mechanism, or ``label`` not a text.
+        """
+        if not isinstance(label, str):
+            raise TypeError(f"label must be a text, got {type(label).__name__}")
+        if not label.isascii() and label != label.encode(errors="replace").decode():
+            raise ParameterError(f"label must be a text that UTF-8 can hold, got {label!r}")
+        price, mechanism = (cost, "") if isinstance(cost, PrivacyCost) else (getattr(cost, "cost", None), repr(cost))
+        if not isinstance(price, PrivacyCost):
+            raise TypeError(f"cost must be a PrivacyCost or a mechanism, got {type(cost).__name__}")
+        amounts = decimal_of(price.epsilon), decimal_of(price.delta)
+        with self._file.write() as connection:
+            totals = [exact_sum(pair) for pair in zip(_ledger_file.total(connection), amounts, strict=True)]
+            if any(new > most for new, most in zip(totals, _ledger_file.budget(connection), strict=True)):
+                raise BudgetExceeded(price, _remaining(connection))
+            now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            _ledger_file.append(connection, (now, label, mechanism, *map(str, (*amounts, *totals))))
+
+    def release(self, mechanism: Mechanism, x: Any, label: str = "") -> Any:
+        """Release a value by a mechanism, and pay for it first.
+
+        What the mechanism refuses to release is refused before anything is spent. Then its cost is spent, and only then
+        is anything drawn; should that fail, or the process be killed, the cost stays spent.
+
+        This returns the release itself, and there is nothing to close: a spend cannot be undone, so it must not look
+        like a block that can be left.
+
+        Parameters
+        ----------
+        mechanism : a mechanism of dpnoise
+            With a method ``release`` of one value or array.
+        x : float, int or array_like
+            What ``mechanism.release`` takes.
+        label : str, optional
+            As for `spend`.
+
+        Returns
+        -------
+        float, int or ndarray
+            What ``mechanism.release(x)`` returns.
+
+        Raises
+        ------
+        BudgetExceeded
+            When the release would cost more than is left of the budget. Nothing is spent or drawn then.
+        LedgerError, TypeError
+            As for `spend`.
+        ParameterError, TypeError
+            When the mechanism refuses ``x``. Nothing is spent or drawn then.
+        RandomnessError
+            When the source of randomness fails; the cost stays spent.
+        """
+        if not all(hasattr(mechanism, name) for name in ("cost", "_check", "release")):
+            raise TypeError(f"mechanism must be a mechanism of dpnoise, got {type(mechanism).__name__}")
+        mechanism._check(x)
+        self.spend(mechanism, label)
+        return mechanism.release(x)
+
+    def __repr__(self) -> str:
+        """Show the call that opens this ledger."""
+        return f"Ledger.open_readonly({str(self.path)!r})" if self._file.readonly else f"Ledger({str(self.path)!r})"
+
+
+def _remaining(connection: Connection) -> PrivacyCost:
+    pairs = zip(_ledger_file.budget(connection), _ledger_file.total(connection), strict=True)
+    return PrivacyCost(*(down(exact_difference(most, total)) for most, total in pairs))

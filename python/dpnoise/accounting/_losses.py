@@ -1,0 +1,276 @@
+"""What one release may reveal at most, as the accountant needs it.
+
+Every class stands for a pair of distributions that dominates the mechanism for all neighbours: nothing tells the
+releases of two neighbouring data sets apart better than it tells these two. `docs/proofs/accounting.md` has the proofs.
+The distributions of the privacy loss are those of dp-accounting, on a grid that is chosen so that they reveal more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._extras import require
+from dpnoise.accounting._amplification import amplify_by_poisson_sampling
+from dpnoise.accounting._cost import PrivacyCost
+
+Floats = NDArray[np.float64]
+
+_INTERVAL: Final = 1e-4  # the step of the grid of privacy losses, dp-accounting's own
+_ENUMERABLE: Final = 1000  # steps that noise is enumerated over
+_SMOOTHING: Final = 3.0  # the variance, in squared steps, of the rounding that makes Gaussian noise discrete
+_LONGEST: Final = 2**40  # values in an array, more than any memory holds
+_TRUNCATED: Final = 1e-30  # what dp-accounting leaves out of a discrete Gaussian, at most
+
+
+class Loss:
+    """The loss of one release, at most `epsilon` but for a failure of probability `delta`, which is not in the rest."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    @property
+    def span(self) -> float:
+        """How large losses are that must be told apart."""
+        return self.epsilon
+
+    @property
+    def rdp_slack(self) -> float:
+        """How far `rdp` may be off: by a factor exp(slack) of every probability."""
+        return 0.0
+
+    @property
+    def pld_slack(self) -> float:
+        """How far `pld` may be off, in the same sense."""
+        return 0.0
+
+    def sampled(self, probability: float) -> Loss:
+        """Give the loss of a release from a Poisson sample, for neighbours by addition or removal."""
+        cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), probability=probability)
+        return ApproximateLoss(cost.epsilon, cost.delta)
+
+    def rdp(self, orders: Floats) -> Floats:
+        """Give the Rényi divergences of `orders`, all above 1."""
+        raise NotImplementedError
+
+    def pld(self, count: int) -> Any:
+        """Give the distribution of the loss of `count` releases, a PrivacyLossDistribution."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ApproximateLoss(Loss):
+    """Anything (epsilon, delta)-differentially private: at worst, randomised response that may fail."""
+
+    epsilon: float
+    delta: float = 0.0
+
+    def rdp(self, orders: Floats) -> Floats:
+        """Give those of randomised response: ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1)."""
+        divergences: Floats = _log_cosh((orders - 0.5) * self.epsilon) - _log_cosh(np.array(0.5 * self.epsilon))
+        return divergences / (orders - 1)
+
+    def pld(self, count: int) -> Any:
+        """Put two losses on the points of the grid around them."""
+        end = self.epsilon / _INTERVAL
+        points = np.unique([math.floor(-end), math.ceil(-end), math.floor(end), math.ceil(end)])
+        between = -np.expm1(points * _INTERVAL - self.epsilon) / (1 + math.exp(-self.epsilon))
+        return _connected(points, np.maximum(between, -np.expm1(points * _INTERVAL)), count)
+
+
+@dataclass(frozen=True)
+class BoundedRangeLoss(Loss):
+    """A mechanism like the exponential one: all losses for two data sets are in some interval of length epsilon."""
+
+    epsilon: float
+
+    def rdp(self, orders: Floats) -> Floats:
+        """Give those of (epsilon^2 / 8)-zCDP, or of randomised response."""
+        return np.minimum(orders * self.epsilon**2 / 8, ApproximateLoss(self.epsilon).rdp(orders))
+
+    def pld(self, count: int) -> Any:
+        """Take the envelope of all pairs of two outcomes whose losses are epsilon apart."""
+        end = math.ceil(self.epsilon / _INTERVAL)
+        points = np.arange(-end, end + 1)
+        half = np.minimum(0.0, (points * _INTERVAL - self.epsilon) / 2)
+        between = np.expm1(half) ** 2 / -math.expm1(-self.epsilon) if self.epsilon else 0.0 * half
+        inside = points * _INTERVAL > -self.epsilon
+        return _connected(points, np.where(inside, between, -np.expm1(points * _INTERVAL)), count)
+
+
+@dataclass(frozen=True)
+class LaplaceLoss(Loss):
+    """Discrete Laplace noise of scale sensitivity/epsilon whose sensitivity is so many steps of its grid, or more.
+
+    It reveals less than continuous Laplace noise does for two more steps of sensitivity.
+    """
+
+    epsilon: float
+    sensitivity: int
+    probability: float = 1.0
+
+    def sampled(self, probability: float) -> Loss:
+        """Keep the distribution, for dp-accounting to sample."""
+        return replace(self, probability=probability)
+
+    def rdp(self, orders: Floats) -> Floats:
+        """Give those of Laplace noise (Mironov 2017, proposition 6)."""
+        if self.probability < 1:
+            return super().sampled(self.probability).rdp(orders)
+        ends = np.expm1((1 - 2 * orders) * self._widened)
+        return self._widened + np.log1p((orders - 1) / (2 * orders - 1) * ends) / (orders - 1)
+
+    def pld(self, count: int) -> Any:
+        """Give that of Laplace noise."""
+        return _repeated(
+            _distributions().from_laplace_mechanism(
+                1.0,
+                sensitivity=self._widened,
+                value_discretization_interval=_INTERVAL,
+                sampling_prob=self.probability,
+            ),
+            count,
+        )
+
+    @property
+    def _widened(self) -> float:
+        return self.epsilon * (1 + 2 / self.sensitivity)
+
+
+@dataclass(frozen=True)
+class DiscreteLaplaceLoss(LaplaceLoss):
+    """Discrete Laplace noise of scale sensitivity/epsilon whose sensitivity is just so many steps of its grid."""
+
+    def rdp(self, orders: Floats) -> Floats:
+        """Sum three geometric series."""
+        if self.probability < 1:
+            return super().rdp(orders)
+        step = self.epsilon / self.sensitivity
+        first, last = np.exp((1 - 2 * orders) * step), np.exp((1 - 2 * orders) * self.epsilon)
+        middle = math.expm1(-step) / np.expm1((1 - 2 * orders) * step) * (first - last)
+        means: Floats = (1 + last + middle) / (1 + math.exp(-step))
+        return self.epsilon + np.log(means) / (orders - 1)
+
+    def pld(self, count: int) -> Any:
+        """Enumerate the noise, unless it has too many steps."""
+        if self.sensitivity > _ENUMERABLE:
+            return super().pld(count)
+        return _repeated(
+            _distributions().from_discrete_laplace_mechanism(
+                self.epsilon / self.sensitivity,
+                sensitivity=self.sensitivity,
+                value_discretization_interval=_INTERVAL,
+                sampling_prob=self.probability,
+                use_connect_dots=True,
+            ),
+            count,
+        )
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianLoss(Loss):
+    """Discrete Gaussian noise of so many steps in each value, for a sensitivity of so many steps in the L2 norm.
+
+    For a sensitivity below sqrt(2) steps just one value differs, by one step. Otherwise the noise is taken for
+    continuous Gaussian noise of variance `sigma**2 - 3` that is rounded at random; `pld_slack` has the difference.
+    """
+
+    sigma: float
+    sensitivity: float
+    probability: float = 1.0
+    epsilon = math.inf
+
+    @property
+    def span(self) -> float:
+        """The loss that twelve standard deviations of noise make."""
+        multiplier = self.sigma / self.sensitivity
+        return 12 / multiplier + 0.5 / multiplier**2
+
+    @property
+    def rdp_slack(self) -> float:
+        """None, unless samples are considered: then that of continuous noise."""
+        return self._smoothing_slack if self.probability < 1 else 0.0
+
+    @property
+    def pld_slack(self) -> float:
+        """That of the tails, or of continuous noise."""
+        return 2 * _TRUNCATED if self._enumerable else self._smoothing_slack
+
+    def sampled(self, probability: float) -> Loss:
+        """Keep the distribution, for dp-accounting to sample."""
+        return replace(self, probability=probability)
+
+    def rdp(self, orders: Floats) -> Floats:
+        """Give those of Gaussian noise (Canonne, Kamath and Steinke 2020, proposition 5)."""
+        if self.probability == 1:
+            return orders * (0.5 * (self.sensitivity / self.sigma) ** 2)
+        library = require("dp_accounting", "accounting")
+        event = library.PoissonSampledDpEvent(self.probability, library.GaussianDpEvent(self._smooth_multiplier))
+        found: Floats = library.rdp.RdpAccountant(list(orders)).compose(event).rdp
+        return found
+
+    def pld(self, count: int) -> Any:
+        """Enumerate the noise of a single value, or take continuous noise."""
+        if self._enumerable:
+            scalar = _distributions().from_discrete_gaussian_mechanism(
+                self.sigma,
+                value_discretization_interval=_INTERVAL,
+                sampling_prob=self.probability,
+                use_connect_dots=True,
+            )
+            return _repeated(scalar, count)
+        together = count if self.probability == 1 else 1  # so many releases are one of more precise noise
+        continuous = _distributions().from_gaussian_mechanism(
+            self._smooth_multiplier / math.sqrt(together),
+            value_discretization_interval=_INTERVAL,
+            sampling_prob=self.probability,
+        )
+        return _repeated(continuous, count // together)
+
+    @property
+    def _enumerable(self) -> bool:
+        return self.sensitivity**2 < 2 and self.sigma <= _ENUMERABLE / 10
+
+    @property
+    def _smoothing(self) -> float:
+        return min(_SMOOTHING, self.sigma**2 / 2)
+
+    @property
+    def _smooth_multiplier(self) -> float:
+        return math.sqrt(self.sigma**2 - self._smoothing) / self.sensitivity
+
+    @property
+    def _smoothing_slack(self) -> float:
+        wave = math.exp(-2 * math.pi**2 * self._smoothing)
+        ripple = 2 * wave / (1 - wave)
+        each = math.log1p(ripple) - math.log1p(-ripple) if ripple < 1 else math.inf
+        return each * min(math.floor(self.sensitivity**2), _LONGEST)
+
+
+def _log_cosh(x: Floats) -> Floats:
+    """Without cancellation near 0 and without overflow."""
+    size = np.abs(x)
+    small = np.log1p(2 * np.sinh(np.minimum(size, 1.0) / 2) ** 2)
+    large = size + np.log1p(np.exp(-2 * size)) - math.log(2)
+    return np.asarray(np.where(size < 1, small, large))
+
+
+def _distributions() -> Any:
+    return require("dp_accounting", "accounting").pld.privacy_loss_distribution
+
+
+def _connected(points: NDArray[np.int64], deltas: Floats, count: int) -> Any:
+    """Make a distribution of losses from the smallest deltas at some points of the grid, the last of which has none."""
+    library = require("dp_accounting", "accounting").pld
+    deltas = np.clip(deltas, 0.0, 1.0)
+    deltas[-1] = 0.0
+    pmf = library.pld_pmf.create_pmf_pessimistic_connect_dots(_INTERVAL, points, np.minimum.accumulate(deltas))
+    return _repeated(library.privacy_loss_distribution.PrivacyLossDistribution(pmf), count)
+
+
+def _repeated(distribution: Any, count: int) -> Any:
+    return distribution.self_compose(count) if count > 1 else distribution

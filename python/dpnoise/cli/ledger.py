@@ -1,0 +1,58 @@
+"""``dpnoise ledger``: what has been spent of a budget, and what is left."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpnoise.accounting import Ledger
+from dpnoise.cli.console import print_table, to_json
+from dpnoise.cli.options import AsJson
+
+
+def ledger(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A ledger that dpnoise.accounting.Ledger has made.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show a ledger: every spend, what has been spent in all, and what remains of the budget.
+
+    It is opened for reading alone. Other programs may spend from it meanwhile.
+    """
+    opened = Ledger.open_readonly(path)
+    entries = opened.entries()
+    budget, spent, remaining = opened.budget, opened.spent, opened.remaining
+    if as_json:
+        rows = [
+            {
+                "number": entry.number,
+                "time": entry.time.isoformat(),
+                "label": entry.label,
+                "mechanism": entry.mechanism,
+                "epsilon": entry.cost.epsilon,
+                "delta": entry.cost.delta,
+                "total_epsilon": entry.total.epsilon,
+                "total_delta": entry.total.delta,
+            }
+            for entry in entries
+        ]
+        amounts = {"budget": asdict(budget), "spent": asdict(spent), "remaining": asdict(remaining)}
+        print(to_json({"command": "ledger", "path": str(path), **amounts, "entries": rows}))
+        return
+    print_table(
+        f"{len(entries):,} spends",
+        ("label", "time (UTC)", "mechanism", "epsilon", "delta", "total epsilon", "total delta"),
+        [
+            (
+                " ".join(entry.label.split()),
+                f"{entry.time:%Y-%m-%d %H:%M:%S}",
+                entry.mechanism.partition("(")[0],
+                *(f"{amount:g}" for amount in (*asdict(entry.cost).values(), *asdict(entry.total).values())),
+            )
+            for entry in entries
+        ],
+    )
+    for name in ("epsilon", "delta"):
+        print(
+            f"{name}: {getattr(spent, name)!r} of {getattr(budget, name)!r} spent, {getattr(remaining, name)!r} remains"
+        )
