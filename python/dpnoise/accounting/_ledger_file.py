@@ -97,6 +97,7 @@ class LedgerFile:
     def __init__(self, path: Path, *, budget: PrivacyCost | None = None, readonly: bool = False) -> None:
         self.path, self.readonly = path.absolute(), readonly
         self._connection: sqlite3.Connection | None = None
+        self._frozen = False
         with _LOCK:
             if budget is not None:
                 self._make(budget)
@@ -137,6 +138,8 @@ class LedgerFile:
                 connection.execute(begin)
                 yield connection
                 connection.execute("COMMIT")
+                if self._frozen:
+                    self.close()  # it would not see what others write
             except BaseException:
                 try:
                     connection.rollback()
@@ -161,19 +164,28 @@ class LedgerFile:
             if not self.path.exists():
                 hint = "" if self.readonly else "; give epsilon, its budget, to make one"
                 raise LedgerError(f"there is no ledger at {str(self.path)!r}{hint}")
-            connection = self._connect("ro" if self.readonly else "rw")
             try:
-                self._check_kind(connection)
-                if not self.readonly:
-                    # Faster. Without it, as when another process is reading just now, spends are as safe.
-                    with suppress(sqlite3.OperationalError):
-                        connection.execute("PRAGMA journal_mode = WAL")
-                self._check_contents(connection)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-            return connection
+                self._connection = self._checked("ro" if self.readonly else "rw")
+            except sqlite3.OperationalError:
+                # SQLite makes files beside it to read with others, which needs a directory that can be written.
+                if not self.readonly or self.path.with_name(f"{self.path.name}-wal").exists():
+                    raise
+                self._connection, self._frozen = self._checked("ro&immutable=1"), True
+            return self._connection
+
+    def _checked(self, mode: str) -> sqlite3.Connection:
+        connection = self._connect(mode)
+        try:
+            self._check_kind(connection)
+            if not self.readonly:
+                # Faster. Without it, as when another process is reading just now, spends are as safe.
+                with suppress(sqlite3.OperationalError):
+                    connection.execute("PRAGMA journal_mode = WAL")
+            self._check_contents(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     @contextmanager
     def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:

@@ -1,0 +1,417 @@
+"""The ledger: what it grants, what it records, what it refuses, and what it says then."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sqlite3
+import tempfile
+from datetime import datetime, timedelta, timezone
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpnoise
+from dpnoise import BudgetExceeded, DiscreteLaplace, Laplace, ParameterError, PrivacyCost, hazmat
+from dpnoise.accounting import Ledger, LedgerError
+
+
+@pytest.fixture
+def path(memory_path: Path) -> Path:
+    return memory_path / "a ledger?#%.db"  # characters that mean something in a URI
+
+
+def edit(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+# --- sums --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("budget", "each", "times"), [(1.0, 0.1, 10), (0.3, 0.1, 3), (1e-5, 1e-6, 10), (0.7, 0.07, 10), (1e300, 1e299, 10)]
+)
+def test_spends_that_add_up_to_the_written_budget_exhaust_it(
+    path: Path, budget: float, each: float, times: int
+) -> None:
+    ledger = Ledger(path, epsilon=budget)
+    for _ in range(times):
+        ledger.spend(PrivacyCost(each))
+    assert ledger.spent == PrivacyCost(budget)
+    assert ledger.remaining == PrivacyCost(0.0)
+    for cost in (PrivacyCost(5e-324), PrivacyCost(0.0, 5e-324), PrivacyCost(each)):
+        with pytest.raises(BudgetExceeded):
+            ledger.spend(cost)
+    ledger.spend(PrivacyCost(0.0))
+    assert len(ledger.entries()) == times + 1
+
+
+def test_the_smallest_amounts_are_not_lost_beside_the_largest(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1e308)
+    ledger.spend(PrivacyCost(9e307))
+    ledger.spend(PrivacyCost(5e-324))
+    assert ledger.spent.epsilon == np.nextafter(9e307, np.inf)
+    assert ledger.remaining.epsilon == np.nextafter(1e307, 0)
+    with pytest.raises(BudgetExceeded):
+        ledger.spend(PrivacyCost(1e307))
+    ledger.spend(ledger.remaining)  # it is never more than may be spent
+    assert ledger.spent.epsilon == 1e308
+
+
+def test_the_order_does_not_matter(memory_path: Path) -> None:
+    amounts = [0.1, 1e-17, 0.3, 0.2, 7e-9]
+    spent = set()
+    for number, order in enumerate(itertools.permutations(amounts)):
+        if number % 12 == 0:
+            ledger = Ledger(memory_path / f"{number}", epsilon=3.0)
+            for amount in order:
+                ledger.spend(PrivacyCost(amount))
+            spent.add((ledger.spent, ledger.remaining))
+    [(total, _)] = spent
+    exact = sum(Fraction(repr(amount)) for amount in amounts)
+    assert exact <= Fraction(repr(total.epsilon)) < exact * (1 + Fraction(2) ** -52)
+    # The control: sums of floats depend on the order.
+    assert len({sum(order) for order in itertools.permutations(amounts)}) > 1
+
+
+def test_floats_alone_would_refuse_the_tenth_or_grant_an_eleventh() -> None:
+    """The control of the rule: sums of floats go wrong both ways."""
+    assert sum([0.1] * 3) > 0.3
+    assert sum([0.1] * 10) < 1.0
+    assert sum(Fraction(0.1) for _ in range(10)) > 1
+    # What is granted beyond the budget, if floats are what they are: less than 2**-53 of it.
+    assert sum(Fraction(0.1) for _ in range(10)) < 1 + Fraction(2) ** -53 * 1
+
+
+def test_delta_is_a_budget_of_its_own(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0, delta=1e-5)
+    ledger.spend(PrivacyCost(0.1, 1e-5))
+    with pytest.raises(
+        BudgetExceeded, match=r"epsilon=0\.1, delta=1e-09, and what remains .* epsilon=0\.9, delta=0\.0"
+    ):
+        ledger.spend(PrivacyCost(0.1, 1e-9))
+    ledger.spend(PrivacyCost(0.9))
+    assert ledger.spent == ledger.budget == PrivacyCost(1.0, 1e-5)
+
+
+# --- records -----------------------------------------------------------------------------------------------------
+
+
+def test_entries_say_what_was_spent(path: Path) -> None:
+    ledger = Ledger(path, epsilon=2.0, delta=0.5)
+    mechanism = DiscreteLaplace(epsilon=0.5)
+    ledger.spend(PrivacyCost(0.25, 1e-3), "Ünïcode '; DROP TABLE entries; --")
+    ledger.spend(mechanism, label="a mechanism")
+    ledger.release(mechanism, [1, 2, 3], label="a release")
+    ledger.spend(PrivacyCost(0.0))
+    entries = Ledger.open_readonly(path).entries()
+    assert [entry.number for entry in entries] == [1, 2, 3, 4]
+    assert [entry.label for entry in entries] == [
+        "Ünïcode '; DROP TABLE entries; --",
+        "a mechanism",
+        "a release",
+        "",
+    ]
+    assert [entry.mechanism for entry in entries] == ["", repr(mechanism), repr(mechanism), ""]
+    assert [entry.cost.epsilon for entry in entries] == [0.25, 0.5, 0.5, 0.0]
+    assert [entry.total for entry in entries] == [PrivacyCost(total, 1e-3) for total in (0.25, 0.75, 1.25, 1.25)]
+    now = datetime.now(timezone.utc)
+    assert all(timedelta(0) <= now - entry.time < timedelta(hours=1) for entry in entries)
+    assert eval(entries[1].mechanism, vars(dpnoise)) == mechanism  # noqa: S307 - our own text
+    assert entries == ledger.entries()
+
+
+def test_a_ledger_is_found_again(path: Path, memory_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(memory_path)
+    ledger = Ledger(path.name, epsilon=1.0, delta=1e-6)
+    ledger.spend(PrivacyCost(0.5))
+    (memory_path / "elsewhere").mkdir()
+    monkeypatch.chdir(memory_path / "elsewhere")
+    assert ledger.path == path
+    for again in (ledger, Ledger(path), Ledger(str(path), epsilon=1, delta=1e-6), Ledger.open_readonly(path)):
+        assert again.spent == PrivacyCost(0.5)
+        assert again.budget == PrivacyCost(1.0, 1e-6)
+    assert repr(Ledger(path)) == f"Ledger({str(path)!r})"
+    assert repr(Ledger.open_readonly(path)) == f"Ledger.open_readonly({str(path)!r})"
+
+
+def test_numbers_of_other_kinds(path: Path) -> None:
+    ledger = Ledger(path, epsilon=np.float64(1.0))
+    ledger.spend(PrivacyCost(np.float64(0.5)))
+    ledger.spend(PrivacyCost(Fraction(1, 3)))  # rounded up to a float
+    assert Fraction(repr(ledger.spent.epsilon)) > Fraction(5, 6)
+
+
+# --- releases ----------------------------------------------------------------------------------------------------
+
+
+class Recorder(Laplace):
+    """A mechanism that tells what was spent when it was asked for noise."""
+
+    def release(self, x: Any, *, threads: int | None = None, rng: Any = None) -> Any:
+        if rng is None:
+            self.spent_before = Ledger(self.path).spent  # type: ignore[attr-defined]
+        return super().release(x, threads=threads, rng=rng)
+
+
+def test_it_spends_before_it_draws(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    mechanism = Recorder(epsilon=0.5)
+    mechanism.path = path  # type: ignore[attr-defined]
+    assert isinstance(ledger.release(mechanism, 3.0, label="x"), float)
+    assert mechanism.spent_before == PrivacyCost(0.5)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "x", "error"),
+    [
+        (Laplace(epsilon=0.5), float("nan"), ParameterError),
+        (Laplace(epsilon=0.5), [1.0, float("inf")], ParameterError),
+        (Laplace(epsilon=0.5), "text", TypeError),
+        (Laplace(epsilon=0.5), [2**60], ParameterError),
+        (DiscreteLaplace(epsilon=0.5), 0.5, TypeError),
+        (DiscreteLaplace(epsilon=0.5), [2**63], ParameterError),
+        (object(), 1.0, TypeError),
+        (PrivacyCost(0.5), 1.0, TypeError),
+    ],
+)
+def test_what_cannot_be_released_costs_nothing(path: Path, mechanism: Any, x: Any, error: type[Exception]) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    with pytest.raises(error):
+        ledger.release(mechanism, x)
+    assert ledger.entries() == []
+
+
+def test_what_exceeds_the_budget_is_not_drawn(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    mechanism = Recorder(epsilon=1.5)
+    with pytest.raises(BudgetExceeded) as caught:
+        ledger.release(mechanism, 3.0)
+    assert (caught.value.cost, caught.value.remaining) == (PrivacyCost(1.5), PrivacyCost(1.0))
+    assert not hasattr(mechanism, "spent_before")
+    assert ledger.entries() == []
+
+
+def test_a_failure_of_randomness_keeps_the_spend(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(Laplace):
+        def release(self, x: Any, *, threads: int | None = None, rng: Any = None) -> Any:
+            return super().release(x, rng=hazmat.ScriptedRng(b""))
+
+    ledger = Ledger(path, epsilon=1.0)
+    with pytest.raises(dpnoise.RandomnessError):
+        ledger.release(Failing(epsilon=0.5), 3.0)
+    assert ledger.spent == PrivacyCost(0.5)
+
+
+def test_arrays_of_all_shapes_are_released(path: Path) -> None:
+    ledger = Ledger(path, epsilon=100.0)
+    assert ledger.release(Laplace(epsilon=1.0), np.zeros((2, 3))).shape == (2, 3)
+    assert ledger.release(Laplace(epsilon=1.0), []).shape == (0,)
+    assert type(ledger.release(DiscreteLaplace(epsilon=1.0), 3)) is int
+    assert len(ledger.entries()) == 3
+
+
+# --- what is refused ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda ledger: ledger.spend(0.1), TypeError, "cost must be a PrivacyCost or a mechanism, got float"),
+        (lambda ledger: ledger.spend(PrivacyCost(0.1), 3), TypeError, "label must be a text, got int"),
+        (lambda ledger: ledger.spend(PrivacyCost(0.1), "\ud800"), ParameterError, "label must be a text that UTF-8"),
+        (lambda ledger: ledger.release(3, 4), TypeError, "mechanism must be a mechanism of dpnoise, got int"),
+    ],
+)
+def test_bad_spends(path: Path, call: Any, error: type[Exception], message: str) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    with pytest.raises(error, match=message):
+        call(ledger)
+    assert ledger.entries() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"epsilon": -1.0}, ParameterError, "epsilon must be zero or more and finite, got -1.0"),
+        ({"epsilon": float("inf")}, ParameterError, "epsilon must be zero or more and finite, got inf"),
+        ({"epsilon": "1"}, TypeError, "epsilon must be a number, got str"),
+        ({"epsilon": 1.0, "delta": 1.0}, ParameterError, "delta must be from 0 up to, but not including, 1, got 1.0"),
+        ({"delta": 0.1}, ParameterError, "epsilon must be given together with delta"),
+        ({}, LedgerError, r"there is no ledger at .*; give epsilon, its budget, to make one"),
+    ],
+)
+def test_bad_budgets_make_no_file(path: Path, arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Ledger(path, **arguments)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("other", [{"epsilon": 2.0}, {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-7}])
+def test_another_budget_is_refused(path: Path, other: Any) -> None:
+    Ledger(path, epsilon=1.0, delta=1e-6)
+    with pytest.raises(LedgerError, match=r"is a ledger with the budget epsilon=1\.0, delta=1e-06, not epsilon="):
+        Ledger(path, **other)
+    assert Ledger(path).budget == PrivacyCost(1.0, 1e-6)
+
+
+OPENINGS = [lambda path: Ledger(path, epsilon=1.0), Ledger, Ledger.open_readonly]
+
+
+def refused(path: Path, message: str) -> None:
+    for opening in OPENINGS:
+        with pytest.raises(LedgerError, match=message) as caught:
+            opening(path)
+        assert str(path) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_file(path: Path, memory_path: Path) -> None:
+    refused(memory_path, "is a directory")
+    with pytest.raises(LedgerError, match=r"cannot be made: the directory .*missing' does not exist"):
+        Ledger(memory_path / "missing" / "ledger", epsilon=1.0)
+    with pytest.raises(LedgerError, match=r"there is no ledger at '.*'$"):
+        Ledger.open_readonly(path)
+    assert list(memory_path.iterdir()) == []
+
+
+def test_foreign_files_are_left_as_they_are(path: Path) -> None:
+    path.write_text("epsilon,delta\n" * 1000)
+    before = path.read_bytes()
+    refused(path, "is not a ledger of dpnoise")
+    assert path.read_bytes() == before
+    path.unlink()
+    edit(path, "CREATE TABLE budget (epsilon, delta)", "INSERT INTO budget VALUES ('1', '0')")
+    before = path.read_bytes()
+    refused(path, "is a database, but not a ledger of dpnoise")
+    assert path.read_bytes() == before
+
+
+def test_a_newer_ledger_is_left_as_it_is(path: Path) -> None:
+    Ledger(path, epsilon=1.0)
+    edit(path, "PRAGMA user_version = 2")
+    refused(path, "is a ledger of version 2, and this dpnoise knows version 1")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM entries WHERE number = 2",
+        "UPDATE entries SET epsilon = '0' WHERE number = 2",
+        "UPDATE entries SET total_epsilon = '0.1' WHERE number = 3",
+        "UPDATE entries SET total_epsilon = 'nan' WHERE number = 3",
+        "UPDATE entries SET total_delta = 'much' WHERE number = 3",
+        "UPDATE entries SET number = 7 WHERE number = 3",
+        "UPDATE budget SET epsilon = '-1'",
+        "DELETE FROM budget",
+        "DROP TABLE entries",
+    ],
+)
+def test_altered_rows_are_noticed(path: Path, damage: str) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    for _ in range(3):
+        ledger.spend(PrivacyCost(0.1))
+    del ledger
+    edit(path, damage)
+    refused(path, "is damaged")
+
+
+@pytest.mark.parametrize("page", [0, 1, 2, 3])
+def test_damaged_pages_are_noticed(path: Path, page: int) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    for _ in range(100):
+        ledger.spend(PrivacyCost(0.01), "x" * 50)
+    del ledger
+    content = bytearray(path.read_bytes())
+    assert len(content) > 4 * 4096
+    start = page * 4096 + (100 if page == 0 else 0)
+    content[start : start + 200] = b"\xff" * 200
+    path.write_bytes(content)
+    refused(path, "is damaged|is not a ledger|cannot be used")
+    path.write_bytes(content[: len(content) // 2 + 17])  # cut short
+    refused(path, "is damaged|is not a ledger|cannot be used")
+
+
+def test_a_file_that_is_removed_or_replaced_grants_nothing(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    ledger.spend(PrivacyCost(0.9))
+    other = path.with_name("other")
+    Ledger(other, epsilon=1.0)
+    path.rename(path.with_name("renamed"))
+    with pytest.raises(LedgerError, match="is gone"):
+        ledger.spend(PrivacyCost(0.1))
+    other.rename(path)
+    with pytest.raises(LedgerError, match="has been replaced since it was opened"):
+        ledger.spend(PrivacyCost(0.1))
+
+
+def test_a_locked_ledger_is_waited_for_and_then_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpnoise.accounting._ledger_file._SECONDS", 0.01)
+    ledger = Ledger(path, epsilon=1.0)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match=r"has been locked by another program for 0\.01 seconds"):
+        ledger.spend(PrivacyCost(0.1))
+    assert ledger.spent == PrivacyCost(0.0)  # reading goes on
+    holder.execute("ROLLBACK")
+    holder.close()
+    ledger.spend(PrivacyCost(0.1))
+    assert ledger.spent == PrivacyCost(0.1)
+
+
+def test_a_readonly_ledger_spends_nothing(path: Path) -> None:
+    Ledger(path, epsilon=1.0).spend(PrivacyCost(0.25))
+    ledger = Ledger.open_readonly(path)
+    for call in (lambda: ledger.spend(PrivacyCost(0.0)), lambda: ledger.release(Laplace(epsilon=0.1), 1.0)):
+        with pytest.raises(LedgerError, match="was opened for queries alone"):
+            call()
+    Ledger(path).spend(PrivacyCost(0.25))
+    assert ledger.spent == PrivacyCost(0.5), "it sees what others spend meanwhile"
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="this system has no such permissions")
+def test_a_file_without_write_permission() -> None:
+    # Not in such a folder, which nobody else may enter.
+    with tempfile.TemporaryDirectory() as name:
+        folder, path = Path(name), Path(name) / "ledger"
+        Ledger(path, epsilon=1.0).spend(PrivacyCost(0.25))
+        path.chmod(0o444)
+        folder.chmod(0o555)
+        root = os.geteuid() == 0  # who may write anything
+        if root:
+            os.seteuid(65534)
+        try:
+            for opening in OPENINGS[:2]:
+                with pytest.raises(LedgerError, match="cannot be written: the file or its directory is read-only"):
+                    opening(path).spend(PrivacyCost(0.1))
+            assert Ledger.open_readonly(path).spent == PrivacyCost(0.25)
+        finally:
+            if root:
+                os.seteuid(0)
+            folder.chmod(0o755)
+
+
+def test_two_programs_may_make_the_same_ledger(path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as pool:
+        ledgers = list(pool.map(lambda _: Ledger(path, epsilon=1.0), range(8)))
+    ledgers[0].spend(PrivacyCost(0.5))
+    assert {ledger.spent for ledger in ledgers} == {PrivacyCost(0.5)}
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM budget").fetchone() == (1,)
+    connection.close()
+
+
+def test_it_is_durable_by_its_settings(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    with ledger._file.read() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] >= 2  # FULL

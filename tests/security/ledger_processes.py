@@ -1,0 +1,112 @@
+"""Processes that spend from one ledger at once and are killed at random moments; prints what came of it as JSON.
+
+Each process notes in a file of its own what it is about to spend and, when it was told so, that it was granted or
+refused. A note is one system call, so a kill loses none. The parent has used the ledger before it forks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+from dpnoise import BudgetExceeded, PrivacyCost
+from dpnoise.accounting import Ledger
+
+COST = PrivacyCost(0.001, 1e-9)
+
+
+def spend(ledger: Ledger, notes: Path, worker: int, spends: int) -> None:
+    """Spend until so many were granted or refused, counting what a killed predecessor has noted."""
+    before = [line.split()[0] for line in notes.read_text().splitlines()] if notes.exists() else []
+    tried, answered = before.count("tries"), len(before) - before.count("tries")
+    file = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    for serial in range(tried, tried + spends - answered):
+        label = f"{worker}/{serial}"
+        os.write(file, f"tries {label}\n".encode())
+        try:
+            ledger.spend(COST, label)
+        except BudgetExceeded:
+            os.write(file, f"refused {label}\n".encode())
+        else:
+            os.write(file, f"granted {label}\n".encode())
+
+
+def fork(ledger: Ledger, folder: Path, worker: int, spends: int) -> int:
+    """Start a process."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        spend(ledger, folder / f"{worker}.notes", worker, spends)
+    except BaseException as error:
+        (folder / f"{worker}.failure").write_text(repr(error))
+        os._exit(1)
+    os._exit(0)
+
+
+def main() -> None:
+    """Run the processes, kill some, and compare the ledger with the notes."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("folder", type=Path)
+    for name in ("processes", "spends", "kills", "granted", "seed"):
+        options.add_argument(f"--{name}", type=int, required=True)
+    chosen = options.parse_args()
+    choice = random.Random(chosen.seed)
+    limit = COST.epsilon * chosen.granted
+    ledger = Ledger(chosen.folder / "ledger", epsilon=round(limit, 3), delta=0.5)
+    ledger.spend(PrivacyCost(0.0), "parent")
+
+    started = time.perf_counter()
+    running = {fork(ledger, chosen.folder, worker, chosen.spends): worker for worker in range(chosen.processes)}
+    killed = 0
+    while running:
+        if killed < chosen.kills:
+            time.sleep(choice.expovariate(200))
+            victim = choice.choice(sorted(running))
+            os.kill(victim, signal.SIGKILL)
+            os.waitpid(victim, 0)
+            killed += 1
+            worker = running.pop(victim)
+            running[fork(ledger, chosen.folder, worker, chosen.spends)] = worker
+        else:
+            done, _ = os.wait()
+            del running[done]
+    seconds = time.perf_counter() - started
+
+    notes: dict[str, set[str]] = {"tries": set(), "granted": set(), "refused": set()}
+    for file in chosen.folder.glob("*.notes"):
+        for line in file.read_text().splitlines():
+            kind, label = line.split()
+            notes[kind].add(label)
+    entries = Ledger(chosen.folder / "ledger").entries()[1:]
+    labels = Counter(entry.label for entry in entries)
+    spent = Ledger(chosen.folder / "ledger").spent
+    figures = {
+        "tried": len(notes["tries"]),
+        "granted": len(notes["granted"]),
+        "refused": len(notes["refused"]),
+        "recorded": len(entries),
+        "lost": len(notes["granted"] - set(labels)),
+        "recorded_twice": sum(count > 1 for count in labels.values()),
+        "recorded_though_refused": len(notes["refused"] & set(labels)),
+        "recorded_and_never_tried": len(set(labels) - notes["tries"]),
+        "recorded_and_unanswered": len(set(labels) - notes["granted"]),
+        "killed": killed,
+        "spent": spent.epsilon,
+        "budget": ledger.budget.epsilon,
+        "sum_is_exact": Decimal(repr(spent.epsilon)) == len(entries) * Decimal("0.001"),
+        "failures": [file.read_text() for file in chosen.folder.glob("*.failure")],
+        "milliseconds_per_spend": 1000 * seconds / max(len(entries), 1),
+    }
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
