@@ -14,6 +14,9 @@ from dpnoise.accounting._exact import above, decimal_of, exact_product, exact_su
 _MOST: Final = 10**6
 """Compositions that the optimal bound is summed over; it takes seconds for so many."""
 
+_HUGE: Final = 10**9
+"""Epsilons whose exponentials are no longer computed: the sum of all epsilons is given, which is nearly the best."""
+
 
 def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     """Add up the costs of releases from the same data, each of which may depend on those before it.
@@ -172,7 +175,7 @@ def _epsilon(cost: PrivacyCost, count: int, delta: float, method: str) -> float:
     if up(failure) > delta:
         raise ParameterError(f"delta must be at least {up(failure)!r} for {count} releases of {cost}, got {delta!r}")
     room = target - failure
-    if room <= 0:
+    if room <= 0 or total > _HUGE:
         return up(total)
     if method == "drv":
         bound = each * (2 * count * (1 / room).ln()).sqrt() + total * (each.exp() - 1)
@@ -186,6 +189,8 @@ def _delta(cost: PrivacyCost, count: int, epsilon: float, method: str) -> float:
     failure, target = _failure(cost, count, method), decimal_of(epsilon)
     if target >= total:
         slack = Decimal(0)
+    elif total > _HUGE:
+        slack = Decimal(1)
     elif method == "drv":
         spare = target - total * (each.exp() - 1)
         slack = (-spare * spare / (2 * count * each * each)).exp() if spare > 0 else Decimal(1)

@@ -153,7 +153,7 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
             excess = Decimal(_root(lambda t: (2 * t + 1) * rho - epsilon - math.log1p(1 / t)))
             alpha = 1 + excess
             exponent = excess * (alpha * divergence - loss) + excess * excess.ln() - alpha * alpha.ln()
-        return min(above(exponent.exp()), 1.0)
+        return min(above(exponent.exp()), 1.0) if exponent < 0 else 1.0
 
 
 def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float:
