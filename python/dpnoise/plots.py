@@ -1,7 +1,8 @@
 """Charts of estimated histograms. They need matplotlib, which ``pip install 'dpnoise[plot]'`` brings."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,7 @@ import dpnoise
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["SUFFIXES", "histogram", "require_matplotlib"]
+__all__ = ["SUFFIXES", "chart", "histogram", "require_matplotlib"]
 
 SUFFIXES: Final = (".png", ".svg", ".pdf")
 """The file types that a chart can be written as."""
@@ -30,6 +31,50 @@ def require_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
         raise ImportError("a chart needs matplotlib: pip install 'dpnoise[plot]'") from error
+
+
+@contextmanager
+def chart(path: str | PathLike[str], height: float = 5.0) -> Iterator["Axes"]:
+    """Write what the block draws.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the chart goes; the suffix (one of `SUFFIXES`) chooses the format. The file appears only when the block
+        has succeeded.
+    height : float, default 5
+        In inches; the width is 9.
+
+    Yields
+    ------
+    matplotlib.axes.Axes
+        To draw on.
+
+    Raises
+    ------
+    dpnoise.ParameterError
+        If the suffix is not one of `SUFFIXES`.
+    ImportError
+        If matplotlib is not installed.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise dpnoise.ParameterError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    # A Figure without pyplot: no window system is looked for and no global state is left behind.
+    figure = Figure(figsize=(9.0, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_prop_cycle(color=_COLOURS)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    yield axes
+    rendered = io.BytesIO()
+    undated = {} if suffix == ".png" else {"Date" if suffix == ".svg" else "CreationDate": None}
+    figure.savefig(rendered, format=suffix[1:], dpi=150, metadata=undated)
+    path.write_bytes(rendered.getvalue())
 
 
 def histogram(
@@ -62,33 +107,19 @@ def histogram(
     ImportError
         If matplotlib is not installed.
     """
-    path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise dpnoise.ParameterError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
     series = {name: np.array(columns, dtype=np.float64) for name, columns in estimates.items()}
     truth = None if true_counts is None else np.array(true_counts, dtype=np.float64)
     _check_shapes(len(labels), series, truth)
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
     order = np.argsort(next(iter(series.values()))[0] if truth is None else truth, kind="stable")[-_MOST_BARS:]
-    # A Figure without pyplot: no window system is looked for and no global state is left behind.
-    figure = Figure(figsize=(9.0, 1.6 + len(order) * (0.22 + 0.17 * len(series))), layout="constrained")
-    axes = figure.add_subplot()
-    _draw(axes, {name: columns[:, order] for name, columns in series.items()}, None if truth is None else truth[order])
-    # Labels are data, not markup: "$" in one of them must not start a formula.
-    axes.set_yticks(np.arange(len(order)), [labels[i] for i in order], parse_math=False)
-    shown = f" (the {len(order)} largest of {len(labels):,})" if len(order) < len(labels) else ""
-    axes.set_xlabel(f"count{shown}; the whiskers are confidence intervals", color=_INK)
-    if title is not None:
-        axes.set_title(title, loc="left", pad=28, fontsize=12, fontweight="bold", color=_INK, parse_math=False)
-
-    rendered = io.BytesIO()  # the file appears only when the drawing has succeeded
-    undated = (
-        {} if path.suffix.lower() == ".png" else {"Date" if path.suffix.lower() == ".svg" else "CreationDate": None}
-    )
-    figure.savefig(rendered, format=path.suffix[1:].lower(), dpi=150, metadata=undated)
-    path.write_bytes(rendered.getvalue())
+    with chart(path, height=1.6 + len(order) * (0.22 + 0.17 * len(series))) as axes:
+        shown = {name: columns[:, order] for name, columns in series.items()}
+        _draw(axes, shown, None if truth is None else truth[order])
+        # Labels are data, not markup: "$" in one of them must not start a formula.
+        axes.set_yticks(np.arange(len(order)), [labels[i] for i in order], parse_math=False)
+        of = f" (the {len(order)} largest of {len(labels):,})" if len(order) < len(labels) else ""
+        axes.set_xlabel(f"count{of}; the whiskers are confidence intervals", color=_INK)
+        if title is not None:
+            axes.set_title(title, loc="left", pad=28, fontsize=12, fontweight="bold", color=_INK, parse_math=False)
 
 
 def _check_shapes(k: int, series: Mapping[str, np.ndarray], truth: np.ndarray | None) -> None:
@@ -123,7 +154,6 @@ def _draw(axes: "Axes", series: Mapping[str, np.ndarray], truth: np.ndarray | No
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.grid(axis="x", color="#dddddd", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(series) + 1, frameon=False, borderaxespad=0.2)

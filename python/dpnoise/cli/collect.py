@@ -7,7 +7,8 @@ from time import monotonic
 from typing import Final
 
 from dpnoise import ParameterError, local
-from dpnoise.cli.console import InputError, Interrupted, message_of, progress
+from dpnoise._progress import progress
+from dpnoise.cli.console import InputError, Interrupted, message_of
 from dpnoise.cli.sources import sha256
 from dpnoise.cli.state import State, StateFile
 from dpnoise.local import _arrow, _parquet

@@ -5,14 +5,13 @@ import math
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -61,22 +60,6 @@ def listing(values: Sequence[str]) -> str:
     """Return `values` in one line, quoted; of many only the first twenty."""
     shown = ", ".join(map(repr, values[:20]))
     return shown if len(values) <= 20 else f"{shown}, ... ({len(values)} in all)"
-
-
-@contextmanager
-def progress(
-    task: str, total: int | None, unit: Literal["rows", "bytes"] = "rows"
-) -> Iterator[Callable[[float], None]]:
-    """Show a bar on stderr, if that is a terminal; yields a function that moves it on by so many units."""
-    if not sys.stderr.isatty():
-        yield lambda units: None
-        return
-    amount = [DownloadColumn()] if unit == "bytes" else [MofNCompleteColumn(), TextColumn(unit)]
-    columns = (TextColumn(task), BarColumn(), *amount, TimeElapsedColumn())
-    # Transient: where the bar stopped would tell in which part of the data an error lies.
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        identifier = bar.add_task(task, total=total)
-        yield lambda units: bar.advance(identifier, units)
 
 
 def suffix_of(path: Path, allowed: Sequence[str], what: str) -> str:

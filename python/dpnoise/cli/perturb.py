@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
+from dpnoise._progress import progress
 from dpnoise.cli import tables
-from dpnoise.cli.console import InputError, atomic_write, check_target, listing, progress, suffix_of, to_json
+from dpnoise.cli.console import InputError, atomic_write, check_target, listing, suffix_of, to_json
 from dpnoise.cli.options import AsJson, ProtocolName, Threads, build_protocol, perturb_codes, read_domain
 from dpnoise.local import _arrow
 
