@@ -7,12 +7,13 @@ The areas:
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
 - `dpnoise.engines`: counting reports on many cores or machines, with processes, Dask or Spark.
 - `dpnoise.accounting`: what releases cost, and budgets that cannot be overspent.
+- `dpnoise.audit`: experiments and attacks that can refute a claim of privacy.
 - `dpnoise.SecureBitGenerator`: secure random bits for NumPy's generator.
 - `dpnoise.datasets`, `dpnoise.plots`: example data and pictures.
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
 
-from dpnoise import accounting, datasets, engines, hazmat, local, plots, samplers
+from dpnoise import accounting, audit, datasets, engines, hazmat, local, plots, samplers
 from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
 from dpnoise.accounting import BudgetExceeded, PrivacyCost
 from dpnoise.bit_generator import SecureBitGenerator
@@ -28,6 +29,7 @@ __all__ = [
     "SecureBitGenerator",
     "__version__",
     "accounting",
+    "audit",
     "cpu_backend",
     "datasets",
     "engines",

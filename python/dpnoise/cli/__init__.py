@@ -20,7 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         The exit code: 0 if all went well, 2 if the input cannot be used, 3 if some files of reports cannot be used and
-        the rest was counted, 1 if the source of randomness failed, 130 if interrupted. A line on stderr says which.
+        the rest was counted, 4 if an audit refutes a claim, 1 if the source of randomness failed, 130 if interrupted. A
+        line on stderr, or the report of the audit, says which.
     """
     try:
         from dpnoise.cli.app import run

@@ -9,6 +9,7 @@ import typer
 import dpnoise
 from dpnoise.accounting import LedgerError
 from dpnoise.cli.aggregate import aggregate
+from dpnoise.cli.audit import audit
 from dpnoise.cli.console import InputError, Interrupted, message_of
 from dpnoise.cli.demo import demo
 from dpnoise.cli.ledger import ledger
@@ -29,6 +30,7 @@ app.command()(perturb)
 app.command()(aggregate)
 app.command()(merge)
 app.command()(ledger)
+app.command()(audit)
 
 
 def _print_version(wanted: bool) -> None:

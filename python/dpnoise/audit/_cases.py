@@ -1,0 +1,64 @@
+"""What the self-audit audits. A new mechanism is added here: one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import local, mechanisms, samplers
+
+
+class Case(NamedTuple):
+    """A mechanism, and neighbours for which it loses as much privacy as for any."""
+
+    name: str
+    make: Callable[..., Any]
+    """Called with ``epsilon=``; gives the mechanism, or a function that releases."""
+    x: Any
+    x_prime: Any
+    vectorized: bool = False
+
+
+def _sampler(draw: Callable[..., NDArray[Any]], *, epsilon: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    return lambda x: x + draw(1 / epsilon, x.shape)
+
+
+def _numbers(make: Callable[..., local.SummationHistogramEncoding], *, epsilon: float) -> Callable[[Any], NDArray[Any]]:
+    """Read the numbers in reports: byte by byte they tell less."""
+    protocol = make(epsilon=epsilon)
+    return lambda x: protocol.perturb(x).view(np.dtype("<u4"))
+
+
+CASES: Final = (
+    Case("Laplace", mechanisms.Laplace, 0.0, 1.0),
+    Case("Laplace of an array", mechanisms.Laplace, [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
+    Case("DiscreteLaplace", mechanisms.DiscreteLaplace, 0, 1),
+    Case("DiscreteLaplace of an array", partial(mechanisms.DiscreteLaplace, sensitivity=2), [5, 5], [4, 6]),
+    Case("samplers.laplace", partial(_sampler, samplers.laplace), 0.0, 1.0, vectorized=True),
+    Case("samplers.discrete_laplace", partial(_sampler, samplers.discrete_laplace), 0, 1, vectorized=True),
+    Case("RandomizedResponse", local.RandomizedResponse, False, True),
+    Case("GeneralizedRandomizedResponse", partial(local.GeneralizedRandomizedResponse, k=4), 0, 1),
+    Case("SymmetricUnaryEncoding", partial(local.SymmetricUnaryEncoding, k=4), 0, 1),
+    Case("OptimizedUnaryEncoding", partial(local.OptimizedUnaryEncoding, k=4), 0, 1),
+    Case("ThresholdHistogramEncoding", partial(local.ThresholdHistogramEncoding, k=4), 0, 1),
+    Case(
+        "SummationHistogramEncoding",
+        partial(_numbers, partial(local.SummationHistogramEncoding, k=4)),
+        0,
+        1,
+        vectorized=True,
+    ),
+    Case("LocalHashing", partial(local.LocalHashing, k=4), 0, 1),
+    Case("HadamardResponse", partial(local.HadamardResponse, k=4), 0, 1),
+    Case("SubsetSelection", partial(local.SubsetSelection, k=4), 0, 1),
+    Case("HierarchicalRange", partial(local.HierarchicalRange, k=4), 0, 3),
+    Case("SquareWave", partial(local.SquareWave, k=16), 0.0, 1.0),
+    Case("DuchiMean", local.DuchiMean, -1.0, 1.0),
+    Case("PiecewiseMean", local.PiecewiseMean, -1.0, 1.0),
+    Case("HybridMean", local.HybridMean, -1.0, 1.0),
+    Case("LaplaceMean", local.LaplaceMean, -1.0, 1.0),
+)

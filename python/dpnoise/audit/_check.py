@@ -1,0 +1,123 @@
+"""What a mechanism claims, held against what an experiment shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpnoise._native import ParameterError
+from dpnoise.accounting import PrivacyCost
+from dpnoise.audit._databases import Database, Relation, are_neighbours, histogram_distance
+from dpnoise.audit._lower_bound import EpsilonLowerBound, bound
+from dpnoise.audit._report import Report
+
+
+@dataclass(frozen=True)
+class Check(Report):
+    """A claim and the largest privacy loss that an experiment could show.
+
+    Attributes
+    ----------
+    claimed_epsilon : float
+        What the mechanism is said to lose at most; the delta that goes with it is that of the bound.
+    refuted : bool
+        Whether the bound is above the claim. If it is not, that is no proof of the claim.
+    bound : EpsilonLowerBound
+        What the experiment showed.
+    """
+
+    claimed_epsilon: float
+    refuted: bool
+    bound: EpsilonLowerBound
+
+    def __str__(self) -> str:
+        """Say what was claimed, what was found, and what follows."""
+        verdict = "REFUTED" if self.refuted else "not refuted"
+        return f"the claim of epsilon = {self.claimed_epsilon:g} is {verdict}\n{self.bound}"
+
+    def _draw(self, axes: Any) -> None:
+        self.bound._draw(axes)
+
+
+def check(
+    mechanism: Any,
+    x: Any,
+    x_prime: Any,
+    *,
+    n: int,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    relation: Relation = "add/remove",
+    confidence: float = 0.95,
+    vectorized: bool = False,
+) -> Check:
+    """Check by experiment whether a mechanism keeps what it claims, on two neighbouring inputs.
+
+    Parameters
+    ----------
+    mechanism : callable or object with a method ``release`` or ``perturb``
+        As `epsilon_lower_bound` takes it; one that takes databases is called with a `Database`.
+    x, x_prime : Database or object
+        Two neighbouring inputs. Databases are refused unless they are neighbours; whether other inputs are is for the
+        caller to know.
+    n : int
+        How many times each input is released; at least 100.
+    epsilon, delta : float, optional
+        What is claimed; what the mechanism has as ``epsilon`` and ``delta`` when not given, a delta of 0 if it has
+        none.
+    relation : str, default "add/remove"
+        Which databases are neighbours: ``"add/remove"`` or ``"substitute"``.
+    confidence : float, default 0.95
+        Between 0 and 1: a true claim is refuted with a probability of at most 1 minus this.
+    vectorized : bool, default False
+        As in `epsilon_lower_bound`.
+
+    Returns
+    -------
+    Check
+        The verdict and what it rests on; as text, as JSON (``to_json``) and as a picture (``plot``).
+
+    Raises
+    ------
+    ParameterError
+        When the databases are no neighbours, or a parameter is out of range.
+    TypeError
+        When only one of the inputs is a database, no epsilon is claimed, or ``mechanism`` cannot be called.
+
+    Examples
+    --------
+    >>> from dpnoise import DiscreteLaplace, audit
+    >>> patients = audit.Database(["flu", "flu", "cold"])
+    >>> count = DiscreteLaplace(epsilon=1.0)
+    >>> audit.check(
+    ...     lambda database: count.release(database.count("flu")),
+    ...     patients,
+    ...     patients.remove("flu"),
+    ...     epsilon=1.0,
+    ...     n=10_000,
+    ...     confidence=0.999999,
+    ... ).refuted
+    False
+    """
+    of_databases = isinstance(x, Database) or isinstance(x_prime, Database)
+    if of_databases and not are_neighbours(x, x_prime, relation):
+        raise ParameterError(
+            f"x and x_prime must be neighbours by the relation {relation!r}, but the distance of their histograms is "
+            f"{histogram_distance(x, x_prime)} and their sizes are {len(x)} and {len(x_prime)}"
+        )
+    claimed = claim_of(mechanism, epsilon, delta)
+    return held_against(claimed, mechanism, x, x_prime, n=n, confidence=confidence, vectorized=vectorized)
+
+
+def held_against(claimed: PrivacyCost, mechanism: Any, x: Any, x_prime: Any, **options: Any) -> Check:
+    """Hold a claim against the bound; the options are those of `bound`."""
+    found = bound(mechanism, x, x_prime, delta=claimed.delta, **options)
+    return Check(claimed.epsilon, found.epsilon > claimed.epsilon, found)
+
+
+def claim_of(mechanism: Any, epsilon: float | None, delta: float | None) -> PrivacyCost:
+    """Give what is claimed of a mechanism, by the caller or else by itself."""
+    epsilon = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
+    if epsilon is None:
+        raise TypeError("epsilon must be given, the one that is claimed: the mechanism has no attribute epsilon")
+    return PrivacyCost(epsilon, getattr(mechanism, "delta", 0.0) if delta is None else delta)

@@ -1,0 +1,273 @@
+"""Neighbouring data sets, as the textbook defines them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._native import ParameterError
+from dpnoise._parameters import integer
+
+Relation = Literal["add/remove", "substitute"]
+
+RELATIONS: Final = get_args(Relation)
+_COUNTS: Final = range(2**63)
+
+
+class Database:
+    """A database as counts over a universe: how many records of each kind there are.
+
+    Who is in it and in which order does not matter, so it is a multiset, or a histogram: a point of N^X for the
+    universe X of all possible records. It is immutable.
+
+    Parameters
+    ----------
+    records : iterable of hashable
+        One for each person. To begin with counts, use `from_counts`.
+
+    References
+    ----------
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", section 2.3.
+
+    Examples
+    --------
+    >>> from dpnoise.audit import Database
+    >>> database = Database(["flu", "flu", "cold"])
+    >>> database.count("flu"), len(database)
+    (2, 3)
+    """
+
+    __slots__ = ("_counts",)
+
+    _counts: Mapping[Hashable, int]
+
+    def __init__(self, records: Iterable[Hashable] = ()) -> None:
+        self._counts = MappingProxyType(dict(Counter(records)))
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[Any, int]) -> Database:
+        """Make a database from how many records of each kind there are.
+
+        Parameters
+        ----------
+        counts : mapping of hashable to int
+            Zero or more of each.
+
+        Returns
+        -------
+        Database
+            With these counts.
+
+        Raises
+        ------
+        ParameterError
+            When a count is negative.
+        TypeError
+            When a count is no integer.
+        """
+        database = cls()
+        checked = {record: integer(count, "every count", _COUNTS) for record, count in counts.items()}
+        database._counts = MappingProxyType({record: count for record, count in checked.items() if count})
+        return database
+
+    @property
+    def counts(self) -> Mapping[Hashable, int]:
+        """How many records there are of each kind that occurs."""
+        return self._counts
+
+    def count(self, record: Hashable) -> int:
+        """Say how many records there are of one kind.
+
+        Parameters
+        ----------
+        record : hashable
+            The kind.
+
+        Returns
+        -------
+        int
+            Zero or more.
+        """
+        return self._counts.get(record, 0)
+
+    def histogram(self, universe: Sequence[Hashable]) -> NDArray[np.int64]:
+        """Count the records of each kind in the order of a universe.
+
+        Parameters
+        ----------
+        universe : sequence of hashable, length k
+            All possible records, each once.
+
+        Returns
+        -------
+        ndarray of int64, shape (k,)
+            The counts.
+
+        Raises
+        ------
+        ParameterError
+            When a record is not in the universe, or something is in it twice.
+        """
+        if len(set(universe)) != len(universe):
+            raise ParameterError("universe must hold every possible record once, but something is in it twice")
+        if not self._counts.keys() <= set(universe):
+            raise ParameterError("universe must hold every possible record, but one of the database is missing")
+        return np.array([self.count(record) for record in universe], np.int64)
+
+    def add(self, record: Hashable) -> Database:
+        """Give the neighbour that has one record more.
+
+        Parameters
+        ----------
+        record : hashable
+            Of any kind.
+
+        Returns
+        -------
+        Database
+            Another one.
+        """
+        return self._changed(Counter({record: 1}))
+
+    def remove(self, record: Hashable) -> Database:
+        """Give the neighbour that has one record less.
+
+        Parameters
+        ----------
+        record : hashable
+            One that is in the database.
+
+        Returns
+        -------
+        Database
+            Another one.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such record.
+        """
+        if not self.count(record):
+            raise ParameterError("record must be in the database to be removed")
+        return self._changed(Counter({record: -1}))
+
+    def substitute(self, record: Hashable, other: Hashable) -> Database:
+        """Give the neighbour in which one record is another one instead.
+
+        Parameters
+        ----------
+        record : hashable
+            One that is in the database.
+        other : hashable
+            What becomes of it.
+
+        Returns
+        -------
+        Database
+            Another one.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such record.
+        """
+        return self.remove(record).add(other)
+
+    def _changed(self, by: Counter[Hashable]) -> Database:
+        sums = Counter(self._counts)
+        sums.update(by)
+        return Database.from_counts(sums)
+
+    def __len__(self) -> int:
+        """Count all records: the L1 norm."""
+        return sum(self._counts.values())
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the counts."""
+        return self._counts == other._counts if isinstance(other, Database) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Agree with equality."""
+        return hash(frozenset(self._counts.items()))
+
+    def __repr__(self) -> str:
+        """Show the size only: records are private."""
+        return f"<Database of {len(self)} records>"
+
+
+def histogram_distance(x: Database, x_prime: Database) -> int:
+    """Give the L1 distance of two databases: how many records one must add or remove to get from one to the other.
+
+    Parameters
+    ----------
+    x, x_prime : Database
+        As counts over the same universe.
+
+    Returns
+    -------
+    int
+        The sum over the universe of the differences of the counts, without their signs.
+
+    Raises
+    ------
+    TypeError
+        When one of them is no `Database`.
+
+    References
+    ----------
+    Dwork and Roth (2014), definition 2.3.
+
+    Examples
+    --------
+    >>> from dpnoise.audit import Database, histogram_distance
+    >>> histogram_distance(Database("aab"), Database("abc"))
+    2
+    """
+    for name, database in (("x", x), ("x_prime", x_prime)):
+        if not isinstance(database, Database):
+            raise TypeError(f"{name} must be a Database, got {type(database).__name__}")
+    records = x.counts.keys() | x_prime.counts.keys()
+    return sum(abs(x.count(record) - x_prime.count(record)) for record in records)
+
+
+def are_neighbours(x: Database, x_prime: Database, relation: Relation = "add/remove") -> bool:
+    """Say whether two databases differ in the data of one person at most.
+
+    Parameters
+    ----------
+    x, x_prime : Database
+        As counts over the same universe.
+    relation : str, default "add/remove"
+        ``"add/remove"``: one has at most one record more than the other, and has all of its records: a distance of at
+        most 1 (Dwork and Roth). ``"substitute"``: they are of the same size, and at most one record of them differs: a
+        distance of 0 or 2.
+
+    Returns
+    -------
+    bool
+        Whether they are neighbours.
+
+    Raises
+    ------
+    ParameterError
+        When there is no such relation.
+    TypeError
+        When one of the databases is no `Database`.
+
+    Examples
+    --------
+    >>> from dpnoise.audit import Database, are_neighbours
+    >>> are_neighbours(Database("aab"), Database("ab"))
+    True
+    >>> are_neighbours(Database("aab"), Database("abc"), relation="substitute")
+    True
+    """
+    if relation not in RELATIONS:
+        raise ParameterError(f"relation must be one of {', '.join(map(repr, RELATIONS))}, got {relation!r}")
+    distance = histogram_distance(x, x_prime)
+    return distance <= 1 if relation == "add/remove" else distance <= 2 and len(x) == len(x_prime)

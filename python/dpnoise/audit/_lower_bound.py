@@ -1,0 +1,266 @@
+"""How much privacy a mechanism loses at least, shown by experiment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._native import ParameterError
+from dpnoise._parameters import integer, real
+from dpnoise._progress import progress
+from dpnoise.audit._clopper_pearson import lower_bound, upper_bound
+from dpnoise.audit._events import most_telling
+from dpnoise.audit._outcomes import Outcomes
+from dpnoise.audit._releases import BLOCK, releases_of
+from dpnoise.audit._report import Report
+from dpnoise.audit._statistics import Fit, fit
+
+_COUNTS: Final = range(100, 2**40)
+_BARS: Final = 60
+
+
+@dataclass(frozen=True)
+class EpsilonLowerBound(Report):
+    """A lower bound of epsilon, and the event that shows it.
+
+    Attributes
+    ----------
+    epsilon : float
+        If the mechanism is (epsilon', delta)-differentially private for ``x`` and ``x_prime``, then epsilon' is at
+        least this, unless something happened whose probability is at most 1 - ``confidence``. Never negative.
+    delta : float
+        The delta of the guarantee that is audited.
+    confidence : float
+        The level at which the bound holds.
+    n : int
+        How many times each input was released; half of them chose the event.
+    event : str
+        What was observed of an outcome.
+    example : str or None
+        An outcome in which the event occurs.
+    likelier_under : str
+        The input that makes the event likelier: ``"x"`` or ``"x_prime"``.
+    trials, hits, hits_prime : int
+        In how many of so many releases of ``x``, and of ``x_prime``, the event occurred; other releases than those that
+        chose the event.
+    likelier_at_least, other_at_most : float
+        The bounds of the two probabilities.
+    edges, counts, counts_prime : tuple
+        A histogram of what the event is about: ``len(counts) + 1`` edges, and the numbers of outcomes between them.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+    n: int
+    event: str
+    example: str | None
+    likelier_under: str
+    trials: int
+    hits: int
+    hits_prime: int
+    likelier_at_least: float
+    other_at_most: float
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    counts_prime: tuple[int, ...]
+
+    def __str__(self) -> str:
+        """Say what was found in a few lines."""
+        such = f", for example {self.example}" if self.example is not None else ""
+        return (
+            f"epsilon is at least {self.epsilon:.4f} at delta = {self.delta:g}, with a confidence of "
+            f"{_percent(self.confidence)} %\n"
+            f"event: {self.event}{such}\n"
+            f"it occurred {self.hits:,} times for x and {self.hits_prime:,} times for x_prime, "
+            f"of {self.trials:,} releases each"
+        )
+
+    def _draw(self, axes: Any) -> None:
+        middles = np.arange(len(self.counts))
+        for counts, name, offset in ((self.counts, "x", -0.2), (self.counts_prime, "x_prime", 0.2)):
+            axes.bar(middles + offset, np.array(counts) / self.trials, width=0.4, label=f"outcomes of {name}")
+        ticks = np.linspace(0, len(self.counts), min(len(self.edges), 9)).astype(int)
+        axes.set_xticks(ticks - 0.5, [f"{self.edges[tick]:.3g}" for tick in ticks])
+        axes.set_xlabel(f"event: {self.event}", parse_math=False)
+        axes.set_ylabel("share of the outcomes")
+        axes.set_title(f"epsilon >= {self.epsilon:.3f} at delta = {self.delta:g} ({_percent(self.confidence)} %)")
+        axes.legend(frameon=False)
+
+
+def epsilon_lower_bound(
+    mechanism: Any,
+    x: Any,
+    x_prime: Any,
+    *,
+    n: int,
+    confidence: float = 0.95,
+    delta: float = 0.0,
+    vectorized: bool = False,
+) -> EpsilonLowerBound:
+    """Show by experiment how much privacy a mechanism loses at least.
+
+    Both inputs are released ``n`` times. On half of the outcomes an event is chosen whose probabilities differ most: a
+    number above a threshold, single outcomes, values of low-order bits, a sum of what the elements of an array say, and
+    others. On the other half its two probabilities are bounded (Clopper and Pearson), each with half of the permitted
+    error. Since P(event of one) <= e^epsilon P(event of the other) + delta for any event, that bounds epsilon.
+
+    A bound below what is claimed proves nothing: another event, or another pair of inputs, might show more. A bound
+    above it refutes the claim.
+
+    Parameters
+    ----------
+    mechanism : callable or object with a method ``release`` or ``perturb``
+        Of any library. It is called with an input and returns an outcome: a number, an array, a text, None, or a
+        sequence, set or mapping of them. Calls must be independent of each other. A protocol of `dpnoise.local`
+        randomises one value.
+    x, x_prime : object
+        Two neighbouring inputs. A mechanism must not change them.
+    n : int
+        How many times each input is released; at least 100.
+    confidence : float, default 0.95
+        Between 0 and 1: the probability that the bound is true is at least this.
+    delta : float, default 0
+        The delta of the guarantee, from 0 up to, but not including, 1.
+    vectorized : bool, default False
+        Whether the mechanism takes an array of inputs, one for each row, and returns as many independent outcomes. It
+        is called with blocks of up to 65,536 rows then, which is faster.
+
+    Returns
+    -------
+    EpsilonLowerBound
+        The bound and the event that shows it; as text, as JSON (``to_json``) and as a picture (``plot``).
+
+    Raises
+    ------
+    ParameterError
+        When ``n``, ``confidence`` or ``delta`` is out of range, or a vectorized mechanism returns another number of
+        outcomes than it was given inputs.
+    TypeError
+        When ``mechanism`` cannot be called, or returns something else.
+
+    Notes
+    -----
+    The largest bound that n releases can show is about log(n / 8) at a confidence of 95 %.
+
+    Noise that is the same in every run of the program, because its generator is seeded once when it starts, looks
+    perfect from within one run. Audit what a new process releases to find it.
+
+    References
+    ----------
+    Clopper and Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the binomial";
+    Ding, Wang, Wang, Zhang and Kifer (2018), "Detecting violations of differential privacy", for choosing the event on
+    other samples; Bichsel, Steffen, Bogunovic and Vechev (2021), "DP-Sniper", for events by likelihood ratios.
+
+    Examples
+    --------
+    >>> from dpnoise import Laplace, audit
+    >>> report = audit.epsilon_lower_bound(Laplace(epsilon=1.0), 0.0, 1.0, n=20_000)
+    >>> 0.8 < report.epsilon < 1.1
+    True
+    """
+    return bound(mechanism, x, x_prime, n=n, confidence=confidence, delta=delta, vectorized=vectorized)
+
+
+def bound(
+    mechanism: Any,
+    x: Any,
+    x_prime: Any,
+    *,
+    n: int,
+    confidence: float,
+    delta: float,
+    vectorized: bool,
+    fit: Fit = fit,
+    task: str = "auditing",
+) -> EpsilonLowerBound:
+    """Bound epsilon by events of the statistics that ``fit`` yields."""
+    n = integer(n, "n", _COUNTS)
+    alarm = (1.0 - open_share(confidence, "confidence")) / 2  # half for each probability
+    if not 0 <= real(delta, "delta") < 1:
+        raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
+    release = releases_of(mechanism, vectorized)
+    half = n // 2
+    with progress(task, 2 * n, "releases") as advance:
+
+        def released(count: int) -> tuple[Outcomes, Outcomes]:
+            pair = release(x, count), release(x_prime, count)
+            advance(2 * count)
+            return pair
+
+        # Statistics that are fitted to outcomes look better on them than they are, so others choose between them.
+        to_fit = released(half // 2)
+        chosen_on = released(half - half // 2)
+        event = most_telling(fit(*to_fit), *chosen_on, delta, alarm)
+        chosen_scores = [event.statistic.of(part) for part in chosen_on]
+        edges = _edges(np.concatenate(chosen_scores))
+        hits, counts = np.zeros(2, np.int64), np.zeros((2, edges.size - 1), np.int64)
+        for count in _blocks(n - half):
+            for i, outcomes in enumerate(released(count)):
+                scores = event.statistic.of(outcomes)
+                hits[i] += int(event.occurs(scores).sum())
+                counts[i] += np.histogram(np.clip(scores[~np.isnan(scores)], edges[0], edges[-1]), edges)[0]
+    likelier, other = hits if event.likelier_under_x else hits[::-1]
+    at_least = lower_bound(int(likelier), n - half, alarm)
+    at_most = upper_bound(int(other), n - half, alarm)
+    epsilon = math.log((at_least - delta) / at_most) if at_least > delta else 0.0
+    return EpsilonLowerBound(
+        epsilon=max(0.0, epsilon),
+        delta=float(delta),
+        confidence=float(confidence),
+        n=n,
+        event=str(event),
+        example=next(
+            (
+                part.example(occurred)
+                for part, scores in zip(chosen_on, chosen_scores, strict=True)
+                if (occurred := event.occurs(scores)).any()
+            ),
+            None,
+        ),
+        likelier_under="x" if event.likelier_under_x else "x_prime",
+        trials=n - half,
+        hits=int(hits[0]),
+        hits_prime=int(hits[1]),
+        likelier_at_least=at_least,
+        other_at_most=at_most,
+        edges=tuple(edges.tolist()),
+        counts=tuple(counts[0].tolist()),
+        counts_prime=tuple(counts[1].tolist()),
+    )
+
+
+def open_share(value: Any, name: str) -> float:
+    """Check a share that is neither nothing nor all."""
+    if not 0 < real(value, name) < 1:
+        raise ParameterError(f"{name} must be between 0 and 1, exclusive, got {value!r}")
+    return float(value)
+
+
+def _blocks(total: int) -> Iterator[int]:
+    yield from repeat(BLOCK, total // BLOCK)
+    if total % BLOCK:
+        yield total % BLOCK
+
+
+def _edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give edges of a histogram: between single values if they are few, else up to where 1 of 1000 lies beyond."""
+    finite = scores[np.isfinite(scores)]
+    values = np.unique(finite)
+    if values.size == 0:
+        return np.array([0.0, 1.0])
+    if values.size <= _BARS:
+        middles = (values[1:] + values[:-1]) / 2
+        return np.unique(np.concatenate([[values[0] - 1], middles, [values[-1] + 1]]))
+    low, high = np.quantile(finite, [0.001, 0.999])
+    return np.linspace(low, high, _BARS + 1) if high > low else np.array([values[0], values[-1]])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.10g}"

@@ -1,0 +1,124 @@
+"""What a mechanism released, many times over, in the two forms that events are made of: numbers, and equality."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NUMBERS: Final = frozenset({float, int, bool})
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: neighbours land far apart
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Outcomes of one input.
+
+    Attributes
+    ----------
+    released : sequence of length m
+        As the mechanism gave them.
+    numbers : ndarray of shape (m, width)
+        The numbers in each outcome, in order; NaN where there is none.
+    codes : ndarray of int64, shape (m,)
+        Equal for equal outcomes. Others may have equal codes too, by chance: an event is any function of the outcome.
+    patterns : ndarray of int64, shape (m,)
+        Like the codes, of what is left of an outcome when its floating-point numbers are blanked.
+    """
+
+    released: Sequence[Any] | NDArray[Any]
+    numbers: NDArray[Any]
+    codes: NDArray[np.int64]
+    patterns: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def column(self, index: int) -> NDArray[Any]:
+        """Give the number that stands at one place of every outcome."""
+        return self.numbers[:, index] if index < self.numbers.shape[1] else np.full(len(self), np.nan)
+
+    def example(self, found: NDArray[np.bool_]) -> str:
+        """Show the first of the outcomes that were found."""
+        shown = self.released[int(np.argmax(found))]
+        text = " ".join(repr(shown.tolist() if isinstance(shown, np.ndarray | np.generic) else shown).split())
+        return text if len(text) <= 60 else text[:57] + "..."
+
+
+def outcomes_of(released: Sequence[Any] | NDArray[Any]) -> Outcomes:
+    """Read what a mechanism gave: an array with one row for each outcome, or a sequence of any outcomes."""
+    if isinstance(released, list) and _are_alike(released):
+        released = np.stack(released)
+    if isinstance(released, np.ndarray) and released.dtype.kind in "biuf":
+        numbers = released.reshape(len(released), math.prod(released.shape[1:]))
+        return Outcomes(released, numbers, _codes_of_rows(numbers), np.zeros(len(released), np.int64))
+    # Zipped, a number alone becomes a tuple of one, as everywhere below.
+    alone = set(map(type, released)) <= _NUMBERS
+    rows = list(zip(released, strict=True)) if alone else [tuple(_leaves(outcome)) for outcome in released]
+    floats_blanked = (tuple(None if type(leaf) is float else (leaf,) for leaf in row) for row in rows)
+    return Outcomes(released, _numbers_of(rows), _codes_of(iter(rows), len(rows)), _codes_of(floats_blanked, len(rows)))
+
+
+def _are_alike(released: list[Any]) -> bool:
+    if set(map(type, released)) != {np.ndarray}:
+        return False
+    return len({(outcome.shape, outcome.dtype) for outcome in released}) == 1
+
+
+def _leaves(outcome: Any) -> Iterator[Any]:
+    """Yield what an outcome is made of; NaN, which equals nothing, becomes a text."""
+    if isinstance(outcome, np.ndarray | np.generic):
+        outcome = outcome.tolist()
+    elif isinstance(outcome, Mapping):
+        outcome = sorted(outcome.items(), key=repr)
+    elif isinstance(outcome, Set):
+        outcome = sorted(outcome, key=repr)
+    if isinstance(outcome, list | tuple):
+        for part in outcome:
+            yield from _leaves(part)
+    else:
+        yield outcome if type(outcome) is not float or outcome == outcome else "nan"
+
+
+def _codes_of(rows: Iterator[tuple[Any, ...]], count: int) -> NDArray[np.int64]:
+    try:
+        return np.fromiter(map(hash, rows), np.int64, count)
+    except TypeError as error:
+        raise TypeError(
+            f"mechanism must return numbers, texts, None, or arrays, sequences, sets or mappings of them: {error}"
+        ) from None
+
+
+def _codes_of_rows(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    codes = np.zeros(len(numbers), np.uint64)
+    for column in numbers.T:
+        bits = column.astype(np.float64).view(np.uint64) if column.dtype.kind == "f" else column.astype(np.uint64)
+        codes = (codes ^ bits) * _MIX
+        codes ^= codes >> np.uint64(29)
+    return codes.view(np.int64)
+
+
+def _numbers_of(rows: list[tuple[Any, ...]]) -> NDArray[Any]:
+    try:
+        numbers = np.array(rows)
+    except ValueError:  # of different lengths
+        numbers = np.array(None)
+    if numbers.dtype.kind in "biuf":
+        return numbers.reshape(len(rows), -1)
+    width = max(map(len, rows))
+    padding = [(math.nan,) * missing for missing in range(width + 1)]
+    padded = [[_number_of(leaf) for leaf in row + padding[width - len(row)]] for row in rows]
+    return np.array(padded, np.float64).reshape(len(rows), width)
+
+
+def _number_of(leaf: Any) -> float:
+    if type(leaf) not in _NUMBERS:
+        return math.nan
+    try:
+        return float(leaf)
+    except OverflowError:
+        return math.inf if leaf > 0 else -math.inf

@@ -1,0 +1,115 @@
+"""The audit of the installed build: what dpnoise itself claims, held against experiments on this very machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from dpnoise.audit._cases import CASES
+from dpnoise.audit._check import Check, claim_of, held_against
+from dpnoise.audit._lower_bound import open_share
+from dpnoise.audit._report import Report
+
+
+@dataclass(frozen=True)
+class SelfAudit(Report):
+    """What was claimed and shown for each mechanism.
+
+    Attributes
+    ----------
+    epsilon : float
+        What every mechanism was made for. What it claims may be a little less.
+    n : int
+        How many times each input was released.
+    confidence : float
+        The probability that no true claim is refuted is at least this, for all mechanisms together.
+    refuted : bool
+        Whether any claim is refuted.
+    names : tuple of str
+        The mechanisms.
+    checks : tuple of Check
+        The claim and the bound of each one.
+    seconds : tuple of float
+        How long each one took.
+    """
+
+    epsilon: float
+    n: int
+    confidence: float
+    refuted: bool
+    names: tuple[str, ...]
+    checks: tuple[Check, ...]
+    seconds: tuple[float, ...]
+
+    def __str__(self) -> str:
+        """Say for each mechanism what it claims and what was shown."""
+        rows = [
+            f"{name}: {check.claimed_epsilon:.4f} claimed, {check.bound.epsilon:.4f} shown at least"
+            + (", REFUTED" if check.refuted else "")
+            for name, check in zip(self.names, self.checks, strict=True)
+        ]
+        return "\n".join([f"epsilon of {len(rows)} mechanisms, {self.n:,} releases of each input", *rows])
+
+    def _draw(self, axes: Any) -> None:
+        places = np.arange(len(self.names))[::-1]
+        axes.barh(places, [check.bound.epsilon for check in self.checks], label="shown at least")
+        claimed = [check.claimed_epsilon for check in self.checks]
+        axes.vlines(claimed, places - 0.45, places + 0.45, color="#222222", linewidth=2.0, label="claimed")
+        axes.set_yticks(places, self.names)
+        axes.set_xlabel(f"epsilon; {self.n:,} releases of each input")
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
+
+
+def self_audit(*, epsilon: float = 1.0, n: int = 100_000, confidence: float = 0.999999) -> SelfAudit:
+    """Audit the mechanisms of dpnoise as they are installed: `epsilon_lower_bound` for each one.
+
+    Parameters
+    ----------
+    epsilon : float, default 1
+        What the mechanisms are made for: positive, and such that all of them can be made.
+    n : int, default 100000
+        How many times each input is released; at least 100.
+    confidence : float, default 0.999999
+        Between 0 and 1: the probability that no true claim is refuted is at least this, for all mechanisms together.
+
+    Returns
+    -------
+    SelfAudit
+        The claims and what was shown; as text, as JSON (``to_json``) and as a picture (``plot``).
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Examples
+    --------
+    >>> from dpnoise import audit
+    >>> audit.self_audit(n=1000).refuted
+    False
+    """
+    alarm = (1.0 - open_share(confidence, "confidence")) / len(CASES)
+    checks, seconds = [], []
+    made = [case.make(epsilon=epsilon) for case in CASES]  # a bad epsilon is refused before anything is drawn
+    for case, mechanism in zip(CASES, made, strict=True):
+        started = perf_counter()
+        claimed = claim_of(mechanism, getattr(mechanism, "epsilon", epsilon), None)
+        checks.append(
+            held_against(
+                claimed,
+                mechanism,
+                case.x,
+                case.x_prime,
+                n=n,
+                confidence=1.0 - alarm,
+                vectorized=case.vectorized,
+                task=f"auditing {case.name}",
+            )
+        )
+        seconds.append(perf_counter() - started)
+    refuted = any(check.refuted for check in checks)
+    names = tuple(case.name for case in CASES)
+    return SelfAudit(float(epsilon), n, float(confidence), refuted, names, tuple(checks), tuple(seconds))

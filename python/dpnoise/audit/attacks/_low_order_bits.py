@@ -1,0 +1,150 @@
+"""The attack of Mironov (2012): noise in floating point reaches few of the numbers, and others for another input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._native import ParameterError
+from dpnoise._parameters import real
+from dpnoise.audit import _statistics
+from dpnoise.audit._check import Check, claim_of
+from dpnoise.audit._lower_bound import bound
+from dpnoise.audit._outcomes import Outcomes
+from dpnoise.audit._statistics import Statistic
+
+_NEAR: Final = range(-3, 4)  # rounding moves the uniform number by less than three of its steps
+_log = np.frompyfunc(math.log, 1, 1)  # NumPy's own may differ in the last bit from the one that made the noise
+
+
+@dataclass(frozen=True)
+class LowOrderBits(Check):
+    """What the low-order bits of outcomes tell of the input.
+
+    Attributes
+    ----------
+    scale : float or None
+        The scale of Laplace noise with which supports were compared; None if they were not.
+    """
+
+    scale: float | None
+
+    def __str__(self) -> str:
+        """Say whether the attack succeeds, and by what."""
+        verdict = "succeeds" if self.refuted else "does not succeed"
+        return f"the attack on low-order bits {verdict}\n{super().__str__()}"
+
+
+def low_order_bits(
+    mechanism: Any,
+    x: float = 0.0,
+    x_prime: float = 1.0,
+    *,
+    n: int = 100_000,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    scale: float | None = None,
+    confidence: float = 0.999999,
+    vectorized: bool = False,
+) -> LowOrderBits:
+    """Attack a mechanism by the last bits of what it releases.
+
+    Laplace noise is usually made as +-scale log(u) of a uniform u that has at most 2^53 values. The sums with ``x`` and
+    with ``x_prime`` are different subsets of the numbers, so that a release often shows which of the two it came from.
+    The attack says of each outcome whether noise like that can lead to it from ``x``, and from ``x_prime``. Besides it
+    looks at the lowest bit that is set and at the eight low-order bits, as for noise of any kind.
+
+    Parameters
+    ----------
+    mechanism : callable or object with a method ``release``
+        It is called with a number and returns one. Of any library.
+    x, x_prime : float, default 0 and 1
+        Two neighbouring inputs.
+    n : int, default 100000
+        How many times each of them is released; at least 100.
+    epsilon, delta : float, optional
+        What is claimed; what the mechanism has as ``epsilon`` and ``delta`` when not given.
+    scale : float, optional
+        The scale of the noise; what the mechanism has as ``scale`` when not given. Without one supports are not
+        compared.
+    confidence : float, default 0.999999
+        Between 0 and 1: the attack succeeds on a mechanism that keeps its claim with a probability of at most 1 minus
+        this.
+    vectorized : bool, default False
+        Whether the mechanism takes an array and adds independent noise to each element.
+
+    Returns
+    -------
+    LowOrderBits
+        The verdict (``refuted``) and the bound of epsilon that the attack shows; as text, as JSON and as a picture.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+    TypeError
+        When no epsilon is claimed, or ``mechanism`` cannot be called.
+
+    References
+    ----------
+    Mironov (2012), "On significance of the least significant bits for differential privacy"; Jin, McMurtry, Rubinstein
+    and Ohrimenko (2022), "Are we there yet? Timing and floating-point attacks on differential privacy systems", for
+    Gaussian and discrete noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnoise import Laplace
+    >>> from dpnoise.audit import attacks
+    >>> attacks.low_order_bits(Laplace(epsilon=0.5), n=10_000).refuted
+    False
+    >>> attacks.low_order_bits(lambda x: x + np.random.laplace(0, 2), epsilon=0.5, scale=2, n=10_000).refuted
+    True
+    """
+    claimed = claim_of(mechanism, epsilon, delta)
+    scale = getattr(mechanism, "scale", None) if scale is None else scale
+    if scale is not None and not 0 < real(scale, "scale") < math.inf:
+        raise ParameterError(f"scale must be positive and finite, got {scale!r}")
+
+    def fit(to_fit: Outcomes, to_fit_prime: Outcomes) -> Iterator[Statistic]:
+        if scale is not None:
+            yield _statistics.log_ratio(
+                "the log-likelihood ratio of supports", lambda y: _supports(y, x, x_prime, scale), to_fit, to_fit_prime
+            )
+        yield from _statistics.low_order_bits(to_fit, to_fit_prime)
+
+    found = bound(
+        mechanism,
+        x,
+        x_prime,
+        n=n,
+        confidence=confidence,
+        delta=claimed.delta,
+        vectorized=vectorized,
+        fit=fit,
+        task="low-order bits",
+    )
+    return LowOrderBits(claimed.epsilon, found.epsilon > claimed.epsilon, found, scale)
+
+
+def _supports(outcomes: Outcomes, x: float, x_prime: float, scale: float) -> NDArray[np.int64]:
+    """Code whether an outcome is among those of x, of x_prime, of both or of neither."""
+    released = outcomes.column(0).astype(np.float64)
+    return _is_reachable(released, x, scale) + 2 * _is_reachable(released, x_prime, scale)
+
+
+def _is_reachable(released: NDArray[np.float64], x: float, scale: float) -> NDArray[np.int64]:
+    """Say whether ``x +- scale log(k 2^-53)`` for a whole k, each step rounded, can be what was released."""
+    noise = released - x
+    nearest = np.rint(np.exp(-np.abs(noise) / scale) * 2.0**53)
+    found = np.zeros(len(released), bool)
+    for step in _NEAR:
+        uniform = np.clip(nearest + step, 1, 2.0**53) * 2.0**-53
+        magnitude = scale * -_log(uniform).astype(np.float64)
+        found |= x + np.copysign(magnitude, noise) == released
+    return found.astype(np.int64)

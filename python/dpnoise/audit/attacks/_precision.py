@@ -1,0 +1,166 @@
+"""The attack of Haney, Desfontaines, Hartman, Shrestha and Hay (2022): a sum has the precision of its larger term."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dpnoise._native import ParameterError
+from dpnoise._parameters import real
+from dpnoise.audit._check import claim_of
+from dpnoise.audit._lower_bound import EpsilonLowerBound, bound, open_share
+from dpnoise.audit._outcomes import Outcomes
+from dpnoise.audit._report import Report
+from dpnoise.audit._statistics import Statistic, log_ratio, lowest_set_bit
+
+_MAGNITUDES: Final = (0, 1, 2**10, 2**30, 2**50)
+
+
+@dataclass(frozen=True)
+class Precision(Report):
+    """What the precision of outcomes tells of the input.
+
+    Attributes
+    ----------
+    claimed_epsilon : float
+        What the mechanism is said to lose at most.
+    refuted : bool
+        Whether the attack shows more than that anywhere.
+    neighbours : tuple of (x, x_prime)
+        The pairs of inputs.
+    bounds : tuple of EpsilonLowerBound
+        What the outcomes of each pair show. Together they hold with the confidence asked for.
+    """
+
+    claimed_epsilon: float
+    refuted: bool
+    neighbours: tuple[tuple[float, float], ...]
+    bounds: tuple[EpsilonLowerBound, ...]
+
+    def __str__(self) -> str:
+        """Say whether the attack succeeds, and what it shows at each magnitude."""
+        verdict = "succeeds" if self.refuted else "does not succeed"
+        rows = [
+            f"x = {x:g}: epsilon is at least {found.epsilon:.4f}; {found.event}, {found.hits:,} times for x and "
+            f"{found.hits_prime:,} times for x_prime of {found.trials:,}"
+            for (x, _), found in zip(self.neighbours, self.bounds, strict=True)
+        ]
+        return "\n".join([f"the attack on precision {verdict}; epsilon = {self.claimed_epsilon:g} is claimed", *rows])
+
+    def _draw(self, axes: Any) -> None:
+        places = np.arange(len(self.bounds))
+        axes.bar(places, [found.epsilon for found in self.bounds], label="shown at least")
+        axes.axhline(self.claimed_epsilon, color="#222222", linestyle="--", label="claimed")
+        axes.set_xticks(places, [f"x = {x:g}" for x, _ in self.neighbours])
+        axes.set_ylabel("epsilon")
+        axes.set_title("What the precision of the outcomes shows")
+        axes.legend(frameon=False)
+
+
+def precision(
+    mechanism: Any,
+    *,
+    n: int = 100_000,
+    sensitivity: float | None = None,
+    magnitudes: Sequence[float] = _MAGNITUDES,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    confidence: float = 0.999999,
+    vectorized: bool = False,
+) -> Precision:
+    """Attack a mechanism by how precise its outcomes are.
+
+    The sum of two floating-point numbers is a multiple of the last bit of the larger one. So noise that was added to 0
+    has bits that a sum with 1 cannot have, however carefully the noise itself was made. The attack looks at the lowest
+    bit that is set in an outcome, for pairs of neighbours near 0 and at larger magnitudes, where noise may even drown
+    in rounding.
+
+    Parameters
+    ----------
+    mechanism : callable or object with a method ``release``
+        It is called with a number and returns one. Of any library.
+    n : int, default 100000
+        How many times each input is released; at least 100.
+    sensitivity : float, optional
+        How far apart neighbours may be; what the mechanism has as ``sensitivity`` when not given, 1 if it has none.
+    magnitudes : sequence of float, optional
+        Where to look, in sensitivities; by default 0, 1, 2**10, 2**30 and 2**50.
+    epsilon, delta : float, optional
+        What is claimed; what the mechanism has as ``epsilon`` and ``delta`` when not given.
+    confidence : float, default 0.999999
+        Between 0 and 1: the attack succeeds on a mechanism that keeps its claim with a probability of at most 1 minus
+        this.
+    vectorized : bool, default False
+        Whether the mechanism takes an array and adds independent noise to each element.
+
+    Returns
+    -------
+    Precision
+        The verdict (``refuted``) and what was shown at each magnitude; as text, as JSON and as a picture.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+    TypeError
+        When no epsilon is claimed, or ``mechanism`` cannot be called.
+
+    Notes
+    -----
+    Neighbours are whole multiples of the largest power of two that is at most the sensitivity, so that they are exact;
+    whole sensitivities lead to int inputs.
+
+    References
+    ----------
+    Haney, Desfontaines, Hartman, Shrestha and Hay (2022), "Precision-based attacks and interval refining: how to break,
+    then fix, differential privacy on finite computers".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnoise import Laplace
+    >>> from dpnoise.audit import attacks
+    >>> attacks.precision(Laplace(epsilon=0.5), n=10_000).refuted
+    False
+    >>> attacks.precision(lambda x: x + np.random.normal(0, 10), epsilon=0.5, delta=1e-5, n=10_000).refuted
+    True
+    """
+    claimed = claim_of(mechanism, epsilon, delta)
+    sensitivity = getattr(mechanism, "sensitivity", 1.0) if sensitivity is None else sensitivity
+    if not 0 < real(sensitivity, "sensitivity") < math.inf:
+        raise ParameterError(f"sensitivity must be positive and finite, got {sensitivity!r}")
+    # All bounds are to hold together.
+    alarm = (1.0 - open_share(confidence, "confidence")) / max(1, len(magnitudes))
+    neighbours = tuple(_neighbours(real(magnitude, "every magnitude"), sensitivity) for magnitude in magnitudes)
+    bounds = tuple(
+        bound(
+            mechanism,
+            x,
+            x_prime,
+            n=n,
+            confidence=1.0 - alarm,
+            delta=claimed.delta,
+            vectorized=vectorized,
+            fit=_fit,
+            task=f"precision at {x:g}",
+        )
+        for x, x_prime in neighbours
+    )
+    refuted = any(found.epsilon > claimed.epsilon for found in bounds)
+    return Precision(claimed.epsilon, refuted, neighbours, bounds)
+
+
+def _neighbours(magnitude: float, sensitivity: float) -> tuple[float, float]:
+    whole = isinstance(sensitivity, int)
+    step = 1 << (int(sensitivity).bit_length() - 1) if whole else math.ldexp(1.0, math.frexp(sensitivity)[1] - 1)
+    x = round(magnitude) * step
+    return x, x + step
+
+
+def _fit(x: Outcomes, x_prime: Outcomes) -> Iterator[Statistic]:
+    yield Statistic("the exponent of the lowest set bit", lambda y: lowest_set_bit(y.column(0)).astype(np.float64))
+    yield log_ratio("the log-likelihood ratio of the lowest set bit", lambda y: lowest_set_bit(y.column(0)), x, x_prime)

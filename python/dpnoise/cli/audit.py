@@ -1,0 +1,77 @@
+"""``dpnoise audit``: the installed build's own claims, held against experiments."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpnoise import plots
+from dpnoise.audit import SelfAudit, self_audit
+from dpnoise.cli.console import check_target, print_table, suffix_of, to_json
+from dpnoise.cli.options import AsJson
+
+_REFUTED = 4
+
+
+def audit(
+    epsilon: Annotated[float, typer.Option(help="What the mechanisms are made for.")] = 1.0,
+    n: Annotated[int, typer.Option("--n", help="How many times each input is released.")] = 100_000,
+    confidence: Annotated[
+        float, typer.Option(help="The probability that no true claim is refuted, for all mechanisms together.")
+    ] = 0.999999,
+    plot: Annotated[Path | None, typer.Option(help="Also draw a bar chart: .png, .svg or .pdf.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Audit the mechanisms of this installation: show how much privacy they lose at least.
+
+    Each one releases two neighbouring inputs many times. From how often the most telling event occurs follows a lower
+    bound of epsilon. One above what the mechanism claims refutes the claim: the exit code is 4 then.
+    """
+    if plot is not None:
+        suffix_of(plot, plots.SUFFIXES, "the plot")
+        plots.require_matplotlib()
+        check_target(plot)
+    report = self_audit(epsilon=epsilon, n=n, confidence=confidence)
+    if plot is not None:
+        report.plot(plot)
+    if as_json:
+        about = {"epsilon": report.epsilon, "n": report.n, "confidence": report.confidence, "refuted": report.refuted}
+        print(to_json({"command": "audit", **about, "mechanisms": _rows(report), "plot": plot and str(plot)}))
+    else:
+        _print_summary(report)
+    if report.refuted:
+        raise typer.Exit(_REFUTED)
+
+
+def _rows(report: SelfAudit) -> list[dict[str, Any]]:
+    return [
+        {
+            "mechanism": name,
+            "claimed_epsilon": check.claimed_epsilon,
+            "delta": check.bound.delta,
+            "epsilon_lower_bound": check.bound.epsilon,
+            "refuted": check.refuted,
+            "event": check.bound.event,
+            "seconds": seconds,
+        }
+        for name, check, seconds in zip(report.names, report.checks, report.seconds, strict=True)
+    ]
+
+
+def _print_summary(report: SelfAudit) -> None:
+    print_table(
+        f"Epsilon, claimed and shown by {report.n:,} releases of each of two neighbouring inputs",
+        ("mechanism", "claimed", "delta", "shown at least", "seconds", "verdict"),
+        [
+            (
+                row["mechanism"],
+                f"{row['claimed_epsilon']:.4f}",
+                f"{row['delta']:g}",
+                f"{row['epsilon_lower_bound']:.4f}",
+                f"{row['seconds']:.1f}",
+                "REFUTED" if row["refuted"] else "not refuted",
+            )
+            for row in _rows(report)
+        ],
+    )
+    print(f"All bounds together hold with a probability of {100 * report.confidence:.10g} %.")

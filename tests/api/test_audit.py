@@ -1,0 +1,436 @@
+"""The audit: any kind of outcome, reports in three forms, databases, every refusal named."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpnoise import DiscreteLaplace, Laplace, ParameterError, audit, local
+from dpnoise.audit import Database, are_neighbours, attacks, histogram_distance
+from dpnoise.audit._clopper_pearson import lower_bound, upper_bound
+from dpnoise.audit._outcomes import outcomes_of
+from dpnoise.audit._statistics import lowest_set_bit
+
+ALARMS = [0.025, 1e-6, 1e-12]
+FEW = 4000
+SURE = 0.999999
+
+
+# --- the bounds of Clopper and Pearson -----------------------------------------------------------------------------
+
+
+def exact_tail(k: int, n: int, p: Fraction) -> Fraction:
+    """P(X >= k) for a binomial X."""
+    return sum((math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1)), Fraction(0))
+
+
+@pytest.mark.parametrize("alarm", ALARMS)
+@pytest.mark.parametrize("n", [1, 2, 5, 12])
+def test_bounds_are_safe_in_exact_arithmetic(n: int, alarm: float) -> None:
+    for k in range(n + 1):
+        lower, upper = Fraction(lower_bound(k, n, alarm)), Fraction(upper_bound(k, n, alarm))
+        assert exact_tail(k, n, lower) <= Fraction(alarm) or k == 0
+        assert exact_tail(n - k, n, 1 - upper) <= Fraction(alarm) or k == n
+        # And not far from the best ones: further inward the alarm is exceeded.
+        assert k == 0 or exact_tail(k, n, lower * Fraction(103, 100)) > alarm
+        assert k == n or exact_tail(n - k, n, 1 - upper * Fraction(99, 100)) > alarm
+
+
+@pytest.mark.parametrize("alarm", ALARMS)
+@pytest.mark.parametrize("n", [100, 10_000, 500_000, 10**8])
+def test_bounds_are_those_of_scipy_or_a_little_wider(n: int, alarm: float) -> None:
+    for k in {0, 1, 2, 10, n // 1000, n // 3, n - n // 10, n - 1, n}:
+        lower = stats.beta.ppf(alarm, k, n - k + 1) if k else 0.0
+        upper = stats.beta.isf(alarm, k + 1, n - k) if k < n else 1.0
+        # Robbins' bounds cost most, 0.5 % of the tail, where only one hit is counted.
+        assert lower * 0.995 <= lower_bound(k, n, alarm) <= lower * (1 + 1e-8)
+        assert upper * (1 - 1e-8) <= upper_bound(k, n, alarm) <= upper * 1.008
+
+
+# --- outcomes of any kind ------------------------------------------------------------------------------------------
+
+
+def coin(p: float) -> bool:
+    return random.random() < p
+
+
+KINDS: dict[str, Callable[[bool], Any]] = {
+    "bool": lambda answer: answer,
+    "int": lambda answer: int(answer),
+    "huge int": lambda answer: 10**400 + answer,
+    "float": lambda answer: 0.1 if answer else -0.1,
+    "NumPy scalar": lambda answer: np.float32(answer),
+    "text": lambda answer: "yes" if answer else "no",
+    "None or a number": lambda answer: None if answer else 3.5,
+    "array": lambda answer: np.array([[0, 1], [int(answer), 7]]),
+    "array or nothing": lambda answer: np.zeros(2) if answer else np.zeros(0),
+    "tuple of texts": lambda answer: ("below",) * 2 + ("above",) * answer,
+    "nested and ragged": lambda answer: [1, (2.0, "x")] + [[answer, None]] * 2,
+    "NaN or infinity": lambda answer: math.nan if answer else math.inf,
+    "mapping": lambda answer: {"a": 1.5, "b": answer} if answer else {"b": answer},
+    "set": lambda answer: {1, 2} if answer else {2},
+    "bytes": lambda answer: b"\x01" if answer else b"\x00",
+    "fraction": lambda answer: Fraction(1 + answer, 3),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_kind_of_outcome(kind: str) -> None:
+    dress = KINDS[kind]
+    # 3/4 against 1/4: an epsilon of log 3.
+    report = audit.epsilon_lower_bound(lambda x: dress(coin(0.75 if x else 0.25)), True, False, n=FEW, confidence=SURE)
+    assert 0.7 < report.epsilon < math.log(3)
+    assert {report.hits, report.hits_prime} != {0}
+    assert report.example is not None
+
+
+def test_vectorized_mechanisms_give_arrays_or_sequences() -> None:
+    def answers(x: np.ndarray) -> np.ndarray:
+        return np.random.default_rng().random(x.shape) < np.where(x, 0.75, 0.25)
+
+    for mechanism in (answers, lambda x: [str(answer) for answer in answers(x)]):
+        report = audit.epsilon_lower_bound(mechanism, True, False, n=70_000, vectorized=True, confidence=SURE)
+        assert 1.0 < report.epsilon < math.log(3)
+
+
+def test_calls_are_as_promised() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def release(x: np.ndarray) -> np.ndarray:
+        seen.append(x.shape)
+        return np.random.default_rng().random(len(x))
+
+    audit.epsilon_lower_bound(release, [1.0, 2.0], [1.0, 3.0], n=300_001, vectorized=True)
+    assert max(shape[0] for shape in seen) == 65_536
+    assert sum(shape[0] for shape in seen) == 2 * 300_001
+    assert {shape[1:] for shape in seen} == {(2,)}
+    calls: list[int] = []
+    audit.epsilon_lower_bound(lambda x: calls.append(x) or len(calls) % 7, 1, 2, n=101)
+    assert (calls.count(1), calls.count(2)) == (101, 101)
+
+
+def test_own_objects_are_mechanisms() -> None:
+    assert 0.5 < audit.epsilon_lower_bound(Laplace(epsilon=1.0), 0.0, 1.0, n=FEW).epsilon < 1.2
+    protocol = local.OptimizedUnaryEncoding(k=5, epsilon=1.0)
+    assert 0.5 < audit.epsilon_lower_bound(protocol, 0, 1, n=FEW).epsilon < 1.2
+
+
+@pytest.mark.parametrize("numbers", [[3, 4, -8, 0], [0.75, 1.0, -(2.0**-1074), 0.0, math.inf, 2.0**1000]])
+def test_the_lowest_set_bit(numbers: list[float]) -> None:
+    def exponent(number: float) -> int:
+        if not math.isfinite(number) or number == 0:
+            return 1024
+        exact = Fraction(number)
+        twos = abs(exact.numerator) & -abs(exact.numerator)
+        return twos.bit_length() - exact.denominator.bit_length()
+
+    assert lowest_set_bit(np.array(numbers)).tolist() == [exponent(number) for number in numbers]
+
+
+def test_equal_outcomes_have_equal_codes() -> None:
+    one, two = outcomes_of([1.5, None, 2.5]), outcomes_of([2.5, 1.5])
+    assert one.codes[0] == two.codes[1]
+    assert one.codes[2] == two.codes[0]
+    assert one.patterns[0] == one.patterns[2] != one.patterns[1]
+    rows = outcomes_of(np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])).codes
+    assert rows[0] == rows[2] != rows[1]
+
+
+# --- what a bound means --------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_shown_of_a_mechanism_that_ignores_its_input() -> None:
+    for ignorant in (lambda x: coin(0.5), lambda x: None, lambda x: (), lambda x: np.zeros(0), lambda x: math.nan):
+        report = audit.epsilon_lower_bound(ignorant, 0, 1, n=FEW, confidence=SURE)
+        assert report.epsilon == 0.0
+
+
+def test_delta_is_taken_off() -> None:
+    # With a probability of 1/10 the input is published.
+    def leaky(x: int) -> int | None:
+        return x if coin(0.1) else None
+
+    shown = [
+        audit.epsilon_lower_bound(leaky, 0, 1, n=20_000, delta=delta, confidence=SURE).epsilon
+        for delta in (0.0, 0.05, 0.2)
+    ]
+    assert shown[0] > shown[1] > 1.0
+    assert shown[2] == 0.0
+
+
+def test_the_bound_holds_as_often_as_promised() -> None:
+    # The event of randomised response is exact, so that only chance exceeds the bound: each probability is wrong in a
+    # quarter of all audits at most, one of the two in half of them.
+    protocol, audits = local.RandomizedResponse.coin_flips(), 300
+    exceeded = sum(
+        audit.epsilon_lower_bound(protocol, False, True, n=1000, confidence=0.5).epsilon > protocol.epsilon
+        for _ in range(audits)
+    )
+    assert exceeded <= stats.binom.isf(1e-9, audits, 0.5)
+    # Control: half of the claim is exceeded nearly always.
+    assert audit.epsilon_lower_bound(protocol, False, True, n=1000, confidence=0.5).epsilon > protocol.epsilon / 2
+
+
+# --- reports -------------------------------------------------------------------------------------------------------
+
+
+def reports() -> list[Any]:
+    mechanism = Laplace(epsilon=0.5)
+    return [
+        audit.epsilon_lower_bound(mechanism, 0.0, 1.0, n=FEW),
+        audit.epsilon_lower_bound(lambda x: "$a_b$", 0.0, 1.0, n=FEW),
+        audit.check(mechanism, 0.0, 1.0, n=FEW),
+        audit.self_audit(n=200),
+        attacks.low_order_bits(mechanism, n=FEW),
+        attacks.precision(mechanism, n=FEW),
+        attacks.timing(mechanism, n=200),
+    ]
+
+
+def test_reports_are_text_json_and_pictures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    for i, report in enumerate(reports()):
+        record = json.loads(report.to_json())
+        assert record.pop("report") == type(report).__name__
+        assert record.keys() == set(report.__dataclass_fields__)
+        assert "object at" not in str(report)
+        path = tmp_path / f"{i}.svg"
+        report.plot(path)
+        assert path.read_bytes().startswith(b"<?xml")
+        with pytest.raises(ParameterError, match=r"path must end in one of .png, .svg, .pdf, got '.*bmp'"):
+            report.plot(tmp_path / "chart.bmp")
+        with pytest.raises(FrozenInstanceError):
+            report.n = 1
+
+
+def test_the_text_of_a_report() -> None:
+    report = audit.check(lambda x: ("low", "high")[x], 0, 1, epsilon=1.0, n=1000)
+    assert report.refuted
+    assert str(report) == (
+        "the claim of epsilon = 1 is REFUTED\n"
+        f"epsilon is at least {report.bound.epsilon:.4f} at delta = 0, with a confidence of 95 %\n"
+        "event: the log-likelihood ratio of single outcomes >= 6.21661, for example 'low'\n"
+        "it occurred 500 times for x and 0 times for x_prime, of 500 releases each"
+    )
+    assert (report.bound.likelier_under, report.bound.trials) == ("x", 500)
+    assert (sum(report.bound.counts), sum(report.bound.counts_prime)) == (500, 500)
+    # log of (0.025^(1/500)) / (1 - 0.025^(1/500)), as in the textbook.
+    root = 0.025 ** (1 / 500)
+    assert report.bound.epsilon == pytest.approx(math.log(root / (1 - root)), abs=1e-6)
+
+
+# --- databases -----------------------------------------------------------------------------------------------------
+
+
+def test_distance_and_neighbours_by_enumeration() -> None:
+    universe = "ab"
+    databases = {(a, b): Database.from_counts({"a": a, "b": b}) for a in range(4) for b in range(4)}
+    for one, x in databases.items():
+        assert x.histogram(universe).tolist() == list(one)
+        assert len(x) == sum(one)
+        added = {x.add(record) for record in universe}
+        removed = {x.remove(record) for record in universe if x.count(record)}
+        substituted = {x.substitute(a, b) for a in universe for b in universe if x.count(a)}
+        for other, y in databases.items():
+            distance = histogram_distance(x, y)
+            assert distance == histogram_distance(y, x) == int(np.abs(np.subtract(one, other)).sum())
+            assert (x == y) == (one == other)
+            assert are_neighbours(x, y) == (y in {x} | added | removed)
+            assert are_neighbours(x, y, "substitute") == (y in {x} | substituted)
+
+
+def test_a_database_is_a_value() -> None:
+    database = Database(["b", "a", "b"])
+    assert database == Database.from_counts({"a": 1, "b": 2, "c": 0}) == Database("abb")
+    assert hash(database) == hash(Database("bab"))
+    assert database != {"a": 1, "b": 2}
+    assert repr(database) == "<Database of 3 records>"
+    with pytest.raises(TypeError):
+        database.counts["a"] = 5  # type: ignore[index]
+    assert dict(database.counts) == {"a": 1, "b": 2}
+
+
+def test_a_mechanism_of_databases_is_checked() -> None:
+    ill = Database(["flu", "flu", "cold"])
+    count = DiscreteLaplace(epsilon=1.0)
+
+    def fair(database: Database) -> int:
+        return count.release(database.count("flu"))
+
+    def unfair(database: Database) -> int:
+        return count.release(2 * database.count("flu"))  # a sensitivity of 2 that nobody has told the mechanism
+
+    neighbour = ill.remove("flu")
+    assert not audit.check(fair, ill, neighbour, epsilon=1.0, n=FEW, confidence=SURE).refuted
+    assert audit.check(unfair, ill, neighbour, epsilon=1.0, n=FEW, confidence=SURE).refuted
+    # One of the two counts changes by one with another record, and each of them by one with a substitution.
+    other = ill.substitute("flu", "cold")
+    both = DiscreteLaplace(epsilon=1.0, sensitivity=1)
+    report = audit.check(
+        lambda database: both.release(database.histogram(["flu", "cold"])),
+        ill,
+        other,
+        epsilon=1.0,
+        relation="substitute",
+        n=FEW,
+        confidence=SURE,
+    )
+    assert report.refuted
+    with pytest.raises(ParameterError, match=r"must be neighbours by the relation 'add/remove', .* distance .* is 2"):
+        audit.check(fair, ill, other, epsilon=1.0, n=FEW)
+
+
+# --- time, by a clock that the test drives -------------------------------------------------------------------------
+
+
+class Clock:
+    """Time passes when somebody says so."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def timed(cost: Callable[[float], float]) -> attacks.Timing:
+    clock = Clock()
+
+    def release(x: float) -> float:
+        noise = random.gauss(0, 10)
+        clock.now += 1000 + int(cost(abs(noise)))
+        return x + noise
+
+    return attacks.timing(release, x=5.0, n=3000, clock=clock)
+
+
+def test_time_that_grows_with_the_noise_is_noticed() -> None:
+    for cost in (lambda noise: 10 * noise, lambda noise: random.expovariate(0.01) + 5 * noise):
+        report = timed(cost)
+        assert report.suspicious
+        assert report.welch_t > 4.5
+        assert report.spearman_z > 4.5
+        assert report.mean_large > report.mean_small
+        assert report.times[-1] > report.times[0]
+
+
+def test_time_that_does_not_is_not() -> None:
+    constant = timed(lambda noise: 0)
+    assert not constant.suspicious
+    assert (constant.welch_t, constant.spearman) == (0.0, 0.0)
+
+
+def test_the_figures_of_the_timing_attack() -> None:
+    clock, noise, times = Clock(), random.sample(range(10_000), 500), random.choices(range(40), k=500)
+    pairs = iter(zip(noise, times, strict=True))
+
+    def release(x: float) -> float:
+        released, elapsed = next(pairs)
+        clock.now += elapsed
+        return x + released
+
+    report = attacks.timing(release, n=500, clock=clock)
+    kept = np.array(times) <= np.quantile(times, 0.99)
+    t, size = np.array(times)[kept], np.array(noise)[kept]
+    large = size > np.median(size)
+    welch = stats.ttest_ind(t[large], t[~large], equal_var=False).statistic
+    assert report.welch_t == pytest.approx(welch, rel=0.01)  # n or n - 1 in the variances
+    assert report.spearman == pytest.approx(stats.spearmanr(t, size).statistic, abs=1e-12)
+
+
+def test_an_outcome_without_a_noise_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"mechanism must return a number, got list"):
+        attacks.timing(lambda x: [x], n=100)
+
+
+# --- what is optional ------------------------------------------------------------------------------------------------
+
+
+def test_nothing_but_numpy_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("rich", "matplotlib", "scipy"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert audit.epsilon_lower_bound(lambda x: x, 0, 1, n=1000).epsilon > 4
+
+
+def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich", reason="the extra `cli` is not installed")
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stderr", terminal)
+    audit.epsilon_lower_bound(lambda x: x, 0, 1, n=1000)
+    assert "auditing" in terminal.getvalue()
+    assert "2000/2000" in terminal.getvalue()
+
+
+# --- refusals ------------------------------------------------------------------------------------------------------
+
+
+def never(x: Any) -> Any:
+    raise AssertionError("nothing may be released")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"n": 99}, r"n must be an integer from 100 to .*, got 99"),
+        ({"n": 1000.5}, "n must be an int, got float"),
+        ({"confidence": 1.0}, "confidence must be between 0 and 1, exclusive, got 1.0"),
+        ({"confidence": "high"}, "confidence must be a number, got str"),
+        ({"delta": 1.0}, "delta must be from 0 up to, but not including, 1, got 1.0"),
+        ({"delta": -0.1}, "delta must be from 0 up to, but not including, 1, got -0.1"),
+        ({"mechanism": 3}, "mechanism must be callable, or have a method release or perturb, got int"),
+    ],
+)
+def test_bad_parameters(changed: dict[str, Any], message: str) -> None:
+    arguments = {"mechanism": never, "x": 0, "x_prime": 1, "n": 1000, **changed}
+    with pytest.raises((ParameterError, TypeError), match=message):
+        audit.epsilon_lower_bound(**arguments)
+
+
+def test_bad_outcomes() -> None:
+    with pytest.raises(TypeError, match=r"mechanism must return numbers, texts, None, or arrays.*unhashable"):
+        audit.epsilon_lower_bound(lambda x: bytearray(b"a"), 0, 1, n=1000)
+    with pytest.raises(ParameterError, match=r"one outcome for each of the 250 rows .* got 3 of them"):
+        audit.epsilon_lower_bound(lambda x: x[:3], 0, 1, n=1000, vectorized=True)
+    with pytest.raises(ParameterError, match=r"one outcome for each of the 250 rows .* got float"):
+        audit.epsilon_lower_bound(lambda x: 1.0, 0, 1, n=1000, vectorized=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: audit.check(never, 0, 1, n=1000), "epsilon must be given, the one that is claimed"),
+        (lambda: audit.check(never, 0, 1, epsilon=-1.0, n=1000), "epsilon must be zero or more and finite, got -1.0"),
+        (lambda: audit.check(never, Database("a"), "a", epsilon=1.0, n=1000), "x_prime must be a Database, got str"),
+        (lambda: are_neighbours(Database(), Database(), "swap"), "relation must be one of 'add/remove', 'substitute'"),  # type: ignore[arg-type]
+        (lambda: Database.from_counts({"a": -1}), "every count must be an integer from 0 to .*, got -1"),
+        (lambda: Database("a").remove("b"), "record must be in the database to be removed"),
+        (lambda: Database("ab").histogram("a"), "universe must hold every possible record, but one"),
+        (lambda: Database("ab").histogram("abb"), "universe must hold every possible record once"),
+        (lambda: attacks.low_order_bits(never), "epsilon must be given"),
+        (lambda: attacks.low_order_bits(never, epsilon=1.0, scale=0.0), "scale must be positive and finite, got 0.0"),
+        (lambda: attacks.precision(never, epsilon=1.0, sensitivity=-1), "sensitivity must be positive and finite"),
+        (lambda: attacks.precision(never, epsilon=1.0, magnitudes=["a"]), "every magnitude must be a number, got str"),  # type: ignore[list-item]
+        (lambda: attacks.precision(never, epsilon=1.0, confidence=2), "confidence must be between 0 and 1"),
+        (lambda: attacks.timing(never, n=3), "n must be an integer from 100"),
+        (lambda: attacks.timing(5), "mechanism must be callable, or have a method release, got int"),
+        (lambda: audit.self_audit(epsilon=-1.0), "epsilon must be"),
+        (lambda: audit.self_audit(n=1), "n must be an integer from 100"),
+        (lambda: audit.self_audit(confidence=0.0), "confidence must be between 0 and 1"),
+    ],
+)
+def test_bad_input_is_named(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises((ParameterError, TypeError), match=message):
+        call()
