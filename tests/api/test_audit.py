@@ -173,7 +173,7 @@ def test_delta_is_taken_off() -> None:
 def test_the_bound_holds_as_often_as_promised() -> None:
     # The event of randomised response is exact, so that only chance exceeds the bound: each probability is wrong in a
     # quarter of all audits at most, one of the two in half of them.
-    protocol, audits = local.RandomizedResponse.coin_flips(), 300
+    protocol, audits = local.RandomizedResponse.coin_flips(), 200
     exceeded = sum(
         audit.epsilon_lower_bound(protocol, False, True, n=1000, confidence=0.5).epsilon > protocol.epsilon
         for _ in range(audits)

@@ -71,6 +71,7 @@ class Timing(Report):
 
     def _draw(self, axes: Any) -> None:
         axes.plot(self.noise, self.times, marker="o")
+        axes.set_ylim(0, 1.2 * max(self.times))
         axes.set_xlabel("|noise|, means of ten groups")
         axes.set_ylabel("time of a release, ns")
         axes.set_title(f"Welch t = {self.welch_t:+.2f}, Spearman = {self.spearman:+.4f}")
