@@ -27,6 +27,8 @@ pub enum Error {
     },
     /// A serialised state or specification is damaged or of another kind.
     State(String),
+    /// Something with a limited number of uses has none left.
+    Halted(String),
     /// The source of random words failed or ran dry.
     Randomness(String),
 }
@@ -53,7 +55,7 @@ impl fmt::Display for Error {
         match self {
             Self::Parameter { parameter, value, allowed } => write!(f, "{parameter} must be {allowed}, got {value}"),
             Self::Data { argument, problem } => write!(f, "{argument} {problem}"),
-            Self::State(problem) => f.write_str(problem),
+            Self::State(problem) | Self::Halted(problem) => f.write_str(problem),
             Self::Randomness(cause) => write!(f, "the source of randomness failed, nothing was released: {cause}"),
         }
     }

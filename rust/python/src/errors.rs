@@ -21,6 +21,7 @@ pyo3::create_exception!(
 pub(crate) fn to_py(error: Error) -> PyErr {
     match error {
         Error::Randomness(_) => RandomnessError::new_err(error.to_string()),
+        Error::Halted(_) => PyRuntimeError::new_err(error.to_string()),
         _ => ParameterError::new_err(error.to_string()),
     }
 }

@@ -8,6 +8,7 @@
 //! | `runtime` | releasing the GIL, threads, Ctrl-C |
 //! | `hazmat` | reproducible generators |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
+//! | `selection` | those mechanisms that choose or compare |
 //! | `accumulator` | what collectors of local reports keep |
 //! | `memo` | what clients of longitudinal protocols keep |
 //! | `bit_generator` | NumPy's interface to a bit generator |
@@ -25,6 +26,7 @@ mod memo;
 mod numbers;
 mod runtime;
 mod samplers;
+mod selection;
 
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -34,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     hazmat::register(module)?;
     samplers::register(module)?;
     mechanisms::register(module)?;
+    selection::register(module)?;
     local::register(module)?;
     accumulator::register(module)?;
     bit_generator::register(module)

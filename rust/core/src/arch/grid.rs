@@ -29,7 +29,7 @@ pub fn add_noise(backend: Backend, exponent: i32, noise: &[i64], values: &mut [f
 }
 
 /// 2^exponent, for an exponent in [-1022, 1023].
-fn power_of_two(exponent: i32) -> f64 {
+pub(super) fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
@@ -63,25 +63,46 @@ unsafe fn add_lanes<S: InstructionSet>(exponent: i32, noise: &[i64], values: &mu
 unsafe fn add_vector<V: Lanes64>(exponent: i32, noise: &[i64], values: &mut [f64]) -> u64 {
     // SAFETY: passed on from the caller.
     unsafe {
-        let pick = |a: V::Float, b: V::Float, mask| V::from_float(a).select(V::from_float(b), mask).as_float();
-        let bits_of = |exponent| V::splat(power_of_two(exponent).to_bits());
-        let (zero, one) = (V::float(0.0), V::float(1.0));
-        let (granularity, inverse) = (V::float(power_of_two(exponent)), V::float(power_of_two(-exponent)));
-
         let given = V::load_float(values);
-        // Magnitudes are compared as integers: the order is the same, and subnormal numbers take no longer.
-        let magnitude = V::from_float(given).and(V::splat(u64::MAX >> 1));
-        let x = pick(zero, given, magnitude.less(bits_of(exponent - 2)));
-        let fine = magnitude.less(bits_of(exponent + LIMIT as i32));
-        let t = V::fmul(pick(x, zero, fine), inverse);
-        let floor = V::floor(t);
-        let rounded = V::fadd(floor, pick(zero, one, V::fless(V::fsub(t, floor), V::float(0.5))));
-        let on_grid = pick(V::fmul(rounded, granularity), x, fine);
+        let on_grid = round::<V>(exponent, given);
+        let granularity = V::float(power_of_two(exponent));
 
         let steps = V::load(noise);
         let fits = steps.add(V::splat(1 << LIMIT)).shr(LIMIT + 1).less(V::splat(1));
         let sum = V::fadd(on_grid, V::fmul(steps.to_float(), granularity));
-        V::store_float(pick(sum, given, fits), values);
+        V::store_float(pick::<V>(sum, given, fits), values);
         !V::bits(fits) & (u64::MAX >> (64 - V::N))
     }
+}
+
+/// The multiple of 2^exponent nearest to each double, half up; infinities stay as they are.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+pub(super) unsafe fn round<V: Lanes64>(exponent: i32, given: V::Float) -> V::Float {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let bits_of = |exponent| V::splat(power_of_two(exponent).to_bits());
+        let (zero, one) = (V::float(0.0), V::float(1.0));
+        let (granularity, inverse) = (V::float(power_of_two(exponent)), V::float(power_of_two(-exponent)));
+        // Magnitudes are compared as integers: the order is the same, and subnormal numbers take no longer.
+        let magnitude = V::from_float(given).and(V::splat(u64::MAX >> 1));
+        let x = pick::<V>(zero, given, magnitude.less(bits_of(exponent - 2)));
+        let fine = magnitude.less(bits_of(exponent + LIMIT as i32));
+        let t = V::fmul(pick::<V>(x, zero, fine), inverse);
+        let floor = V::floor(t);
+        let rounded = V::fadd(floor, pick::<V>(zero, one, V::fless(V::fsub(t, floor), V::float(0.5))));
+        pick::<V>(V::fmul(rounded, granularity), x, fine)
+    }
+}
+
+/// Lane by lane: `a` where `mask` is set, else `b`.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn pick<V: Lanes64>(a: V::Float, b: V::Float, mask: V::Mask) -> V::Float {
+    // SAFETY: passed on from the caller.
+    unsafe { V::from_float(a).select(V::from_float(b), mask).as_float() }
 }

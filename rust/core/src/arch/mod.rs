@@ -6,6 +6,8 @@
 //! | `lanes` | the small vector trait that the kernels are written over |
 //! | [`chacha`] | ChaCha12, sixteen blocks at a time |
 //! | [`trials`] | the histogram proposal of the noise samplers, 64 trials at a time |
+//! | `exp2` | the fast exponential, with its error bound |
+//! | [`candidates`] | scores as depths below the best, their weights, and the one of them that a number falls on |
 //! | [`grid`] | integer noise on real numbers |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`hashing`] | which values the reports of local hashing support |
@@ -18,7 +20,9 @@
 //! one folder where `unsafe` is allowed: for vendor intrinsics, behind a [`Backend`] that proves that the CPU has them.
 
 pub mod backend;
+pub mod candidates;
 pub mod chacha;
+mod exp2;
 pub mod grid;
 pub mod hashing;
 mod lanes;

@@ -17,8 +17,12 @@ pub enum Reason {
     Tail,
     /// `samplers/bernoulli.md`: 64 digits leave a coin open with a probability of at most 2^-64.
     OpenCoin,
+    /// `samplers/selection.md`: attempts that are all in vain, or left open, have a probability of at most 2^-60.
+    Selection,
     /// `samplers/grid.md`: noise beyond 2^53 steps has a probability below 2^-738.
     HugeNoise,
+    /// An answer that a mechanism has given: what it does next may depend on it.
+    Answer,
     /// That data are not what a function is defined for: the caller gets an error that says so, and nothing else.
     Refusal,
     /// An overflow that is proved not to occur, but checked.
@@ -54,12 +58,14 @@ pub mod memcheck {
 
     impl Reason {
         /// All reasons, in the order of [`Counts::declassified`].
-        pub const ALL: [Self; 7] = [
+        pub const ALL: [Self; 9] = [
             Self::Rejection,
             Self::Refinement,
             Self::Tail,
             Self::OpenCoin,
+            Self::Selection,
             Self::HugeNoise,
+            Self::Answer,
             Self::Refusal,
             Self::Overflow,
         ];

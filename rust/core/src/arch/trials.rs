@@ -9,6 +9,7 @@
 use core::hint::black_box;
 
 use super::backend::{Backend, on_backend};
+use super::exp2::exp2_neg_times_2_63;
 use super::lanes::{InstructionSet, Lanes64, Narrow, Portable};
 
 /// The trials in a block.
@@ -376,49 +377,13 @@ unsafe fn judge<V: Lanes64>(
         let lhs = V::fmul(uniform.to_float(), weight);
         let x = magnitude.to_float();
         let t = V::fmul(if tables.square { V::fmul(x, x) } else { x }, V::float(tables.rate));
-        let rhs = V::fmul(amplitude, exp2_neg_times_2_63::<V>(t));
+        let rhs = V::fmul(amplitude, exp2_neg_times_2_63::<V, true>(t));
         // U lies between its prefix and the next one: the left side is in [lhs, lhs + weight).
         let below = V::fless(V::fadd(lhs, weight), V::fmul(rhs, V::float(1.0 - tables.window)));
         let above = V::fless(V::fmul(rhs, V::float(1.0 + tables.window)), lhs);
         (V::bits(below), V::bits(above))
     }
 }
-
-/// 2^(63 - t) for t >= 0: with a relative error below 2^-45 up to t = 1000, and some number near 2^-937 beyond.
-///
-/// # Safety
-/// As for the methods of [`Lanes64`].
-#[inline(always)]
-unsafe fn exp2_neg_times_2_63<V: Lanes64>(t: V::Float) -> V::Float {
-    // Adding and subtracting 1.5 * 2^52 rounds to a whole number k, whose bits are then at the low end of the sum.
-    const ROUNDER: f64 = 6_755_399_441_055_744.0;
-    // SAFETY: passed on from the caller.
-    unsafe {
-        let t = V::fmin(t, V::float(1000.0));
-        let rounded = V::fadd(t, V::float(ROUNDER));
-        let r = V::fsub(t, V::fsub(rounded, V::float(ROUNDER))); // exact, in [-1/2, 1/2]
-        let power = V::splat(1023 + 63).sub(V::from_float(rounded)).shl(52).as_float(); // 2^(63 - k)
-        // Even and odd powers side by side: two short chains of operations instead of a long one.
-        let square = V::fmul(r, r);
-        let [mut even, mut odd] = [V::float(0.0); 2];
-        for pair in COEFFICIENTS.as_chunks::<2>().0.iter().rev() {
-            even = V::mul_add(even, square, V::float(pair[0]));
-            odd = V::mul_add(odd, square, V::float(pair[1]));
-        }
-        V::fmul(power, V::mul_add(odd, r, even))
-    }
-}
-
-/// (-ln 2)^n / n!: the Taylor polynomial of degree 11 leaves a relative error below 2 (ln 2 / 2)^12 / 12! < 2^-46.1.
-const COEFFICIENTS: [f64; 12] = {
-    let mut coefficients = [1.0; 12];
-    let mut n = 1;
-    while n < coefficients.len() {
-        coefficients[n] = -coefficients[n - 1] * core::f64::consts::LN_2 / n as f64;
-        n += 1;
-    }
-    coefficients
-};
 
 /// # Safety
 /// As for the methods of [`Lanes64`].
@@ -441,8 +406,6 @@ fn lanes(count: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::exp::Constants;
-    use crate::arith::fixed::Fixed;
 
     #[test]
     fn bins_follow_each_other_without_gap() {
@@ -455,26 +418,6 @@ mod tests {
             }
             assert_eq!(layout.bin_start(TAIL as u32).0, end);
         }
-    }
-
-    fn exp2_neg(t: f64) -> f64 {
-        // SAFETY: plain code runs on every CPU.
-        unsafe { exp2_neg_times_2_63::<<Portable as InstructionSet>::U64>([t; 8])[0] * 2f64.powi(-63) }
-    }
-
-    /// The claimed bound on a grid of arguments, against the certified exponential.
-    #[test]
-    fn the_fast_exponential_is_within_its_bound() {
-        let constants = Constants::first();
-        for i in 0..20_000u64 {
-            let t = i as f64 * 0.003_217_111 + if i % 7 == 0 { 0.5 } else { 0.0 };
-            let (k, v) = constants.exp2_neg(Fixed::from_f64_vartime(t, 4).unwrap());
-            // v as a double: its leading 62 bits.
-            let exact = v.times_integer(1 << 62).integer() as f64 * 2f64.powi(-62 - k as i32);
-            let error = (exp2_neg(t) / exact - 1.0).abs();
-            assert!(error < 2f64.powi(-45), "{t}: 2^{}", error.log2());
-        }
-        assert!(exp2_neg(1e14) < 2f64.powi(-990) && exp2_neg(1e14) > 0.0);
     }
 
     #[test]

@@ -1,13 +1,24 @@
 //! Mechanisms: a query's value in, a differentially private release out.
 //!
-//! A mechanism is immutable and its parameters are checked when it is made. [`Noisy`] is how it is used: one value or
-//! many, with the library's own randomness or the caller's.
+//! A mechanism is immutable and its parameters are checked when it is made. [`Noisy`] is how those are used that add
+//! noise: one value or many, with the library's own randomness or the caller's. [`Selector`] is what those share that
+//! choose among candidates by their scores.
 
 mod discrete_laplace;
+mod exponential;
 mod laplace;
+mod noisy_max;
+mod selector;
+mod sparse_vector;
+mod top_k;
 
 pub use discrete_laplace::DiscreteLaplace;
+pub use exponential::Exponential;
 pub use laplace::Laplace;
+pub use noisy_max::ReportNoisyMax;
+pub use selector::Selector;
+pub use sparse_vector::{AboveThreshold, Run};
+pub use top_k::TopK;
 
 use std::sync::Arc;
 

@@ -1,8 +1,10 @@
 #![doc = include_str!("grid.md")]
 
-use crate::arch::Backend;
+use zeroize::Zeroizing;
+
 use crate::arch::grid as kernel;
 use crate::arch::secrecy::{Reason, declassify};
+use crate::arch::{Backend, candidates};
 use crate::error::Error;
 
 /// A grid of real numbers: all multiples of a granularity g, a power of two from 2^-1019 to 2^900.
@@ -61,6 +63,18 @@ impl Grid {
         let steps = length * self.inverse(); // exact, or an underflow of a positive number, or an overflow
         let whole = if length > 0.0 { steps.ceil().max(1.0) } else { 0.0 };
         (whole < 2f64.powi(100)).then_some(whole as u128)
+    }
+
+    /// The steps from `low` up to `high`, both rounded to the grid, half up: negative when it is down, and at most 2^51
+    /// either way. Constant-time in finite numbers.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    pub fn steps_between(self, low: &f64, high: &f64) -> Result<i64, Error> {
+        let lows = Zeroizing::new([*low; candidates::COLUMNS]);
+        let mut steps = Zeroizing::new([0; candidates::COLUMNS]);
+        candidates::measure(Backend::current()?, self.exponent, high, &*lows, &mut *steps);
+        Ok(steps[0])
     }
 
     /// Rounds every value to the grid, half up, adds `noise` steps, and rounds the exact sum once to a double.

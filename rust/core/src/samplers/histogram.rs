@@ -193,7 +193,7 @@ impl Histogram {
             let threshold = density.at(start, constants).times_integer(self.tables.amplitude << copies);
             (mass.times_integer(proposal.weight.into()), threshold)
         })?;
-        if !kept {
+        if !declassify(Reason::Tail, kept) {
             return Ok(None);
         }
         let beyond = self.geometric(rng, start, shift)?;

@@ -9,6 +9,8 @@
 //! | [`design`] | how a histogram proposal is laid out for a scale |
 //! | `density` | the functions that are drawn from, as certified intervals |
 //! | [`bernoulli`] | P(true) = p |
+//! | [`selection`] | which candidate: P(i) proportional to exp(-d_i / scale), and permute-and-flip |
+//! | `uniform` | a whole number below a secret one |
 //! | [`grid`] | real values on a grid, and integer noise on them |
 //! | [`grid_noise`] | Laplace and Gaussian noise over the real numbers |
 //! | `refine` | the exact decision of the trials that floating point leaves open |
@@ -35,6 +37,8 @@ pub mod grid;
 pub mod grid_noise;
 pub mod histogram;
 mod refine;
+pub mod selection;
+mod uniform;
 
 pub use bernoulli::Bernoulli;
 pub use design::Design;
@@ -44,3 +48,4 @@ pub use geometric::Geometric;
 pub use grid::Grid;
 pub use grid_noise::GridNoise;
 pub use histogram::Histogram;
+pub use selection::{Candidates, Selection};

@@ -15,10 +15,8 @@ use crate::error::Error;
 /// What a comparison at one precision tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// U w < a, whatever the further bits of U.
-    Below,
-    /// U w >= a, whatever the further bits of U.
-    NotBelow,
+    /// Whether U w < a, whatever the further bits of U. That remains a secret.
+    Decided(bool),
     /// The further bits of U decide.
     NeedsBits,
     /// More precision decides.
@@ -53,10 +51,9 @@ impl Uniform {
         let below = at_most(&high.high, &threshold.low);
         let not_below = at_most(&threshold.high, &low.low);
         let inside = at_most(&low.high, &threshold.low) & at_most(&threshold.high, &high.low);
-        match declassify(reason, (below, not_below, inside)) {
-            (true, _, _) => Verdict::Below,
-            (_, true, _) => Verdict::NotBelow,
-            (_, _, true) => Verdict::NeedsBits,
+        match declassify(reason, (below | not_below, inside)) {
+            (true, _) => Verdict::Decided(below),
+            (_, true) => Verdict::NeedsBits,
             _ => Verdict::NeedsPrecision,
         }
     }
@@ -71,13 +68,16 @@ pub(super) fn bernoulli<R: TryCryptoRng + ?Sized>(
     probability: impl Fn(&Constants) -> Interval,
 ) -> Result<bool, Error> {
     let prefix = rng.try_next_u64().map_err(Error::randomness)? >> 1;
-    is_below(rng, Reason::Tail, prefix, |constants| {
+    let heads = is_below(rng, Reason::Tail, prefix, |constants| {
         let one = Fixed::from_integer(1, constants.log2_e.limbs());
         (Interval::exact(one), probability(constants))
-    })
+    })?;
+    Ok(declassify(Reason::Tail, heads))
 }
 
 /// Decides U w < a exactly, where the first 63 bits of U are `prefix` and `sides` gives w and a at a precision.
+///
+/// The answer is secret; that it took further bits or more precision is declassified for the given reason.
 ///
 /// Bits are drawn only when the ones at hand leave the answer open, which is a property of the numbers and not of the
 /// precision at which they were computed.
@@ -97,15 +97,16 @@ pub(super) fn is_below<R: TryCryptoRng + ?Sized>(
     let mut constants = Constants::first();
     loop {
         let (weight, threshold) = sides(constants);
-        let verdict = uniform.verdict(reason, &weight, &threshold);
         let limbs = constants.log2_e.limbs();
-        match verdict {
-            Verdict::Below => return Ok(true),
-            Verdict::NotBelow => return Ok(false),
-            Verdict::NeedsBits => uniform.0.push(rng.try_next_u64().map_err(Error::randomness)?),
-            Verdict::NeedsPrecision => {}
-        }
-        if verdict == Verdict::NeedsPrecision || uniform.0.len() + FIRST_LIMBS / 2 > limbs {
+        let needs_precision = match uniform.verdict(reason, &weight, &threshold) {
+            Verdict::Decided(below) => return Ok(below),
+            Verdict::NeedsBits => {
+                uniform.0.push(rng.try_next_u64().map_err(Error::randomness)?);
+                false
+            }
+            Verdict::NeedsPrecision => true,
+        };
+        if needs_precision || uniform.0.len() + FIRST_LIMBS / 2 > limbs {
             wider = Constants::new(2 * limbs);
             constants = &wider;
         }

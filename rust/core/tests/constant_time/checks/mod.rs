@@ -124,9 +124,13 @@ fn explained(reason: Reason) -> (&'static str, &'static str) {
         Reason::OpenCoin => {
             ("open coin", "64 digits leave a coin open with a probability of at most 2^-64 (bernoulli.md, Time)")
         }
+        Reason::Selection => {
+            ("selection", "a call needs more than its attempts with a probability below 2^-60 (selection.md, Time)")
+        }
         Reason::HugeNoise => {
             ("huge noise", "beyond 2^53 steps, with a probability below 2^-738 (grid.md, The release)")
         }
+        Reason::Answer => ("answer", "what a mechanism has released, such as how often values were above a threshold"),
         Reason::Refusal => ("refusal", "whether the input is valid, which is all that the error tells (SECURITY.md)"),
         Reason::Overflow => ("overflow", "an assertion that never fails (arith/fixed.rs, samplers/density.rs)"),
     }
