@@ -3,7 +3,9 @@
 The areas:
 
 - `dpnoise.samplers`: noise over the integers.
-- `dpnoise.Laplace`, `dpnoise.DiscreteLaplace`: mechanisms of the central model.
+- `dpnoise.Laplace`, `dpnoise.DiscreteLaplace`: mechanisms of the central model that add noise.
+- `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: those that choose the best of many.
+- `dpnoise.AboveThreshold`: which of a stream of values are above a threshold.
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
 - `dpnoise.engines`: counting reports on many cores or machines, with processes, Dask or Spark.
 - `dpnoise.accounting`: what releases cost, and budgets that cannot be overspent.
@@ -17,16 +19,29 @@ from dpnoise import accounting, audit, datasets, engines, hazmat, local, plots, 
 from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
 from dpnoise.accounting import BudgetExceeded, PrivacyCost
 from dpnoise.bit_generator import SecureBitGenerator
-from dpnoise.mechanisms import DiscreteLaplace, Laplace
+from dpnoise.mechanisms import (
+    AboveThreshold,
+    DiscreteLaplace,
+    Exponential,
+    Laplace,
+    PermuteAndFlip,
+    ReportNoisyMax,
+    TopK,
+)
 
 __all__ = [
+    "AboveThreshold",
     "BudgetExceeded",
     "DiscreteLaplace",
+    "Exponential",
     "Laplace",
     "ParameterError",
+    "PermuteAndFlip",
     "PrivacyCost",
     "RandomnessError",
+    "ReportNoisyMax",
     "SecureBitGenerator",
+    "TopK",
     "__version__",
     "accounting",
     "audit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,9 @@ from dpnoise._native import ParameterError
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 Size = SupportsIndex | Sequence[SupportsIndex]
+
+# Integers up to here are exact as float64.
+_EXACT = 2**53
 
 
 def shape_of(size: Size) -> tuple[int, ...]:
@@ -77,6 +81,28 @@ def array_of(x: Any, name: str) -> NDArray[Any]:
         return np.asarray(x)
     except ValueError:
         raise ParameterError(f"{name} must be an array, got nested sequences of different lengths") from None
+
+
+def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
+    """Take ``x`` as an array of real numbers that float64 holds exactly; no message may show one.
+
+    What to do with larger integers is said by ``otherwise``.
+    """
+    given = array_of(x, name)
+    if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
+        large = bool(np.any(given > _EXACT) | np.any(given < -_EXACT))
+    elif given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
+        raise TypeError(f"{name} must be real numbers of at most 64 bits, got dtype {given.dtype}")
+    else:
+        large = given.dtype.kind == "f" and isinstance(x, list | tuple) and _has_large_integers(x)
+    if large:
+        raise ParameterError(f"{name} must have integers of at most 2**53 in magnitude{otherwise}")
+    return given
+
+
+def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a list that NumPy makes floats of has integers that this would round."""
+    return any(isinstance(item, numbers.Integral) and abs(int(item)) > _EXACT for item in np.array(x, object).flat)
 
 
 def _has_masked(x: Any) -> bool:

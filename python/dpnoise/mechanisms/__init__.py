@@ -1,10 +1,26 @@
 """Mechanisms of the central model: a query's value in, a differentially private release out.
 
+`Laplace` and `DiscreteLaplace` add noise; `Exponential`, `ReportNoisyMax` and `TopK` choose among candidates by their
+scores; `AboveThreshold` tells which of a stream of values are above a threshold.
+
 A mechanism is immutable and checks its parameters when it is made. Every one has ``epsilon``, ``delta``, ``cost`` and
 ``release``.
 """
 
+from dpnoise.mechanisms._above_threshold import AboveThreshold, AboveThresholdRun
 from dpnoise.mechanisms._discrete_laplace import DiscreteLaplace
+from dpnoise.mechanisms._exponential import Exponential
 from dpnoise.mechanisms._laplace import Laplace
+from dpnoise.mechanisms._report_noisy_max import PermuteAndFlip, ReportNoisyMax
+from dpnoise.mechanisms._top_k import TopK
 
-__all__ = ["DiscreteLaplace", "Laplace"]
+__all__ = [
+    "AboveThreshold",
+    "AboveThresholdRun",
+    "DiscreteLaplace",
+    "Exponential",
+    "Laplace",
+    "PermuteAndFlip",
+    "ReportNoisyMax",
+    "TopK",
+]

@@ -19,7 +19,7 @@ class Mechanism:
 
     __slots__ = ("_native",)
 
-    _native: _native.Laplace | _native.DiscreteLaplace
+    _native: _native.Laplace | _native.DiscreteLaplace | _native.Selection | _native.AboveThreshold
     _parameters: ClassVar[tuple[str, ...]]
 
     @abstractmethod

@@ -9,12 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_of
+from dpnoise._arrays import array_of, reals_of
 from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
-
-# Integers up to here are exact as float64.
-_EXACT = 2**53
 
 
 class RealNoise(Mechanism):
@@ -240,20 +237,7 @@ def _released(released: Any) -> NDArray[np.float64]:
 
 def _reals(x: Any) -> NDArray[np.float64]:
     """Copy ``x`` to a new float64 array, exactly; no message may show a value."""
-    given = array_of(x, "x")
-    if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
-        if np.any(given > _EXACT) | np.any(given < -_EXACT):
-            raise ParameterError("x must have integers of at most 2**53 in magnitude, or use DiscreteLaplace")
-    elif given.dtype.kind == "f" and isinstance(x, list | tuple) and _has_large_integers(x):
-        raise ParameterError("x must have integers of at most 2**53 in magnitude, or use DiscreteLaplace")
-    elif given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
-        raise TypeError(f"x must be real numbers of at most 64 bits, got dtype {given.dtype}")
-    return np.array(given, np.float64, order="C")
-
-
-def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether a list that NumPy makes floats of has integers that this would round."""
-    return any(isinstance(item, numbers.Integral) and abs(int(item)) > _EXACT for item in np.array(x, object).flat)
+    return np.array(reals_of(x, "x", ", or use DiscreteLaplace"), np.float64, order="C")
 
 
 def _integers(x: Any) -> NDArray[np.int64]:

@@ -1,0 +1,254 @@
+"""The sparse vector technique."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise import _native
+from dpnoise._arrays import reals_of
+from dpnoise._native import ParameterError
+from dpnoise.mechanisms._mechanism import Mechanism, Rng
+
+
+class AboveThreshold(Mechanism):
+    r"""The sparse vector technique: which of a stream of values are above a threshold.
+
+    A run of the mechanism costs ``epsilon`` however many values it looks at: it halts after ``max_positives`` positive
+    answers, and negative ones are free. Values may be chosen one after the other, in view of the answers so far. A run
+    is epsilon-differentially private for neighbouring data sets between which each value changes by at most
+    ``sensitivity``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite.
+    threshold : float
+        Finite; public.
+    sensitivity : float, default 1.0
+        The most that a value changes between neighbours; positive and finite.
+    max_positives : int, default 1
+        After how many positive answers a run halts, from 1 to 2**32 - 1.
+    monotonic : bool, default False
+        Whether between neighbours all values rise or all fall, as counts do when a person is added or removed. The
+        noise of values is half as large then.
+
+    Attributes
+    ----------
+    threshold : float
+    sensitivity : float
+    max_positives : int
+    monotonic : bool
+        As above.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Notes
+    -----
+    With c for ``max_positives``, the threshold gets discrete Laplace noise of scale ``sensitivity / epsilon1``, once
+    for the run, and each value fresh noise of scale ``2 * c * sensitivity / epsilon2`` (without the 2 when monotonic),
+    on a grid. The two parts of epsilon are as 1 to ``(2 * c)**(2/3)``, which makes the noise in the comparison least
+    (Lyu, Su and Li 2017, section 4.2), rounded to 1024ths of epsilon.
+
+    Several published variants are not private. In the numbering of Lyu, Su and Li (2017), this is Algorithm 1 with the
+    split of Algorithm 7 and without its numeric answers. Of the others, Algorithm 2 (Dwork and Roth 2014) is private,
+    with more noise; Algorithm 3 releases the noisy value that was compared, which tells about the noise of the
+    threshold; Algorithm 4 has noise for the values that does not grow with ``max_positives``; Algorithm 5 adds no noise
+    to values; Algorithm 6 has the same noise however many positive answers it gives, without a limit. A value for a
+    positive answer must come from another mechanism, with a budget of its own.
+
+    References
+    ----------
+    Dwork, Naor, Reingold, Rothblum and Vadhan (2009), "On the complexity of differentially private data release"; Lyu,
+    Su and Li (2017), "Understanding the sparse vector technique for differential privacy".
+
+    Examples
+    --------
+    >>> from dpnoise import AboveThreshold
+    >>> run = AboveThreshold(epsilon=1.0, threshold=1000, max_positives=2).start()
+    >>> for visitors in (40, 30_000, 50, 20_000, 60):
+    ...     if run.halted:
+    ...         break
+    ...     crowded = run.is_above(visitors)
+    """
+
+    __slots__ = ()
+
+    _native: _native.AboveThreshold
+
+    _parameters = ("epsilon", "threshold", "sensitivity", "max_positives", "monotonic")
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        threshold: float,
+        sensitivity: float = 1.0,
+        max_positives: int = 1,
+        monotonic: bool = False,
+    ) -> None:
+        self._native = _native.AboveThreshold(
+            epsilon=epsilon,
+            threshold=threshold,
+            sensitivity=sensitivity,
+            max_positives=max_positives,
+            monotonic=monotonic,
+        )
+
+    @property
+    def threshold(self) -> float:
+        """The threshold."""
+        return self._native.threshold
+
+    @property
+    def sensitivity(self) -> float:
+        """The most that a value changes between neighbours."""
+        return self._native.sensitivity
+
+    @property
+    def max_positives(self) -> int:
+        """After how many positive answers a run halts."""
+        return self._native.max_positives
+
+    @property
+    def monotonic(self) -> bool:
+        """Whether all values change in the same direction."""
+        return self._native.monotonic
+
+    @property
+    def granularity(self) -> float:
+        """The step of the grid that values and the threshold are rounded to, a power of two."""
+        return self._native.granularity
+
+    @property
+    def threshold_scale(self) -> float:
+        """The scale of the noise of the threshold, in the values' unit."""
+        return self._native.scales[0]
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise of each value, in their unit."""
+        return self._native.scales[1]
+
+    def start(self, *, rng: Rng = None) -> AboveThresholdRun:
+        """Start a run, which costs epsilon.
+
+        Parameters
+        ----------
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a run is not private.
+
+        Returns
+        -------
+        AboveThresholdRun
+            To be asked about one value after the other.
+
+        Raises
+        ------
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
+        return AboveThresholdRun(self._native.start(rng))
+
+    def release(self, values: ArrayLike, *, rng: Rng = None) -> NDArray[np.bool_]:
+        """Ask a run of its own about values that are all known beforehand.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite real numbers, of one dimension. Integers up to 2**53 in magnitude.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        ndarray of bool
+            The answers, up to the last positive one that the run gives: as many as there are values, or fewer.
+
+        Raises
+        ------
+        ParameterError
+            When values have not one dimension, one is not finite, or an integer is too large to be exact as a float.
+            Nothing has been drawn then.
+        TypeError
+            When values are not real numbers.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
+        given = reals_of(values, "values")
+        if given.ndim != 1:
+            raise ParameterError(f"values must have one dimension, got {given.ndim}")
+        given = given.astype(np.float64)
+        if not np.isfinite(given).all():
+            raise ParameterError("values must be finite: no NaN and no infinity")
+        run, answers = self.start(rng=rng), []
+        for value in given.tolist():
+            if run.halted:
+                break
+            answers.append(run.is_above(value, rng=rng))
+        return np.array(answers, np.bool_)
+
+
+class AboveThresholdRun:
+    """One pass over a stream of values, made by `AboveThreshold.start`.
+
+    It can be neither copied nor pickled, and a child process that inherits it cannot go on with it: the noise of the
+    threshold must be used once. Threads may share it.
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _native.AboveThresholdRun) -> None:
+        self._native = native
+
+    @property
+    def positives(self) -> int:
+        """How many positive answers the run has given."""
+        return self._native.positives
+
+    @property
+    def halted(self) -> bool:
+        """Whether it has given all its positive answers."""
+        return self._native.halted
+
+    def is_above(self, value: float, *, rng: Rng = None) -> bool:
+        """Tell whether a value is above the threshold, both with their noise.
+
+        Parameters
+        ----------
+        value : float
+            Finite; an integer of at most 2**53 in magnitude.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such an answer is not private.
+
+        Returns
+        -------
+        bool
+            The answer. If it is positive it may be the last one: see `halted`.
+
+        Raises
+        ------
+        RuntimeError
+            When the run is halted, or another process started it.
+        ParameterError
+            When the value is not finite, or too large an integer.
+        TypeError
+            When it is not a real number.
+        RandomnessError
+            When the source of randomness fails; there is no answer then.
+        """
+        given = reals_of(value, "value")
+        if given.ndim != 0:
+            raise ParameterError(f"value must be a single number, got {given.ndim} dimensions")
+        return self._native.is_above(float(given), rng)
+
+    def __repr__(self) -> str:
+        return f"<AboveThresholdRun, positives={self.positives}{', halted' if self.halted else ''}>"
+
+    def __reduce__(self) -> Any:
+        return self._native.__reduce__()

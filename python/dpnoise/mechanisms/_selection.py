@@ -1,0 +1,111 @@
+"""What mechanisms have in common that choose among candidates by their scores."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise import _native
+from dpnoise._arrays import reals_of
+from dpnoise._native import ParameterError
+from dpnoise.mechanisms._mechanism import Mechanism, Rng
+
+
+class SelectionMechanism(Mechanism):
+    """A mechanism that rounds scores to a grid and chooses among them."""
+
+    __slots__ = ()
+
+    _native: _native.Selection
+
+    _parameters: ClassVar[tuple[str, ...]] = ("epsilon", "sensitivity", "monotonic")
+
+    @property
+    def sensitivity(self) -> float:
+        """The most that a score changes between neighbours."""
+        return self._native.sensitivity
+
+    @property
+    def monotonic(self) -> bool:
+        """Whether all scores change in the same direction."""
+        return self._native.monotonic
+
+    @property
+    def scale(self) -> float:
+        """The scale, in the scores' unit: a score that is lower by it counts e times less."""
+        return self._native.scale
+
+    @property
+    def granularity(self) -> float:
+        """The step of the grid that scores are rounded to, a power of two near ``scale / 2**40``."""
+        return self._native.granularity
+
+    def error(self, count: int, level: float = 0.95) -> float:
+        """Bound what a choice misses.
+
+        Parameters
+        ----------
+        count : int
+            The number of candidates; positive.
+        level : float, default 0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+            What the score of a chosen candidate is below the best score at most, with probability ``level`` or more:
+            ``scale * ln(count / (1 - level))``, and a step for the rounding.
+
+        Raises
+        ------
+        ParameterError
+            When ``count`` or ``level`` is out of range.
+        """
+        return self._native.error(count, level)
+
+    def _choices(self, scores: Any, rng: Rng) -> list[int]:
+        return self._native.release(_scores(scores), rng)
+
+
+class OneOfMany(SelectionMechanism):
+    """A mechanism that chooses one candidate."""
+
+    __slots__ = ()
+
+    def release(self, scores: ArrayLike, *, rng: Rng = None) -> int:
+        """Choose a candidate.
+
+        Parameters
+        ----------
+        scores : array_like
+            A finite real number for each candidate, of one dimension; higher is better. Integers up to 2**53 in
+            magnitude. What more than 2**51 steps of the grid are below the best score count as just so far below.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        int
+            The index of the chosen score.
+
+        Raises
+        ------
+        ParameterError
+            When there are no scores, they have not one dimension, one is not finite, or an integer is too large to be
+            exact as a float. Nothing has been drawn then.
+        TypeError
+            When scores are not real numbers.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
+        return self._choices(scores, rng)[0]
+
+
+def _scores(scores: Any) -> NDArray[np.float64]:
+    """Take scores as a contiguous float64 array, exactly; no message may show a score."""
+    given = reals_of(scores, "scores")
+    if given.ndim != 1:
+        raise ParameterError(f"scores must have one dimension, got {given.ndim}")
+    return np.ascontiguousarray(given, np.float64)

@@ -1,0 +1,102 @@
+"""The k best candidates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise import _native
+from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.mechanisms._selection import SelectionMechanism
+
+
+class TopK(SelectionMechanism):
+    """The ``k`` best candidates, by peeling: the exponential mechanism again and again, without those chosen before.
+
+    Each of the ``k`` rounds spends ``epsilon / k``. The release, in its order, has the same distribution as the ``k``
+    largest scores after Gumbel noise was added to each. It is epsilon-differentially private for neighbouring data sets
+    between which each score changes by at most ``sensitivity``.
+
+    Parameters
+    ----------
+    k : int
+        How many candidates to choose, from 1 to 2**32 - 1.
+    epsilon : float
+        For all rounds together; positive and finite.
+    sensitivity : float, default 1.0
+        The most that a score changes between neighbours, in the scores' unit; positive and finite.
+    monotonic : bool, default False
+        Whether between neighbours all scores rise or all fall, as counts do when a person is added or removed. The
+        scale is ``k * sensitivity / epsilon`` then, and ``2 * k * sensitivity / epsilon`` otherwise.
+
+    Attributes
+    ----------
+    k : int
+    sensitivity : float
+    monotonic : bool
+        As above.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Notes
+    -----
+    Time and memory accesses depend on neither scores nor choices.
+
+    References
+    ----------
+    Durfee and Rogers (2019), "Practical differentially private top-k selection with pay-what-you-get composition".
+
+    Examples
+    --------
+    >>> from dpnoise import TopK
+    >>> first, second = TopK(k=2, epsilon=1.0, monotonic=True).release([120, 80, 119])
+    """
+
+    __slots__ = ()
+
+    _parameters = ("k", "epsilon", "sensitivity", "monotonic")
+
+    def __init__(self, *, k: int, epsilon: float, sensitivity: float = 1.0, monotonic: bool = False) -> None:
+        self._native = _native.Selection.top_k(k, epsilon, sensitivity, monotonic)
+
+    @property
+    def k(self) -> int:
+        """How many candidates are chosen."""
+        return self._native.k
+
+    @property
+    def rho(self) -> float:
+        """The cost under zero-concentrated differential privacy, ``epsilon**2 / (8 * k)``."""
+        return self.epsilon**2 / (8 * self.k)
+
+    def release(self, scores: ArrayLike, *, rng: Rng = None) -> NDArray[np.int64]:
+        """Choose candidates.
+
+        Parameters
+        ----------
+        scores : array_like
+            A finite real number for each candidate, of one dimension, at least ``k`` of them; higher is better.
+            Integers up to 2**53 in magnitude. What more than 2**51 steps of the grid are below the best score count as
+            just so far below.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        ndarray of int64, shape (k,)
+            The indices of the chosen scores, all different, in the order in which they were chosen.
+
+        Raises
+        ------
+        ParameterError
+            When there are fewer than ``k`` scores, they have not one dimension, one is not finite, or an integer is too
+            large to be exact as a float. Nothing has been drawn then.
+        TypeError
+            When scores are not real numbers.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
+        return np.array(self._choices(scores, rng), np.int64)

@@ -1,0 +1,275 @@
+"""The face of the mechanisms that choose or compare: what they take, what they refuse, and what their bounds mean."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpnoise
+from dpnoise import AboveThreshold, Exponential, PermuteAndFlip, PrivacyCost, ReportNoisyMax, TopK, hazmat
+
+KINDS = [Exponential, ReportNoisyMax]
+EACH = [Exponential(epsilon=0.7), ReportNoisyMax(epsilon=0.7), TopK(k=2, epsilon=0.7)]
+SECRET = 918273645.546372819
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_choice_is_an_index(kind: Any) -> None:
+    mechanism = kind(epsilon=50.0)
+    for scores in ([0, 9, 1], (0.0, 9.0, 1.0), np.array([0, 9, 1], np.uint8), np.array([0, 9, 1.0], ">f4")):
+        assert mechanism.release(scores) == 1
+        assert type(mechanism.release(scores)) is int
+    assert mechanism.release(np.arange(20.0)[::-2]) == 0
+    assert mechanism.release([-3]) == 0
+    assert mechanism.release([-1e308, 1e308, 5e-324]) == 1
+    assert {mechanism.release(np.zeros(3)) for _ in range(200)} == {0, 1, 2}
+
+
+def test_top_k_gives_different_indices_best_first() -> None:
+    chosen = TopK(k=3, epsilon=1000.0).release([5, 80, -4, 100, 40, 0])
+    assert chosen.dtype == np.int64
+    assert chosen.tolist() == [3, 1, 4]
+    everything = TopK(k=5000, epsilon=1.0).release(np.zeros(5000))
+    assert sorted(everything.tolist()) == list(range(5000))
+    assert everything.tolist() != list(range(5000))
+
+
+def test_permute_and_flip_is_a_name_of_report_noisy_max() -> None:
+    assert PermuteAndFlip is ReportNoisyMax
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [*EACH, Exponential(epsilon=0.7, sensitivity=2.0, monotonic=True), AboveThreshold(epsilon=0.7, threshold=3.0)],
+    ids=repr,
+)
+def test_a_mechanism_is_a_value(mechanism: Any) -> None:
+    again = pickle.loads(pickle.dumps(mechanism))  # noqa: S301 - our own bytes
+    assert again == mechanism
+    assert hash(again) == hash(mechanism)
+    assert eval(repr(mechanism), vars(dpnoise)) == mechanism  # noqa: S307 - our own text
+    assert mechanism.cost == PrivacyCost(0.7, 0.0)
+    with pytest.raises(AttributeError):
+        mechanism.epsilon = 1.0
+
+
+def test_the_scale_is_that_of_the_definition() -> None:
+    assert Exponential(epsilon=0.5, sensitivity=3.0).scale == pytest.approx(12.0, rel=1e-11)
+    assert Exponential(epsilon=0.5, sensitivity=3.0, monotonic=True).scale == pytest.approx(6.0, rel=1e-11)
+    assert TopK(k=5, epsilon=0.5).scale == pytest.approx(20.0, rel=1e-11)
+    assert Exponential(epsilon=1.0).granularity == 2.0**-39
+    assert Exponential(epsilon=2.0).rho == 0.5
+    assert TopK(k=4, epsilon=2.0).rho == 0.125
+    assert not hasattr(ReportNoisyMax, "rho")
+
+
+@pytest.mark.parametrize("mechanism", [Exponential(epsilon=0.5), ReportNoisyMax(epsilon=0.5)], ids=repr)
+def test_what_a_choice_misses_is_bounded(mechanism: Any) -> None:
+    # The worst case of the bound: one best candidate, and all others equally far below it.
+    n, runs = 50, 4000
+    for level in (0.5, 0.9):
+        scores = np.full(n, -mechanism.error(n, level))
+        scores[7] = 0.0
+        misses = sum(mechanism.release(scores) != 7 for _ in range(runs))
+        assert stats.binom.sf(misses, runs, 1 - level) > 1e-9
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        *[
+            (lambda epsilon=epsilon, kind=kind: kind(epsilon=epsilon), "^epsilon must be positive and finite, got ")
+            for epsilon in (0, -1.0, float("nan"), float("inf"))
+            for kind in KINDS
+        ],
+        (lambda: TopK(k=1, epsilon=0), "^epsilon must be positive and finite, got 0"),
+        (lambda: Exponential(epsilon=1e-300), "^epsilon must be such that sensitivity/epsilon is below"),
+        (lambda: Exponential(epsilon=10**400), "^epsilon must be in the range of a float"),
+        (lambda: ReportNoisyMax(epsilon=1, sensitivity=0.0), "^sensitivity must be positive and finite, got 0.0"),
+        (lambda: ReportNoisyMax(epsilon=1, sensitivity=-1.0), "^sensitivity must be positive and finite, got -1.0"),
+        (lambda: TopK(k=0, epsilon=1.0), r"^k must be an integer from 1 to 2\*\*32 - 1, got 0"),
+        (lambda: TopK(k=-1, epsilon=1.0), r"^k must be an integer from 1 to 2\*\*32 - 1, got -1"),
+        (lambda: TopK(k=2**32, epsilon=1.0), r"^k must be an integer from 1 to 2\*\*32 - 1, got 4294967296"),
+        (
+            lambda: TopK(k=4, epsilon=1.0).release([1, 2, 3]),
+            "^k must be at most the number of scores, which is 3, got 4",
+        ),
+        (lambda: Exponential(epsilon=1.0).error(0), "^count must be a positive integer, got 0"),
+        (lambda: Exponential(epsilon=1.0).error(-1), "^count must be a positive integer, got -1"),
+        (lambda: Exponential(epsilon=1.0).error(5, 1.0), "^level must be between 0 and 1, both excluded, got 1.0"),
+        (lambda: AboveThreshold(epsilon=0, threshold=1), "^epsilon must be positive and finite, got 0"),
+        (lambda: AboveThreshold(epsilon=1e-300, threshold=1), "^epsilon must be such that"),
+        (lambda: AboveThreshold(epsilon=1, threshold=float("inf")), "^threshold must be finite, got inf"),
+        (lambda: AboveThreshold(epsilon=1, threshold=1, sensitivity=0), "^sensitivity must be positive and finite"),
+        (lambda: AboveThreshold(epsilon=1, threshold=1, max_positives=0), "^max_positives must be an integer from 1"),
+        (lambda: AboveThreshold(epsilon=1, threshold=1, max_positives=2**32), "^max_positives must be an integer from"),
+    ],
+)
+def test_bad_parameters_are_named(make: Any, message: str) -> None:
+    with pytest.raises(dpnoise.ParameterError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: TopK(k=1.5, epsilon=1.0),
+        lambda: TopK(k=True, epsilon=1.0),
+        lambda: Exponential(epsilon="1"),
+        lambda: Exponential(epsilon=1.0, monotonic=1),
+        lambda: AboveThreshold(epsilon=1.0, threshold="a"),
+        lambda: AboveThreshold(epsilon=1.0, threshold=1.0, max_positives=1.0),
+    ],
+)
+def test_parameters_of_the_wrong_type_are_refused(make: Any) -> None:
+    with pytest.raises(TypeError, match=r"must be|monotonic"):
+        make()
+
+
+@pytest.mark.parametrize("mechanism", EACH, ids=repr)
+@pytest.mark.parametrize(
+    ("scores", "error", "message"),
+    [
+        ([], ValueError, "^scores must not be empty|^k must be at most the number of scores, which is 0"),
+        ([SECRET, float("nan"), 1], ValueError, "^scores must be finite: no NaN and no infinity$"),
+        ([SECRET, float("inf"), 1], ValueError, "^scores must be finite: no NaN and no infinity$"),
+        ([SECRET, -float("inf"), 1], ValueError, "^scores must be finite: no NaN and no infinity$"),
+        (SECRET, ValueError, "^scores must have one dimension, got 0$"),
+        ([[SECRET, 1.0]], ValueError, "^scores must have one dimension, got 2$"),
+        ([2**53 + 1, 0], ValueError, r"^scores must have integers of at most 2\*\*53 in magnitude$"),
+        ([True, False], TypeError, "^scores must be real numbers of at most 64 bits, got dtype bool$"),
+        ([1j, 0], TypeError, "^scores must be real numbers"),
+        (["a", "b"], TypeError, "^scores must be real numbers"),
+        ([None, SECRET], TypeError, "^scores must be real numbers"),
+        (np.ma.masked_array([1.0, 2.0], [False, True]), ValueError, "^scores must have no masked values"),
+    ],
+)
+def test_unfit_scores_are_refused_without_showing_them(mechanism: Any, scores: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        mechanism.release(scores, rng=hazmat.ScriptedRng(b""))  # which has nothing to draw
+    assert str(SECRET)[:9] not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", [0, 7, 8, 2047, 2048, 4999])
+def test_what_is_not_finite_is_found_everywhere(place: int) -> None:
+    scores = np.zeros(5000)
+    scores[place] = np.nan
+    with pytest.raises(dpnoise.ParameterError, match="scores must be finite"):
+        Exponential(epsilon=1.0).release(scores)
+
+
+@pytest.mark.parametrize("mechanism", EACH, ids=repr)
+def test_a_failing_source_releases_nothing(mechanism: Any) -> None:
+    with pytest.raises(dpnoise.RandomnessError):
+        mechanism.release([1.0, 2.0], rng=hazmat.ScriptedRng(bytes(40)))
+
+
+def test_many_scores_are_chosen_from() -> None:
+    # More than are looked at without giving up the GIL, and enough for a third candidate.
+    scores = np.zeros(2**20 + 3)
+    scores[2**20 + 1] = 100.0
+    for mechanism in (Exponential(epsilon=5.0), ReportNoisyMax(epsilon=5.0)):
+        assert mechanism.release(scores) == 2**20 + 1
+
+
+def test_a_run_tells_what_is_above_until_it_halts() -> None:
+    run = AboveThreshold(epsilon=100.0, threshold=50, max_positives=2).start()
+    assert [run.is_above(value) for value in (0, 100.0, np.float32(1), np.int64(99))] == [False, True, False, True]
+    assert run.halted
+    assert run.positives == 2
+    assert repr(run) == "<AboveThresholdRun, positives=2, halted>"
+    with pytest.raises(RuntimeError, match=r"^this run has given its max_positives=2 positive answers: start another"):
+        run.is_above(0)
+
+
+def test_a_release_is_a_run() -> None:
+    mechanism = AboveThreshold(epsilon=100.0, threshold=50, max_positives=2)
+    assert mechanism.release([0, 100, 7, 90, 0, 80]).tolist() == [False, True, False, True]
+    assert mechanism.release([0, 100, 7]).tolist() == [False, True, False]
+    assert mechanism.release([]).shape == (0,)
+    assert mechanism.release(np.array([1e308, -1e308])).tolist() == [True, False]
+
+
+def test_the_scales_of_a_run_spend_its_epsilon() -> None:
+    for c in (1, 3, 100, 10**6):
+        for monotonic in (False, True):
+            mechanism = AboveThreshold(epsilon=0.5, threshold=0, sensitivity=2.0, max_positives=c, monotonic=monotonic)
+            shift = (1 if monotonic else 2) * 2.0
+            spent = 2.0 / mechanism.threshold_scale + c * shift / mechanism.scale
+            assert spent == pytest.approx(0.5, rel=1e-9)
+            if c <= 100:
+                ratio = (c * shift / mechanism.scale) / (2.0 / mechanism.threshold_scale)
+                assert ratio == pytest.approx((c * shift / 2.0) ** (2 / 3), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (float("nan"), ValueError, "^value must be finite: no NaN and no infinity$"),
+        (float("inf"), ValueError, "^value must be finite: no NaN and no infinity$"),
+        ([SECRET], ValueError, "^value must be a single number, got 1 dimensions$"),
+        (2**53 + 1, ValueError, "^value must have integers of at most"),
+        (True, TypeError, "^value must be real numbers"),
+        ("a", TypeError, "^value must be real numbers"),
+        (None, TypeError, "^value must be real numbers"),
+    ],
+)
+def test_unfit_values_are_refused(value: Any, error: Any, message: str) -> None:
+    run = AboveThreshold(epsilon=1.0, threshold=0).start()
+    with pytest.raises(error, match=message):
+        run.is_above(value, rng=hazmat.ScriptedRng(b""))
+    with pytest.raises(error, match=message.replace("value", "values").split(" be a single")[0].split(" integers")[0]):
+        AboveThreshold(epsilon=1.0, threshold=0).release([[value]] if isinstance(value, list) else [value])
+
+
+def test_a_run_can_be_neither_copied_nor_pickled() -> None:
+    run = AboveThreshold(epsilon=1.0, threshold=0).start()
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        for thing in (run, run._native):
+            with pytest.raises(TypeError, match="a run can be neither copied nor pickled"):
+                duplicate(thing)
+
+
+def _ask(run: Any, answers: Any) -> None:
+    try:
+        run.is_above(0.0)
+    except RuntimeError as error:
+        answers.put(str(error))
+    else:
+        answers.put("an answer")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_process_cannot_go_on_with_a_run() -> None:
+    run = AboveThreshold(epsilon=1.0, threshold=1e9).start()
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+    child = context.Process(target=_ask, args=(run, answers))
+    child.start()
+    assert answers.get().startswith("a run cannot go on in another process than the one that started it")
+    child.join()
+    assert run.is_above(0.0) is False
+
+
+def test_threads_share_a_run_and_its_limit() -> None:
+    run = AboveThreshold(epsilon=50.0, threshold=0, max_positives=5).start()
+
+    def ask(_: int) -> bool | None:
+        try:
+            return run.is_above(1000.0)
+        except RuntimeError:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(200)))
+    assert answers.count(True) == 5
+    assert answers.count(None) == 195

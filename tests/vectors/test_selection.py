@@ -1,0 +1,139 @@
+"""Bit-for-bit equality of the selections with the specification, fed the same words, and at every threshold."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from vectors.noise_spec import Words
+from vectors.selection_spec import Selection, depths
+
+from dpnoise import Exponential, ReportNoisyMax, TopK, hazmat
+
+# `make statistical` draws more.
+N = 2000 if "DPNOISE_TEST_SAMPLES" in os.environ else 1
+BYTES = 400_000
+
+
+def stream(label: str, size: int = BYTES) -> bytes:
+    return hashlib.shake_256(label.encode()).digest(size)
+
+
+def scores_of(name: str, count: int) -> np.ndarray:
+    generator = np.random.default_rng(count)
+    if name == "near":
+        return generator.normal(size=count)
+    if name == "ties":
+        return generator.integers(0, 3, count).astype(float)
+    if name == "far":
+        return generator.normal(size=count) * 10.0 ** generator.integers(-300, 300, count)
+    return np.sort(generator.exponential(20.0, count))
+
+
+def spec(mechanism: Any, scores: np.ndarray) -> Selection:
+    granularity = Fraction(mechanism.granularity)
+    shares = (1 if mechanism.monotonic else 2) * (mechanism.k if isinstance(mechanism, TopK) else 1)
+    steps = math.ceil(Fraction(mechanism.sensitivity) / granularity)
+    return Selection(steps * shares / Fraction(mechanism.epsilon), depths(scores.tolist(), granularity))
+
+
+def compare(mechanism: Any, scores: np.ndarray, choose: Callable[[Selection, Words], int], data: bytes) -> int:
+    rng, words = hazmat.ScriptedRng(data), Words(data)
+    expected = choose(spec(mechanism, scores), words)
+    assert mechanism.release(scores, rng=rng) == expected
+    assert rng.remaining == len(data) - words.position, "both took the same words"
+    return expected
+
+
+MECHANISMS = [
+    (Exponential(epsilon=1.0), Selection.softmax),
+    (Exponential(epsilon=0.3, sensitivity=0.7, monotonic=True), Selection.softmax),
+    (ReportNoisyMax(epsilon=1.0), Selection.permute_and_flip),
+    (ReportNoisyMax(epsilon=0.3, sensitivity=0.7, monotonic=True), Selection.permute_and_flip),
+]
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 100, 2049])
+@pytest.mark.parametrize("name", ["near", "ties", "far", "sorted"])
+@pytest.mark.parametrize(("mechanism", "choose"), MECHANISMS, ids=repr)
+def test_a_choice_equals_the_specification(mechanism: Any, choose: Any, name: str, count: int) -> None:
+    scores = scores_of(name, count)
+    for i in range(max(1, N // count)):
+        compare(mechanism, scores, choose, stream(f"{mechanism} {name} {count} {i}"))
+
+
+def test_top_k_equals_the_specification() -> None:
+    for count in (5, 40, 2100):
+        mechanism = TopK(k=5, epsilon=2.0)
+        scores = scores_of("near", count)
+        data = stream(f"top {count}")
+        words, left, expected = Words(data), scores.copy(), []
+        for _ in range(5):
+            remaining = np.isfinite(left)
+            whole = spec(mechanism, np.where(remaining, left, left[remaining].min()))
+            kept = [depth if here else None for depth, here in zip(whole.depths, remaining, strict=True)]
+            one = Selection(whole.scale, kept)
+            expected.append(one.softmax(words))
+            left[expected[-1]] = -np.inf
+        assert mechanism.release(scores, rng=hazmat.ScriptedRng(data)).tolist() == expected
+
+
+def word(number: int, total: int) -> bytes:
+    """The 32 bytes of the smallest U for which floor(U total) is this number."""
+    return (-(-(number << 256) // total)).to_bytes(32, "big")
+
+
+def test_every_boundary_and_threshold_of_the_exponential_mechanism() -> None:
+    mechanism = Exponential(epsilon=1.0)
+    # Weights from C down to those that a double cannot tell from zero.
+    scores = np.array([0.0, -1, -2.5, -40, -68, -72, -75, -90, -200, -3000, 0, -1e9])
+    selection = spec(mechanism, scores)
+    total = sum(selection.weights)
+    first = 0
+    outcomes = set()
+    for index in selection.order:
+        length = selection.weights[index]
+        for number in {first, first + length - 1} if length else ():
+            near = int(selection.threshold(index) * 2**63)
+            for prefix in {0, near - 1, near, near + 1, 2**63 - 1}:
+                if 0 <= prefix < 2**63:
+                    data = word(number, total) + (2 * prefix).to_bytes(8, "little") + stream(f"{number}", 800)
+                    outcomes.add(compare(mechanism, scores, Selection.softmax, data) == index)
+        first += length
+    assert outcomes == {True, False}
+
+
+def test_every_threshold_of_permute_and_flip() -> None:
+    mechanism = ReportNoisyMax(epsilon=1.0)
+    scores = np.array([0.0, -1, -2.5, -40, -68, -72, -75, -3000])
+    selection = spec(mechanism, scores)
+    outcomes = set()
+    for index, length in enumerate(selection.weights):
+        # Heads for the best one and, on either side of its weight, for this one.
+        for coin in {0, length - 1, length} - {2**51}:
+            coins = b"".join(((coin if i == index else 2**51 - 1) << 13).to_bytes(8, "little") for i in range(8))
+            near = int(selection.threshold(index) * 2**63)
+            for prefix in {0, near - 1, near, near + 1, 2**63 - 1}:
+                if 0 <= prefix < 2**63:
+                    for u in (0, 2**256 - 1):
+                        data = coins + u.to_bytes(32, "big") + (2 * prefix).to_bytes(8, "little")
+                        data += stream("rest", 800)
+                        outcomes.add(compare(mechanism, scores, Selection.permute_and_flip, data))
+    assert outcomes >= {0, 1, 2, 3}
+
+
+def test_a_wrong_specification_is_seen() -> None:
+    # Positive control: a boundary that is moved by one.
+    mechanism, scores = Exponential(epsilon=1.0), np.array([0.0, -1.0])
+    wrong = spec(mechanism, scores)
+    data = word(wrong.weights[0] - 1, sum(wrong.weights)) + bytes(48)
+    assert mechanism.release(scores, rng=hazmat.ScriptedRng(data)) == 0
+    wrong.weights[0] -= 1
+    wrong.weights[1] += 1
+    assert wrong.softmax(Words(data)) == 1
