@@ -6,6 +6,8 @@ The areas:
 - `dpnoise.Laplace`, `dpnoise.DiscreteLaplace`: mechanisms of the central model that add noise.
 - `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: those that choose the best of many.
 - `dpnoise.AboveThreshold`: which of a stream of values are above a threshold.
+- `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with honest sensitivities.
+- `dpnoise.sensitivity`: by how much one person can change an answer.
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
 - `dpnoise.engines`: counting reports on many cores or machines, with processes, Dask or Spark.
 - `dpnoise.accounting`: what releases cost, and budgets that cannot be overspent.
@@ -15,7 +17,7 @@ The areas:
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
 
-from dpnoise import accounting, audit, datasets, engines, hazmat, local, plots, samplers
+from dpnoise import accounting, audit, datasets, engines, hazmat, local, plots, queries, samplers, sensitivity
 from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
 from dpnoise.accounting import BudgetExceeded, PrivacyCost
 from dpnoise.bit_generator import SecureBitGenerator
@@ -51,5 +53,7 @@ __all__ = [
     "hazmat",
     "local",
     "plots",
+    "queries",
     "samplers",
+    "sensitivity",
 ]

@@ -1,6 +1,6 @@
 //! The mechanisms.
 
-use dpnoise_core::mechanisms::{self, Noisy};
+use dpnoise_core::mechanisms::{self, Noisy, Relation};
 use dpnoise_core::rng::{NOISE_UNIT, fill_parallel};
 use numpy::Element;
 use pyo3::prelude::*;
@@ -142,7 +142,66 @@ impl DiscreteLaplace {
     }
 }
 
+/// The sum of a column whose values are clamped.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct ClampedSum(mechanisms::ClampedSum);
+
+#[pymethods]
+impl ClampedSum {
+    #[new]
+    #[pyo3(signature = (*, epsilon, lower, upper, relation, granularity=None))]
+    fn new(
+        epsilon: &Bound<'_, PyAny>,
+        lower: &Bound<'_, PyAny>,
+        upper: &Bound<'_, PyAny>,
+        relation: &str,
+        granularity: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let bounds = (real(lower, "bounds[0]")?, real(upper, "bounds[1]")?);
+        let granularity = granularity.map(|granularity| real(granularity, "granularity")).transpose()?;
+        let relation = Relation::from_name(relation).map_err(to_py)?;
+        mechanisms::ClampedSum::new(real(epsilon, "epsilon")?, bounds, relation, granularity).map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.epsilon()
+    }
+
+    #[getter]
+    fn sensitivity(&self) -> f64 {
+        self.0.sensitivity()
+    }
+
+    #[getter]
+    fn granularity(&self) -> f64 {
+        self.0.granularity()
+    }
+
+    #[getter]
+    fn scale(&self) -> f64 {
+        self.0.scale()
+    }
+
+    fn error(&self, level: &Bound<'_, PyAny>) -> PyResult<f64> {
+        self.0.error(real(level, "level")?).map_err(to_py)
+    }
+
+    /// Overwrites `values`.
+    #[pyo3(signature = (values, threads, rng=None))]
+    fn release(&self, values: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+        let threads = threads.get();
+        let mut array = buffers::writable::<f64>(values, "column", "float64")?;
+        let column = buffers::elements(&mut array, "column")?;
+        match hazmat::given(rng)? {
+            Some(mut rng) => self.0.release_with(column, threads, &mut *rng).map_err(to_py),
+            None => runtime::detached(values.py(), || self.0.release(column, threads)),
+        }
+    }
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<ClampedSum>()?;
     module.add_class::<Laplace>()?;
     module.add_class::<DiscreteLaplace>()
 }

@@ -21,7 +21,7 @@ pub enum Reason {
     Selection,
     /// `samplers/grid.md`: noise beyond 2^53 steps has a probability below 2^-738.
     HugeNoise,
-    /// An answer that a mechanism has given: what it does next may depend on it.
+    /// What a mechanism releases, made private by its noise: what it does next may depend on it.
     Answer,
     /// That data are not what a function is defined for: the caller gets an error that says so, and nothing else.
     Refusal,

@@ -111,7 +111,7 @@ fn steps_scale(steps: u128, epsilon: Epsilon) -> Option<Scale> {
 }
 
 /// ceil(log2(a/b)) for positive finite doubles, exactly.
-fn ceil_log2_of_quotient(a: f64, b: f64) -> i32 {
+pub(super) fn ceil_log2_of_quotient(a: f64, b: f64) -> i32 {
     let split = |x: f64| {
         // A subnormal number is made normal first.
         let (x, bias) = if x < f64::MIN_POSITIVE { (x * 2f64.powi(64), 1023 + 64) } else { (x, 1023) };

@@ -4,6 +4,7 @@
 //! noise: one value or many, with the library's own randomness or the caller's. [`Selector`] is what those share that
 //! choose among candidates by their scores.
 
+mod clamped_sum;
 mod discrete_laplace;
 mod exponential;
 mod laplace;
@@ -12,6 +13,7 @@ mod selector;
 mod sparse_vector;
 mod top_k;
 
+pub use clamped_sum::{ClampedSum, Relation};
 pub use discrete_laplace::DiscreteLaplace;
 pub use exponential::Exponential;
 pub use laplace::Laplace;

@@ -1,6 +1,6 @@
 //! Releases of integers and of real numbers.
 
-use dpnoise_core::mechanisms::{DiscreteLaplace, Laplace, Noisy};
+use dpnoise_core::mechanisms::{ClampedSum, DiscreteLaplace, Laplace, Noisy, Relation};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::grid::{Grid, all_finite};
 
@@ -65,6 +65,14 @@ pub(super) fn checks() -> Vec<Check> {
             let mut values = secret(&INTEGERS);
             DiscreteLaplace::new(0.5, 3).unwrap().release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
             assert_secret(&values);
+        }),
+        ("sum of clamped values", || {
+            for relation in [Relation::AddRemove, Relation::Substitute] {
+                for bounds in [(-1.0, 1.0), (1e6, 1e6 + 1.0), (-1e-300, 1e-300)] {
+                    let mut values = secret(&reals().map(|x| if x == 0.1 { f64::NAN } else { x }).repeat(40));
+                    ClampedSum::new(1.0, bounds, relation, None).unwrap().release(&mut values, 1).unwrap();
+                }
+            }
         }),
     ])
 }

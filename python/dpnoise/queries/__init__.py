@@ -1,0 +1,21 @@
+"""Queries: a column in, a differentially private answer out.
+
+A query is a mechanism that knows the sensitivity of what it computes: it clamps, counts and adds integers, and then
+adds its noise. Like every mechanism it is immutable, checks its parameters when it is made, and has ``epsilon``,
+``delta``, ``cost`` and ``release``.
+
+A column is a NumPy array, a list, a pandas or polars series, or Arrow data; one row is one person. Which columns are
+neighbours is said by ``relation``: "add/remove" (a row more or less; the number of rows is private) or "substitute" (a
+row is replaced; the number of rows is public).
+"""
+
+from dpnoise.queries._count import Count
+from dpnoise.queries._histogram import Histogram
+from dpnoise.queries._mean import Mean
+from dpnoise.queries._quantile import Median, Quantile
+from dpnoise.queries._query import Query
+from dpnoise.queries._stability_histogram import StabilityHistogram
+from dpnoise.queries._sum import Sum
+from dpnoise.queries._variance import Variance
+
+__all__ = ["Count", "Histogram", "Mean", "Median", "Quantile", "Query", "StabilityHistogram", "Sum", "Variance"]

@@ -1,0 +1,103 @@
+"""Counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpnoise import sensitivity
+from dpnoise.mechanisms import DiscreteLaplace
+from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.queries import _columns
+from dpnoise.queries._query import Query
+from dpnoise.sensitivity import Relation
+
+
+class Count(Query):
+    """The number of rows: of those that are true in a column of booleans, of those with a value in any other.
+
+    Adds discrete Laplace noise of scale ``1 / epsilon``. The release is epsilon-differentially private.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which columns are neighbours.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Examples
+    --------
+    >>> from dpnoise import queries
+    >>> ages = [23, 45, 31, 67]
+    >>> retired = queries.Count(epsilon=1.0).release([age >= 65 for age in ages])
+    """
+
+    __slots__ = ("_noise",)
+
+    _parameters = ("epsilon", "relation")
+
+    def __init__(self, *, epsilon: float, relation: Relation = "add/remove") -> None:
+        self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.count(relation))
+        self._relation = relation
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy parameter epsilon."""
+        return self._noise.epsilon
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise."""
+        return self._noise.scale
+
+    def release(self, column: Any, *, rng: Rng = None) -> int:
+        """Release the number of rows.
+
+        Parameters
+        ----------
+        column : array_like
+            One dimension. Missing values (NaN, None, nulls) do not count.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        int
+            It may be negative: the noise is not cut off, so that sums and means of releases stay unbiased.
+
+        Raises
+        ------
+        ParameterError
+            When the column has not one dimension.
+        TypeError
+            When it is no column.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
+        return self._noise.release(int(np.count_nonzero(_columns.truths(column))), rng=rng)
+
+    def error(self, level: float = 0.95) -> float:
+        """Bound the error.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+            The smallest whole number that the error does not exceed with probability ``level`` or more.
+
+        Raises
+        ------
+        ParameterError
+            When ``level`` is out of range.
+        """
+        return self._noise.error(level)

@@ -1,0 +1,182 @@
+"""Histograms with bins that are known in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise import sensitivity
+from dpnoise._native import ParameterError
+from dpnoise.mechanisms import DiscreteLaplace
+from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.queries import _columns
+from dpnoise.queries._query import Query
+from dpnoise.sensitivity import Relation
+
+
+class Histogram(Query):
+    """The numbers of rows in disjoint groups that are known in advance: bins of numbers, or categories.
+
+    Adds discrete Laplace noise to each count: of scale ``1 / epsilon`` under "add/remove", ``2 / epsilon`` under
+    "substitute", since a row may leave one group for another. The release is epsilon-differentially private. Rows that
+    are in no group, missing values among them, are not counted.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite.
+    edges : array_like, optional
+        The edges of bins of numbers, increasing: bin ``i`` has the values from ``edges[i]`` up to, but not including,
+        ``edges[i + 1]``; the last bin includes its upper edge, as in `numpy.histogram`.
+    categories : sequence, optional
+        Values that differ: all texts, all numbers or all booleans. Either ``edges`` or ``categories`` must be given,
+        and must not be looked up in the data: `StabilityHistogram` does that.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which columns are neighbours.
+
+    Attributes
+    ----------
+    edges, categories
+        As above.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Examples
+    --------
+    >>> from dpnoise import queries
+    >>> decades = queries.Histogram(epsilon=1.0, edges=range(0, 101, 10)).release([23, 45, 31, 67])
+    """
+
+    __slots__ = ("_categories", "_edges", "_noise")
+
+    _parameters = ("epsilon", "edges", "categories", "relation")
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        edges: ArrayLike | None = None,
+        categories: Sequence[Any] | None = None,
+        relation: Relation = "add/remove",
+    ) -> None:
+        if (edges is None) == (categories is None):
+            raise ParameterError("either edges or categories must be given")
+        self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.histogram(relation))
+        self._edges = None if edges is None else _increasing(edges)
+        self._categories = None if categories is None else _distinct(categories)
+        self._relation = relation
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy parameter epsilon."""
+        return self._noise.epsilon
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise of a count."""
+        return self._noise.scale
+
+    @property
+    def edges(self) -> tuple[float, ...] | None:
+        """The edges of the bins, if the groups are bins."""
+        return self._edges
+
+    @property
+    def categories(self) -> tuple[Any, ...] | None:
+        """The categories, if the groups are those."""
+        return self._categories
+
+    def release(self, column: Any, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.int64]:
+        """Release the counts.
+
+        Parameters
+        ----------
+        column : array_like
+            Real numbers where the groups are bins, else of the kind of the categories; one dimension.
+        threads : int, optional
+            How many threads to use for the noise; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        ndarray of int64
+            One count for each group, in their order. Counts may be negative: the noise is not cut off.
+
+        Raises
+        ------
+        ParameterError
+            When the column has not one dimension.
+        TypeError
+            When its values are of another kind.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
+        released: NDArray[np.int64] = self._noise.release(self._count(column), threads=threads, rng=rng)
+        return released
+
+    def _count(self, column: Any) -> NDArray[np.int64]:
+        if self._edges is not None:
+            values = _columns.floats(column)
+            counted: NDArray[np.int64] = np.histogram(values[~np.isnan(values)], self._edges)[0].astype(np.int64)
+            return counted
+        categories = np.array(self._categories)
+        values = _columns.keys(column)
+        if values.size and not _comparable(values, categories):
+            raise TypeError(f"column must be of the kind of categories ({categories.dtype}), got {values.dtype}")
+        order = np.argsort(categories)
+        places = np.searchsorted(categories, values, sorter=order).clip(max=len(categories) - 1)
+        found = order[places]
+        return np.bincount(found[categories[found] == values], minlength=len(categories)).astype(np.int64)
+
+    def error(self, level: float = 0.95) -> float:
+        """Bound the error of each count.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+            The smallest whole number that the error of a count does not exceed with probability ``level`` or more.
+
+        Raises
+        ------
+        ParameterError
+            When ``level`` is out of range.
+        """
+        return self._noise.error(level)
+
+
+def _increasing(edges: ArrayLike) -> tuple[float, ...]:
+    array = np.asarray(edges)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"edges must be real numbers, got dtype {array.dtype}")
+    values = array.astype(np.float64)
+    if values.ndim != 1 or len(values) < 2 or not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
+        raise ParameterError(f"edges must be two or more finite numbers, each above the one before, got {edges!r}")
+    return tuple(values.tolist())
+
+
+def _distinct(categories: Sequence[Any]) -> tuple[Any, ...]:
+    given = tuple(categories)
+    kinds = {np.asarray(category).dtype.kind for category in given}
+    if not (kinds <= {"U"} or kinds <= set("iuf") or kinds <= {"b"} or kinds <= {"S"}):
+        raise TypeError("categories must be all texts, all numbers or all booleans")
+    if not given or len(set(given)) < len(given) or any(category != category for category in given):
+        raise ParameterError(f"categories must be one or more values that differ, got {categories!r}")
+    return given
+
+
+def _comparable(values: NDArray[Any], categories: NDArray[Any]) -> bool:
+    numeric = "iuf"
+    same = values.dtype.kind == categories.dtype.kind
+    return same or (values.dtype.kind in numeric and categories.dtype.kind in numeric)

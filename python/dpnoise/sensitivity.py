@@ -1,0 +1,204 @@
+"""Sensitivities: by how much one person can change the answer to a query.
+
+Each function says what it assumes of neighbouring data sets, by its parameter ``relation``:
+
+- ``"add/remove"``: one row is added or removed. How many rows there are is private.
+- ``"substitute"``: one row is replaced by another. How many rows there are is public.
+
+A person is one row: somebody with up to ``m`` rows needs a budget of ``epsilon / m``, or ``m`` times the sensitivity.
+
+Numbers are those of exact arithmetic. A sum in floating point can move by more (Casacuberta, Shoemate, Vadhan and
+Wagaman 2022, "Widespread underestimation of sensitivity in differentially private libraries and how to fix it"):
+`dpnoise.queries` adds integers instead.
+
+References
+----------
+Dwork and Roth (2014), "The algorithmic foundations of differential privacy", definitions 3.1 and 3.8.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from dpnoise._native import ParameterError
+
+__all__ = ["Relation", "count", "histogram", "mean", "quantile_score", "sum", "variance"]
+
+Relation = Literal["add/remove", "substitute"]
+
+Bounds = tuple[float, float]
+
+
+def count(relation: Relation = "add/remove") -> int:
+    """Give the sensitivity of the number of rows that meet a condition: 1.
+
+    Parameters
+    ----------
+    relation : {"add/remove", "substitute"}
+        Which data sets are neighbours.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ParameterError
+        When ``relation`` is neither.
+    """
+    check_relation(relation)
+    return 1
+
+
+def histogram(relation: Relation = "add/remove") -> int:
+    """Give the L1 sensitivity of the counts of disjoint groups: 1, or 2 when a row may change its group.
+
+    Parameters
+    ----------
+    relation : {"add/remove", "substitute"}
+        Which data sets are neighbours.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ParameterError
+        When ``relation`` is neither.
+    """
+    check_relation(relation)
+    return 1 if relation == "add/remove" else 2
+
+
+def sum(bounds: Bounds, relation: Relation = "add/remove") -> float:
+    """Give the sensitivity of the sum of values within bounds.
+
+    Parameters
+    ----------
+    bounds : (float, float)
+        The smallest and the largest value: both finite, the smaller one first.
+    relation : {"add/remove", "substitute"}
+        Which data sets are neighbours.
+
+    Returns
+    -------
+    float
+        ``max(abs(lower), abs(upper))`` under "add/remove", ``upper - lower`` under "substitute".
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+    """
+    lower, upper = check_bounds(bounds)
+    check_relation(relation)
+    return max(abs(lower), abs(upper)) if relation == "add/remove" else upper - lower
+
+
+def mean(bounds: Bounds, n: int) -> float:
+    """Give the sensitivity of the mean of ``n`` values within bounds, under "substitute".
+
+    Under "add/remove" the number of rows is private, and the sensitivity of the mean is that of a single value.
+
+    Parameters
+    ----------
+    bounds : (float, float)
+        The smallest and the largest value: both finite, the smaller one first.
+    n : int
+        The public number of rows, positive.
+
+    Returns
+    -------
+    float
+        ``(upper - lower) / n``.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+    """
+    lower, upper = check_bounds(bounds)
+    return (upper - lower) / _check_rows(n)
+
+
+def variance(bounds: Bounds, n: int) -> float:
+    """Give the sensitivity of the variance of ``n`` values within bounds, under "substitute".
+
+    The variance is the mean squared distance from the mean.
+
+    Parameters
+    ----------
+    bounds : (float, float)
+        The smallest and the largest value: both finite, the smaller one first.
+    n : int
+        The public number of rows, positive.
+
+    Returns
+    -------
+    float
+        ``(upper - lower) ** 2 * (n - 1) / n ** 2``.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Notes
+    -----
+    With the other rows held, the variance is a parabola in the row that changes. Its curvature is ``2 (n - 1) / n**2``,
+    so it changes the most when the row moves from the parabola's lowest point, the mean of the others, to a bound: by
+    ``(n - 1) / n**2`` times a squared distance of at most ``upper - lower``.
+    """
+    lower, upper = check_bounds(bounds)
+    return (upper - lower) ** 2 * (_check_rows(n) - 1) / n**2
+
+
+def quantile_score(q: float, relation: Relation = "add/remove") -> float:
+    """Give the sensitivity of the score by which `dpnoise.queries.Quantile` ranks candidates.
+
+    Parameters
+    ----------
+    q : float
+        The quantile, strictly between 0 and 1.
+    relation : {"add/remove", "substitute"}
+        Which data sets are neighbours.
+
+    Returns
+    -------
+    float
+        ``max(q, 1 - q)`` under "add/remove", 1 under "substitute".
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+    """
+    check_relation(relation)
+    if not 0 < q < 1:
+        raise ParameterError(f"q must be between 0 and 1, got {q!r}")
+    return max(q, 1 - q) if relation == "add/remove" else 1.0
+
+
+def check_relation(relation: str) -> None:
+    """Refuse what is neither relation."""
+    if relation not in ("add/remove", "substitute"):
+        raise ParameterError(f'relation must be "add/remove" or "substitute", got {relation!r}')
+
+
+def check_bounds(bounds: Bounds) -> Bounds:
+    """Refuse what is not two finite numbers in order."""
+    try:
+        lower, upper = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        raise TypeError(f"bounds must be two numbers, the lower one first, got {bounds!r}") from None
+    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+        raise ParameterError(f"bounds must be two finite numbers, the lower one first, got {bounds!r}")
+    return lower, upper
+
+
+def _check_rows(n: int) -> int:
+    if n < 1:
+        raise ParameterError(f"n must be a positive integer, got {n!r}")
+    return n

@@ -1,0 +1,310 @@
+#![doc = include_str!("clamped_sum.md")]
+
+use std::sync::Arc;
+
+use rand_core::TryCryptoRng;
+
+use super::laplace::ceil_log2_of_quotient;
+use crate::arch::secrecy::{Reason, declassify};
+use crate::error::Error;
+use crate::params::{Epsilon, Ratio, Scale};
+use crate::rng::{SecureRng, on_threads};
+use crate::samplers;
+use crate::samplers::grid::Grid;
+
+/// Which data sets are neighbours: how one person can change a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// One person's row is added or removed; how many there are is private.
+    AddRemove,
+    /// One person's row is replaced by another; how many there are is public.
+    Substitute,
+}
+
+impl Relation {
+    /// What names may be, for error messages.
+    pub const ALLOWED: &'static str = "\"add/remove\" or \"substitute\"";
+
+    /// The relation of this name.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for another name.
+    pub fn from_name(name: &str) -> Result<Self, Error> {
+        match name {
+            "add/remove" => Ok(Self::AddRemove),
+            "substitute" => Ok(Self::Substitute),
+            _ => Err(Error::parameter("relation", format!("{name:?}"), Self::ALLOWED)),
+        }
+    }
+}
+
+/// The sum of a column whose values are clamped to bounds, with discrete Laplace noise.
+///
+/// ```
+/// use dpnoise_core::mechanisms::{ClampedSum, Relation};
+/// let hours = ClampedSum::new(1.0, (0.0, 80.0), Relation::AddRemove, None)?;
+/// let total = hours.release(&mut [40.0, 37.5, f64::NAN, 168.0], 1)?;
+/// # assert!(total.is_finite());
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ClampedSum {
+    epsilon: Epsilon,
+    bounds: (f64, f64),
+    /// What a missing value counts as.
+    missing: f64,
+    grid: Grid,
+    /// The sensitivity in steps of the grid.
+    steps: u64,
+    noise: Arc<samplers::DiscreteLaplace>,
+}
+
+/// A bound has at most 2^this steps, so that what it bounds is exact as a double.
+const BOUND_EXPONENT: i32 = 52;
+
+/// Unless told otherwise, the noise's scale has at most this many steps, as a power of two.
+const SCALE_EXPONENT: i32 = 40;
+
+/// This many values of at most 2^52 steps add up to less than 2^63.
+const BLOCK: usize = 1 << 10;
+
+/// Below this many values for each a further thread costs more than it gains.
+const THREAD_UNIT: usize = 1 << 16;
+
+impl ClampedSum {
+    /// The sum of values clamped to `bounds`, for `epsilon` under the neighbour relation `relation`.
+    ///
+    /// The default granularity is the finest that is allowed: such that the noise's scale has at most 2^40 steps, and
+    /// the bounds at most 2^52.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an epsilon that is not positive and finite or for which the noise is out of range, for
+    /// bounds that are not finite and in order, and for a granularity that is not a power of two, too fine, or so coarse
+    /// that no difference is left between the bounds.
+    pub fn new(epsilon: f64, bounds: (f64, f64), relation: Relation, granularity: Option<f64>) -> Result<Self, Error> {
+        let epsilon = Epsilon::new(epsilon)?;
+        let (lower, upper) = bounds;
+        if !(lower.is_finite() && upper.is_finite() && lower < upper) {
+            let allowed = "two finite numbers, the lower one first";
+            return Err(Error::parameter("bounds", format!("({lower:?}, {upper:?})"), allowed));
+        }
+        let magnitude = lower.abs().max(upper.abs());
+        let length = match relation {
+            Relation::AddRemove => magnitude,
+            Relation::Substitute => upper / 2.0 - lower / 2.0, // half of it: twice may be too large for a double
+        };
+        let out_of_range = || {
+            let allowed = format!(
+                "such that the noise's scale is below 2**940 and, in steps of the grid, from 2**-40 to 2**44 (the bounds are {lower:?} and {upper:?})"
+            );
+            Error::parameter("epsilon", format!("{:?}", epsilon.get()), allowed)
+        };
+        let doubled = i32::from(relation == Relation::Substitute);
+        let exponent = (ceil_log2_of_quotient(length, epsilon.get()) + doubled - SCALE_EXPONENT)
+            .max(ceil_log2_of_quotient(magnitude, 1.0) - BOUND_EXPONENT);
+        let default = Grid::at_least(exponent).ok_or_else(out_of_range)?;
+        let grid = granularity.map_or(Ok(default), Grid::new)?;
+        let refused = |allowed| Err(Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed));
+        if grid.granularity() < default.granularity() {
+            return refused(format!("at least {:?} for these bounds and epsilon", default.granularity()));
+        }
+        let mut on_grid = [lower, upper, lower / 2.0 + upper / 2.0];
+        grid.add_noise(&mut on_grid, &[0; 3])?;
+        let [low, high] = [on_grid[0], on_grid[1]].map(|bound| steps_of(bound, grid));
+        let steps = match relation {
+            Relation::AddRemove => low.unsigned_abs().max(high.unsigned_abs()),
+            Relation::Substitute => high.abs_diff(low),
+        };
+        let Some(sensitivity) = Ratio::new(steps.into(), 1) else {
+            return refused(format!("so fine that the bounds {lower:?} and {upper:?} differ on the grid"));
+        };
+        let scale = Ratio::from_f64(epsilon.get()).and_then(|epsilon| sensitivity.checked_div(epsilon));
+        let scale = scale.and_then(Scale::on_grid).ok_or_else(out_of_range)?;
+        let missing = if relation == Relation::AddRemove { 0.0 } else { on_grid[2] };
+        let noise = Arc::new(samplers::DiscreteLaplace::new(scale));
+        Ok(Self { epsilon, bounds, missing, grid, steps, noise })
+    }
+
+    /// Epsilon.
+    #[must_use]
+    pub fn epsilon(&self) -> f64 {
+        self.epsilon.get()
+    }
+
+    /// By how much one person can change the sum on the grid.
+    #[must_use]
+    pub fn sensitivity(&self) -> f64 {
+        self.steps as f64 * self.granularity()
+    }
+
+    /// The granularity of the grid.
+    #[must_use]
+    pub fn granularity(&self) -> f64 {
+        self.grid.granularity()
+    }
+
+    /// The scale of the noise.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.noise.scale().ratio().to_f64() * self.granularity()
+    }
+
+    /// The smallest t such that the noise is at most t with probability `level` or more.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the level is not in (0, 1).
+    pub fn error(&self, level: f64) -> Result<f64, Error> {
+        Ok(self.noise.magnitude_quantile(level)? * self.granularity())
+    }
+
+    /// Releases the sum of `values`, a NaN being a missing value, on up to `threads` threads. The values are overwritten.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`]; [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    pub fn release(&self, values: &mut [f64], threads: usize) -> Result<f64, Error> {
+        self.release_with(values, threads, &mut SecureRng::new()?)
+    }
+
+    /// The same with noise from `rng`.
+    ///
+    /// # Errors
+    /// As for [`ClampedSum::release`].
+    pub fn release_with<R: TryCryptoRng + ?Sized>(
+        &self,
+        values: &mut [f64],
+        threads: usize,
+        rng: &mut R,
+    ) -> Result<f64, Error> {
+        let noisy = self.sum(values, threads)?.wrapping_add(self.noise.sample(rng)?.into());
+        Ok(declassify(Reason::Answer, noisy) as f64 * self.granularity())
+    }
+
+    /// The exact sum in steps of the grid; it cannot overflow. The values are overwritten with zeros.
+    fn sum(&self, values: &mut [f64], threads: usize) -> Result<i128, Error> {
+        let part = values.len().div_ceil(threads.max(1)).max(THREAD_UNIT);
+        let sums = on_threads(values.chunks_mut(part).collect(), |part| {
+            part.chunks_mut(BLOCK)
+                .try_fold(0, |sum: i128, block| Ok(sum.wrapping_add(self.sum_of_block(block)?.into())))
+        });
+        sums.into_iter().try_fold(0, |total: i128, sum: Result<i128, Error>| Ok(total.wrapping_add(sum?)))
+    }
+
+    fn sum_of_block(&self, values: &mut [f64]) -> Result<i64, Error> {
+        let (lower, upper) = self.bounds;
+        for value in &mut *values {
+            // Each of these is a choice between two numbers without a jump.
+            let clamped = value.max(lower).min(upper);
+            *value = if value.is_nan() { self.missing } else { clamped };
+        }
+        self.grid.add_noise(values, &[0; BLOCK][..values.len()])?;
+        let sum = values.iter().map(|&value| steps_of(value, self.grid)).fold(0, i64::wrapping_add);
+        values.fill(0.0);
+        Ok(sum)
+    }
+}
+
+/// How many steps a value on the grid is, at most 2^52 of them.
+fn steps_of(value: f64, grid: Grid) -> i64 {
+    let inverse = grid.granularity().recip(); // exact, a power of two
+    (value * inverse) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+
+    use super::*;
+    use crate::rng::{ScriptedRng, SeededRng};
+
+    /// The definition in exact fractions.
+    fn reference(sum: &ClampedSum, values: &[f64]) -> BigInt {
+        let exact = |x: f64| BigRational::from_float(x).unwrap();
+        let half = BigRational::new(1.into(), 2.into());
+        let rounded = |x: f64| (exact(x) / exact(sum.granularity()) + &half).floor().to_integer();
+        let (lower, upper) = sum.bounds;
+        values.iter().map(|&x| if x.is_nan() { rounded(sum.missing) } else { rounded(x.clamp(lower, upper)) }).sum()
+    }
+
+    fn columns() -> Vec<Vec<f64>> {
+        let wild = vec![0.0, -0.0, 5e-324, -1e-300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300, -3.5, 0.1, 7.3];
+        let long = (0..5000).map(|i| f64::from(i) * 0.01 - 20.0).collect();
+        vec![vec![], vec![0.3], wild.repeat(40), long]
+    }
+
+    #[test]
+    fn the_sum_is_exact_in_any_order_and_on_any_number_of_threads() {
+        for relation in [Relation::AddRemove, Relation::Substitute] {
+            for (bounds, granularity) in [
+                ((0.0, 1.0), None),
+                ((-1e9, 1e9), None),
+                ((1e15, 1e15 + 2.0), None),
+                ((-3.0, 7.0), Some(0.25)),
+                ((-1e-300, 1e-300), None),
+                ((f64::MIN / 4.0, f64::MAX / 4.0), None),
+            ] {
+                let Ok(sum) = ClampedSum::new(0.7, bounds, relation, granularity) else {
+                    assert!(bounds.1 > 1e200);
+                    continue;
+                };
+                for column in columns() {
+                    let expected = reference(&sum, &column);
+                    for threads in [1, 3] {
+                        let mut values = column.clone();
+                        values.reverse();
+                        assert_eq!(BigInt::from(sum.sum(&mut values, threads).unwrap()), expected, "{bounds:?}");
+                        assert!(values.iter().all(|&value| value == 0.0), "no value is left behind");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Every pair of values, and every value against none: nothing moves the sum by more than the sensitivity, and
+    /// something moves it by as much.
+    #[test]
+    fn the_sensitivity_holds_and_is_reached() {
+        let values = [f64::NAN, f64::NEG_INFINITY, -1e300, -5.2, -1.0, -0.0, 0.05, 0.1, 0.3, 1.0, 6.9, 7.0, 1e300];
+        for bounds in [(-5.2, 7.0), (0.1, 0.3), (-7.0, -1.0), (1e6, 1e6 + 1.0)] {
+            for granularity in [None, Some(0.125)] {
+                let one = |sum: &ClampedSum, value: f64| sum.sum(&mut [value], 1).unwrap();
+                let sum = ClampedSum::new(1.0, bounds, Relation::AddRemove, granularity).unwrap();
+                let moved = values.iter().map(|&x| one(&sum, x).unsigned_abs()).max().unwrap();
+                assert_eq!(moved, sum.steps.into(), "{bounds:?} add/remove");
+                let sum = ClampedSum::new(1.0, bounds, Relation::Substitute, granularity).unwrap();
+                let pairs = values.iter().flat_map(|&x| values.iter().map(move |&y| (x, y)));
+                let moved = pairs.map(|(x, y)| (one(&sum, x) - one(&sum, y)).unsigned_abs()).max().unwrap();
+                assert_eq!(moved, sum.steps.into(), "{bounds:?} substitute");
+            }
+        }
+    }
+
+    #[test]
+    fn the_release_is_the_exact_noisy_sum_rounded_once() {
+        let sum = ClampedSum::new(0.5, (0.0, 10.0), Relation::AddRemove, Some(0.25)).unwrap();
+        assert_eq!((sum.sensitivity(), sum.scale(), sum.granularity()), (10.0, 20.0, 0.25));
+        let noise = sum.noise.sample(&mut SeededRng::new(5).unwrap()).unwrap();
+        let released = sum.release_with(&mut [1.0, 2.1, 40.0], 1, &mut SeededRng::new(5).unwrap()).unwrap();
+        assert_eq!(released, 13.0 + noise as f64 * 0.25);
+        assert!(sum.release_with(&mut [1.0], 1, &mut ScriptedRng::new([0; 8])).is_err());
+    }
+
+    #[test]
+    fn bad_parameters_are_named() {
+        let start = |epsilon, bounds, granularity| {
+            ClampedSum::new(epsilon, bounds, Relation::Substitute, granularity).unwrap_err().to_string()
+        };
+        assert!(start(0.0, (0.0, 1.0), None).starts_with("epsilon must be positive and finite, got 0.0"));
+        let bounds = "bounds must be two finite numbers, the lower one first, got ";
+        assert_eq!(start(1.0, (1.0, 1.0), None), format!("{bounds}(1.0, 1.0)"));
+        assert_eq!(start(1.0, (0.0, f64::NAN), None), format!("{bounds}(0.0, NaN)"));
+        assert!(start(1.0, (0.0, 1.0), Some(0.3)).starts_with("granularity must be a power of two"));
+        assert!(start(1.0, (0.0, 1.0), Some(2f64.powi(-60))).starts_with("granularity must be at least"));
+        assert!(start(1.0, (0.0, 0.25), Some(1.0)).starts_with("granularity must be so fine that the bounds"));
+        assert!(start(1e-300, (0.0, 1.0), None).starts_with("epsilon must be such that"));
+        assert!(start(1e-290, (0.0, 1e300), None).starts_with("epsilon must be such that"));
+        assert!(
+            Relation::from_name("unbounded").unwrap_err().to_string().contains("\"substitute\", got \"unbounded\"")
+        );
+    }
+}

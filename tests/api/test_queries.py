@@ -1,0 +1,334 @@
+"""The queries: exact sensitivities, columns of every kind, and what they refuse."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dpnoise import ParameterError, hazmat, queries, sensitivity
+from dpnoise.queries import Count, Histogram, Mean, Median, Quantile, StabilityHistogram, Sum, Variance
+from dpnoise.queries._moments import part_of
+
+RELATIONS = ("add/remove", "substitute")
+
+# The noise of one step of the grid at most: what is released is the exact answer.
+SURE = 1e9
+
+
+def moved(query: Any, column: Any, neighbour: Any) -> Fraction:
+    """By how much two releases with the same noise differ."""
+    first, second = (query.release(rows, rng=hazmat.SeededRng(1)) for rows in (column, neighbour))
+    return abs(Fraction(first) - Fraction(second))
+
+
+# --- sums ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_float_sum_moves_by_more_than_its_sensitivity_and_ours_does_not() -> None:
+    # From 2^62 on sums are multiples of 1024: a row rounds down or up, though it moves by 2 only.
+    bounds = (2.0**50 + 511, 2.0**50 + 513)
+    column = np.full(5000, bounds[0])
+    neighbour = column.copy()
+    neighbour[-1] = bounds[1]
+    query = Sum(bounds=bounds, epsilon=1.0, relation="substitute")
+    assert query.sensitivity == sensitivity.sum(bounds, "substitute") == 2.0
+    assert np.cumsum(neighbour)[-1] - np.cumsum(column)[-1] == 512 * query.sensitivity, "the control"
+    assert moved(query, column, neighbour) <= query.sensitivity
+
+
+def test_a_row_that_is_added_does_not_change_how_the_others_are_rounded() -> None:
+    # Single precision, rows in order: below 2^12 a row of 2^-12 is added, from there on it is lost.
+    small = np.full(2**23, 2.0**-12, np.float32)
+    large = np.full(2**12 - 2**10, 1.0, np.float32)
+    column, neighbour = np.concatenate([large, small]), np.concatenate([large, [np.float32(1)] * 1, small])
+    bounds = (0.0, 1.0)
+    query = Sum(bounds=bounds, epsilon=1.0)
+    assert moved(query, column, neighbour) == query.sensitivity == 1.0
+    shuffled = np.random.default_rng(0).permutation(column)
+    assert moved(query, column, shuffled) == 0
+    in_order = [np.cumsum(rows, dtype=np.float32)[-1] for rows in (column, shuffled)]
+    assert abs(float(in_order[0]) - float(in_order[1])) > 1.0, "the control: the order of the rows counts for float32"
+
+
+def test_integers_do_not_wrap_around() -> None:
+    column = np.full(4, 2**62, np.int64)
+    assert column.sum() == 0, "the control"
+    assert Sum(bounds=(0, 2**62), epsilon=SURE).release(column) == pytest.approx(2.0**64, rel=1e-6)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_sums_are_clamped(relation: Any) -> None:
+    query = Sum(bounds=(-1, 3), epsilon=SURE, relation=relation)
+    column = [5.0, -math.inf, 2.5, math.inf, 0.0]
+    assert query.release(column) == pytest.approx(3 - 1 + 2.5 + 3, abs=1e-6)
+    missing = 0.0 if relation == "add/remove" else 1.0
+    assert query.release([*column, math.nan]) == pytest.approx(7.5 + missing, abs=1e-6)
+    assert query.release([]) == pytest.approx(0, abs=1e-6)
+    assert (query.sensitivity, query.bounds, query.relation) == (
+        3 if relation == "add/remove" else 4,
+        (-1, 3),
+        relation,
+    )
+    assert query.scale == query.sensitivity / SURE
+
+
+def test_the_error_of_a_sum_is_that_of_its_noise() -> None:
+    query = Sum(bounds=(0, 10), epsilon=0.5, granularity=0.5)
+    released = np.array([query.release([1.0, 2.0]) for _ in range(4000)])
+    assert np.mean(np.abs(released - 3.0) <= query.error(0.9)) == pytest.approx(0.9, abs=0.03)
+    assert np.array_equal(released, np.rint(released * 2) / 2)
+    assert query.error(0.9) == pytest.approx(20 * math.log(10), rel=0.02)
+
+
+# --- the other queries ---------------------------------------------------------------------------------------------
+
+
+def neighbours(values: list[float], rows: int, relation: str) -> list[tuple[list[float], list[float]]]:
+    """All pairs of neighbouring columns of so many rows."""
+    columns = itertools.product(values, repeat=rows)
+    if relation == "add/remove":
+        return [(list(column), list(column[:-1])) for column in columns]
+    return [(list(column), [*column[:-1], value]) for column in columns for value in values]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_every_count_moves_by_its_sensitivity_at_most(relation: Any) -> None:
+    values = [math.nan, 0.0, 0.5, 1.0, 2.0]
+    histogram = Histogram(epsilon=1.0, edges=[0, 1, 2], relation=relation)
+    worst = 0
+    for column, neighbour in neighbours(values, 3, relation):
+        counts, others = histogram._count(np.array(column)), histogram._count(np.array(neighbour))
+        worst = max(worst, int(np.abs(counts - others).sum()))
+        assert moved(Count(epsilon=1.0, relation=relation), column, neighbour) <= sensitivity.count(relation)
+    assert worst == sensitivity.histogram(relation) == histogram.scale
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.75])
+def test_scores_of_quantiles_move_by_their_sensitivity_at_most(relation: Any, q: float) -> None:
+    query = Quantile(q, bounds=(0, 2), epsilon=1.0, relation=relation, granularity=0.5)
+    candidates = np.arange(5) / 2
+    worst = 0.0
+    for column, neighbour in neighbours([math.nan, -1.0, 0.0, 0.4, 1.0, 5.0], 3, relation):
+        scores = [query._scores(np.array(rows, float), candidates) for rows in (column, neighbour)]
+        worst = max(worst, float(np.abs(scores[0] - scores[1]).max()))
+    assert worst == sensitivity.quantile_score(q, relation) * Fraction(q).limit_denominator(100).denominator
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_answers_are_right_when_epsilon_is_large(relation: Any) -> None:
+    column = np.random.default_rng(3).normal(40, 12, 2001)
+    clamped = np.clip(column, 10, 60)
+    sure: dict[str, Any] = {"epsilon": SURE, "relation": relation}
+    assert Count(**sure).release(column > 40) == np.sum(column > 40)
+    assert Count(**sure).release([1.0, None, math.nan, 3.0]) == 2
+    assert Mean(bounds=(10, 60), **sure).release(column) == pytest.approx(clamped.mean(), abs=1e-6)
+    assert Variance(bounds=(10, 60), **sure).release(column) == pytest.approx(clamped.var(), abs=1e-5)
+    edges = np.arange(10, 61, 5)
+    assert np.array_equal(Histogram(edges=edges, **sure).release(column), np.histogram(column, edges)[0])
+    by_name = Histogram(categories=["tea", "coffee"], **sure)
+    assert by_name.release(["coffee", "tea", "water", None, "coffee"]).tolist() == [1, 2]
+    for q in (0.1, 0.5, 0.9):
+        quantile = Quantile(q, bounds=(10, 60), **sure)
+        assert quantile.release(column) == pytest.approx(np.quantile(clamped, q), abs=0.2)
+    assert Median(bounds=(10, 60), **sure).release(column) == pytest.approx(np.median(column), abs=0.1)
+
+
+def test_means_stay_within_their_bounds() -> None:
+    for relation in RELATIONS:
+        released = [Mean(bounds=(5, 6), epsilon=0.01, relation=relation).release([5.5] * 3) for _ in range(200)]
+        assert (min(released), max(released)) == (5, 6)
+        spread = [Variance(bounds=(5, 6), epsilon=0.01, relation=relation).release([5.5] * 3) for _ in range(200)]
+        assert (min(spread), max(spread)) == (0, 0.25)
+
+
+def test_parts_of_epsilon_are_no_more_than_the_whole() -> None:
+    for epsilon in (1.0, 0.1, 0.7, 1e-3, 5e-324, 3.0, 1 / 3):
+        for parts in (1, 2, 3):
+            share = part_of(epsilon, parts)
+            assert share * Fraction(parts) <= Fraction(epsilon)
+            assert math.nextafter(share, 1e9) * Fraction(parts) >= Fraction(epsilon)
+    more = [epsilon for epsilon in np.linspace(0.1, 1, 100).tolist() if Fraction(epsilon / 3) * 3 > Fraction(epsilon)]
+    assert more, "the control: dividing is not enough"
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 20.0])
+def test_the_threshold_is_the_smallest_that_keeps_delta(epsilon: float, relation: Any) -> None:
+    for delta in (0.7, 0.1, 1e-3, 1e-9, 1e-300):
+        histogram = StabilityHistogram(epsilon=epsilon, delta=delta, relation=relation)
+        r = math.exp(-1 / histogram.scale)
+
+        def log_of_reaching(threshold: int, r: float = r, scale: float = histogram.scale) -> float:
+            return -(threshold - 1) / scale - math.log1p(r)
+
+        assert log_of_reaching(histogram.threshold) <= math.log(delta)
+        assert histogram.threshold == 1 or log_of_reaching(histogram.threshold - 1) > math.log(delta) - 1e-9
+
+
+def test_rare_values_are_not_released() -> None:
+    histogram = StabilityHistogram(epsilon=1.0, delta=0.01)
+    column = ["tea"] * 500 + ["coffee"] * 300 + [f"only {person}" for person in range(2000)]
+    released = histogram.release(column)
+    rare = [value for value in released if value.startswith("only")]
+    assert {"tea", "coffee"} <= set(released)
+    assert list(released) == sorted(released)
+    # Each with a probability of at most 0.01; more than 60 of 2000 have a probability below 10^-9.
+    assert 0 < len(rare) <= 60
+    assert all(count >= histogram.threshold for count in released.values())
+    assert histogram.delta == histogram.cost.delta == 0.01
+    assert StabilityHistogram(epsilon=SURE, delta=0.5).release([3, 1, 3, 2, 3, 2]) == {2: 2, 3: 3}
+
+
+# --- columns -------------------------------------------------------------------------------------------------------
+
+
+class OnlyArrow:
+    """A column that nothing is known of but that it speaks Arrow."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self._array.__arrow_c_array__(requested_schema)
+
+
+NUMBERS: list[Callable[[list[Any]], Any]] = [
+    list,
+    tuple,
+    lambda rows: np.array(rows, float),
+    lambda rows: np.ma.masked_invalid(np.array(rows, float)),
+    lambda rows: pd.Series(rows, dtype="float64"),
+    lambda rows: pd.Series(rows, dtype="Int64"),
+    pl.Series,
+    pa.array,
+    lambda rows: pa.chunked_array([rows[:1], rows[1:]]),
+    lambda rows: OnlyArrow(pa.array(rows)),
+]
+
+
+@pytest.mark.parametrize("make", NUMBERS)
+def test_columns_of_every_library(make: Callable[[list[Any]], Any]) -> None:
+    column = make([3, None, 4, 4])
+    assert Sum(bounds=(0, 10), epsilon=SURE).release(column) == pytest.approx(11, abs=1e-6)
+    assert Count(epsilon=SURE).release(column) == 3
+    assert Histogram(epsilon=SURE, edges=[0, 3.5, 10]).release(column).tolist() == [1, 2]
+    assert Histogram(epsilon=SURE, categories=[4, 5]).release(column).tolist() == [2, 0]
+    assert StabilityHistogram(epsilon=SURE, delta=0.5).release(column) == {4: 2}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        list,
+        pd.Series,
+        lambda rows: pd.Series(rows, dtype="boolean"),
+        pl.Series,
+        pa.array,
+        lambda rows: OnlyArrow(pa.array(rows)),
+    ],
+)
+def test_conditions_of_every_library(make: Callable[[list[Any]], Any]) -> None:
+    assert Count(epsilon=SURE).release(make([True, None, False, True])) == 2
+    assert Count(epsilon=SURE).release(make([True, False])) == 1
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series, pa.array])
+def test_texts_of_every_library(make: Callable[[list[Any]], Any]) -> None:
+    column = make(["tea", "coffee", "tea"])
+    assert Count(epsilon=SURE).release(column) == 3
+    assert Histogram(epsilon=SURE, categories=["coffee", "tea"]).release(column).tolist() == [1, 2]
+    assert StabilityHistogram(epsilon=SURE, delta=0.5).release(column) == {"tea": 2}
+
+
+ALL = [
+    Count(epsilon=1.0),
+    Sum(bounds=(0, 1), epsilon=1.0),
+    Mean(bounds=(0, 1), epsilon=1.0, relation="substitute"),
+    Variance(bounds=(0, 1), epsilon=1.0),
+    Histogram(epsilon=1.0, edges=[0, 1, 2]),
+    Histogram(epsilon=1.0, categories=[1, 2]),
+    StabilityHistogram(epsilon=1.0, delta=1e-6),
+    Quantile(0.25, bounds=(0, 1), epsilon=1.0),
+    Median(bounds=(0, 1), epsilon=1.0),
+]
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: type(query).__name__)
+def test_queries_are_values(query: Any) -> None:
+    again = pickle.loads(pickle.dumps(query))  # noqa: S301
+    assert again == query
+    assert hash(again) == hash(query)
+    assert eval(repr(query), vars(queries)) == query  # noqa: S307
+    assert query.cost.epsilon == query.epsilon == 1.0
+    with pytest.raises(AttributeError):
+        query.epsilon = 2.0
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: type(query).__name__)
+def test_what_is_no_column_is_refused_without_a_word_about_its_values(query: Any) -> None:
+    with pytest.raises(ParameterError, match="column must have one dimension, got 2"):
+        query.release(np.array([[31337.0, 1.0]]))
+    with pytest.raises(TypeError, match="column must be a NumPy array, list"):
+        query.release(31337)
+    if not isinstance(query, Count):
+        with pytest.raises(TypeError, match="column must be of") as caught:
+            query.release(["a secret", 31337, object()])
+        assert "secret" not in str(caught.value)
+        assert "31337" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Count(epsilon=0.0), "epsilon must be positive and finite, got 0.0"),
+        (lambda: Count(epsilon=1.0, relation="bounded"), 'relation must be "add/remove" or "substitute", got'),
+        (lambda: Sum(bounds=(1, 0), epsilon=1.0), "bounds must be two finite numbers, the lower one first, got"),
+        (lambda: Sum(bounds=(0, math.inf), epsilon=1.0), "bounds must be two finite numbers"),
+        (lambda: Sum(bounds=(0, 1), epsilon=1.0, relation="x"), 'relation must be "add/remove" or "substitute", got'),
+        (lambda: Sum(bounds=(0, 1), epsilon=1.0, granularity=0.3), "granularity must be a power of two"),
+        (lambda: Mean(bounds=(0, 1), epsilon=-1.0), "epsilon must be positive and finite, got -1.0"),
+        (lambda: Mean(bounds=(0, 0), epsilon=1.0), "bounds must be two finite numbers"),
+        (lambda: Mean(bounds=(0, 1), epsilon=1.0, relation="substitute").release([]), "column must have rows"),
+        (lambda: Variance(bounds=(0, 1e300), epsilon=1.0), "bounds must be 1e-150 to 1e150 apart"),
+        (lambda: Histogram(epsilon=1.0), "either edges or categories must be given"),
+        (lambda: Histogram(epsilon=1.0, edges=[0, 1], categories=[1]), "either edges or categories must be given"),
+        (lambda: Histogram(epsilon=1.0, edges=[0, 0]), "edges must be two or more finite numbers"),
+        (lambda: Histogram(epsilon=1.0, edges=[0, math.nan]), "edges must be two or more finite numbers"),
+        (lambda: Histogram(epsilon=1.0, categories=["a", "a"]), "categories must be one or more values that differ"),
+        (lambda: Histogram(epsilon=1.0, categories=[]), "categories must be one or more values that differ"),
+        (lambda: StabilityHistogram(epsilon=1.0, delta=0.0), "delta must be between 0 and 1, got 0.0"),
+        (lambda: Quantile(0.0, bounds=(0, 1), epsilon=1.0), "q must be between 0 and 1, got 0.0"),
+        (lambda: Quantile(1e-9, bounds=(0, 1), epsilon=1.0), "q must be from 1e-6 to 1 - 1e-6, got 1e-09"),
+        (lambda: Quantile(0.5, bounds=(0, 1), epsilon=1.0, granularity=0.3), "granularity must be a power of two"),
+        (lambda: Quantile(0.5, bounds=(0, 1), epsilon=1.0, granularity=4.0), "granularity must leave 2 to"),
+        (lambda: Quantile(0.5, bounds=(0, 1), epsilon=1.0, granularity=2.0**-40), "granularity must leave 2 to"),
+    ],
+)
+def test_bad_parameters_are_named(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        make()
+    assert str(caught.value).startswith(message)
+
+
+def test_wrong_types_are_named() -> None:
+    wrong: Any = "1"
+    for make in (
+        lambda: Sum(bounds=wrong, epsilon=1.0),
+        lambda: Sum(bounds=(0, 1), epsilon=wrong),
+        lambda: Mean(bounds=(0, 1), epsilon=wrong),
+        lambda: Histogram(epsilon=1.0, edges=["a", "b"]),
+        lambda: Histogram(epsilon=1.0, categories=["a", 1]),
+    ):
+        with pytest.raises(TypeError):
+            make()
