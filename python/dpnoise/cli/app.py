@@ -16,6 +16,7 @@ from dpnoise.cli.ledger import ledger
 from dpnoise.cli.merge import merge
 from dpnoise.cli.perturb import perturb
 from dpnoise.cli.plan import plan
+from dpnoise.cli.release import release
 
 # Tracebacks stay plain: typer's own show the local variables, and those hold private data.
 app = typer.Typer(
@@ -29,6 +30,7 @@ app.command()(plan)
 app.command()(perturb)
 app.command()(aggregate)
 app.command()(merge)
+app.command()(release)
 app.command()(ledger)
 app.command()(audit)
 

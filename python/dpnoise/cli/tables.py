@@ -38,23 +38,25 @@ class Column:
     batches: Iterator[pa.Array]
 
 
-def open_column(path: Path, name: str, *, empty_is_missing: bool, batch_rows: int) -> Column:
+def open_column(path: Path, name: str, *, empty_is_missing: bool, batch_rows: int, numeric: bool = False) -> Column:
     """Open one column of a Parquet or CSV file; its batches have at most `batch_rows` rows.
 
     CSV has no mark for a missing value. So an empty field is the empty string, or, if `empty_is_missing`, a missing
-    value unless it is quoted.
+    value unless it is quoted. All fields are texts there, also if the column must be `numeric`.
     """
     if suffix_of(path, (".parquet", ".csv", ".csv.gz"), "the input") == ".parquet":
-        return _open_parquet(path, name, batch_rows)
+        return _open_parquet(path, name, batch_rows, numeric)
     return _open_csv(path, name, empty_is_missing, batch_rows)
 
 
-def _open_parquet(path: Path, name: str, batch_rows: int) -> Column:
+def _open_parquet(path: Path, name: str, batch_rows: int, numeric: bool) -> Column:
     file = _parquet_file(path)
     _check_column(path, name, file.schema_arrow.names)
     kind = file.schema_arrow.field(name).type
-    if not _is_categorical(kind.value_type if pa.types.is_dictionary(kind) else kind):
-        raise InputError(f"column {name!r} has the type {kind}; it must be text, integer, boolean or categorical")
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not (_is_number(values) if numeric else _is_categorical(values)):
+        allowed = "a number or boolean" if numeric else "text, integer, boolean or categorical"
+        raise InputError(f"column {name!r} has the type {kind}; it must be {allowed}")
     batches = file.iter_batches(batch_size=batch_rows, columns=[name])
     return Column(file.metadata.num_rows, (batch.column(name) for batch in _each(batches, path, "Parquet file")))
 
@@ -132,6 +134,17 @@ def _is_categorical(kind: pa.DataType) -> bool:
         or types.is_large_string(kind)
         or types.is_string_view(kind)
         or types.is_integer(kind)
+        or types.is_boolean(kind)
+        or types.is_null(kind)
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
         or types.is_boolean(kind)
         or types.is_null(kind)
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpnoise import sensitivity
+from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import _columns
@@ -81,6 +82,9 @@ class Count(Query):
             When the source of randomness fails; nothing is released.
         """
         return self._noise.release(int(np.count_nonzero(_columns.truths(column))), rng=rng)
+
+    def _loss(self) -> Loss:
+        return self._noise._loss()
 
     def error(self, level: float = 0.95) -> float:
         """Bound the error.

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import sensitivity
 from dpnoise._native import ParameterError
+from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import _columns
@@ -134,6 +135,9 @@ class Histogram(Query):
         places = np.searchsorted(categories, values, sorter=order).clip(max=len(categories) - 1)
         found = order[places]
         return np.bincount(found[categories[found] == values], minlength=len(categories)).astype(np.int64)
+
+    def _loss(self) -> Loss:
+        return self._noise._loss()
 
     def error(self, level: float = 0.95) -> float:
         """Bound the error of each count.

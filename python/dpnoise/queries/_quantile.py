@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpnoise import sensitivity
 from dpnoise._native import ParameterError
+from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import Exponential
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import _columns
@@ -147,6 +148,9 @@ class Quantile(Query):
         candidates = np.arange(first, last + 1).astype(np.float64) * self._granularity
         winner = self._choice.release(self._scores(_columns.floats(column), candidates), rng=rng)
         return float(candidates[winner])
+
+    def _loss(self) -> Loss:
+        return self._choice._loss()
 
     def _scores(self, values: NDArray[np.float64], candidates: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the scores, times the denominator of q, so that they are whole."""

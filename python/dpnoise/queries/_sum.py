@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpnoise import _native
+from dpnoise.accounting._losses import LaplaceLoss, Loss
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import _columns
 from dpnoise.queries._query import Query
@@ -119,6 +120,9 @@ class Sum(Query):
             When the source of randomness fails; nothing is released.
         """
         return self._native.release(_columns.floats(column), threads, rng)
+
+    def _loss(self) -> Loss:
+        return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))
 
     def error(self, level: float = 0.95) -> float:
         """Bound the error that the noise makes.

@@ -1,0 +1,136 @@
+"""``dpnoise release``: every question, its price, and every refusal without a private word in it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pytest.importorskip("rich", reason="the extra `cli` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpnoise.accounting import Ledger
+
+Run = Callable[..., Any]
+Refuse = Callable[..., str]
+
+# So much that noise is smaller than what is compared.
+SURE = 1e9
+PLANTED = "xyzzy-7531"
+
+AGES = [20.5, 31.0, None, 47.5, 90.0]
+CITIES = ["Rome", "Oslo", "Rome", None, "Rome"]
+
+
+@pytest.fixture(params=["csv", "parquet"])
+def people(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Return a file of five people."""
+    path = tmp_path / f"people.{request.param}"
+    if request.param == "parquet":
+        pq.write_table(pa.table({"age": AGES, "city": CITIES}), path)
+    else:
+        rows = [f"{'' if age is None else age},{city or ''}" for age, city in zip(AGES, CITIES, strict=True)]
+        path.write_text("\n".join(["age,city", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def ask(people: Path, query: str, column: str, *more: object, epsilon: float = SURE) -> list[object]:
+    return ["release", people, "--query", query, "--column", column, "--epsilon", epsilon, *more]
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "more", "expected"),
+    [
+        ("count", "city", [], {"all": 4}),
+        ("count", "city", ["--value", "Rome"], {"all": 3}),
+        ("sum", "age", ["--bounds", 0, 60], {"all": 159}),
+        ("mean", "age", ["--bounds", 0, 60], {"all": 39.75}),
+        ("variance", "age", ["--bounds", 0, 60], {"all": 229.3125}),
+        ("median", "age", ["--bounds", 0, 60], {"all": 39.25}),
+        ("quantile", "age", ["--bounds", 0, 60, "--q", 0.125], {"all": 20.5}),
+        ("histogram", "age", ["--edges", "0,25,50,100"], {"0 to 25": 1, "25 to 50": 2, "50 to 100": 1}),
+        ("histogram", "city", ["--domain", "Oslo,Bern,Rome"], {"Oslo": 1, "Bern": 0, "Rome": 3}),
+        ("histogram", "city", ["--delta", 1e-9], {"Rome": 3}),
+    ],
+)
+def test_answers(
+    run: Run, people: Path, query: str, column: str, more: list[object], expected: dict[str, float]
+) -> None:
+    outcome = run(*ask(people, query, column, *more, "--json"))
+    assert outcome.code == 0, outcome.err
+    record = outcome.json
+    found = {row["group"]: row["answer"] for row in record["answers"]}
+    # Between the two values in the middle every number is a median.
+    assert found == pytest.approx(expected, abs=8.3 if query == "median" else 1e-3)
+    assert (record["epsilon"], record["relation"]) == (SURE, "add/remove")
+    assert record["delta"] == (1e-9 if "--delta" in more else 0)
+    table = run(*ask(people, query, column, *more))
+    assert table.code == 0
+    assert f"{query} of {column}" in table.out
+    assert "neighbours by add/remove" in table.out
+
+
+def test_a_release_is_paid_for_before_it_is_made(run: Run, refuse: Refuse, people: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    question = ask(people, "mean", "age", "--bounds", 0, 100, "--ledger", ledger, epsilon=0.5)
+    assert refuse(*question) == f"there is no ledger at {str(ledger)!r}: --budget makes one"
+    assert not ledger.exists()
+    assert run(*question, "--budget", 1, 0).code == 0
+    assert run(*question, "--label", "once more").code == 0
+    assert [(entry.label, entry.cost.epsilon) for entry in Ledger(ledger).entries()] == [
+        ("mean of age", 0.5),
+        ("once more", 0.5),
+    ]
+    assert "what remains of the budget is epsilon=0.0" in refuse(*question)
+    assert "is a ledger with the budget epsilon=1.0" in refuse(*question, "--budget", 2, 0)
+    shown = json.loads(run("ledger", ledger, "--json").out)
+    assert shown["spent"] == {"epsilon": 1.0, "delta": 0.0}
+
+
+def test_what_cannot_be_answered_costs_nothing(refuse: Refuse, people: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    opened = Ledger(ledger, epsilon=1.0)
+    refuse(*ask(people, "sum", "city", "--bounds", 0, 1, "--ledger", ledger, epsilon=0.5))
+    refuse(*ask(people, "sum", "age", "--bounds", 1, 0, "--ledger", ledger, epsilon=0.5))
+    assert opened.entries() == []
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "more", "message"),
+    [
+        ("count", "age", ["--bounds", 0, 1], "--query count takes no --bounds"),
+        ("sum", "age", [], "--query sum takes --bounds"),
+        ("quantile", "age", ["--bounds", 0, 1], "--query quantile takes --q"),
+        ("mean", "age", ["--bounds", 0, 1, "--q", 0.5], "--query mean takes no --q"),
+        ("histogram", "age", [], "--query histogram takes either --edges, or --domain or --domain-file, or --delta"),
+        ("histogram", "age", ["--edges", "0,1", "--delta", 0.1], "--query histogram takes either --edges"),
+        ("histogram", "age", ["--edges", "0,x"], "--edges must be numbers separated by commas, got '0,x'"),
+        ("histogram", "age", ["--edges", "1,0"], "edges must be two or more finite numbers, each above the one before"),
+        ("sum", "age", ["--bounds", 1, 0], "bounds must be two finite numbers, the lower one first"),
+        ("sum", "nobody", ["--bounds", 0, 1], "has no column 'nobody'"),
+        ("sum", "age", ["--bounds", 0, 1, "--budget", 1, 0], "--budget is for a new --ledger"),
+        ("mode", "age", [], "Invalid value for '--query'"),
+    ],
+)
+def test_bad_input(refuse: Refuse, people: Path, query: str, column: str, more: list[object], message: str) -> None:
+    assert message in refuse(*ask(people, query, column, *more, epsilon=0.5))
+
+
+def test_no_refusal_shows_a_value(refuse: Refuse, tmp_path: Path) -> None:
+    text = tmp_path / "people.csv"
+    text.write_text(f"age\n31\n{PLANTED}\n", encoding="utf-8")
+    columns = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"age": [PLANTED, "31"], "when": pa.array([1, 2], pa.timestamp("s"))}), columns)
+    for path, column, message in (
+        (text, "age", "column 'age' has a text that is no number; which one is private"),
+        (columns, "age", "column 'age' has the type string; it must be a number or boolean"),
+        (columns, "when", "column 'when' has the type timestamp[ms]; it must be a number or boolean"),
+    ):
+        found = refuse(*ask(path, "sum", column, "--bounds", 0, 100))
+        assert message in found
+        assert PLANTED not in found
