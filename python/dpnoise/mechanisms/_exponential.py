@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
+from dpnoise.accounting._losses import BoundedRangeLoss, Loss
 from dpnoise.mechanisms._selection import OneOfMany
 
 
@@ -64,3 +65,6 @@ class Exponential(OneOfMany):
     def rho(self) -> float:
         """The cost under zero-concentrated differential privacy, ``epsilon**2 / 8``."""
         return self.epsilon**2 / 8
+
+    def _loss(self) -> Loss:
+        return BoundedRangeLoss(self.epsilon)
