@@ -22,6 +22,7 @@ import math
 from typing import Literal
 
 from dpnoise._native import ParameterError
+from dpnoise._parameters import integer, real
 
 __all__ = ["Relation", "count", "histogram", "mean", "quantile_score", "sum", "variance"]
 
@@ -176,7 +177,7 @@ def quantile_score(q: float, relation: Relation = "add/remove") -> float:
         When a parameter is out of range.
     """
     check_relation(relation)
-    if not 0 < q < 1:
+    if not 0 < real(q, "q") < 1:
         raise ParameterError(f"q must be between 0 and 1, got {q!r}")
     return max(q, 1 - q) if relation == "add/remove" else 1.0
 
@@ -199,6 +200,4 @@ def check_bounds(bounds: Bounds) -> Bounds:
 
 
 def _check_rows(n: int) -> int:
-    if n < 1:
-        raise ParameterError(f"n must be a positive integer, got {n!r}")
-    return n
+    return integer(n, "n", range(1, 2**63))

@@ -414,7 +414,7 @@ def test_bad_outcomes() -> None:
         (lambda: audit.check(never, 0, 1, n=1000), "epsilon must be given, the one that is claimed"),
         (lambda: audit.check(never, 0, 1, epsilon=-1.0, n=1000), "epsilon must be zero or more and finite, got -1.0"),
         (lambda: audit.check(never, Database("a"), "a", epsilon=1.0, n=1000), "x_prime must be a Database, got str"),
-        (lambda: are_neighbours(Database(), Database(), "swap"), "relation must be one of 'add/remove', 'substitute'"),  # type: ignore[arg-type]
+        (lambda: are_neighbours(Database(), Database(), "swap"), 'relation must be "add/remove" or "substitute", got'),  # type: ignore[arg-type]
         (lambda: Database.from_counts({"a": -1}), "every count must be an integer from 0 to .*, got -1"),
         (lambda: Database("a").remove("b"), "record must be in the database to be removed"),
         (lambda: Database("ab").histogram("a"), "universe must hold every possible record, but one"),

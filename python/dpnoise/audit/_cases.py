@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import local, mechanisms, samplers
+from dpnoise import local, mechanisms, queries, samplers
 
 
 class Case(NamedTuple):
@@ -38,6 +38,17 @@ CASES: Final = (
     Case("Laplace of an array", mechanisms.Laplace, [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
     Case("DiscreteLaplace", mechanisms.DiscreteLaplace, 0, 1),
     Case("DiscreteLaplace of an array", partial(mechanisms.DiscreteLaplace, sensitivity=2), [5, 5], [4, 6]),
+    Case("Exponential", mechanisms.Exponential, [1.0] + 30 * [0.0], [0.0] + 30 * [1.0]),
+    Case("ReportNoisyMax", mechanisms.ReportNoisyMax, [1.0] + 30 * [0.0], [0.0] + 30 * [1.0]),
+    Case("TopK", partial(mechanisms.TopK, k=2), [1.0] + 30 * [0.0], [0.0] + 30 * [1.0]),
+    Case("AboveThreshold", partial(mechanisms.AboveThreshold, threshold=0.0), [0, 0, 0, 0, 1], [1, 1, 1, 1, 0]),
+    Case("Count", queries.Count, [True], [True, True]),
+    Case("Sum", partial(queries.Sum, bounds=(-1.0, 3.0)), [0.5], [0.5, 9.0]),
+    Case("Mean", partial(queries.Mean, bounds=(0.0, 1.0)), [0.5], [0.5, 1.0]),
+    Case("Variance", partial(queries.Variance, bounds=(0.0, 1.0), relation="substitute"), [0.5, 0.5], [0.5, 1.0]),
+    Case("Histogram", partial(queries.Histogram, edges=[0, 1, 2], relation="substitute"), [0.5], [1.5]),
+    Case("StabilityHistogram", partial(queries.StabilityHistogram, delta=0.01), ["a", "a"], ["a", "a", "b"]),
+    Case("Median", partial(queries.Median, bounds=(0.0, 1.0), granularity=0.125), [0.0, 1.0], [0.0]),
     Case("samplers.laplace", partial(_sampler, samplers.laplace), 0.0, 1.0, vectorized=True),
     Case("samplers.discrete_laplace", partial(_sampler, samplers.discrete_laplace), 0, 1, vectorized=True),
     Case("RandomizedResponse", local.RandomizedResponse, False, True),

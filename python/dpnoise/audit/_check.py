@@ -7,9 +7,10 @@ from typing import Any
 
 from dpnoise._native import ParameterError
 from dpnoise.accounting import PrivacyCost
-from dpnoise.audit._databases import Database, Relation, are_neighbours, histogram_distance
+from dpnoise.audit._databases import Database, are_neighbours, histogram_distance
 from dpnoise.audit._lower_bound import EpsilonLowerBound, bound
 from dpnoise.audit._report import Report
+from dpnoise.sensitivity import Relation
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._native import ParameterError
 from dpnoise._parameters import integer
+from dpnoise.sensitivity import Relation, check_relation
 
-Relation = Literal["add/remove", "substitute"]
-
-RELATIONS: Final = get_args(Relation)
 _COUNTS: Final = range(2**63)
 
 
@@ -267,7 +265,6 @@ def are_neighbours(x: Database, x_prime: Database, relation: Relation = "add/rem
     >>> are_neighbours(Database("aab"), Database("abc"), relation="substitute")
     True
     """
-    if relation not in RELATIONS:
-        raise ParameterError(f"relation must be one of {', '.join(map(repr, RELATIONS))}, got {relation!r}")
+    check_relation(relation)
     distance = histogram_distance(x, x_prime)
     return distance <= 1 if relation == "add/remove" else distance <= 2 and len(x) == len(x_prime)

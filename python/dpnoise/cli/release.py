@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 import typer
 
 from dpnoise import queries
+from dpnoise._progress import progress
 from dpnoise.accounting import BudgetExceeded, Ledger
 from dpnoise.cli import tables
-from dpnoise.cli.console import InputError, print_table, progress, to_json
+from dpnoise.cli.console import InputError, print_table, to_json
 from dpnoise.cli.options import AsJson, read_domain
 
 _BATCH_ROWS = 1 << 18

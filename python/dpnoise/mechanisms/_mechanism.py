@@ -19,13 +19,7 @@ class Mechanism:
 
     __slots__ = ("_native",)
 
-    _native: (
-        _native.AboveThreshold
-        | _native.ClampedSum
-        | _native.DiscreteLaplace
-        | _native.Laplace
-        | _native.Selection
-    )
+    _native: _native.AboveThreshold | _native.ClampedSum | _native.DiscreteLaplace | _native.Laplace | _native.Selection
     _parameters: ClassVar[tuple[str, ...]]
 
     @abstractmethod

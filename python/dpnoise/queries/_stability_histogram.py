@@ -9,6 +9,7 @@ import numpy as np
 
 from dpnoise import sensitivity
 from dpnoise._native import ParameterError
+from dpnoise._parameters import real
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import _columns
@@ -55,7 +56,7 @@ class StabilityHistogram(Query):
 
     def __init__(self, *, epsilon: float, delta: float, relation: Relation = "add/remove") -> None:
         self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.histogram(relation))
-        if not 0 < delta < 1:
+        if not 0 < real(delta, "delta") < 1:
             raise ParameterError(f"delta must be between 0 and 1, got {delta!r}")
         self._delta = float(delta)
         self._threshold = _threshold(self._noise.scale, self._delta)
