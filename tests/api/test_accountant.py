@@ -127,12 +127,12 @@ def test_each_loss_dominates_its_mechanism(method: Any, loss: Loss, first: Float
 @pytest.mark.parametrize(("loss", "first", "second"), CASES, ids=NAMES)
 def test_sampled_losses_dominate_sampled_mechanisms(loss: Loss, first: Floats, second: Floats) -> None:
     """A person who is in the sample or not: `second` is the law without the person."""
-    for share in (0.05, 0.5):
-        mixed = share * first + (1 - share) * second
-        for method in METHODS:
-            account = accountant(method, loss, sampling_probability=share)
-            for epsilon in EPSILONS:
-                assert account.delta(epsilon) >= both(mixed, second, epsilon) * (1 - 1e-12) - 1e-14
+    share = 0.3
+    mixed = share * first + (1 - share) * second
+    for method in METHODS:
+        account = accountant(method, loss, sampling_probability=share)
+        for epsilon in EPSILONS:
+            assert account.delta(epsilon) >= both(mixed, second, epsilon) * (1 - 1e-12) - 1e-14
 
 
 @pytest.mark.parametrize(("loss", "first", "second"), CASES, ids=NAMES)
@@ -274,18 +274,18 @@ def test_divergences_agree_with_dp_accounting() -> None:
 # --- compositions ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("epsilon", "count"), [(0.1, 1), (0.1, 100), (0.5, 30), (0.01, 10**4)])
+@pytest.mark.parametrize(("epsilon", "count"), [(0.1, 1), (0.1, 100), (0.5, 30), (0.01, 2345)])
 @pytest.mark.parametrize("delta", [0.0, 1e-9])
 def test_randomised_response_is_composed_as_the_theorem_says(epsilon: float, count: int, delta: float) -> None:
     cost = PrivacyCost(epsilon, delta)
     account = Accountant().compose(cost, count)
     for target in (1e-3, 1e-4 if delta else 1e-10):
         exact = compose_advanced(cost, count, delta=target)
-        stricter = compose_advanced(cost, count, delta=target - 2e-13 - 4e-16 * count)
+        stricter = compose_advanced(cost, count, delta=target - 3e-13)
         assert exact.epsilon <= account.epsilon(target) <= stricter.epsilon * (1 + 1e-6) + 1e-9
         found = account.delta(exact.epsilon)
         back = compose_advanced(cost, count, epsilon=exact.epsilon).delta
-        assert back <= found <= back * (1 + 1e-6) + 2e-13 + 4e-16 * count
+        assert back <= found <= back * (1 + 1e-6) + 3e-13
         assert Accountant("rdp").compose(cost, count).epsilon(target) >= exact.epsilon
 
 
@@ -405,6 +405,11 @@ def test_sampling_costs_less(method: Any) -> None:
             lambda: Accountant().compose(Laplace(epsilon=300.0)),
             ParameterError,
             r"mechanism must have a loss of at most 200 for 'pld', got Laplace\(epsilon=300\.0",
+        ),
+        (
+            lambda: Accountant().compose(PrivacyCost(1.0)).compose(PrivacyCost(0.01), 10**9),
+            ParameterError,
+            "count must be smaller for 'pld', or mechanism have more noise, got 1000000000",
         ),
         (
             lambda: accountant("pld", DiscreteGaussianLoss(0.3, 2.0)),

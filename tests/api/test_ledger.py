@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 import sqlite3
 import tempfile
 from datetime import datetime, timedelta, timezone
@@ -138,6 +139,9 @@ def test_a_ledger_is_found_again(path: Path, memory_path: Path, monkeypatch: pyt
     for again in (ledger, Ledger(path), Ledger(str(path), epsilon=1, delta=1e-6), Ledger.open_readonly(path)):
         assert again.spent == PrivacyCost(0.5)
         assert again.budget == PrivacyCost(1.0, 1e-6)
+    for again in (ledger, Ledger.open_readonly(path)):
+        copy = pickle.loads(pickle.dumps(again))  # noqa: S301 - our own bytes
+        assert (repr(copy), copy.spent) == (repr(again), again.spent)
     assert repr(Ledger(path)) == f"Ledger({str(path)!r})"
     assert repr(Ledger.open_readonly(path)) == f"Ledger.open_readonly({str(path)!r})"
 

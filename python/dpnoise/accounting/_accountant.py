@@ -18,8 +18,9 @@ from dpnoise.accounting._losses import ApproximateLoss, Loss
 if TYPE_CHECKING:
     from dpnoise.mechanisms._mechanism import Mechanism
 
-_WIDEST: Final = 200.0  # distributions would need too much memory
-_ROUNDING: Final = 1e-13  # of dp-accounting's sums; and 2e-16 for each release
+_WIDEST: Final = 200.0  # the loss of a release
+_LARGEST: Final = 500.0  # the divergence of order 2 of all; distributions of more would not fit in memory
+_ROUNDING: Final = 1e-13  # of a Fourier transform of dp-accounting's
 
 
 class Accountant:
@@ -44,8 +45,8 @@ class Accountant:
 
     All that is known of each mechanism of dpnoise counts: the shape of its noise and its grid. The bounds on them are
     proved; what dp-accounting then computes, it computes in floating point. For "pld" it rounds losses up, and for its
-    Fourier transforms 1e-13 is added to every delta and 2e-16 for each release: three times what was found by
-    comparison with exact sums, and not proved. For "rdp" nothing is added: what is rounded is the 15th digit.
+    Fourier transforms 1e-13 is added to every delta, and once more for each kind of release: four times what was found
+    by comparison with exact sums, and not proved. For "rdp" nothing is added: what is rounded is the 15th digit.
     No epsilon is above the sum of all epsilons, where there is one.
 
     References
@@ -97,8 +98,9 @@ class Accountant:
         Raises
         ------
         ParameterError
-            When a number is out of range; or, for "pld", when a release may reveal a loss above 200, or the noise has
-            so few steps and so large a sensitivity that nothing is known of its distribution.
+            When a number is out of range; or, for "pld", when a release may reveal a loss above 200, or all together
+            have a divergence of order 2 above 500; or when noise has so few steps and so large a sensitivity that
+            nothing is known of its distribution.
         TypeError
             When ``mechanism`` is neither a mechanism of dpnoise nor a cost, or ``count`` not an integer.
         """
@@ -113,6 +115,8 @@ class Accountant:
             raise ParameterError(f"mechanism must have a loss of at most {_WIDEST:g} for 'pld', got {mechanism!r}")
         if math.isinf(self._slack_of(loss)):
             raise ParameterError(f"mechanism must have more noise for {self._method!r}, got {mechanism!r}")
+        if self._method == "pld" and self._divergence(loss, times) > _LARGEST:
+            raise ParameterError(f"count must be smaller for 'pld', or mechanism have more noise, got {times}")
         self._counts[loss] += times
         self._composed = None
         return self
@@ -172,6 +176,11 @@ class Accountant:
         tight = math.exp(slack) * self._tight_delta(target - 2 * slack) + self._rounding
         return min(failure + (1 - failure) * tight, 1.0)
 
+    def _divergence(self, loss: Loss, count: int) -> float:
+        """Give that of order 2, of what has been composed and of so many more."""
+        order = np.array([2.0])
+        return sum(float(times * other.rdp(order)[0]) for other, times in (*self._counts.items(), (loss, count)))
+
     @property
     def _sequential(self) -> float:
         if any(math.isinf(loss.epsilon) for loss in self._counts):
@@ -191,7 +200,7 @@ class Accountant:
 
     @property
     def _rounding(self) -> float:
-        return _ROUNDING + 2e-16 * self._counts.total() if self._method == "pld" else 0.0
+        return _ROUNDING * (1 + len(self._counts)) if self._method == "pld" else 0.0
 
     def _tight_epsilon(self, delta: float) -> float:
         if self._method == "pld":

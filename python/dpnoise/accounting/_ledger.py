@@ -301,6 +301,10 @@ class Ledger:
         self.spend(mechanism, label)
         return mechanism.release(x)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle where it is, so that another process of this machine can open it."""
+        return (Ledger.open_readonly if self._file.readonly else Ledger), (self.path,)
+
     def __repr__(self) -> str:
         """Show the call that opens this ledger."""
         return f"Ledger.open_readonly({str(self.path)!r})" if self._file.readonly else f"Ledger({str(self.path)!r})"

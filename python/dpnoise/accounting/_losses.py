@@ -273,4 +273,9 @@ def _connected(points: NDArray[np.int64], deltas: Floats, count: int) -> Any:
 
 
 def _repeated(distribution: Any, count: int) -> Any:
-    return distribution.self_compose(count) if count > 1 else distribution
+    """Compose by thousands: dp-accounting finds the tails of a long sum only if its parts are long."""
+    thousands, rest = divmod(count, 1000)
+    if not thousands:
+        return distribution.self_compose(rest) if rest > 1 else distribution
+    many = _repeated(distribution.self_compose(1000, tail_mass_truncation=1e-15 / thousands), thousands)
+    return many.compose(_repeated(distribution, rest)) if rest else many
