@@ -150,7 +150,7 @@ def epsilon_lower_bound(
     The largest bound that n releases can show is about log(n / 8) at a confidence of 95 %.
 
     Noise that is the same in every run of the program, because its generator is seeded once when it starts, looks
-    perfect from within one run. Audit what a new process releases to find it.
+    perfect from within one run. To find that, let ``mechanism`` make the generator anew, or start a new process.
 
     References
     ----------
