@@ -396,6 +396,8 @@ def test_a_file_without_write_permission() -> None:
                 with pytest.raises(LedgerError, match="cannot be written: the file or its directory is read-only"):
                     opening(path).spend(PrivacyCost(0.1))
             assert Ledger.open_readonly(path).spent == PrivacyCost(0.25)
+            folder.chmod(0o000) if not root else (os.seteuid(0), folder.chmod(0o000), os.seteuid(65534))
+            refused(path, "cannot be used: ")
         finally:
             if root:
                 os.seteuid(0)

@@ -61,7 +61,7 @@ class Accountant:
     >>> from dpnoise.accounting import Accountant
     >>> accountant = Accountant().compose(Laplace(epsilon=0.1), 100)
     >>> round(accountant.epsilon(1e-6), 2)
-    4.53
+    4.69
     """
 
     __slots__ = ("_composed", "_counts", "_method")

@@ -102,7 +102,8 @@ class LedgerFile:
             if budget is not None:
                 self._make(budget)
             self._open()
-            self._identity = self._found()
+            with self._explained():
+                self._identity = self._found()
             _FILES.add(self)
 
     @contextmanager
@@ -245,12 +246,14 @@ class LedgerFile:
             yield
         except sqlite3.Error as error:
             raise LedgerError(self._explanation(error)) from error
+        except OSError as error:
+            raise LedgerError(f"{str(self.path)!r} cannot be used: {error.strerror}") from error
 
     def _explanation(self, error: sqlite3.Error) -> str:
         name, said = repr(str(self.path)), str(error)
-        if self.path.is_dir():
+        if os.path.isdir(self.path):  # which, unlike pathlib, answers where it may not look
             return f"{name} is a directory"
-        if not self.path.parent.is_dir():
+        if not os.path.isdir(self.path.parent):
             return f"{name} cannot be made: the directory {str(self.path.parent)!r} does not exist"
         if "not a database" in said:
             return f"{name} is not a ledger of dpnoise"
