@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from inspect import signature
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,10 @@ def test_claims_hold() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_twice_the_privacy_loss_is_found(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_little_noise(*, epsilon: float) -> Callable[..., object]:
+    def too_little_noise(*, epsilon: float) -> SimpleNamespace:
         mechanism = case.make(epsilon=2 * epsilon)
-        return getattr(mechanism, "release", getattr(mechanism, "perturb", mechanism))
+        release = getattr(mechanism, "release", getattr(mechanism, "perturb", mechanism))
+        return SimpleNamespace(release=release, epsilon=epsilon, delta=getattr(mechanism, "delta", 0.0))
 
     is_protocol = hasattr(case.make(epsilon=EPSILON), "perturb")
     planted = case._replace(make=too_little_noise, vectorized=case.vectorized or is_protocol)
