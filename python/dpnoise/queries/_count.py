@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from dpnoise import sensitivity
-from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import _columns
-from dpnoise.queries._query import Query
+from dpnoise.queries._query import CountingQuery
 from dpnoise.sensitivity import Relation
 
 
-class Count(Query):
+class Count(CountingQuery):
     """The number of rows: of those that are true in a column of booleans, of those with a value in any other.
 
     Adds discrete Laplace noise of scale ``1 / epsilon``. The release is epsilon-differentially private.
@@ -39,23 +38,13 @@ class Count(Query):
     >>> retired = queries.Count(epsilon=1.0).release([age >= 65 for age in ages])
     """
 
-    __slots__ = ("_noise",)
+    __slots__ = ()
 
     _parameters = ("epsilon", "relation")
 
     def __init__(self, *, epsilon: float, relation: Relation = "add/remove") -> None:
         self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.count(relation))
         self._relation = relation
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy parameter epsilon."""
-        return self._noise.epsilon
-
-    @property
-    def scale(self) -> float:
-        """The scale of the noise."""
-        return self._noise.scale
 
     def release(self, column: Any, *, rng: Rng = None) -> int:
         """Release the number of rows.
@@ -82,26 +71,3 @@ class Count(Query):
             When the source of randomness fails; nothing is released.
         """
         return self._noise.release(int(np.count_nonzero(_columns.truths(column))), rng=rng)
-
-    def _loss(self) -> Loss:
-        return self._noise._loss()
-
-    def error(self, level: float = 0.95) -> float:
-        """Bound the error.
-
-        Parameters
-        ----------
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            The smallest whole number that the error does not exceed with probability ``level`` or more.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
-        """
-        return self._noise.error(level)

@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import sensitivity
 from dpnoise._native import ParameterError
-from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import _columns
-from dpnoise.queries._query import Query
+from dpnoise.queries._query import CountingQuery
 from dpnoise.sensitivity import Relation
 
 
-class Histogram(Query):
+class Histogram(CountingQuery):
     """The numbers of rows in disjoint groups that are known in advance: bins of numbers, or categories.
 
     Adds discrete Laplace noise to each count: of scale ``1 / epsilon`` under "add/remove", ``2 / epsilon`` under
@@ -54,7 +53,7 @@ class Histogram(Query):
     >>> decades = queries.Histogram(epsilon=1.0, edges=range(0, 101, 10)).release([23, 45, 31, 67])
     """
 
-    __slots__ = ("_categories", "_edges", "_noise")
+    __slots__ = ("_categories", "_edges")
 
     _parameters = ("epsilon", "edges", "categories", "relation")
 
@@ -72,16 +71,6 @@ class Histogram(Query):
         self._edges = None if edges is None else _increasing(edges)
         self._categories = None if categories is None else _distinct(categories)
         self._relation = relation
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy parameter epsilon."""
-        return self._noise.epsilon
-
-    @property
-    def scale(self) -> float:
-        """The scale of the noise of a count."""
-        return self._noise.scale
 
     @property
     def edges(self) -> tuple[float, ...] | None:
@@ -135,29 +124,6 @@ class Histogram(Query):
         places = np.searchsorted(categories, values, sorter=order).clip(max=len(categories) - 1)
         found = order[places]
         return np.bincount(found[categories[found] == values], minlength=len(categories)).astype(np.int64)
-
-    def _loss(self) -> Loss:
-        return self._noise._loss()
-
-    def error(self, level: float = 0.95) -> float:
-        """Bound the error of each count.
-
-        Parameters
-        ----------
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            The smallest whole number that the error of a count does not exceed with probability ``level`` or more.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
-        """
-        return self._noise.error(level)
 
 
 def _increasing(edges: ArrayLike) -> tuple[float, ...]:

@@ -3,16 +3,82 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.queries import _columns
 from dpnoise.queries._count import Count
+from dpnoise.queries._query import Query
 from dpnoise.queries._sum import Sum
-from dpnoise.sensitivity import Bounds, Relation
+from dpnoise.sensitivity import Bounds, Relation, check_bounds
+
+
+class OfMoments(Query):
+    """A query that is computed from noisy means of a bounded column."""
+
+    __slots__ = ("_bounds", "_half", "_moments")
+
+    _parameters = ("bounds", "epsilon", "relation")
+
+    _moments: Moments
+
+    def __init__(self, bounds: Bounds, relation: Relation) -> None:
+        self._bounds = lower, upper = check_bounds(bounds)
+        self._half = max(upper - self._middle, self._middle - lower)
+        self._relation = relation
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds, in the values' unit."""
+        return self._bounds
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy parameter epsilon."""
+        return self._moments.epsilon
+
+    @property
+    def _middle(self) -> float:
+        return self._bounds[0] / 2 + self._bounds[1] / 2
+
+    @abstractmethod
+    def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
+        """Compute the answer from the distances of the values from the middle of the bounds."""
+
+    def release(self, column: Any, *, threads: int | None = None, rng: Rng = None) -> float:
+        """Release the answer.
+
+        Parameters
+        ----------
+        column : array_like
+            Real numbers, one dimension.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        float
+            Within what the bounds allow: a mean within the bounds, a variance up to the square of half their distance.
+
+        Raises
+        ------
+        ParameterError
+            When the column has not one dimension, or no rows under "substitute".
+        TypeError
+            When it is not made of real numbers.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
+        clamped = np.clip(_columns.floats(column), *self._bounds)
+        return self._of(clamped - self._middle, threads, rng)
 
 
 class Moments:
@@ -37,11 +103,6 @@ class Moments:
             raise ParameterError("column must have rows")
         sums = zip(self._sums, columns, strict=True)
         return [one.release(column, threads=threads, rng=rng) / rows for one, column in sums]
-
-
-def middle(bounds: Bounds) -> float:
-    """Give the middle of the bounds."""
-    return bounds[0] / 2 + bounds[1] / 2
 
 
 def part_of(epsilon: float, parts: int) -> float:

@@ -1,7 +1,9 @@
-"""What all queries have in common."""
+"""What all queries have in common, and what those have whose answers are counts."""
 
 from __future__ import annotations
 
+from dpnoise.accounting._losses import Loss
+from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Mechanism
 from dpnoise.sensitivity import Relation
 
@@ -17,3 +19,44 @@ class Query(Mechanism):
     def relation(self) -> Relation:
         """Which columns are neighbours, "add/remove" or "substitute"."""
         return self._relation
+
+
+class CountingQuery(Query):
+    """A query whose answers are counts with discrete Laplace noise."""
+
+    __slots__ = ("_noise",)
+
+    _noise: DiscreteLaplace
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy parameter epsilon."""
+        return self._noise.epsilon
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise of a count."""
+        return self._noise.scale
+
+    def _loss(self) -> Loss:
+        return self._noise._loss()
+
+    def error(self, level: float = 0.95) -> float:
+        """Bound the error that the noise makes in each count.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+            The smallest whole number that the error does not exceed with probability ``level`` or more.
+
+        Raises
+        ------
+        ParameterError
+            When ``level`` is out of range.
+        """
+        return self._noise.error(level)

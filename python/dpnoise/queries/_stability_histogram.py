@@ -10,14 +10,15 @@ import numpy as np
 from dpnoise import sensitivity
 from dpnoise._native import ParameterError
 from dpnoise._parameters import real
+from dpnoise.accounting._losses import ApproximateLoss, Loss
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import _columns
-from dpnoise.queries._query import Query
+from dpnoise.queries._query import CountingQuery
 from dpnoise.sensitivity import Relation
 
 
-class StabilityHistogram(Query):
+class StabilityHistogram(CountingQuery):
     """The counts of the values of a column, when which values there are is private too.
 
     Each value that occurs gets its count and discrete Laplace noise, and is released when that reaches `threshold`: a
@@ -50,7 +51,7 @@ class StabilityHistogram(Query):
     >>> drinks = queries.StabilityHistogram(epsilon=1.0, delta=1e-9).release(column)
     """
 
-    __slots__ = ("_delta", "_noise", "_threshold")
+    __slots__ = ("_delta", "_threshold")
 
     _parameters = ("epsilon", "delta", "relation")
 
@@ -63,19 +64,12 @@ class StabilityHistogram(Query):
         self._relation = relation
 
     @property
-    def epsilon(self) -> float:
-        """The privacy parameter epsilon."""
-        return self._noise.epsilon
-
-    @property
     def delta(self) -> float:
         """The privacy parameter delta."""
         return self._delta
 
-    @property
-    def scale(self) -> float:
-        """The scale of the noise of a count."""
-        return self._noise.scale
+    def _loss(self) -> Loss:
+        return ApproximateLoss(self.epsilon, self.delta)
 
     @property
     def threshold(self) -> int:
@@ -112,26 +106,6 @@ class StabilityHistogram(Query):
         noisy = self._noise.release(counts.astype(np.int64), threads=threads, rng=rng)
         kept = noisy >= self._threshold
         return dict(zip(values[kept].tolist(), noisy[kept].tolist(), strict=True))
-
-    def error(self, level: float = 0.95) -> float:
-        """Bound the error of each count before the threshold is applied.
-
-        Parameters
-        ----------
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            The smallest whole number that the error of a count does not exceed with probability ``level`` or more.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
-        """
-        return self._noise.error(level)
 
 
 def _threshold(scale: float, delta: float) -> int:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.queries import _columns
-from dpnoise.queries._moments import Moments, middle
-from dpnoise.queries._query import Query
-from dpnoise.sensitivity import Bounds, Relation, check_bounds
+from dpnoise.queries._moments import Moments, OfMoments
+from dpnoise.sensitivity import Bounds, Relation
 
 
-class Variance(Query):
+class Variance(OfMoments):
     """The variance of the values, each clamped to bounds first: the mean squared distance from the mean.
 
     It is the mean of the squared distances from the middle of the bounds, less the square of their mean. Both are
@@ -48,55 +45,15 @@ class Variance(Query):
     >>> spread = queries.Variance(bounds=(0, 100), epsilon=1.0).release([23, 45, 31, 67]) ** 0.5
     """
 
-    __slots__ = ("_bounds", "_half", "_moments")
-
-    _parameters = ("bounds", "epsilon", "relation")
+    __slots__ = ()
 
     def __init__(self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove") -> None:
-        self._bounds = lower, upper = check_bounds(bounds)
-        self._half = max(upper - middle(self._bounds), middle(self._bounds) - lower)
+        super().__init__(bounds, relation)
         if not 1e-150 < self._half < 1e150:
             raise ParameterError(f"bounds must be 1e-150 to 1e150 apart, got {bounds!r}")
         self._moments = Moments([self._half, self._half**2 / 2], epsilon, relation)
-        self._relation = relation
 
-    @property
-    def bounds(self) -> Bounds:
-        """The bounds, in the values' unit."""
-        return self._bounds
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy parameter epsilon."""
-        return self._moments.epsilon
-
-    def release(self, column: Any, *, threads: int | None = None, rng: Rng = None) -> float:
-        """Release the variance.
-
-        Parameters
-        ----------
-        column : array_like
-            Real numbers, one dimension.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
-
-        Returns
-        -------
-        float
-            From 0 to the largest variance that values within the bounds can have.
-
-        Raises
-        ------
-        ParameterError
-            When the column has not one dimension, or no rows under "substitute".
-        TypeError
-            When it is not made of real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
-        """
-        distances = np.clip(_columns.floats(column), *self._bounds) - middle(self._bounds)
+    def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
         # Squares are from 0 to half**2; around their middle they need half the noise.
         centre = self._half**2 / 2
         mean, square = self._moments.release([distances, distances**2 - centre], threads, rng)
