@@ -46,7 +46,7 @@ pub type Row = [i64; COLUMNS];
 /// The largest score of each column, and the bits of the largest magnitude.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Extremes {
-    /// The largest scores.
+    /// The largest scores; subnormal numbers count as 0.
     pub best: [f64; COLUMNS],
     /// The bits of the largest magnitudes; those of infinity or more when a score is not finite.
     pub magnitude: Row,
@@ -157,15 +157,19 @@ unsafe fn extremes_lanes<S: InstructionSet>(scores: &[f64], extremes: &mut Extre
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         for first in (0..COLUMNS).step_by(V::<S>::N) {
-            let mut best = V::<S>::load_float(&scores[first..]);
-            let mut magnitude = V::<S>::splat(0);
+            let sign = V::<S>::splat(1 << 63);
+            let (zero, smallest) = (V::<S>::splat(0), V::<S>::splat(f64::MIN_POSITIVE.to_bits()));
+            let mut opposite = V::<S>::float(f64::INFINITY);
+            let mut magnitude = zero;
             for row in (first..scores.len()).step_by(COLUMNS) {
-                let score = V::<S>::load_float(&scores[row..]);
-                let bits = V::<S>::from_float(score);
-                best = bits.select(V::<S>::from_float(best), V::<S>::fless(best, score)).as_float();
-                let size = bits.and(V::<S>::splat(u64::MAX >> 1));
+                let score = V::<S>::from_float(V::<S>::load_float(&scores[row..]));
+                let size = score.and(V::<S>::splat(u64::MAX >> 1));
                 magnitude = size.select(magnitude, magnitude.less(size));
+                // Subnormal numbers, for which arithmetic may take longer, are 0 on every grid.
+                let score = zero.select(score, size.less(smallest));
+                opposite = V::<S>::fmin(opposite, score.xor(sign).as_float());
             }
+            let best = V::<S>::from_float(opposite).xor(sign).as_float();
             V::<S>::store_float(best, &mut extremes.best[first..]);
             magnitude.store(&mut extremes.magnitude[first..]);
         }
@@ -189,10 +193,9 @@ unsafe fn measure_lanes<S: InstructionSet>(exponent: i32, best: &f64, scores: &[
             let steps = V::<S>::fmin(V::<S>::fmul(V::<S>::fsub(best, score), inverse), furthest);
             let steps = V::<S>::fsub(zero, V::<S>::fmin(V::<S>::fsub(zero, steps), furthest));
             let depth = V::<S>::from_float(V::<S>::fadd(steps, rounder)).sub(V::<S>::from_float(rounder));
-            // Of all doubles it is the only one whose difference from itself, as a number without sign, is below 1.
-            let difference = V::<S>::from_float(given).xor(V::<S>::splat(RETIRED.to_bits()));
-            let is_retired = difference.shr(1).add(difference.and(V::<S>::splat(1))).less(V::<S>::splat(1));
-            V::<S>::splat(RETIRED_DEPTH.cast_unsigned()).select(depth, is_retired).store(&mut depths[first..]);
+            let magnitude = V::<S>::from_float(given).and(V::<S>::splat(u64::MAX >> 1));
+            let is_finite = magnitude.less(V::<S>::splat(f64::INFINITY.to_bits()));
+            depth.select(V::<S>::splat(RETIRED_DEPTH.cast_unsigned()), is_finite).store(&mut depths[first..]);
         }
     }
 }
@@ -312,12 +315,13 @@ unsafe fn retire_lanes<S: InstructionSet>(index: &u64, scores: &mut [f64]) {
     unsafe {
         let columns: Row = array::from_fn(|column| column as i64);
         let (index, one) = (V::<S>::splat(*index), V::<S>::splat(1));
-        let retired = V::<S>::from_float(V::<S>::float(RETIRED));
+        let [retired, infinity] = [RETIRED, f64::INFINITY].map(|bound| V::<S>::splat(bound.to_bits()));
         for first in (0..scores.len()).step_by(V::<S>::N) {
             let place = V::<S>::load(&columns).add(V::<S>::splat(first as u64));
-            let score = V::<S>::from_float(V::<S>::load_float(&scores[first..]));
-            let score = retired.select(score, place.xor(index).less(one));
-            V::<S>::store_float(score.as_float(), &mut scores[first..]);
+            // A minimum: of a choice between the old score and a new one the optimiser makes a store of some lanes.
+            let bound = retired.select(infinity, place.xor(index).less(one)).as_float();
+            let score = V::<S>::fmin(V::<S>::load_float(&scores[first..]), bound);
+            V::<S>::store_float(score, &mut scores[first..]);
         }
     }
 }

@@ -92,7 +92,8 @@ pub(super) unsafe fn round<V: Lanes64>(exponent: i32, given: V::Float) -> V::Flo
         let fine = magnitude.less(bits_of(exponent + LIMIT as i32));
         let t = V::fmul(pick::<V>(x, zero, fine), inverse);
         let floor = V::floor(t);
-        let rounded = V::fadd(floor, pick::<V>(zero, one, V::fless(V::fsub(t, floor), V::float(0.5))));
+        let below_half = V::from_float(V::fsub(t, floor)).less(V::splat(0.5f64.to_bits()));
+        let rounded = V::fadd(floor, pick::<V>(zero, one, below_half));
         pick::<V>(V::fmul(rounded, granularity), x, fine)
     }
 }

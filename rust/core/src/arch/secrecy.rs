@@ -17,7 +17,7 @@ pub enum Reason {
     Tail,
     /// `samplers/bernoulli.md`: 64 digits leave a coin open with a probability of at most 2^-64.
     OpenCoin,
-    /// `samplers/selection.md`: attempts that are all in vain, or left open, have a probability of at most 2^-60.
+    /// `samplers/selection.md`: more attempts or bits than always are needed with a probability below 2^-59.
     Selection,
     /// `samplers/grid.md`: noise beyond 2^53 steps has a probability below 2^-738.
     HugeNoise,

@@ -218,3 +218,62 @@ fn noise(epsilon: f64, sensitivity: f64, max_positives: u64, monotonic: bool) ->
     };
     Some((grid, [noise(1, shares[0])?, noise(shifts, shares[1])?]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{ScriptedRng, SeededRng};
+
+    /// The comparison, redone with the same noise.
+    #[test]
+    fn a_value_is_above_when_its_noisy_excess_is() {
+        let mechanism = AboveThreshold::new(1.0, 10.0, 1.0, u32::MAX.into(), false).unwrap();
+        let seeded = |seed| SeededRng::new(seed).unwrap();
+        let g = mechanism.granularity();
+        for seed in 0..200 {
+            let mut run = mechanism.start_with(&mut seeded(seed)).unwrap();
+            let threshold_noise = mechanism.noise[0].sample(&mut seeded(seed)).unwrap();
+            let noise = mechanism.noise[1].sample(&mut seeded(seed + 1)).unwrap();
+            let edge = 10.0 + (threshold_noise - noise) as f64 * g;
+            for (value, expected) in [(edge, true), (edge - g, false), (1e300, true), (-1e300, false)] {
+                assert_eq!(run.is_above_with(value, &mut seeded(seed + 1)), Ok(expected), "{seed} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_halts_and_stays_in_its_process() {
+        let mechanism = AboveThreshold::new(10.0, 0.0, 1.0, 2, false).unwrap();
+        let mut run = mechanism.start().unwrap();
+        assert_eq!(run.is_above(-1e9), Ok(false));
+        assert_eq!((run.is_above(1e9), run.is_halted()), (Ok(true), false));
+        assert_eq!((run.is_above(1e9), run.is_halted(), run.positives()), (Ok(true), true, 2));
+        let message = run.is_above(-1e9).unwrap_err().to_string();
+        assert!(message.starts_with("this run has given its max_positives=2 positive answers"), "{message}");
+        let mut inherited = mechanism.start().unwrap();
+        inherited.process += 1;
+        assert!(matches!(inherited.is_above(0.0), Err(Error::Halted(_))));
+    }
+
+    #[test]
+    fn bad_input_is_named_and_nothing_is_drawn() {
+        let make = |epsilon, threshold, sensitivity, max_positives| {
+            AboveThreshold::new(epsilon, threshold, sensitivity, max_positives, false).unwrap_err().to_string()
+        };
+        for (message, start) in [
+            (make(0.0, 0.0, 1.0, 1), "epsilon must be positive and finite, got 0.0"),
+            (make(1.0, f64::NAN, 1.0, 1), "threshold must be finite, got NaN"),
+            (make(1.0, 0.0, 0.0, 1), "sensitivity must be positive and finite, got 0.0"),
+            (make(1.0, 0.0, 1.0, 0), "max_positives must be an integer from 1 to 2**32 - 1, got 0"),
+            (make(1e-300, 0.0, 1.0, 1), "epsilon must be such that"),
+        ] {
+            assert!(message.starts_with(start), "{message}");
+        }
+        let mechanism = AboveThreshold::new(1.0, 0.0, 1.0, 1, false).unwrap();
+        let mut run = mechanism.start().unwrap();
+        let refused = run.is_above_with(f64::INFINITY, &mut ScriptedRng::new([]));
+        assert_eq!(refused, Err(Error::data("value", "must be finite: no NaN and no infinity")));
+        assert!(matches!(run.is_above_with(0.0, &mut ScriptedRng::new([])), Err(Error::Randomness(_))));
+        assert!(mechanism.start_with(&mut ScriptedRng::new([])).is_err());
+    }
+}

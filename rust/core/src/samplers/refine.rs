@@ -15,8 +15,8 @@ use crate::error::Error;
 /// What a comparison at one precision tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Whether U w < a, whatever the further bits of U. That remains a secret.
-    Decided(bool),
+    /// It is decided, whatever the further bits of U.
+    Decided,
     /// The further bits of U decide.
     NeedsBits,
     /// More precision decides.
@@ -41,7 +41,8 @@ impl Uniform {
         (low.clone(), low.plus(&Fixed::from_fraction(&unit)))
     }
 
-    fn verdict(&self, reason: Reason, weight: &Interval, threshold: &Interval) -> Verdict {
+    /// The verdict, which is declassified; and whether U w < a if it is decided, which remains a secret.
+    fn verdict(&self, reason: Reason, weight: &Interval, threshold: &Interval) -> (Verdict, bool) {
         let (low, high) = self.bounds(weight.low.limbs());
         let exact = declassify(Reason::Tail, !weight.low.is_less(&weight.high)); // it is so for all bins but the tail
         let times =
@@ -51,11 +52,12 @@ impl Uniform {
         let below = at_most(&high.high, &threshold.low);
         let not_below = at_most(&threshold.high, &low.low);
         let inside = at_most(&low.high, &threshold.low) & at_most(&threshold.high, &high.low);
-        match declassify(reason, (below | not_below, inside)) {
-            (true, _) => Verdict::Decided(below),
+        let verdict = match declassify(reason, (below | not_below, inside)) {
+            (true, _) => Verdict::Decided,
             (_, true) => Verdict::NeedsBits,
             _ => Verdict::NeedsPrecision,
-        }
+        };
+        (verdict, below)
     }
 }
 
@@ -98,15 +100,13 @@ pub(super) fn is_below<R: TryCryptoRng + ?Sized>(
     loop {
         let (weight, threshold) = sides(constants);
         let limbs = constants.log2_e.limbs();
-        let needs_precision = match uniform.verdict(reason, &weight, &threshold) {
-            Verdict::Decided(below) => return Ok(below),
-            Verdict::NeedsBits => {
-                uniform.0.push(rng.try_next_u64().map_err(Error::randomness)?);
-                false
-            }
-            Verdict::NeedsPrecision => true,
-        };
-        if needs_precision || uniform.0.len() + FIRST_LIMBS / 2 > limbs {
+        let (verdict, below) = uniform.verdict(reason, &weight, &threshold);
+        match verdict {
+            Verdict::Decided => return Ok(below),
+            Verdict::NeedsBits => uniform.0.push(rng.try_next_u64().map_err(Error::randomness)?),
+            Verdict::NeedsPrecision => {}
+        }
+        if verdict == Verdict::NeedsPrecision || uniform.0.len() + FIRST_LIMBS / 2 > limbs {
             wider = Constants::new(2 * limbs);
             constants = &wider;
         }

@@ -384,3 +384,85 @@ impl Outcome {
         declassify(Reason::Selection, self.settled != 0).then_some(self.index)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{ScriptedRng, SeededRng};
+
+    #[test]
+    fn attempts_are_all_in_vain_with_a_probability_below_2_to_the_minus_64() {
+        for count in [1, 1 << 17, (1 << 17) + 1, 1 << 29, (1 << 29) + 1, 1 << 34] {
+            let in_vain = 2f64.powi(-39) + 1.5 * count as f64 * 2f64.powi(-51);
+            assert!(in_vain.powi(attempts(count) as i32) < 2f64.powi(-64), "{count}");
+        }
+    }
+
+    #[test]
+    fn ranks_among_what_is_left_give_every_order_once() {
+        let mut orders = std::collections::HashSet::new();
+        for ranks in (0..5).flat_map(|a| (0..4).flat_map(move |b| (0..3).map(move |c| [a, b, c]))) {
+            let mut taken = vec![];
+            let order = ranks.map(|rank| untaken(rank, &mut taken));
+            assert!(taken.is_sorted() && taken.iter().all(|&number| number < 5));
+            assert!(orders.insert(order));
+        }
+        assert_eq!(orders.len(), 60);
+        let mut taken = vec![0];
+        assert_eq!(untaken(0, &mut taken), 1, "where one was all there is, the next is none");
+    }
+
+    #[test]
+    fn a_number_falls_into_its_column() {
+        let sums: [Row; 3] = [[5, 0, 0, 0, 0, 0, 0, 2], [0; COLUMNS], [0, 1 << 61, 0, 0, 3, 0, 0, 0]];
+        for (number, block, column, target) in [
+            (0, 0, 0, 0),
+            (4, 0, 0, 4),
+            (5, 0, 7, 0),
+            (6, 0, 7, 1),
+            (7, 2, 1, 0),
+            (6 + (1 << 61), 2, 1, (1 << 61) - 1),
+            (9 + (1 << 61), 2, 4, 2),
+        ] {
+            let place = Place::of(number, &sums);
+            let mut expected = [NOWHERE; COLUMNS];
+            expected[column] = target;
+            assert_eq!((place.block, *place.targets, place.exists), (block, expected, u64::MAX), "{number}");
+        }
+        let place = Place::of(10 + (1 << 61), &sums);
+        assert_eq!((*place.targets, place.exists), ([NOWHERE; COLUMNS], 0));
+    }
+
+    #[test]
+    fn a_retired_candidate_is_not_chosen() {
+        let selection = Selection::new(Scale::from_f64(1.0).unwrap()).unwrap();
+        let grid = Grid::new(1.0).unwrap();
+        for count in [2, 9, 2049, 4200] {
+            for left in [0, count / 2, count - 1] {
+                let mut scores = vec![RETIRED; count];
+                scores[left] = -1e9;
+                let candidates = Candidates::remaining(grid, &scores).unwrap();
+                let rng = &mut SeededRng::new(1).unwrap();
+                assert_eq!(selection.softmax(rng, &candidates), Ok(left as u64));
+                assert_eq!(selection.permute_and_flip(rng, &candidates), Ok(left as u64));
+            }
+        }
+    }
+
+    #[test]
+    fn bad_input_is_named() {
+        let grid = Grid::new(1.0).unwrap();
+        assert_eq!(Candidates::new(grid, &[]).err(), Some(Error::data("scores", "must not be empty")));
+        let refused = Candidates::new(grid, &[0.0, f64::NAN]).err();
+        assert_eq!(refused, Some(Error::data("scores", "must be finite: no NaN and no infinity")));
+        let message = Selection::new(Scale::from_f64(2f64.powi(-11)).unwrap()).unwrap_err().to_string();
+        assert!(message.starts_with("scale must be at least 2**-10 steps of the grid, got 4.8"), "{message}");
+        let selection = Selection::new(Scale::from_f64(1.0).unwrap()).unwrap();
+        let candidates = Candidates::new(grid, &[0.0]).unwrap();
+        assert!(matches!(selection.softmax(&mut ScriptedRng::new([]), &candidates), Err(Error::Randomness(_))));
+        assert!(matches!(
+            selection.permute_and_flip(&mut ScriptedRng::new([]), &candidates),
+            Err(Error::Randomness(_))
+        ));
+    }
+}
