@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from typing import Any, NamedTuple
 
@@ -129,6 +129,31 @@ def pure_ldp() -> dict[str, LocalPeer]:
     }
 
 
+Choose = Callable[[], Any]
+
+
+def opendp_selection(column: str, scores: list[float], epsilon: float) -> Choose:
+    import opendp.prelude as dp
+
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+    scale = 2 / epsilon
+    measurement = {
+        "exponential": lambda: dp.m.make_noisy_max(*space, dp.zero_concentrated_divergence(), scale),
+        "report noisy max": lambda: dp.m.make_noisy_max(*space, dp.max_divergence(), scale),
+        "top 10": lambda: dp.m.make_noisy_top_k(*space, dp.zero_concentrated_divergence(), 10, 10 * scale),
+    }[column]()
+    return partial(measurement, scores)
+
+
+def diffprivlib_selection(column: str, scores: list[float], epsilon: float) -> Choose | None:
+    from diffprivlib import mechanisms
+
+    if column != "exponential":  # its permute-and-flip takes seconds, and it has no top k
+        return None
+    # It takes the scores with the parameters.
+    return lambda: mechanisms.Exponential(epsilon=epsilon, sensitivity=1.0, utility=scores).randomise()
+
+
 PEERS = {"opendp": opendp, "diffprivlib": diffprivlib, "python-dp": python_dp}
 
 
@@ -147,3 +172,12 @@ LOCAL = {name: protocols() for name, protocols in LOCAL_PEERS.items() if version
 def local_peers(protocol: str) -> dict[str, LocalPeer]:
     """Return what other libraries have of a protocol, by their names."""
     return {name: protocols[protocol] for name, protocols in LOCAL.items() if protocol in protocols}
+
+
+SELECTION = {"opendp": opendp_selection, "diffprivlib": diffprivlib_selection}
+
+
+def selection_peers(column: str, scores: list[float], epsilon: float) -> dict[str, Choose]:
+    """Return what other libraries have of a selection, by their names."""
+    found = {name: make(column, scores, epsilon) for name, make in SELECTION.items() if name in INSTALLED}
+    return {name: choose for name, choose in found.items() if choose is not None}

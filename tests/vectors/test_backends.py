@@ -13,7 +13,7 @@ PROGRAM = """
 import hashlib
 from fractions import Fraction
 import numpy as np
-from dpnoise import _native, cpu_backend, hazmat, local
+from dpnoise import AboveThreshold, Exponential, ReportNoisyMax, TopK, _native, cpu_backend, hazmat, local
 digest = hashlib.sha256(hashlib.sha256(str({seed}).encode()).digest())
 out = np.empty(100_000, np.int64)
 designs = [(29, None), (4, None), (29, 0), (4, 0), (4, 2), (29, 29), (29, 30), (29, 38)]
@@ -44,6 +44,14 @@ for p in (0.5, 0.1, 1e-5, 1e-300):
     coins = np.empty(5_000, bool)
     _native.Sampler.bernoulli(p).fill(coins, 1, hazmat.SeededRng({seed}))
     digest.update(coins.tobytes())
+for count in (1, 10, 2049, 5000):
+    scores = np.cos(np.arange(count)) * np.arange(count) % 17
+    rng = hazmat.SeededRng({seed})
+    for mechanism in (Exponential(epsilon=1.0), ReportNoisyMax(epsilon=0.3), TopK(k=1, epsilon=0.1)):
+        for _ in range(20):
+            digest.update(str(mechanism.release(scores, rng=rng)).encode())
+above = AboveThreshold(epsilon=0.1, threshold=3.0, max_positives=50)
+digest.update(above.release(np.arange(100) % 7, rng=hazmat.SeededRng({seed})).tobytes())
 for k in (2, 15, 128, 1000):
     protocol = local.OptimizedUnaryEncoding(k=k, epsilon=1.0)
     digest.update(protocol.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed})).tobytes())
