@@ -3,7 +3,8 @@
 The areas:
 
 - `dpnoise.samplers`: noise over the integers.
-- `dpnoise.Laplace`, `dpnoise.DiscreteLaplace`: mechanisms of the central model that add noise.
+- `dpnoise.Laplace`, `dpnoise.Gaussian` and, for integers, `dpnoise.DiscreteLaplace`, `dpnoise.DiscreteGaussian`:
+  mechanisms of the central model that add noise.
 - `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: those that choose the best of many.
 - `dpnoise.AboveThreshold`: which of a stream of values are above a threshold.
 - `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with honest sensitivities.
@@ -23,8 +24,10 @@ from dpnoise.accounting import BudgetExceeded, PrivacyCost
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.mechanisms import (
     AboveThreshold,
+    DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
+    Gaussian,
     Laplace,
     PermuteAndFlip,
     ReportNoisyMax,
@@ -34,8 +37,10 @@ from dpnoise.mechanisms import (
 __all__ = [
     "AboveThreshold",
     "BudgetExceeded",
+    "DiscreteGaussian",
     "DiscreteLaplace",
     "Exponential",
+    "Gaussian",
     "Laplace",
     "ParameterError",
     "PermuteAndFlip",

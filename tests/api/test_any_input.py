@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from dpnoise import (
+    DiscreteGaussian,
     DiscreteLaplace,
+    Gaussian,
     Laplace,
     ParameterError,
     RandomnessError,
@@ -125,6 +127,23 @@ def test_mechanisms(make: Any, epsilon: Any, sensitivity: Any, granularity: Any)
         attempt(mechanism.release, [1, 2, 3])
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from([Gaussian, DiscreteGaussian]), *[st.none() | FLOATS | ANYTHING] * 3, ANYTHING, ANYTHING)
+def test_gaussian_mechanisms(make: Any, epsilon: Any, delta: Any, rho: Any, sensitivity: Any, other: Any) -> None:
+    options = {"epsilon": epsilon, "delta": delta} if rho is None else {"rho": rho, "delta": delta}
+    mechanism = attempt(make, **options) or attempt(make, **options, sensitivity=sensitivity)
+    attempt(make, epsilon=epsilon, delta=delta, rho=rho)
+    if make is Gaussian:
+        attempt(make, **options, method=other)
+        attempt(make, **options, granularity=other)
+    if mechanism is not None:
+        assert eval(repr(mechanism)) == mechanism  # noqa: S307
+        attempt(mechanism.release, 1)
+        attempt(mechanism.release, [1, 2, 3])
+        attempt(mechanism.delta_for, other, 3)
+        attempt(mechanism.epsilon_for, 0.1, other)
+
+
 VALUES = (
     arrays.arrays(arrays.scalar_dtypes() | arrays.array_dtypes(), arrays.array_shapes(min_dims=0, min_side=0))
     | arrays.arrays(arrays.integer_dtypes(), st.integers(0, 50), elements=st.integers(0, 20))
@@ -132,7 +151,13 @@ VALUES = (
     | st.lists(INTEGERS)
     | st.lists(st.booleans())
 )
-MECHANISMS = [Laplace(epsilon=1.0), Laplace(epsilon=0.1, granularity=0.5), DiscreteLaplace(epsilon=1.0)]
+MECHANISMS = [
+    Laplace(epsilon=1.0),
+    Laplace(epsilon=0.1, granularity=0.5),
+    DiscreteLaplace(epsilon=1.0),
+    Gaussian(epsilon=1.0, delta=1e-6),
+    DiscreteGaussian(rho=0.5, sensitivity=3),
+]
 
 
 @settings(max_examples=500, deadline=None)

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import dpnoise
-from dpnoise import DiscreteLaplace, Laplace, PrivacyCost, hazmat
+from dpnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, PrivacyCost, hazmat, samplers
 
 NOT_FINITE = "x must be finite: no NaN and no infinity"
 
@@ -70,9 +70,107 @@ def test_a_mechanism_is_a_value(mechanism: Any) -> None:
         mechanism.epsilon = 1.0
 
 
+GAUSSIANS = [
+    Gaussian(epsilon=0.7, delta=1e-6, sensitivity=2.5),
+    Gaussian(epsilon=0.7, delta=1e-6, method="classical", granularity=0.125),
+    Gaussian(rho=0.3),
+    Gaussian(rho=0.3, delta=1e-6, sensitivity=3.0),
+    DiscreteGaussian(epsilon=0.7, delta=1e-6, sensitivity=3),
+    DiscreteGaussian(epsilon=0.7, delta=1e-6, sensitivity=2**0.5),
+    DiscreteGaussian(rho=0.3),
+    DiscreteGaussian(rho=0.3, delta=1e-6, sensitivity=3),
+]
+
+
+@pytest.mark.parametrize("mechanism", GAUSSIANS, ids=repr)
+def test_a_gaussian_mechanism_is_a_value(mechanism: Any) -> None:
+    again = pickle.loads(pickle.dumps(mechanism))  # noqa: S301 - our own bytes
+    assert again == mechanism
+    assert hash(again) == hash(mechanism)
+    assert eval(repr(mechanism), vars(dpnoise)) == mechanism  # noqa: S307 - our own text
+    assert again.scale == mechanism.scale
+    assert all(other != mechanism for other in GAUSSIANS if other is not mechanism)
+
+
+def test_what_a_gaussian_costs() -> None:
+    for kind in (Gaussian, DiscreteGaussian):
+        assert kind(epsilon=0.7, delta=1e-6).cost == PrivacyCost(0.7, 1e-6)
+        assert kind(epsilon=0.7, delta=1e-6).rho is None
+        concentrated = kind(rho=0.5)
+        assert (concentrated.epsilon, concentrated.delta, concentrated.rho, concentrated.scale) == (
+            None,
+            None,
+            0.5,
+            1.0,
+        )
+        with pytest.raises(dpnoise.ParameterError, match=r"^delta must be given for a cost, got None: rho=0.5 has an"):
+            concentrated.cost  # noqa: B018 - it raises
+        both = kind(rho=0.5, delta=1e-6)
+        assert both.cost == PrivacyCost(both.epsilon, 1e-6)
+        assert both.epsilon == pytest.approx(concentrated.epsilon_for(1e-6), rel=1e-11)
+        # Standard conversion of zCDP: rho + 2 sqrt(rho ln(1/delta)) is an upper bound.
+        assert 4 < both.epsilon < 0.5 + 2 * np.sqrt(0.5 * np.log(1e6))
+
+
+def test_gaussian_scales() -> None:
+    assert Gaussian(rho=0.5, sensitivity=3.0).scale == 3.0
+    assert DiscreteGaussian(rho=2.0, sensitivity=3).scale == 1.5
+    assert Gaussian(epsilon=1.0, delta=1e-6).granularity == 2.0**-36
+    assert Gaussian(rho=0.5).granularity == 2.0**-39
+    assert DiscreteGaussian(epsilon=1.0, delta=1e-6).sensitivity == 1
+    analytic = Gaussian(epsilon=0.5, delta=1e-5)
+    assert analytic.scale < Gaussian(epsilon=0.5, delta=1e-5, method="classical").scale
+    # Too coarse a grid widens the noise.
+    assert Gaussian(epsilon=0.5, delta=1e-5, granularity=4.0).scale > 4 * analytic.scale
+    # The values of a vector are rounded one by one, which counts when they are many or the grid is coarse.
+    rough = Gaussian(epsilon=0.5, delta=1e-5, granularity=0.5)
+    assert rough.confidence_interval(np.zeros(10_000))[1][0] > 20 * rough.error()
+
+
+@pytest.mark.parametrize("sensitivity", [1.0, 2.5])
+def test_a_gaussian_release_is_the_sampler_on_the_grid(sensitivity: float) -> None:
+    mechanism = Gaussian(rho=0.5, sensitivity=sensitivity, granularity=2.0**-10)
+    x = np.linspace(-3, 3, 50)
+    released = mechanism.release(x, rng=hazmat.SeededRng(1))
+    sigma = sensitivity * 2**10 + 8  # ceil(sqrt(50)) steps for the rounding
+    noise = samplers.discrete_gaussian(sigma, 50, rng=hazmat.SeededRng(1))
+    assert np.array_equal(released, (np.floor(x * 2**10 + 0.5) + noise) / 2**10)
+    one = mechanism.release(0.3, rng=hazmat.SeededRng(1))
+    assert one == (307 + samplers.discrete_gaussian(sensitivity * 2**10, rng=hazmat.SeededRng(1))) / 2**10
+
+
+def test_a_discrete_gaussian_release_is_the_sampler() -> None:
+    mechanism = DiscreteGaussian(epsilon=0.7, delta=1e-6)
+    noise = samplers.discrete_gaussian(mechanism.scale, 50, rng=hazmat.SeededRng(1))
+    assert np.array_equal(mechanism.release(np.arange(50), rng=hazmat.SeededRng(1)), np.arange(50) + noise)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 4.0, 77.7, 1e6])
+@pytest.mark.parametrize("level", [1e-3, 0.5, 0.9, 0.95, 1 - 1e-9])
+def test_the_error_is_the_quantile(sigma: float, level: float) -> None:
+    t = int(DiscreteGaussian(rho=1 / (2 * sigma**2)).error(level))
+    if sigma < 100:
+        weights = np.exp(-(np.arange(-3000, 3001) ** 2) / (2 * sigma**2))
+        inside = [np.sum(weights[3000 - t + i : 3001 + t - i]) / np.sum(weights) for i in (0, 1)]
+        assert inside[0] >= level - 1e-12
+        assert t == 0 or inside[1] < level + 1e-12
+    else:
+        assert t / sigma == pytest.approx(stats.norm.ppf(0.5 + level / 2), abs=1e-5)
+
+
+def test_the_error_of_a_gaussian_is_that_of_its_scale() -> None:
+    mechanism = Gaussian(epsilon=0.5, delta=1e-5, sensitivity=3.0)
+    assert mechanism.error(0.95) == pytest.approx(stats.norm.ppf(0.975) * mechanism.scale, rel=1e-9)
+
+
 @pytest.mark.parametrize("size", [1, 50])
 def test_confidence_intervals_cover(size: int) -> None:
-    for mechanism, value in ((Laplace(epsilon=0.3, sensitivity=2.0), 17.3), (DiscreteLaplace(epsilon=0.3), 17)):
+    for mechanism, value in (
+        (Laplace(epsilon=0.3, sensitivity=2.0), 17.3),
+        (DiscreteLaplace(epsilon=0.3), 17),
+        (Gaussian(epsilon=0.3, delta=1e-5, sensitivity=2.0), 17.3),
+        (DiscreteGaussian(epsilon=0.3, delta=1e-5, sensitivity=2), 17),
+    ):
         n, misses = 40_000, 0
         for _ in range(n // size if size > 1 else 1):
             released = mechanism.release(np.full(size if size > 1 else n, value))
@@ -84,7 +182,7 @@ def test_confidence_intervals_cover(size: int) -> None:
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, float("nan")])
-@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0), DiscreteLaplace(epsilon=1.0)])
+@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0), DiscreteLaplace(epsilon=1.0), *GAUSSIANS[::4]])
 def test_a_level_out_of_range_is_refused(mechanism: Any, level: float) -> None:
     with pytest.raises(dpnoise.ParameterError, match="level must be between 0 and 1, both excluded, got"):
         mechanism.error(level)
@@ -97,6 +195,26 @@ def test_a_level_out_of_range_is_refused(mechanism: Any, level: float) -> None:
 def test_a_bad_epsilon_is_refused(kind: Any, epsilon: float) -> None:
     with pytest.raises(dpnoise.ParameterError, match=r"^epsilon must be positive and finite, got "):
         kind(epsilon=epsilon)
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, float("nan"), float("inf"), 1.0])
+@pytest.mark.parametrize("kind", [Gaussian, DiscreteGaussian])
+def test_bad_parameters_of_gaussians_are_refused(kind: Any, bad: float) -> None:
+    with pytest.raises(dpnoise.ParameterError, match=r"^delta must be between 0 and 1, both excluded, got "):
+        kind(epsilon=1.0, delta=bad)
+    with pytest.raises(dpnoise.ParameterError, match=r"^delta must be between 0 and 1, both excluded, got "):
+        kind(rho=1.0, delta=bad)
+    with pytest.raises(dpnoise.ParameterError, match=r"^delta must be between 0 and 1, both excluded, got "):
+        kind(rho=1.0).epsilon_for(bad)
+    if bad != 1:
+        with pytest.raises(dpnoise.ParameterError, match=r"^epsilon must be positive and finite, got "):
+            kind(epsilon=bad, delta=1e-6)
+        with pytest.raises(dpnoise.ParameterError, match=r"^rho must be positive and finite, got "):
+            kind(rho=bad)
+        with pytest.raises(dpnoise.ParameterError, match=r"^epsilon must be positive and finite, got "):
+            kind(rho=1.0).delta_for(bad)
+        with pytest.raises(dpnoise.ParameterError, match=r"^sensitivity must be (positive|a number from 1)"):
+            kind(rho=1.0, sensitivity=bad)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +231,36 @@ def test_a_bad_epsilon_is_refused(kind: Any, epsilon: float) -> None:
         (lambda: DiscreteLaplace(epsilon=10**400), "^epsilon must be in the range of a float"),
         (lambda: Laplace(epsilon=10**400), "^epsilon must be in the range of a float"),
         (lambda: DiscreteLaplace(epsilon=1e-13), "^epsilon must be such that sensitivity/epsilon is from"),
+        (lambda: Gaussian(), "^epsilon must be given, with delta, or else rho: got neither"),
+        (lambda: Gaussian(epsilon=1.0), "^delta must be given with epsilon, got None"),
+        (lambda: Gaussian(epsilon=1.0, delta=1e-6, rho=0.1), "^rho must be None when epsilon is given, got 0.1"),
+        (
+            lambda: Gaussian(epsilon=1.0, delta=1e-6, method="classical"),
+            r'^epsilon must be below 1 for method "classical" \("analytic" is proved for every epsilon\), got 1.0',
+        ),
+        (lambda: Gaussian(rho=1.0, method="classical"), '^method must be "analytic" when rho is given'),
+        (lambda: Gaussian(rho=1.0, method="exact"), '^method must be "analytic" or "classical", got \'exact\''),
+        (lambda: Gaussian(rho=1.0, granularity=0.1), r"^granularity must be a power of two .* got 0.1"),
+        (
+            lambda: Gaussian(rho=0.5, granularity=2.0**-40),
+            "^granularity must be at least 1.8.* for this sigma, got 9.0",
+        ),
+        (lambda: Gaussian(epsilon=1e-300, delta=1e-300), "^epsilon must be such that sigma is below"),
+        (lambda: Gaussian(rho=1e-300), "^rho must be such that sigma is below"),
+        (lambda: Gaussian(rho=0.5, sensitivity=1e300), "^rho must be such that sigma is below"),
+        (lambda: DiscreteGaussian(), "^epsilon must be given, with delta, or else rho: got neither"),
+        (
+            lambda: DiscreteGaussian(rho=1.0, sensitivity=0.5),
+            r"^sensitivity must be a number from 1 to 2\*\*40, got 0.5",
+        ),
+        (
+            lambda: DiscreteGaussian(rho=1.0, sensitivity=2**41),
+            r"^sensitivity must be a number from 1 to 2\*\*40, got 2",
+        ),
+        (lambda: DiscreteGaussian(rho=1e-30), "^rho must be such that sigma is from"),
+        (lambda: DiscreteGaussian(epsilon=1e-20, delta=1e-20), "^epsilon must be such that sigma is from"),
+        (lambda: DiscreteGaussian(rho=1.0).delta_for(1.0, 0), "^count must be from 1 to"),
+        (lambda: Gaussian(epsilon=10**400, delta=0.1), "^epsilon must be in the range of a float"),
     ],
 )
 def test_bad_parameters_are_named(make: Any, message: str) -> None:
@@ -121,8 +269,8 @@ def test_bad_parameters_are_named(make: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_values_that_are_not_finite_are_refused_before_anything_is_drawn(bad: float) -> None:
-    mechanism = Laplace(epsilon=1.0)
+@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0), Gaussian(rho=1.0)], ids=repr)
+def test_values_that_are_not_finite_are_refused_before_anything_is_drawn(mechanism: Any, bad: float) -> None:
     dry = hazmat.ScriptedRng(b"")
     for x in (bad, [1.0, bad], np.array([bad])):
         with pytest.raises(dpnoise.ParameterError, match=NOT_FINITE):
@@ -182,9 +330,10 @@ def test_unfit_values_are_refused_without_showing_them(mechanism: Any, x: Any, e
 
 def test_integers_saturate() -> None:
     top = np.full(1000, 2**63 - 1)
-    released = DiscreteLaplace(epsilon=0.01).release(top)
-    assert np.all(released > 2**62)
-    assert np.any(released == 2**63 - 1)
+    for mechanism in (DiscreteLaplace(epsilon=0.01), DiscreteGaussian(rho=1e-4)):
+        released = mechanism.release(top)
+        assert np.all(released > 2**62)
+        assert np.any(released == 2**63 - 1)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +344,11 @@ def test_a_cost_out_of_range_is_refused(epsilon: float, delta: float) -> None:
         PrivacyCost(epsilon, delta)
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(epsilon=1.0), DiscreteLaplace(epsilon=1.0)], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism",
+    [Laplace(epsilon=1.0), DiscreteLaplace(epsilon=1.0), Gaussian(rho=1.0), DiscreteGaussian(rho=1.0)],
+    ids=repr,
+)
 @pytest.mark.parametrize("rng", [None, hazmat.SeededRng(1)])
 def test_threads_must_be_positive(mechanism, rng) -> None:
     for x in (1, [1, 2]):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpnoise import DiscreteLaplace, Laplace, samplers
+from dpnoise import DiscreteLaplace, Gaussian, Laplace, samplers
 from dpnoise.audit import attacks
 
 Floats = NDArray[np.float64]
@@ -37,6 +37,11 @@ def laplace_mechanism(x: Floats) -> Floats:
     return Laplace(epsilon=EPSILON).release(x)  # type: ignore[no-any-return]
 
 
+def gaussian_mechanism(x: Floats) -> Floats:
+    # All values differ, by 1, and the scale is SIGMA.
+    return Gaussian(rho=x.size / (2 * SIGMA**2), sensitivity=x.size**0.5).release(x)  # type: ignore[no-any-return]
+
+
 # Whole numbers lie on the default grids, so that the sum is one rounding of the exact one.
 def laplace_sampler(x: Floats) -> Floats:
     return x + samplers.laplace(SCALE, x.size)
@@ -47,7 +52,7 @@ def gaussian_sampler(x: Floats) -> Floats:
 
 
 # For the Gaussian at this sigma 0.1 is only the typical loss, but no more than twice that goes with 10^5 releases.
-OURS = [laplace_mechanism, laplace_sampler, gaussian_sampler]
+OURS = [laplace_mechanism, laplace_sampler, gaussian_mechanism, gaussian_sampler]
 
 
 @pytest.mark.parametrize("release", OURS)

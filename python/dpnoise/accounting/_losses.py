@@ -176,12 +176,14 @@ class DiscreteGaussianLoss(Loss):
     """Discrete Gaussian noise of so many steps in each value, for a sensitivity of so many steps in the L2 norm.
 
     For a sensitivity below sqrt(2) steps just one value differs, by one step. Otherwise the noise is taken for
-    continuous Gaussian noise of variance `sigma**2 - 3` that is rounded at random; `pld_slack` has the difference.
+    continuous Gaussian noise of variance `sigma**2 - 3` that is rounded at random; `pld_slack` has the difference. With
+    `rounded`, arrays have as many times the noise as they have the sensitivity, since rounding adds to that.
     """
 
     sigma: float
     sensitivity: float
     probability: float = 1.0
+    rounded: bool = False
     epsilon = math.inf
 
     @property
@@ -233,7 +235,7 @@ class DiscreteGaussianLoss(Loss):
 
     @property
     def _enumerable(self) -> bool:
-        return self.sensitivity**2 < 2 and self.sigma <= _ENUMERABLE / 10
+        return not self.rounded and self.sensitivity**2 < 2 and self.sigma <= _ENUMERABLE / 10
 
     @property
     def _smoothing(self) -> float:
@@ -248,7 +250,7 @@ class DiscreteGaussianLoss(Loss):
         wave = math.exp(-2 * math.pi**2 * self._smoothing)
         ripple = 2 * wave / (1 - wave)
         each = math.log1p(ripple) - math.log1p(-ripple) if ripple < 1 else math.inf
-        return each * min(math.floor(self.sensitivity**2), _LONGEST)
+        return each * (_LONGEST if self.rounded else min(math.floor(self.sensitivity**2), _LONGEST))
 
 
 def _log_cosh(x: Floats) -> Floats:

@@ -8,8 +8,10 @@ A mechanism is immutable and checks its parameters when it is made. Every one ha
 """
 
 from dpnoise.mechanisms._above_threshold import AboveThreshold, AboveThresholdRun
+from dpnoise.mechanisms._discrete_gaussian import DiscreteGaussian
 from dpnoise.mechanisms._discrete_laplace import DiscreteLaplace
 from dpnoise.mechanisms._exponential import Exponential
+from dpnoise.mechanisms._gaussian import Gaussian
 from dpnoise.mechanisms._laplace import Laplace
 from dpnoise.mechanisms._report_noisy_max import PermuteAndFlip, ReportNoisyMax
 from dpnoise.mechanisms._top_k import TopK
@@ -17,8 +19,10 @@ from dpnoise.mechanisms._top_k import TopK
 __all__ = [
     "AboveThreshold",
     "AboveThresholdRun",
+    "DiscreteGaussian",
     "DiscreteLaplace",
     "Exponential",
+    "Gaussian",
     "Laplace",
     "PermuteAndFlip",
     "ReportNoisyMax",

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from dpnoise import _native
 from dpnoise._native import RandomnessError, ScriptedRng, SeededRng
 from dpnoise.accounting import PrivacyCost
 from dpnoise.accounting._losses import ApproximateLoss, Loss
@@ -19,7 +18,7 @@ class Mechanism:
 
     __slots__ = ("_native",)
 
-    _native: _native.AboveThreshold | _native.ClampedSum | _native.DiscreteLaplace | _native.Laplace | _native.Selection
+    _native: Any
     _parameters: ClassVar[tuple[str, ...]]
 
     @abstractmethod
@@ -29,7 +28,7 @@ class Mechanism:
     @property
     def epsilon(self) -> float:
         """The privacy parameter epsilon."""
-        return self._native.epsilon
+        return float(self._native.epsilon)
 
     @property
     def delta(self) -> float:

@@ -19,7 +19,7 @@ class RealNoise(Mechanism):
 
     __slots__ = ()
 
-    _native: _native.Laplace
+    _native: _native.Laplace | _native.Gaussian
 
     @property
     def scale(self) -> float:
@@ -126,7 +126,7 @@ class IntegerNoise(Mechanism):
 
     __slots__ = ()
 
-    _native: _native.DiscreteLaplace
+    _native: _native.DiscreteLaplace | _native.DiscreteGaussian
 
     @property
     def scale(self) -> float:
@@ -134,7 +134,7 @@ class IntegerNoise(Mechanism):
         return self._native.scale
 
     @property
-    def sensitivity(self) -> int:
+    def sensitivity(self) -> float:
         """The sensitivity."""
         return self._native.sensitivity
 
@@ -175,7 +175,7 @@ class IntegerNoise(Mechanism):
         return values
 
     def error(self, level: float = 0.95) -> float:
-        """Bound the error of each released value.
+        """Bound the error of a single release.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class IntegerNoise(Mechanism):
         ParameterError
             When ``level`` is out of range.
         """
-        return self._native.error(level)
+        return self._native.error(level, 1)
 
     def confidence_interval(self, released: ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
         """Bracket the true value of each release.
@@ -200,7 +200,7 @@ class IntegerNoise(Mechanism):
         Parameters
         ----------
         released : int or array_like of int
-            What `release` returned.
+            What `release` returned: the whole array, since its length may count.
         level : float, default 0.95
             The probability, for each value, that it lies in its interval.
 
@@ -214,8 +214,8 @@ class IntegerNoise(Mechanism):
         ParameterError
             When ``level`` is out of range.
         """
-        error = self.error(level)
         values = _released(released)
+        error = self._native.error(level, values.size)
         return values - error, values + error
 
 
@@ -237,7 +237,7 @@ def _released(released: Any) -> NDArray[np.float64]:
 
 def _reals(x: Any) -> NDArray[np.float64]:
     """Copy ``x`` to a new float64 array, exactly; no message may show a value."""
-    return np.array(reals_of(x, "x", ", or use DiscreteLaplace"), np.float64, order="C")
+    return np.array(reals_of(x, "x", ", or use a discrete mechanism"), np.float64, order="C")
 
 
 def _integers(x: Any) -> NDArray[np.int64]:
@@ -248,7 +248,7 @@ def _integers(x: Any) -> NDArray[np.int64]:
     if given.size == 0 and not isinstance(x, np.ndarray):
         given = given.astype(np.int64)  # an empty list has no dtype of its own
     if given.dtype.kind not in "iu":
-        raise TypeError(f"x must be integers, got dtype {given.dtype}: round them, or use Laplace")
+        raise TypeError(f"x must be integers, got dtype {given.dtype}: round them, or use a mechanism for real values")
     if given.dtype.kind == "u" and given.dtype.itemsize == 8 and np.any(given > np.uint64(2**63 - 1)):
         raise ParameterError("x must be in the range of int64")
     return np.array(given, np.int64, order="C")

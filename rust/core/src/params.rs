@@ -249,6 +249,54 @@ impl Epsilon {
     }
 }
 
+/// The privacy parameter delta: a double between 0 and 1, taken at its exact value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delta(f64);
+
+impl Delta {
+    /// Checks that delta is between 0 and 1.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] otherwise.
+    pub fn new(value: f64) -> Result<Self, Error> {
+        if value > 0.0 && value < 1.0 {
+            Ok(Self(value))
+        } else {
+            Err(Error::parameter("delta", format!("{value:?}"), "between 0 and 1, both excluded"))
+        }
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// The parameter rho of zero-concentrated differential privacy: a positive finite double, taken at its exact value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rho(f64);
+
+impl Rho {
+    /// Checks that rho is positive and finite.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] otherwise.
+    pub fn new(value: f64) -> Result<Self, Error> {
+        if value.is_finite() && value > 0.0 {
+            Ok(Self(value))
+        } else {
+            Err(Error::parameter("rho", format!("{value:?}"), "positive and finite"))
+        }
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use dpnoise_core::local::{
     LongitudinalUnaryEncoding, PrefixExtension, Protocol, RandomizedResponse, Remembering, SquareWave, SubsetSelection,
     SummationHistogramEncoding, UnaryEncoding, WindowMean,
 };
-use dpnoise_core::mechanisms::{self, Noisy};
+use dpnoise_core::mechanisms::{self, Method, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise};
@@ -159,7 +159,7 @@ proptest! {
     #[test]
     fn mechanisms_work_or_are_refused(
         epsilon in doubles(), sensitivity in doubles(), granularity in prop::option::of(doubles()),
-        whole in any::<u64>(), x in doubles(), n in any::<i64>(),
+        whole in any::<u64>(), x in doubles(), n in any::<i64>(), part in 0.0..1.0,
     ) {
         prop_assert_eq!(Epsilon::new(epsilon).is_ok(), epsilon > 0.0 && epsilon.is_finite());
         let rng = || SeededRng::new(1).unwrap();
@@ -173,6 +173,25 @@ proptest! {
             prop_assert!(noise.is_ok() || is_refusal(&noise) && epsilon < 2f64.powi(-38));
             prop_assert_eq!(released.is_ok(), noise.is_ok() && x.is_finite(), "{:?}", released);
             prop_assert!(released.is_err() || values.iter().all(|value| !value.is_nan()));
+        }
+        let gaussian = mechanisms::Gaussian::new(epsilon, part, sensitivity, Method::Analytic, granularity);
+        let concentrated = mechanisms::Gaussian::with_rho(epsilon, Some(part), sensitivity, granularity);
+        for gaussian in [gaussian, concentrated] {
+            prop_assert!(gaussian.is_ok() || is_refusal(&gaussian));
+            if let Ok(gaussian) = gaussian {
+                let released = gaussian.release_with(&mut [x; 3], &mut rng());
+                prop_assert!(released.is_ok() || !x.is_finite() || gaussian.noise(3).is_err());
+            }
+        }
+        for made in [
+            mechanisms::DiscreteGaussian::new(epsilon, part, sensitivity),
+            mechanisms::DiscreteGaussian::with_rho(epsilon, None, sensitivity),
+        ] {
+            prop_assert!(made.is_ok() || is_refusal(&made));
+            if let Ok(gaussian) = made {
+                let released = gaussian.release_with(&mut [n, i64::MIN, i64::MAX], &mut rng());
+                prop_assert!(released.is_ok() || is_refusal(&released));
+            }
         }
         for sensitivity in [1, whole] {
             let discrete = mechanisms::DiscreteLaplace::new(epsilon, sensitivity);

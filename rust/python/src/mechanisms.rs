@@ -1,6 +1,6 @@
 //! The mechanisms.
 
-use dpnoise_core::mechanisms::{self, Noisy, Relation};
+use dpnoise_core::mechanisms::{self, Method, Noisy, Relation};
 use dpnoise_core::rng::{NOISE_UNIT, fill_parallel};
 use numpy::Element;
 use pyo3::prelude::*;
@@ -45,102 +45,187 @@ fn release_one<M: Noisy>(mechanism: &M, value: M::Value, rng: Option<&Bound<'_, 
     .map_err(to_py)
 }
 
-/// The Laplace mechanism on a grid.
-#[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct Laplace(mechanisms::Laplace);
+/// A class for a mechanism that adds noise: what all of these have, and `own` methods.
+macro_rules! noise_mechanism {
+    ($(#[$doc:meta])* $name:ident, $value:ty, $kind:literal, $sensitivity:ty, { $($own:tt)* }) => {
+        $(#[$doc])*
+        #[pyclass(module = "dpnoise._native", frozen)]
+        pub(crate) struct $name(mechanisms::$name);
 
-#[pymethods]
-impl Laplace {
-    #[new]
-    #[pyo3(signature = (*, epsilon, sensitivity, granularity=None))]
-    fn new(
-        epsilon: &Bound<'_, PyAny>,
-        sensitivity: &Bound<'_, PyAny>,
-        granularity: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let (epsilon, sensitivity) = (real(epsilon, "epsilon")?, real(sensitivity, "sensitivity")?);
-        let granularity = granularity.map(|granularity| real(granularity, "granularity")).transpose()?;
-        mechanisms::Laplace::new(epsilon, sensitivity, granularity).map(Self).map_err(to_py)
-    }
+        #[pymethods]
+        impl $name {
+            $($own)*
 
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        self.0.epsilon()
-    }
+            #[getter]
+            fn sensitivity(&self) -> $sensitivity {
+                self.0.sensitivity()
+            }
 
-    #[getter]
-    fn sensitivity(&self) -> f64 {
-        self.0.sensitivity()
-    }
+            #[getter]
+            fn scale(&self) -> f64 {
+                self.0.scale()
+            }
 
-    #[getter]
-    fn granularity(&self) -> f64 {
-        self.0.granularity()
-    }
+            fn error(&self, level: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
+                self.0.error(real(level, "level")?, count).map_err(to_py)
+            }
 
-    #[getter]
-    fn scale(&self) -> f64 {
-        self.0.scale()
-    }
+            #[pyo3(signature = (x, threads, rng=None))]
+            #[allow(unused_variables, reason = "threads are checked, and one value needs none")]
+            fn release_one(&self, x: $value, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<$value> {
+                release_one(&self.0, x, rng)
+            }
 
-    fn error(&self, level: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
-        self.0.error(real(level, "level")?, count).map_err(to_py)
-    }
-
-    #[pyo3(signature = (x, threads, rng=None))]
-    #[allow(unused_variables, reason = "threads are checked, and one value needs none")]
-    fn release_one(&self, x: f64, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
-        release_one(&self.0, x, rng)
-    }
-
-    #[pyo3(signature = (x, threads, rng=None))]
-    fn release(&self, x: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        release(&self.0, x, "float64", threads, rng)
-    }
+            #[pyo3(signature = (x, threads, rng=None))]
+            fn release(&self, x: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+                release(&self.0, x, $kind, threads, rng)
+            }
+        }
+    };
 }
 
-/// The discrete Laplace mechanism.
-#[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct DiscreteLaplace(mechanisms::DiscreteLaplace);
+noise_mechanism!(
+    /// The Laplace mechanism on a grid.
+    Laplace, f64, "float64", f64, {
+        #[new]
+        #[pyo3(signature = (*, epsilon, sensitivity, granularity=None))]
+        fn new(
+            epsilon: &Bound<'_, PyAny>,
+            sensitivity: &Bound<'_, PyAny>,
+            granularity: Option<&Bound<'_, PyAny>>,
+        ) -> PyResult<Self> {
+            let (epsilon, sensitivity) = (real(epsilon, "epsilon")?, real(sensitivity, "sensitivity")?);
+            let granularity = optional(granularity, "granularity")?;
+            mechanisms::Laplace::new(epsilon, sensitivity, granularity).map(Self).map_err(to_py)
+        }
 
-#[pymethods]
-impl DiscreteLaplace {
-    #[new]
-    #[pyo3(signature = (*, epsilon, sensitivity))]
-    fn new(epsilon: &Bound<'_, PyAny>, sensitivity: u64) -> PyResult<Self> {
-        mechanisms::DiscreteLaplace::new(real(epsilon, "epsilon")?, sensitivity).map(Self).map_err(to_py)
-    }
+        #[getter]
+        fn epsilon(&self) -> f64 {
+            self.0.epsilon()
+        }
 
-    #[getter]
-    fn epsilon(&self) -> f64 {
-        self.0.epsilon()
+        #[getter]
+        fn granularity(&self) -> f64 {
+            self.0.granularity()
+        }
     }
+);
 
-    #[getter]
-    fn sensitivity(&self) -> u64 {
-        self.0.sensitivity()
-    }
+noise_mechanism!(
+    /// The discrete Laplace mechanism.
+    DiscreteLaplace, i64, "int64", u64, {
+        #[new]
+        #[pyo3(signature = (*, epsilon, sensitivity))]
+        fn new(epsilon: &Bound<'_, PyAny>, sensitivity: u64) -> PyResult<Self> {
+            mechanisms::DiscreteLaplace::new(real(epsilon, "epsilon")?, sensitivity).map(Self).map_err(to_py)
+        }
 
-    #[getter]
-    fn scale(&self) -> f64 {
-        self.0.scale()
+        #[getter]
+        fn epsilon(&self) -> f64 {
+            self.0.epsilon()
+        }
     }
+);
 
-    fn error(&self, level: &Bound<'_, PyAny>) -> PyResult<f64> {
-        self.0.error(real(level, "level")?).map_err(to_py)
-    }
+/// A class for a mechanism that adds Gaussian noise: `options` are the parameters beyond those of privacy.
+macro_rules! gaussian_mechanism {
+    ($(#[$doc:meta])* $name:ident, $value:ty, $kind:literal, { $($own:tt)* }) => {
+        noise_mechanism!($(#[$doc])* $name, $value, $kind, f64, {
+            $($own)*
 
-    #[pyo3(signature = (x, threads, rng=None))]
-    #[allow(unused_variables, reason = "threads are checked, and one value needs none")]
-    fn release_one(&self, x: i64, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
-        release_one(&self.0, x, rng)
-    }
+            #[getter]
+            fn epsilon(&self) -> Option<f64> {
+                self.0.epsilon()
+            }
 
-    #[pyo3(signature = (x, threads, rng=None))]
-    fn release(&self, x: &Bound<'_, PyAny>, threads: Threads, rng: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        release(&self.0, x, "int64", threads, rng)
-    }
+            #[getter]
+            fn delta(&self) -> Option<f64> {
+                self.0.delta()
+            }
+
+            #[getter]
+            fn rho(&self) -> Option<f64> {
+                self.0.rho()
+            }
+
+            fn delta_for(&self, epsilon: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
+                self.0.delta_for(real(epsilon, "epsilon")?, count).map_err(to_py)
+            }
+
+            fn epsilon_for(&self, delta: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
+                self.0.epsilon_for(real(delta, "delta")?, count).map_err(to_py)
+            }
+        });
+    };
 }
+
+gaussian_mechanism!(
+    /// The Gaussian mechanism on a grid.
+    Gaussian, f64, "float64", {
+        #[new]
+        #[pyo3(signature = (*, epsilon, delta, sensitivity, classical, granularity=None))]
+        fn new(
+            epsilon: &Bound<'_, PyAny>,
+            delta: &Bound<'_, PyAny>,
+            sensitivity: &Bound<'_, PyAny>,
+            classical: bool,
+            granularity: Option<&Bound<'_, PyAny>>,
+        ) -> PyResult<Self> {
+            let (epsilon, delta) = (real(epsilon, "epsilon")?, real(delta, "delta")?);
+            let sensitivity = real(sensitivity, "sensitivity")?;
+            let method = if classical { Method::Classical } else { Method::Analytic };
+            let granularity = optional(granularity, "granularity")?;
+            mechanisms::Gaussian::new(epsilon, delta, sensitivity, method, granularity).map(Self).map_err(to_py)
+        }
+
+        #[staticmethod]
+        #[pyo3(signature = (*, rho, delta, sensitivity, granularity=None))]
+        fn with_rho(
+            rho: &Bound<'_, PyAny>,
+            delta: Option<&Bound<'_, PyAny>>,
+            sensitivity: &Bound<'_, PyAny>,
+            granularity: Option<&Bound<'_, PyAny>>,
+        ) -> PyResult<Self> {
+            let (rho, delta) = (real(rho, "rho")?, optional(delta, "delta")?);
+            let (sensitivity, granularity) = (real(sensitivity, "sensitivity")?, optional(granularity, "granularity")?);
+            mechanisms::Gaussian::with_rho(rho, delta, sensitivity, granularity).map(Self).map_err(to_py)
+        }
+
+        #[getter]
+        fn granularity(&self) -> f64 {
+            self.0.granularity()
+        }
+    }
+);
+
+gaussian_mechanism!(
+    /// The discrete Gaussian mechanism.
+    DiscreteGaussian, i64, "int64", {
+        #[new]
+        #[pyo3(signature = (*, epsilon, delta, sensitivity))]
+        fn new(
+            epsilon: &Bound<'_, PyAny>,
+            delta: &Bound<'_, PyAny>,
+            sensitivity: &Bound<'_, PyAny>,
+        ) -> PyResult<Self> {
+            let (epsilon, delta) = (real(epsilon, "epsilon")?, real(delta, "delta")?);
+            let sensitivity = real(sensitivity, "sensitivity")?;
+            mechanisms::DiscreteGaussian::new(epsilon, delta, sensitivity).map(Self).map_err(to_py)
+        }
+
+        #[staticmethod]
+        #[pyo3(signature = (*, rho, delta, sensitivity))]
+        fn with_rho(
+            rho: &Bound<'_, PyAny>,
+            delta: Option<&Bound<'_, PyAny>>,
+            sensitivity: &Bound<'_, PyAny>,
+        ) -> PyResult<Self> {
+            let (rho, delta) = (real(rho, "rho")?, optional(delta, "delta")?);
+            let sensitivity = real(sensitivity, "sensitivity")?;
+            mechanisms::DiscreteGaussian::with_rho(rho, delta, sensitivity).map(Self).map_err(to_py)
+        }
+    }
+);
 
 /// The sum of a column whose values are clamped.
 #[pyclass(module = "dpnoise._native", frozen)]
@@ -158,7 +243,7 @@ impl ClampedSum {
         granularity: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let bounds = (real(lower, "bounds[0]")?, real(upper, "bounds[1]")?);
-        let granularity = granularity.map(|granularity| real(granularity, "granularity")).transpose()?;
+        let granularity = optional(granularity, "granularity")?;
         let relation = Relation::from_name(relation).map_err(to_py)?;
         mechanisms::ClampedSum::new(real(epsilon, "epsilon")?, bounds, relation, granularity).map(Self).map_err(to_py)
     }
@@ -200,8 +285,14 @@ impl ClampedSum {
     }
 }
 
+fn optional(value: Option<&Bound<'_, PyAny>>, name: &'static str) -> PyResult<Option<f64>> {
+    value.map(|value| real(value, name)).transpose()
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ClampedSum>()?;
     module.add_class::<Laplace>()?;
-    module.add_class::<DiscreteLaplace>()
+    module.add_class::<DiscreteLaplace>()?;
+    module.add_class::<Gaussian>()?;
+    module.add_class::<DiscreteGaussian>()
 }

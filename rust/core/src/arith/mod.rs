@@ -1,14 +1,18 @@
 //! Exact numbers: fixed-limb fixed point with error bounds, the certified exponential, exact logarithm tests.
 //!
+//! - [`ball`]: real numbers with a radius, for public numbers.
 //! - [`divisor`]: division by a public number in constant time.
 //! - [`fixed`]: multi-limb fixed point; constant-time for a given number of limbs.
 //! - [`interval`]: numbers between two bounds.
 //! - [`exp`]: 2^-t with a proved error bound, and the constants it needs.
+//! - [`gaussian`]: tails of continuous and discrete Gaussians.
 //! - [`log`]: exact comparisons of a fraction with e^epsilon.
 
+pub mod ball;
 pub mod divisor;
 pub mod exp;
 pub mod fixed;
+pub mod gaussian;
 pub mod interval;
 pub mod log;
 

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::Noisy;
+use super::{Noisy, add_saturating};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
 use crate::samplers;
@@ -67,17 +67,19 @@ impl DiscreteLaplace {
         self.noise.scale().ratio().to_f64()
     }
 
-    /// The smallest t such that the noise of one value is at most t with probability `level` or more.
+    /// The smallest t such that the noise of each value in a release of `count` values is at most t with probability
+    /// `level` or more.
     ///
     /// # Errors
     /// [`Error::Parameter`] when the level is not in (0, 1).
-    pub fn error(&self, level: f64) -> Result<f64, Error> {
-        self.noise.magnitude_quantile(level)
+    pub fn error(&self, level: f64, count: usize) -> Result<f64, Error> {
+        self.noise(count)?.magnitude_quantile(level)
     }
 }
 
 impl Noisy for DiscreteLaplace {
     type Value = i64;
+    type Noise = samplers::DiscreteLaplace;
 
     fn noise(&self, _count: usize) -> Result<Arc<samplers::DiscreteLaplace>, Error> {
         Ok(Arc::clone(&self.noise))
@@ -88,9 +90,7 @@ impl Noisy for DiscreteLaplace {
     }
 
     fn add(&self, values: &mut [i64], noise: &[i64]) -> Result<(), Error> {
-        for (value, &noise) in values.iter_mut().zip(noise) {
-            *value = value.saturating_add(noise);
-        }
+        add_saturating(values, noise);
         Ok(())
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! [`crate::samplers::grid`] has the proof that the release is epsilon-differentially private, floating point included.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::Noisy;
-use crate::arch::secrecy::{Reason, declassify};
+use super::real_values::{LastNoise, STEPS_EXPONENT, check_finite, check_sensitivity, choose_grid, too_fine};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
 use crate::samplers;
-use crate::samplers::grid::{Grid, all_finite};
+use crate::samplers::grid::Grid;
 
 /// Adds Laplace noise, exactly, to values that are rounded to a grid first.
 ///
@@ -28,15 +28,8 @@ pub struct Laplace {
     steps: u128,
     /// The noise for one value.
     noise: Arc<samplers::DiscreteLaplace>,
-    /// The noise of the last release of several values, and their number: its tables take longer than a small release.
-    last: Arc<Mutex<Option<Several>>>,
+    last: LastNoise<samplers::DiscreteLaplace>,
 }
-
-/// The noise for so many values.
-type Several = (usize, Arc<samplers::DiscreteLaplace>);
-
-/// Unless told otherwise, a scale has at most this many steps, as a power of two.
-const STEPS_EXPONENT: i32 = 40;
 
 impl Laplace {
     /// The mechanism that spends `epsilon` on values whose L1 sensitivity is at most `sensitivity`.
@@ -48,20 +41,14 @@ impl Laplace {
     /// range, and for a granularity that is not a power of two or too fine.
     pub fn new(epsilon: f64, sensitivity: f64, granularity: Option<f64>) -> Result<Self, Error> {
         let epsilon = Epsilon::new(epsilon)?;
-        if !(sensitivity.is_finite() && sensitivity > 0.0) {
-            return Err(Error::parameter("sensitivity", format!("{sensitivity:?}"), "positive and finite"));
-        }
+        check_sensitivity(sensitivity)?;
         let exponent = ceil_log2_of_quotient(sensitivity, epsilon.get()) - STEPS_EXPONENT;
-        let default = Grid::at_least(exponent).ok_or_else(|| out_of_range(epsilon, sensitivity))?;
-        let grid = granularity.map_or(Ok(default), Grid::new)?;
-        if grid.granularity() < default.granularity() {
-            let allowed = format!("at least {:?} for this sensitivity and epsilon", default.granularity());
-            return Err(Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed));
-        }
+        let grid = choose_grid(granularity, exponent, "sensitivity and epsilon")
+            .unwrap_or_else(|| Err(out_of_range(epsilon, sensitivity)))?;
         let steps = grid.steps_vartime(sensitivity).ok_or_else(|| out_of_range(epsilon, sensitivity))?;
         let scale = steps_scale(steps, epsilon).ok_or_else(|| out_of_range(epsilon, sensitivity))?;
         let noise = Arc::new(samplers::DiscreteLaplace::new(scale));
-        Ok(Self { epsilon, sensitivity, grid, steps, noise, last: Arc::default() })
+        Ok(Self { epsilon, sensitivity, grid, steps, noise, last: LastNoise::default() })
     }
 
     /// Epsilon.
@@ -125,32 +112,22 @@ pub(super) fn ceil_log2_of_quotient(a: f64, b: f64) -> i32 {
 
 impl Noisy for Laplace {
     type Value = f64;
+    type Noise = samplers::DiscreteLaplace;
 
     fn noise(&self, count: usize) -> Result<Arc<samplers::DiscreteLaplace>, Error> {
         if count <= 1 {
             return Ok(Arc::clone(&self.noise));
         }
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, noise)) = last.as_ref().filter(|(length, _)| *length == count) {
-            return Ok(Arc::clone(noise));
-        }
-        // Rounding can add less than a step to each difference, so up to count - 1 whole steps in all.
-        let steps = self.steps + (count as u128 - 1);
-        let scale = steps_scale(steps, self.epsilon).ok_or_else(|| {
-            let allowed = format!("coarser for a release of {count} values at this epsilon");
-            Error::parameter("granularity", format!("{:?}", self.granularity()), allowed)
-        })?;
-        let noise = Arc::new(samplers::DiscreteLaplace::new(scale));
-        *last = Some((count, Arc::clone(&noise)));
-        Ok(noise)
+        self.last.get_or(count, || {
+            // Rounding can add less than a step to each difference, so up to count - 1 whole steps in all.
+            let steps = self.steps + (count as u128 - 1);
+            let scale = steps_scale(steps, self.epsilon).ok_or_else(|| too_fine(self.grid, count))?;
+            Ok(samplers::DiscreteLaplace::new(scale))
+        })
     }
 
     fn check(&self, values: &[f64]) -> Result<(), Error> {
-        if declassify(Reason::Refusal, all_finite(values)) {
-            Ok(())
-        } else {
-            Err(Error::data("x", "must be finite: no NaN and no infinity"))
-        }
+        check_finite(values)
     }
 
     fn add(&self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {

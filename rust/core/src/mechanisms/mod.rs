@@ -4,42 +4,53 @@
 //! noise: one value or many, with the library's own randomness or the caller's. [`Selector`] is what those share that
 //! choose among candidates by their scores.
 
+pub mod calibration;
 mod clamped_sum;
+mod discrete_gaussian;
 mod discrete_laplace;
 mod exponential;
+mod gaussian;
 mod laplace;
 mod noisy_max;
+mod real_values;
 mod selector;
 mod sparse_vector;
 mod top_k;
 
+pub use calibration::Method;
 pub use clamped_sum::{ClampedSum, Relation};
+pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use exponential::Exponential;
+pub use gaussian::Gaussian;
 pub use laplace::Laplace;
 pub use noisy_max::ReportNoisyMax;
 pub use selector::Selector;
 pub use sparse_vector::{AboveThreshold, Run};
 pub use top_k::TopK;
 
+use core::ops::Deref;
 use std::sync::Arc;
 
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::rng::{NOISE_UNIT, SecureRng, fill_parallel};
-use crate::samplers;
+use crate::samplers::Histogram;
 
 /// A mechanism that adds integer noise to values of one type.
 pub trait Noisy: Sync {
     /// What a query returns.
     type Value: Copy + Default + Send + Sync;
 
+    /// What samples the noise.
+    type Noise: Deref<Target = Histogram> + Send + Sync;
+
     /// The noise for a release of `count` values at once.
     ///
     /// # Errors
     /// [`Error::Parameter`] when the noise for that many values is out of range.
-    fn noise(&self, count: usize) -> Result<Arc<samplers::DiscreteLaplace>, Error>;
+    fn noise(&self, count: usize) -> Result<Arc<Self::Noise>, Error>;
 
     /// Refuses values that the mechanism is not defined for, in a time that does not depend on them.
     ///
@@ -95,10 +106,17 @@ pub trait Noisy: Sync {
     /// [`Error::Randomness`]; some of `values` are released then and some are not, so none may be used.
     fn perturb<R: TryCryptoRng + ?Sized>(
         &self,
-        noise: &samplers::DiscreteLaplace,
+        noise: &Self::Noise,
         values: &mut [Self::Value],
         rng: &mut R,
     ) -> Result<(), Error> {
         noise.perturb(rng, values, |values, noise| self.add(values, noise))
+    }
+}
+
+/// Adds integers; sums that leave the range of 64 bits become its ends.
+fn add_saturating(values: &mut [i64], noise: &[i64]) {
+    for (value, &noise) in values.iter_mut().zip(noise) {
+        *value = value.saturating_add(noise);
     }
 }

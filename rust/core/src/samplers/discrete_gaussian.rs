@@ -7,6 +7,8 @@ use core::ops::Deref;
 use super::density::Shape;
 use super::design::Design;
 use super::histogram::Histogram;
+use crate::arith::ball::Ball;
+use crate::arith::gaussian::DiscreteTails;
 use crate::error::Error;
 use crate::params::Scale;
 
@@ -42,6 +44,32 @@ impl DiscreteGaussian {
     pub fn with_design(sigma: Scale, design: Design) -> Result<Self, Error> {
         check(sigma)?;
         Ok(Self(Histogram::with_design(Shape::Gaussian, sigma, true, design)))
+    }
+
+    /// The smallest t with P(|x| <= t) >= `level`, computed with 96 bits: for error bars, not for privacy.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the level is not in (0, 1).
+    pub fn magnitude_quantile(&self, level: f64) -> Result<f64, Error> {
+        if !(level > 0.0 && level < 1.0) {
+            return Err(Error::parameter("level", format!("{level:?}"), "between 0 and 1, both excluded"));
+        }
+        let sigma = self.scale().ratio().to_f64();
+        let tails = DiscreteTails::new(Ball::from_f64(sigma, 96));
+        let beyond = &Ball::from_f64(1.0 - level, 96).scaled(-1) * &tails.total();
+        let covers = |t: i64| !(&tails.from(t + 1, &Ball::integer(0, 96)) - &beyond).is_positive();
+        // P(|x| > t) <= 2 exp(-t^2 / (2 sigma^2))
+        let mut high = (sigma * (2.0 * (2.0 / (1.0 - level)).ln()).sqrt()).ceil() as i64 + 1;
+        let mut low = -1;
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if covers(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Ok(high as f64)
     }
 }
 

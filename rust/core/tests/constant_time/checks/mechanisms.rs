@@ -1,6 +1,8 @@
 //! Releases of integers and of real numbers.
 
-use dpnoise_core::mechanisms::{ClampedSum, DiscreteLaplace, Laplace, Noisy, Relation};
+use dpnoise_core::mechanisms::{
+    ClampedSum, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, Noisy, Relation,
+};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::grid::{Grid, all_finite};
 
@@ -73,6 +75,30 @@ pub(super) fn checks() -> Vec<Check> {
                     ClampedSum::new(1.0, bounds, relation, None).unwrap().release(&mut values, 1).unwrap();
                 }
             }
+        }),
+        ("Gaussian, one value", || {
+            let mechanism = Gaussian::new(1.0, 1e-6, 1.0, Method::Analytic, None).unwrap();
+            for x in reals() {
+                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
+            }
+        }),
+        ("Gaussian, an array", || {
+            let mut values = secret(&reals());
+            let mechanism = Gaussian::with_rho(0.1, None, 1.0, None).unwrap();
+            mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
+            assert_secret(&values);
+        }),
+        ("discrete Gaussian mechanism, one value", || {
+            let mechanism = DiscreteGaussian::new(1.0, 1e-6, 1.0).unwrap();
+            for x in INTEGERS {
+                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
+            }
+        }),
+        ("discrete Gaussian mechanism, an array", || {
+            let mut values = secret(&INTEGERS);
+            let mechanism = DiscreteGaussian::new(0.5, 1e-6, 3.0).unwrap();
+            mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
+            assert_secret(&values);
         }),
     ])
 }

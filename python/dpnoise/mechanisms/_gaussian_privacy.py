@@ -1,0 +1,130 @@
+"""What the two Gaussian mechanisms have in common: the ways to say how private they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from dpnoise import _native
+from dpnoise._native import ParameterError
+from dpnoise.accounting import PrivacyCost
+from dpnoise.mechanisms._mechanism import Mechanism
+
+_Native = TypeVar("_Native", _native.Gaussian, _native.DiscreteGaussian)
+
+
+class GaussianPrivacy(Mechanism):
+    """A mechanism for an epsilon and a delta, or for a rho."""
+
+    __slots__ = ()
+
+    _native: _native.Gaussian | _native.DiscreteGaussian
+
+    @property
+    def epsilon(self) -> float | None:  # type: ignore[override]
+        """The privacy parameter epsilon; None for a ``rho`` without a ``delta``."""
+        return self._native.epsilon
+
+    @property
+    def delta(self) -> float | None:  # type: ignore[override]
+        """The privacy parameter delta; None for a ``rho`` without a ``delta``."""
+        return self._native.delta
+
+    @property
+    def rho(self) -> float | None:
+        """The parameter of zero-concentrated differential privacy, when that was given."""
+        return self._native.rho
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """What a release costs.
+
+        Raises
+        ------
+        ParameterError
+            When there is a ``rho`` and no ``delta``: such a guarantee has an epsilon for every delta.
+        """
+        if self.epsilon is None or self.delta is None:
+            raise ParameterError(
+                f"delta must be given for a cost, got None: rho={self.rho!r} has an epsilon for every delta "
+                f"(say {type(self).__name__}(rho=..., delta=...), or see epsilon_for)"
+            )
+        return PrivacyCost(self.epsilon, self.delta)
+
+    def delta_for(self, epsilon: float, count: int = 1) -> float:
+        """Give a delta for which a release is (epsilon, delta)-differentially private.
+
+        Parameters
+        ----------
+        epsilon : float
+            Positive and finite.
+        count : int, default 1
+            How many values are released at once.
+
+        Returns
+        -------
+        float
+            From 0 to 1, never too small. For one value at most 1e-12 too large, relatively, where it is not below the
+            smallest normal double; for more values see the class.
+
+        Raises
+        ------
+        ParameterError
+            When a parameter is out of range.
+        """
+        return self._native.delta_for(epsilon, _checked_count(count))
+
+    def epsilon_for(self, delta: float, count: int = 1) -> float:
+        """Give an epsilon for which a release is (epsilon, delta)-differentially private.
+
+        Parameters
+        ----------
+        delta : float
+            Between 0 and 1.
+        count : int, default 1
+            How many values are released at once.
+
+        Returns
+        -------
+        float
+            The least such epsilon that `delta_for` knows of, at most 1e-12 too large, relatively.
+
+        Raises
+        ------
+        ParameterError
+            When a parameter is out of range.
+        """
+        return self._native.epsilon_for(delta, _checked_count(count))
+
+    def _values(self) -> dict[str, Any]:
+        # Epsilon follows from rho and delta.
+        derived = () if self.rho is None else ("epsilon", "method")
+        return {name: value for name, value in super()._values().items() if value is not None and name not in derived}
+
+
+def calibrated(
+    by_epsilon: Callable[..., _Native],
+    by_rho: Callable[..., _Native],
+    epsilon: float | None,
+    delta: float | None,
+    rho: float | None,
+    **others: Any,
+) -> _Native:
+    """Make the native mechanism for what was given: an epsilon and a delta, or a rho."""
+    if epsilon is None and rho is None:
+        raise ParameterError("epsilon must be given, with delta, or else rho: got neither")
+    if epsilon is not None and rho is not None:
+        raise ParameterError(f"rho must be None when epsilon is given, got {rho!r} and epsilon={epsilon!r}")
+    if rho is not None:
+        return by_rho(rho=rho, delta=delta, **others)
+    if delta is None:
+        raise ParameterError("delta must be given with epsilon, got None")
+    return by_epsilon(epsilon=epsilon, delta=delta, **others)
+
+
+def _checked_count(count: int) -> int:
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise TypeError(f"count must be an int, got {type(count).__name__}")
+    if not 0 < count < 2**60:
+        raise ParameterError(f"count must be from 1 to 2**60 - 1, got {count}")
+    return int(count)

@@ -1,0 +1,134 @@
+#![doc = include_str!("calibration.md")]
+
+mod curves;
+mod root;
+
+use crate::arith::ball::Ball;
+use crate::error::Error;
+use crate::params::{Delta, Epsilon, Rho};
+use root::{PRECISIONS, fits, least_argument};
+
+pub(super) use curves::{continuous, discrete, vector};
+
+/// What sigma may be, in sensitivities.
+const RATIOS: [f64; 2] = [1.0 / (1u64 << 40) as f64, (1u64 << 60) as f64];
+
+/// What sigma may be, over the integers.
+const SIGMAS: [f64; 2] = [1.0 / (1u64 << 20) as f64, (1u64 << 44) as f64];
+
+/// What a positive epsilon may be that is not given.
+const EPSILONS: [f64; 2] = [1.0 / (1u64 << 60) as f64, (1u64 << 60) as f64];
+
+/// More values than there will ever be.
+pub(super) const ANY_COUNT: u64 = 1 << 60;
+
+/// How the sigma of a Gaussian follows from epsilon and delta.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The least sigma (Balle and Wang 2018).
+    Analytic,
+    /// sensitivity sqrt(2 ln(1.25/delta)) / epsilon, for epsilon below 1.
+    Classical,
+}
+
+/// An epsilon and a delta to achieve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Goal {
+    pub(super) epsilon: f64,
+    pub(super) delta: f64,
+}
+
+impl Goal {
+    pub(super) fn new(epsilon: f64, delta: f64) -> Result<Self, Error> {
+        Ok(Self { epsilon: Epsilon::new(epsilon)?.get(), delta: Delta::new(delta)?.get() })
+    }
+
+    /// Sigma over the sensitivity, for continuous noise.
+    pub(super) fn ratio(self, method: Method) -> Result<f64, Error> {
+        let ratio = match method {
+            Method::Analytic => least_argument(self.delta, self.guess(), RATIOS, |ratio| {
+                continuous(&Ball::from_f64(self.epsilon, ratio.precision()), ratio)
+            }),
+            Method::Classical if self.epsilon >= 1.0 => {
+                let allowed = "below 1 for method \"classical\" (\"analytic\" is proved for every epsilon)";
+                return Err(Error::parameter("epsilon", format!("{:?}", self.epsilon), allowed));
+            }
+            Method::Classical => self.classical_ratio(),
+        };
+        ratio.ok_or_else(|| self.out_of_range("below 2**60 sensitivities"))
+    }
+
+    /// The least r with 1.25 exp(-(epsilon r)^2 / 2) <= delta.
+    fn classical_ratio(self) -> Option<f64> {
+        let guess = (2.0 * (1.25 / self.delta).ln()).sqrt() / self.epsilon;
+        least_argument(self.delta, guess, RATIOS, |ratio| {
+            let x = &Ball::from_f64(self.epsilon, ratio.precision()) * ratio;
+            (-&(&x * &x).scaled(-1)).exp().times(5).scaled(-2)
+        })
+    }
+
+    /// Nearly sigma over the sensitivity.
+    pub(super) fn guess(self) -> f64 {
+        let Self { epsilon, delta } = self;
+        // Q(x) is at most exp(-x^2 / 2) / 2, and at epsilon = 0 delta is at most 1 / (sqrt(2 pi) ratio).
+        let x = |p: f64| (2.0 * (0.5 / p).ln()).max(0.0).sqrt();
+        let x = if delta < 0.5 { x(delta) } else { -x(1.0 - delta) };
+        let root = (x * x + 2.0 * epsilon).sqrt();
+        let ratio = if x > 0.0 { (x + root) / (2.0 * epsilon) } else { 1.0 / (root - x) };
+        ratio.min(0.4 / delta)
+    }
+
+    /// Sigma for vectors of `count` integers that are at most `shift` apart: `least`, or as much more as they need.
+    pub(super) fn sigma(self, least: f64, shift: &Ball, count: usize) -> Option<f64> {
+        let least = least.max(SIGMAS[0]);
+        let curve = |sigma: &Ball| vector(&Ball::from_f64(self.epsilon, sigma.precision()), sigma, shift, count as u64);
+        if fits(self.delta, least, curve) { Some(least) } else { least_argument(self.delta, least, SIGMAS, curve) }
+    }
+
+    /// Sigma for an integer that moves by at most `shift`.
+    pub(super) fn sigma_of_one(self, shift: u64) -> Option<f64> {
+        least_argument(self.delta, self.guess() * shift as f64, SIGMAS, |sigma| {
+            discrete(&Ball::from_f64(self.epsilon, sigma.precision()), sigma, shift)
+        })
+    }
+
+    /// An error that says what `sigma` must be.
+    pub(super) fn out_of_range(self, sigma: &str) -> Error {
+        let allowed = format!("such that sigma is {sigma} (delta is {:?})", self.delta);
+        Error::parameter("epsilon", format!("{:?}", self.epsilon), allowed)
+    }
+}
+
+/// The least double r with r^2 >= 1/(2 rho): sigma over the sensitivity (Canonne, Kamath and Steinke 2020, Theorem 14).
+pub(super) fn concentrated_ratio(rho: Rho) -> f64 {
+    let rho = Ball::from_f64(rho.get(), 1 << 8);
+    let is_enough = |ratio: f64| {
+        let ratio = Ball::from_f64(ratio, 1 << 8);
+        !(&Ball::integer(1, 1 << 8) - &(&rho * &(&ratio * &ratio)).scaled(1)).is_positive()
+    };
+    // Within a few units in the last place; the squares of doubles are exact in 256 bits.
+    let ratio = Ball::integer(1, 1 << 8).divided_by(&rho.scaled(1).sqrt()).upper_f64();
+    if is_enough(ratio.next_down()) { ratio.next_down() } else { ratio }
+}
+
+/// The least epsilon with `curve(epsilon) <= delta`, or 0.
+pub(super) fn least_epsilon(delta: Delta, curve: impl Fn(&Ball) -> Ball) -> Result<f64, Error> {
+    if fits(delta.get(), 0.0, &curve) {
+        return Ok(0.0);
+    }
+    least_argument(delta.get(), 1.0, EPSILONS, curve)
+        .ok_or_else(|| Error::parameter("delta", format!("{:?}", delta.get()), "such that epsilon is below 2**60"))
+}
+
+/// A double that is certainly at least `curve(epsilon)`, and, unless it is all but 0, by less than 1e-15 of it.
+pub(super) fn certain_delta(epsilon: Epsilon, curve: impl Fn(&Ball) -> Ball) -> f64 {
+    let mut least = 1f64;
+    for precision in &PRECISIONS[1..] {
+        let delta = curve(&Ball::from_f64(epsilon.get(), *precision));
+        least = least.min(delta.upper_f64());
+        if delta.accuracy() > 56 || least < f64::MIN_POSITIVE {
+            break;
+        }
+    }
+    least
+}

@@ -1,0 +1,206 @@
+//! The Gaussian mechanism (Dwork, Kenthapadi, McSherry, Mironov and Naor 2006) for real values, on a grid.
+//!
+//! [`super::calibration`] has the proof that the release is private, floating point included.
+
+use std::sync::Arc;
+
+use super::Noisy;
+use super::calibration::{Goal, Method, certain_delta, concentrated_ratio, continuous, least_epsilon, vector};
+use super::real_values::{LastNoise, STEPS_EXPONENT, check_finite, check_sensitivity, choose_grid, too_fine};
+use crate::arith::ball::Ball;
+use crate::error::Error;
+use crate::params::{Delta, Epsilon, Ratio, Rho, Scale};
+use crate::samplers;
+use crate::samplers::grid::Grid;
+
+/// Adds discrete Gaussian noise to values that are rounded to a grid first.
+///
+/// ```
+/// use dpnoise_core::mechanisms::{Gaussian, Method, Noisy};
+/// let mut means = [37.25, 12.5, 0.0];
+/// Gaussian::new(1.0, 1e-6, 0.5, Method::Analytic, None)?.release(&mut means, 1)?;
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Gaussian {
+    goal: Option<Goal>,
+    rho: Option<Rho>,
+    sensitivity: f64,
+    /// Sigma is at least this many sensitivities.
+    ratio: f64,
+    grid: Grid,
+    /// The sensitivity of one value in steps of the grid.
+    steps: u128,
+    /// The noise for one value.
+    noise: Arc<samplers::DiscreteGaussian>,
+    last: LastNoise<samplers::DiscreteGaussian>,
+}
+
+impl Gaussian {
+    /// The mechanism that spends `epsilon` and `delta` on values whose L2 sensitivity is at most `sensitivity`.
+    ///
+    /// The default granularity is the power of two 2^ceil(log2(2 sigma) - 40).
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an epsilon or sensitivity that is not positive and finite, a delta that is not between 0
+    /// and 1, an epsilon of 1 or more with [`Method::Classical`], a sigma out of range, and a granularity that is not a
+    /// power of two or too fine.
+    pub fn new(
+        epsilon: f64,
+        delta: f64,
+        sensitivity: f64,
+        method: Method,
+        granularity: Option<f64>,
+    ) -> Result<Self, Error> {
+        let goal = Goal::new(epsilon, delta)?;
+        check_sensitivity(sensitivity)?;
+        Self::calibrated(Some(goal), None, goal.ratio(method)?, sensitivity, granularity)
+    }
+
+    /// The mechanism that is `rho`-zero-concentrated differentially private; with a `delta`, the epsilon that goes with
+    /// it is computed, and holds for any number of values.
+    ///
+    /// # Errors
+    /// As for [`Gaussian::new`], and for a rho that is not positive and finite.
+    pub fn with_rho(rho: f64, delta: Option<f64>, sensitivity: f64, granularity: Option<f64>) -> Result<Self, Error> {
+        let rho = Rho::new(rho)?;
+        let delta = delta.map(Delta::new).transpose()?;
+        check_sensitivity(sensitivity)?;
+        let ratio = concentrated_ratio(rho);
+        let epsilon_for = |delta: Delta| {
+            least_epsilon(delta, |epsilon| continuous(epsilon, &Ball::from_f64(ratio, epsilon.precision())))
+        };
+        let goal = delta.map(|delta| Ok(Goal { epsilon: epsilon_for(delta)?, delta: delta.get() })).transpose()?;
+        Self::calibrated(goal, Some(rho), ratio, sensitivity, granularity)
+    }
+
+    fn calibrated(
+        goal: Option<Goal>,
+        rho: Option<Rho>,
+        ratio: f64,
+        sensitivity: f64,
+        granularity: Option<f64>,
+    ) -> Result<Self, Error> {
+        let out_of_range = || {
+            let range = "below 2**939 and, in steps of the grid, from 2**-20 to 2**44";
+            match (rho, goal) {
+                (None, Some(goal)) => goal.out_of_range(range),
+                (rho, _) => {
+                    let allowed = format!("such that sigma is {range} (sensitivity is {sensitivity:?})");
+                    Error::parameter("rho", format!("{:?}", rho.map_or(f64::NAN, Rho::get)), allowed)
+                }
+            }
+        };
+        let sigma = &Ball::from_f64(ratio, 128) * &Ball::from_f64(sensitivity, 128);
+        let exponent = sigma.ceil_log2() as i32 + 1 - STEPS_EXPONENT;
+        let grid = choose_grid(granularity, exponent, "sigma").unwrap_or_else(|| Err(out_of_range()))?;
+        let steps = grid.steps_vartime(sensitivity).ok_or_else(out_of_range)?;
+        let noise = noise_for(goal, ratio, steps, 1).map(Arc::new).ok_or_else(out_of_range)?;
+        Ok(Self { goal, rho, sensitivity, ratio, grid, steps, noise, last: LastNoise::default() })
+    }
+
+    /// Epsilon, unless there is only a rho.
+    #[must_use]
+    pub fn epsilon(&self) -> Option<f64> {
+        self.goal.map(|goal| goal.epsilon)
+    }
+
+    /// Delta, unless there is only a rho.
+    #[must_use]
+    pub fn delta(&self) -> Option<f64> {
+        self.goal.map(|goal| goal.delta)
+    }
+
+    /// Rho, when that was given.
+    #[must_use]
+    pub fn rho(&self) -> Option<f64> {
+        self.rho.map(Rho::get)
+    }
+
+    /// The L2 sensitivity.
+    #[must_use]
+    pub fn sensitivity(&self) -> f64 {
+        self.sensitivity
+    }
+
+    /// The granularity of the grid.
+    #[must_use]
+    pub fn granularity(&self) -> f64 {
+        self.grid.granularity()
+    }
+
+    /// Sigma of the noise of one value, in its own unit.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.noise.scale().ratio().to_f64() * self.granularity()
+    }
+
+    /// The smallest multiple t of the granularity, and half a step for the rounding, such that the error of each value
+    /// in a release of `count` values is at most t with probability `level` or more.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the level is not in (0, 1), or as for [`Noisy::noise`].
+    pub fn error(&self, level: f64, count: usize) -> Result<f64, Error> {
+        Ok((self.noise(count)?.magnitude_quantile(level)? + 0.5) * self.granularity())
+    }
+
+    /// A delta for which a release of `count` values is (epsilon, delta)-differentially private.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an epsilon that is not positive and finite, or as for [`Noisy::noise`].
+    pub fn delta_for(&self, epsilon: f64, count: usize) -> Result<f64, Error> {
+        let noise = self.noise(count)?;
+        Ok(certain_delta(Epsilon::new(epsilon)?, |epsilon| self.curve(&noise, count, epsilon)))
+    }
+
+    /// An epsilon for which a release of `count` values is (epsilon, delta)-differentially private.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a delta that is not between 0 and 1, or as for [`Noisy::noise`].
+    pub fn epsilon_for(&self, delta: f64, count: usize) -> Result<f64, Error> {
+        let noise = self.noise(count)?;
+        least_epsilon(Delta::new(delta)?, |epsilon| self.curve(&noise, count, epsilon))
+    }
+
+    fn curve(&self, noise: &samplers::DiscreteGaussian, count: usize, epsilon: &Ball) -> Ball {
+        let sigma = Ball::from_f64(noise.scale().ratio().to_f64(), epsilon.precision());
+        vector(epsilon, &sigma, &shift(self.steps, count), count.max(1) as u64)
+    }
+}
+
+/// The most that `count` values can move on the grid, in the L2 norm, when they move by `steps` steps before each is
+/// rounded: rounding moves each by less than a step.
+fn shift(steps: u128, count: usize) -> Ball {
+    let root = if count > 1 { (count as u64 - 1).isqrt() + 1 } else { 0 };
+    Ball::integer(steps + u128::from(root), 128)
+}
+
+/// The noise for `count` values, or `None` when it is out of range.
+fn noise_for(goal: Option<Goal>, ratio: f64, steps: u128, count: usize) -> Option<samplers::DiscreteGaussian> {
+    let shift = shift(steps, count);
+    let least = (&Ball::from_f64(ratio, 128) * &shift).upper_f64();
+    let sigma = goal.map_or(Some(least), |goal| goal.sigma(least, &shift, count.max(1)))?;
+    samplers::DiscreteGaussian::new(Scale::on_grid(Ratio::from_f64(sigma)?)?).ok()
+}
+
+impl Noisy for Gaussian {
+    type Value = f64;
+    type Noise = samplers::DiscreteGaussian;
+
+    fn noise(&self, count: usize) -> Result<Arc<samplers::DiscreteGaussian>, Error> {
+        if count <= 1 {
+            return Ok(Arc::clone(&self.noise));
+        }
+        self.last.get_or(count, || {
+            noise_for(self.goal, self.ratio, self.steps, count).ok_or_else(|| too_fine(self.grid, count))
+        })
+    }
+
+    fn check(&self, values: &[f64]) -> Result<(), Error> {
+        check_finite(values)
+    }
+
+    fn add(&self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {
+        self.grid.add_noise(values, noise)
+    }
+}
