@@ -12,7 +12,7 @@ import pytest
 from benches.noise import GENERATORS
 from benches.targets import OURS
 from benches.timing import Entrant
-from dpnoise import DiscreteLaplace, Laplace, samplers
+from dpnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, samplers
 
 CALLS = 100
 ROUNDS = 25
@@ -30,7 +30,13 @@ SAMPLERS = {
     "geometric": (samplers.geometric, 10.0, NUMPY.geometric, (0.1,)),
     "Bernoulli": (samplers.bernoulli, 0.1, NUMPY.binomial, (1, 0.1)),
 }
-MECHANISMS = {"Laplace mechanism": (Laplace, float), "discrete Laplace mechanism": (DiscreteLaplace, int)}
+# By a factor of what they spend, and what NumPy draws.
+MECHANISMS = {
+    "Laplace mechanism": (lambda factor: Laplace(epsilon=0.1 * factor), float, NUMPY.laplace),
+    "discrete Laplace mechanism": (lambda factor: DiscreteLaplace(epsilon=0.1 * factor), int, NUMPY.laplace),
+    "Gaussian mechanism": (lambda factor: Gaussian(rho=0.005 * factor), float, NUMPY.normal),
+    "discrete Gaussian mechanism": (lambda factor: DiscreteGaussian(rho=0.005 * factor), int, NUMPY.normal),
+}
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -68,11 +74,11 @@ def test_sampler(race: Any, sampler: str, column: str) -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_mechanism(race: Any, mechanism: str, column: str) -> None:
     size = SIZES[column]
-    make, number = MECHANISMS[mechanism]
+    make, number, numpy_draw = MECHANISMS[mechanism]
     value = number(0) if size is None else np.zeros(size, number)
     entrants = [
-        entrant(OURS, size, repeat((make(epsilon=0.1).release, (value,)))),
-        entrant(f"{OURS}, new length", size, [(make(epsilon=0.1 * factor).release, (value,)) for factor in FACTORS]),
-        entrant("NumPy laplace, PCG64", size, repeat((NUMPY.laplace, (0.0, 10.0, size)))),
+        entrant(OURS, size, repeat((make(1).release, (value,)))),
+        entrant(f"{OURS}, new length", size, [(make(factor).release, (value,)) for factor in FACTORS]),
+        entrant(f"NumPy {numpy_draw.__name__}, PCG64", size, repeat((numpy_draw, (0.0, 10.0, size)))),
     ]
     race(f"Calls: {mechanism}", column, "ns", entrants, ROUNDS)

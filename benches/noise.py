@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benches import moments
-from dpnoise import Laplace, samplers
+from dpnoise import DiscreteGaussian, Gaussian, Laplace, samplers
 
 N = 1_000_000
 SCALES = {"0.01": 0.01, "1": 1.0, "10": 10.0, "1000": 1e3, "10^6": 1e6, "2^40": 2.0**40}
+MIDDLING = {"1": 1.0, "10": 10.0, "1000": 1e3, "10^6": 1e6}
 PROBABILITIES = {"0.5": 0.5, "0.1": 0.1, "0.001": 0.001}
 GENERATORS = {
     "PCG64": np.random.Generator(np.random.PCG64()),
@@ -36,11 +37,30 @@ def laplace_mechanism(scale: float) -> Laplace:
     return Laplace(epsilon=1.0, sensitivity=scale)
 
 
+@cache
+def gaussian_mechanism(sigma: float) -> Gaussian:
+    return Gaussian(rho=0.5, sensitivity=sigma)
+
+
+@cache
+def discrete_gaussian_mechanism(sigma: float) -> DiscreteGaussian:
+    return DiscreteGaussian(rho=0.5 / sigma**2)
+
+
 ZEROS = np.zeros(N)
+INTEGER_ZEROS = np.zeros(N, np.int64)
 
 
 def release_zeros(scale: float, size: int, threads: int | None = None) -> np.ndarray:
     return laplace_mechanism(scale).release(ZEROS[:size], threads=threads)
+
+
+def release_gaussian(sigma: float, size: int, threads: int | None = None) -> np.ndarray:
+    return gaussian_mechanism(sigma).release(ZEROS[:size], threads=threads)
+
+
+def release_discrete_gaussian(sigma: float, size: int, threads: int | None = None) -> np.ndarray:
+    return discrete_gaussian_mechanism(sigma).release(INTEGER_ZEROS[:size], threads=threads)
 
 
 SAMPLERS = {
@@ -51,6 +71,8 @@ SAMPLERS = {
     "Float Laplace": Sampler(samplers.laplace, moments.laplace, ["laplace"]),
     "Float Gaussian": Sampler(samplers.gaussian, moments.normal, ["normal"]),
     "Laplace mechanism": Sampler(release_zeros, moments.laplace, ["laplace"]),
+    "Gaussian mechanism": Sampler(release_gaussian, moments.normal, ["normal"]),
+    "Discrete Gaussian mechanism": Sampler(release_discrete_gaussian, moments.discrete_gaussian, ["normal"], MIDDLING),
     "Geometric": Sampler(samplers.geometric, moments.geometric, ["geometric"]),
     "Bernoulli": Sampler(samplers.bernoulli, moments.bernoulli, ["random() < p"], PROBABILITIES),
 }

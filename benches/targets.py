@@ -34,6 +34,8 @@ BULK = (
     "Float Laplace",
     "Float Gaussian",
     "Laplace mechanism",
+    "Gaussian mechanism",
+    "Discrete Gaussian mechanism",
     "Geometric",
     "Bernoulli",
     "Unary encoding, client",

@@ -17,7 +17,7 @@ from dp_accounting.pld import privacy_loss_distribution
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from dpnoise import DiscreteLaplace, Laplace, ParameterError, PrivacyCost
+from dpnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, ParameterError, PrivacyCost
 from dpnoise.accounting import Accountant, _losses, compose_advanced, compose_sequential, zcdp_epsilon
 from dpnoise.accounting._losses import (
     ApproximateLoss,
@@ -447,3 +447,18 @@ def test_what_gaussian_noise_has_no_epsilon_for() -> None:
     assert accountant("rdp", DiscreteGaussianLoss(40.0, 1.0)).epsilon(0.0) == math.inf
     assert accountant("rdp", DiscreteGaussianLoss(40.0, 1.0)).epsilon(1e-300) < 1.0
     assert _losses.DiscreteGaussianLoss(3.0, 1.0).epsilon == math.inf
+
+
+@pytest.mark.parametrize("kind", [Gaussian, DiscreteGaussian])
+def test_the_accountant_knows_gaussian_mechanisms(kind: Any) -> None:
+    mechanism = kind(epsilon=1.0, delta=1e-6)
+    # One release costs what it says, and a hundred much less than a hundred times that.
+    assert 1.0 - 1e-9 < Accountant("pld").compose(mechanism).epsilon(1e-6) < 1.0 + 1e-6
+    assert Accountant("pld").compose(mechanism, 100).epsilon(1e-6) < 14
+    rho = kind(rho=0.1)
+    assert Accountant("pld").compose(rho).epsilon(1e-6) == pytest.approx(rho.epsilon_for(1e-6), rel=1e-6)
+    # On a coarse grid arrays move by more steps than one value does: none may be less private than the accountant says.
+    coarse = kind(epsilon=1.0, delta=1e-6, granularity=1.0) if kind is Gaussian else kind(rho=0.1, sensitivity=3)
+    for count in (1, 3, 1000):
+        epsilon = Accountant("rdp").compose(coarse).epsilon(1e-6)
+        assert coarse.delta_for(epsilon, count) <= 1e-6

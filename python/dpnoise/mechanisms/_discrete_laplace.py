@@ -48,4 +48,4 @@ class DiscreteLaplace(IntegerNoise):
         self._native = _native.DiscreteLaplace(epsilon=epsilon, sensitivity=checked_sensitivity(sensitivity))
 
     def _loss(self) -> Loss:
-        return DiscreteLaplaceLoss(self.epsilon, self.sensitivity)
+        return DiscreteLaplaceLoss(self.epsilon, int(self.sensitivity))
