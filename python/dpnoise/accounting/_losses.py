@@ -8,6 +8,7 @@ The distributions of the privacy loss are those of dp-accounting, on a grid that
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ _LONGEST: Final = 2**40  # values in an array, more than any memory holds
 _TRUNCATED: Final = 1e-30  # what dp-accounting leaves out of a discrete Gaussian, at most
 
 
-class Loss:
+class Loss(ABC):
     """The loss of one release, at most `epsilon` but for a failure of probability `delta`, which is not in the rest."""
 
     epsilon: float
@@ -53,13 +54,13 @@ class Loss:
         cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), probability=probability)
         return ApproximateLoss(cost.epsilon, cost.delta)
 
+    @abstractmethod
     def rdp(self, orders: Floats) -> Floats:
         """Give the Rényi divergences of `orders`, all above 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def pld(self, count: int) -> Any:
         """Give the distribution of the loss of `count` releases, a PrivacyLossDistribution."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
