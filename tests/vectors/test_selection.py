@@ -61,7 +61,7 @@ MECHANISMS = [
 
 @pytest.mark.parametrize("count", [1, 2, 8, 9, 100, 2049])
 @pytest.mark.parametrize("name", ["near", "ties", "far", "sorted"])
-@pytest.mark.parametrize(("mechanism", "choose"), MECHANISMS, ids=repr)
+@pytest.mark.parametrize(("mechanism", "choose"), MECHANISMS, ids=[str(mechanism) for mechanism, _ in MECHANISMS])
 def test_a_choice_equals_the_specification(mechanism: Any, choose: Any, name: str, count: int) -> None:
     scores = scores_of(name, count)
     for i in range(max(1, N // count)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
@@ -12,7 +13,7 @@ from dpnoise import plots
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(ABC):
     """A frozen record; as text it is a paragraph that says what was found and what that means."""
 
     def to_json(self) -> str:
@@ -43,8 +44,9 @@ class Report:
         with plots.chart(path) as axes:
             self._draw(axes)
 
+    @abstractmethod
     def _draw(self, axes: Any) -> None:
-        raise NotImplementedError
+        """Draw the report."""
 
     def _record(self) -> dict[str, Any]:
         own = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
