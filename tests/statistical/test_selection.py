@@ -66,6 +66,11 @@ def counts_of(draw: Callable[[], int], outcomes: int) -> np.ndarray:
     return np.bincount([draw() for _ in range(N)], minlength=outcomes)
 
 
+def name_of(value: Any) -> str:
+    """A name of a case that is the same in every process."""
+    return getattr(value, "__name__", repr(value))
+
+
 CASES = [
     (Exponential(epsilon=1.5), softmax),
     (Exponential(epsilon=1.5, monotonic=True), softmax),
@@ -75,7 +80,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "law"), CASES, ids=repr)
+@pytest.mark.parametrize(("mechanism", "law"), CASES, ids=name_of)
 def test_choices_follow_the_formula(mechanism: Any, law: Any) -> None:
     counts = counts_of(partial(mechanism.release, SCORES), len(SCORES))
     scale = mechanism.scale

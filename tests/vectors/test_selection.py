@@ -51,6 +51,11 @@ def compare(mechanism: Any, scores: np.ndarray, choose: Callable[[Selection, Wor
     return expected
 
 
+def name_of(value: Any) -> str:
+    """A name of a case that is the same in every process."""
+    return getattr(value, "__name__", repr(value))
+
+
 MECHANISMS = [
     (Exponential(epsilon=1.0), Selection.softmax),
     (Exponential(epsilon=0.3, sensitivity=0.7, monotonic=True), Selection.softmax),
@@ -61,7 +66,7 @@ MECHANISMS = [
 
 @pytest.mark.parametrize("count", [1, 2, 8, 9, 100, 2049])
 @pytest.mark.parametrize("name", ["near", "ties", "far", "sorted"])
-@pytest.mark.parametrize(("mechanism", "choose"), MECHANISMS, ids=[str(mechanism) for mechanism, _ in MECHANISMS])
+@pytest.mark.parametrize(("mechanism", "choose"), MECHANISMS, ids=name_of)
 def test_a_choice_equals_the_specification(mechanism: Any, choose: Any, name: str, count: int) -> None:
     scores = scores_of(name, count)
     for i in range(max(1, N // count)):
