@@ -121,7 +121,8 @@ def decode(
     selected = _select(hits, others, cells) if n and candidates else np.zeros(0, np.int64)
     counts, standard_errors = _least_squares(hits[:, selected], others, cells, width)
     lower, upper = intervals(counts, standard_errors, quantile)
-    significant = counts > -NormalDist().inv_cdf((1.0 - level) / of_all) * standard_errors
+    alarm = min((1.0 - level) / of_all, math.nextafter(1.0, 0.0))  # it is 1 for a level too small for a double
+    significant = counts > -NormalDist().inv_cdf(alarm) * standard_errors
     significant.flags.writeable = False
     found = [candidates[index] for index in selected]
     return RapporEstimate(
