@@ -251,6 +251,74 @@ def test_texts_of_every_library(make: Callable[[list[Any]], Any]) -> None:
     assert StabilityHistogram(epsilon=SURE, delta=0.5).release(column) == {"tea": 2}
 
 
+def counts_of(column: Any) -> str:
+    """The exact counts of values that two rows have or more, and how the values look."""
+    return repr(StabilityHistogram(epsilon=SURE, delta=0.5).release(column))
+
+
+@pytest.mark.parametrize(
+    ("rows", "one"),
+    [
+        ([False] * 9, None),
+        ([True, False] * 9, math.nan),
+        ([2**53, 2**53 + 1] * 9, math.nan),
+        ([2**53, 2**53 + 1] * 9, 0.5),
+        ([-1, 2**62, 2**62 + 1] * 9, 2**63),
+        ([1, 2] * 9, 2.5),
+        ([1, 2] * 9, Fraction(1, 3)),
+        ([1, 2] * 9, np.float32(0.5)),
+        ([1, 2] * 9, 10**400),
+        (["a", "a\0"] * 9, "b" * 10**6),
+    ],
+)
+def test_a_row_does_not_change_what_the_others_are(rows: list[Any], one: Any) -> None:
+    for neighbour in ([one, *rows], [*rows, one]):
+        assert moved(Count(epsilon=1.0), rows, neighbour) <= 1
+        assert counts_of(rows) == counts_of(neighbour)
+
+
+@pytest.mark.parametrize("one", [7, "x", math.nan, None])
+def test_a_row_that_is_no_condition_does_not_make_the_others_count(one: Any) -> None:
+    assert moved(Count(epsilon=1.0), [False] * 9, [*[False] * 9, one]) <= 1
+
+
+def test_zeros_look_the_same() -> None:
+    for make in (list, np.array):
+        assert counts_of(make([0.0] * 9)) == counts_of(make([-0.0, *[0.0] * 8])) == "{0: 9}"
+
+
+@pytest.mark.parametrize("make", [pl.Series, pa.array, lambda rows: pd.Series(rows, dtype="Int64")])
+def test_a_missing_value_does_not_round_the_others(make: Callable[[list[Any]], Any]) -> None:
+    rows = [2**53, 2**53 + 1] * 9
+    assert counts_of(make(rows)) == counts_of(make([*rows, None]))
+
+
+def test_rows_of_another_kind_are_refused() -> None:
+    for rows in ([True, False, 1], ["a", 1], ["a", b"a"], [1, None, "a"]):
+        with pytest.raises(TypeError, match="column must be of texts, of numbers or of booleans, got "):
+            StabilityHistogram(epsilon=1.0, delta=0.5).release(rows)
+    with pytest.raises(TypeError, match=r"^column must be of the kind of categories \(texts\), got numbers$"):
+        Histogram(epsilon=1.0, categories=["a"]).release([1])
+
+
+def test_categories_are_told_apart_exactly() -> None:
+    numbers = Histogram(epsilon=SURE, categories=[2**53, 2**53 + 1, 0.5])
+    assert numbers.release([2**53, 2**53 + 1, 2**53 + 1, 0.5, None]).tolist() == [1, 2, 1]
+    texts = Histogram(epsilon=SURE, categories=["a", "a\0"])
+    assert texts.release(["a", "a\0", "a\0"]).tolist() == [1, 2]
+
+
+def test_messages_do_not_tell_the_length_of_texts() -> None:
+    with pytest.raises(TypeError, match=r"^column must be of real numbers, got dtype str_$"):
+        Sum(bounds=(0, 1), epsilon=1.0).release(np.array(["a secret of 24 characters"]))
+
+
+def test_what_no_float_can_hold_is_clamped_and_missing_dates_do_not_count() -> None:
+    assert Sum(bounds=(-3, 5), epsilon=SURE).release([10**400, 10**400, -(10**400)]) == pytest.approx(7, abs=1e-6)
+    assert Count(epsilon=SURE).release(np.array(["2026-11-21", "NaT"], "datetime64[D]")) == 1
+    assert Count(epsilon=SURE).release(range(4)) == 4
+
+
 ALL = [
     Count(epsilon=1.0),
     Sum(bounds=(0, 1), epsilon=1.0),

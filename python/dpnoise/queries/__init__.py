@@ -6,7 +6,8 @@ adds its noise. Like every mechanism it is immutable, checks its parameters when
 
 A column is a NumPy array, a list, a pandas or polars series, or Arrow data; one row is one person. Which columns are
 neighbours is said by ``relation``: "add/remove" (a row more or less; the number of rows is private) or "substitute" (a
-row is replaced; the number of rows is public).
+row is replaced; the number of rows is public). What kind a column has, such as texts or numbers, is public: a row of
+another kind is refused with an error that tells that there is one.
 """
 
 from dpnoise.queries._count import Count

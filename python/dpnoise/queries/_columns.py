@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +12,19 @@ from numpy.typing import NDArray
 
 from dpnoise._native import ParameterError
 
-_KINDS: Final = "NumPy array, list, pandas or polars series, or Arrow array"
+_COLUMNS: Final = "NumPy array, list, pandas or polars series, or Arrow array"
+
+_MIXED: Final = "column must be of texts, of numbers or of booleans, got "
+
+_KINDS: Final[dict[str, Any]] = {
+    "texts": str,
+    "bytes": bytes,
+    "booleans": (bool, np.bool_),
+    "numbers": numbers.Real,
+}
+
+# How to leave out missing values.
+_DROP: Final = {"pandas": "dropna", "polars": "drop_nulls", "pyarrow": "drop_null"}
 
 
 def floats(column: Any) -> NDArray[np.float64]:
@@ -20,70 +34,79 @@ def floats(column: Any) -> NDArray[np.float64]:
         return array.astype(np.float64)  # a copy, always
     if array.dtype.kind != "O" or not all(_is_missing(item) or isinstance(item, numbers.Real) for item in array):
         raise TypeError(f"column must be of real numbers, got {_described(array)}")
-    return np.array([np.nan if _is_missing(item) else float(item) for item in array], np.float64)
+    return np.fromiter(map(_float, array), np.float64, len(array))
 
 
 def truths(column: Any) -> NDArray[np.bool_]:
-    """Say of every row whether it counts: whether it is true, or, where the column is no condition, is not missing."""
+    """Say of every row whether it counts: whether it is neither false nor missing, whatever the other rows are."""
     array = _array(column)
     if array.dtype.kind == "b":
         return array.astype(np.bool_)
     if array.dtype.kind in "iuSU":
         return np.ones(array.shape, np.bool_)
-    if array.dtype.kind == "f":
-        missing: NDArray[np.bool_] = np.isnan(array)
+    if array.dtype.kind in "fmM":
+        missing: NDArray[np.bool_] = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
         return ~missing
-    present = [item for item in array if not _is_missing(item)]
-    condition = bool(present) and all(isinstance(item, bool | np.bool_) for item in present)
-    return np.array([not _is_missing(item) and (bool(item) or not condition) for item in array], np.bool_)
+    return np.fromiter((not _is_missing(item) and not _is_false(item) for item in array), np.bool_, len(array))
 
 
-def keys(column: Any) -> NDArray[Any]:
-    """Give the values of a column that are not missing, all texts, all numbers or all booleans."""
-    array = _array(column)
-    if array.dtype.kind == "f":
-        array = array[~np.isnan(array)]
+def counts(column: Any) -> dict[Any, int]:
+    """Count each value that is not missing; all must be texts, all numbers or all booleans.
+
+    A whole number is an int, whatever its type: a single row can turn all integers of a data frame or of an array into
+    floats, which must not show. For the same reason this looks at missing values and at types row by row.
+    """
+    array = _array(column, missing=False)
     if array.dtype.kind in "biufSU":
-        return array
-    present = [item for item in array if not _is_missing(item)]
-    for kind in (str, bytes, bool | np.bool_, numbers.Real):
-        if all(isinstance(item, kind) for item in present):
-            return np.array(present) if present else np.array([], np.str_)
-    raise TypeError(f"column must be of texts, of numbers or of booleans, got {_described(array)}")
+        values, times = np.unique(array, return_counts=True)
+        found = {(type(value), value): number for value, number in zip(values.tolist(), times.tolist(), strict=True)}
+    else:
+        try:
+            found = Counter(zip(map(type, array), array, strict=True))
+        except TypeError:  # not hashable
+            raise TypeError(_MIXED + _described(array)) from None
+    present = {pair: number for pair, number in found.items() if not _is_missing(pair[1])}
+    if present and common_kind(value for _, value in present) is None:
+        raise TypeError(_MIXED + _described(array))
+    total: Counter[Any] = Counter()
+    for (_, value), number in present.items():
+        total[_plain(value)] += number
+    return dict(total)
 
 
-def _array(column: Any) -> NDArray[Any]:
+def common_kind(values: Iterable[Any]) -> str | None:
+    """Name the kind of some values, if they have one."""
+    kinds = {next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None) for value in values}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _array(column: Any, *, missing: bool = True) -> NDArray[Any]:
     array: NDArray[Any]
     if isinstance(column, np.ma.MaskedArray):
         array = column.data.astype(object)
         array[np.ma.getmaskarray(column)] = None
-    elif isinstance(column, np.ndarray | list | tuple):
-        array = _of_list(column)
+    elif isinstance(column, np.ndarray):
+        array = column
+    elif isinstance(column, list | tuple | range):
+        # Not by np.asarray, which makes texts of numbers beside texts, and numbers of booleans beside numbers.
+        array = np.fromiter(column, object, len(column))
+        if any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, column))):
+            raise ParameterError("column must have one dimension, got sequences")
     elif hasattr(column, "to_numpy"):  # pandas, polars and pyarrow
-        array = _by_to_numpy(column)
+        array = _by_to_numpy(column, missing)
     elif hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
-        array = _by_to_numpy(_pyarrow_array(column))
+        array = _by_to_numpy(_pyarrow_array(column), missing)
     else:
-        raise TypeError(f"column must be a {_KINDS}, got {type(column).__name__}")
+        raise TypeError(f"column must be a {_COLUMNS}, got {type(column).__name__}")
     if array.ndim != 1:
         raise ParameterError(f"column must have one dimension, got {array.ndim}")
     return array
 
 
-def _of_list(column: Any) -> NDArray[Any]:
-    try:
-        array = np.asarray(column)
-        if array.dtype.kind in "SUO" and isinstance(column, list | tuple):
-            # NumPy makes texts of numbers that stand beside texts, and of None.
-            array = np.empty(len(column), object)
-            array[:] = column
-    except ValueError:
-        raise ParameterError("column must have one dimension, got sequences of different lengths") from None
-    return array
-
-
-def _by_to_numpy(column: Any) -> NDArray[Any]:
+def _by_to_numpy(column: Any, missing: bool) -> NDArray[Any]:
     module = type(column).__module__.partition(".")[0]
+    if not missing and module in _DROP:
+        column = getattr(column, _DROP[module])()  # or integers would become floats, and large ones the same float
     options = {"zero_copy_only": False} if module == "pyarrow" and not hasattr(column, "chunks") else {}
     return np.asarray(column.to_numpy(**options))
 
@@ -96,11 +119,33 @@ def _pyarrow_array(column: Any) -> Any:
     return pyarrow.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pyarrow.array(column)
 
 
+def _float(item: Any) -> float:
+    if _is_missing(item):
+        return np.nan
+    try:
+        return float(item)
+    except OverflowError:  # it will be clamped
+        return np.inf if item > 0 else -np.inf
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return int(value) if isinstance(value, float | np.floating) and value.is_integer() else value
+
+
 def _is_missing(item: Any) -> bool:
-    return item is None or type(item).__name__ in ("NAType", "NaTType") or (isinstance(item, float) and item != item)
+    if isinstance(item, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(item))
+    not_a_number = isinstance(item, float | np.floating) and item != item
+    return item is None or not_a_number or type(item).__name__ in ("NAType", "NaTType")
+
+
+def _is_false(item: Any) -> bool:
+    return isinstance(item, bool | np.bool_) and not item
 
 
 def _described(array: NDArray[Any]) -> str:
     if array.dtype.kind != "O":
-        return f"dtype {array.dtype}"
+        return f"dtype {array.dtype.type.__name__}"  # without the length of the longest text
     return " and ".join(sorted({type(item).__name__ for item in array}))

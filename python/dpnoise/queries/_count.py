@@ -15,7 +15,7 @@ from dpnoise.sensitivity import Relation
 
 
 class Count(CountingQuery):
-    """The number of rows: of those that are true in a column of booleans, of those with a value in any other.
+    """The number of rows that are neither false nor missing: of the true ones in a condition, of all with a value else.
 
     Adds discrete Laplace noise of scale ``1 / epsilon``. The release is epsilon-differentially private.
 
@@ -52,7 +52,7 @@ class Count(CountingQuery):
         Parameters
         ----------
         column : array_like
-            One dimension. Missing values (NaN, None, nulls) do not count.
+            One dimension. Missing values (NaN, None, nulls) and False do not count; everything else does, 0 too.
         rng : dpnoise.hazmat generator, optional
             For tests only: such a release is not private.
 

@@ -116,14 +116,11 @@ class Histogram(CountingQuery):
             values = _columns.floats(column)
             counted: NDArray[np.int64] = np.histogram(values[~np.isnan(values)], self._edges)[0].astype(np.int64)
             return counted
-        categories = np.array(self._categories)
-        values = _columns.keys(column)
-        if values.size and not _comparable(values, categories):
-            raise TypeError(f"column must be of the kind of categories ({categories.dtype}), got {values.dtype}")
-        order = np.argsort(categories)
-        places = np.searchsorted(categories, values, sorter=order).clip(max=len(categories) - 1)
-        found = order[places]
-        return np.bincount(found[categories[found] == values], minlength=len(categories)).astype(np.int64)
+        categories = self._categories or ()
+        found = _columns.counts(column)
+        if found and (kind := _columns.common_kind(found)) != (wanted := _columns.common_kind(categories)):
+            raise TypeError(f"column must be of the kind of categories ({wanted}), got {kind}")
+        return np.array([found.get(category, 0) for category in categories], np.int64)
 
 
 def _increasing(edges: ArrayLike) -> tuple[float, ...]:
@@ -138,15 +135,8 @@ def _increasing(edges: ArrayLike) -> tuple[float, ...]:
 
 def _distinct(categories: Sequence[Any]) -> tuple[Any, ...]:
     given = tuple(categories)
-    kinds = {np.asarray(category).dtype.kind for category in given}
-    if not (kinds <= {"U"} or kinds <= set("iuf") or kinds <= {"b"} or kinds <= {"S"}):
+    if given and _columns.common_kind(given) is None:
         raise TypeError("categories must be all texts, all numbers or all booleans")
     if not given or len(set(given)) < len(given) or any(category != category for category in given):
         raise ParameterError(f"categories must be one or more values that differ, got {categories!r}")
     return given
-
-
-def _comparable(values: NDArray[Any], categories: NDArray[Any]) -> bool:
-    numeric = "iuf"
-    same = values.dtype.kind == categories.dtype.kind
-    return same or (values.dtype.kind in numeric and categories.dtype.kind in numeric)

@@ -91,7 +91,7 @@ class StabilityHistogram(CountingQuery):
         Returns
         -------
         dict
-            The noisy counts by value, in the order of the values.
+            The noisy counts by value, in the order of the values. Whole numbers are of type int, whatever the dtype.
 
         Raises
         ------
@@ -102,10 +102,10 @@ class StabilityHistogram(CountingQuery):
         RandomnessError
             When the source of randomness fails; nothing is released.
         """
-        values, counts = np.unique(_columns.keys(column), return_counts=True)
-        noisy = self._noise.release(counts.astype(np.int64), threads=threads, rng=rng)
-        kept = noisy >= self._threshold
-        return dict(zip(values[kept].tolist(), noisy[kept].tolist(), strict=True))
+        found = sorted(_columns.counts(column).items())
+        counts = np.array([count for _, count in found], np.int64)
+        noisy = self._noise.release(counts, threads=threads, rng=rng).tolist()
+        return {value: count for (value, _), count in zip(found, noisy, strict=True) if count >= self._threshold}
 
 
 def _threshold(scale: float, delta: float) -> int:
