@@ -191,7 +191,9 @@ def check_relation(relation: str) -> None:
 def check_bounds(bounds: Bounds) -> Bounds:
     """Refuse what is not two finite numbers in order."""
     try:
-        lower, upper = (float(bound) for bound in bounds)
+        lower, upper = (real(bound, "bounds") for bound in bounds)
+    except ParameterError:
+        raise
     except (TypeError, ValueError):
         raise TypeError(f"bounds must be two numbers, the lower one first, got {bounds!r}") from None
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):

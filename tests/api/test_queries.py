@@ -7,7 +7,7 @@ import math
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -363,6 +363,7 @@ def test_what_is_no_column_is_refused_without_a_word_about_its_values(query: Any
         (lambda: Count(epsilon=1.0, relation="bounded"), 'relation must be "add/remove" or "substitute", got'),
         (lambda: Sum(bounds=(1, 0), epsilon=1.0), "bounds must be two finite numbers, the lower one first, got"),
         (lambda: Sum(bounds=(0, math.inf), epsilon=1.0), "bounds must be two finite numbers"),
+        (lambda: Sum(bounds=(0, 10**400), epsilon=1.0), "bounds must be in the range of a float"),
         (lambda: Sum(bounds=(0, 1), epsilon=1.0, relation="x"), 'relation must be "add/remove" or "substitute", got'),
         (lambda: Sum(bounds=(0, 1), epsilon=1.0, granularity=0.3), "granularity must be a power of two"),
         (lambda: Mean(bounds=(0, 1), epsilon=-1.0), "epsilon must be positive and finite, got -1.0"),
@@ -389,10 +390,18 @@ def test_bad_parameters_are_named(make: Callable[[], Any], message: str) -> None
     assert str(caught.value).startswith(message)
 
 
+def test_numbers_of_numpy_are_parameters_too() -> None:
+    half: Any = np.float32(0.5)
+    assert Mean(bounds=(0, half), epsilon=half) == Mean(bounds=(0, 0.5), epsilon=0.5)
+    assert Quantile(half, bounds=(0, 1), epsilon=half, granularity=half).granularity == 0.5
+
+
 def test_wrong_types_are_named() -> None:
     wrong: Any = "1"
     for make in (
         lambda: Sum(bounds=wrong, epsilon=1.0),
+        lambda: Sum(bounds=cast("Any", "09"), epsilon=1.0),
+        lambda: Median(bounds=(0, 1), epsilon=1.0, granularity=wrong),
         lambda: Sum(bounds=(0, 1), epsilon=wrong),
         lambda: Mean(bounds=(0, 1), epsilon=wrong),
         lambda: Histogram(epsilon=1.0, edges=["a", "b"]),

@@ -87,12 +87,12 @@ class Moments:
     __slots__ = ("_count", "_sums", "epsilon")
 
     def __init__(self, bounds: list[float], epsilon: float, relation: Relation) -> None:
-        Count(epsilon=epsilon, relation=relation)  # checks what the user has given, not a part of it
+        # This checks what the user has given, not a part of it.
+        self.epsilon = Count(epsilon=epsilon, relation=relation).epsilon
         private_rows = relation == "add/remove"
-        share = part_of(epsilon, len(bounds) + private_rows)
+        share = part_of(self.epsilon, len(bounds) + private_rows)
         self._sums = [Sum(bounds=(-bound, bound), epsilon=share, relation=relation) for bound in bounds]
         self._count = Count(epsilon=share, relation=relation) if private_rows else None
-        self.epsilon = float(epsilon)
 
     def release(self, columns: list[NDArray[np.float64]], threads: int | None, rng: Rng) -> list[float]:
         """Release the means; what is missing is missing in all columns."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpnoise import sensitivity
 from dpnoise._native import ParameterError
+from dpnoise._parameters import real
 from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import Exponential
 from dpnoise.mechanisms._mechanism import Rng
@@ -84,7 +85,7 @@ class Quantile(Query):
         granularity: float | None = None,
     ) -> None:
         sensitivity.quantile_score(q, relation)
-        self._q = Fraction(q).limit_denominator(_DENOMINATOR)
+        self._q = Fraction(real(q, "q")).limit_denominator(_DENOMINATOR)
         if not 0 < self._q < 1:
             raise ParameterError(f"q must be from 1e-6 to 1 - 1e-6, got {q!r}")
         self._bounds = lower, upper = check_bounds(bounds)
@@ -213,7 +214,7 @@ def _step(lower: float, upper: float) -> float:
 
 
 def _power_of_two(granularity: float) -> float:
-    value = float(granularity)
+    value = real(granularity, "granularity")
     if not (0 < value < float("inf")) or np.frexp(value)[0] != 0.5:
         raise ParameterError(f"granularity must be a power of two, got {granularity!r}")
     return value
