@@ -356,6 +356,23 @@ def test_a_file_that_is_removed_or_replaced_grants_nothing(path: Path) -> None:
         ledger.spend(PrivacyCost(0.1))
 
 
+def test_a_ledger_of_two_names_grants_nothing(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    ledger.spend(PrivacyCost(0.9))
+    other = path.with_name("other")
+    os.link(path, other)
+    for opening in (Ledger, Ledger.open_readonly, lambda path: Ledger(path, epsilon=1.0)):
+        with pytest.raises(LedgerError, match="other' is one of 2 hard links; a ledger must have one name"):
+            opening(other)
+    with pytest.raises(LedgerError, match="is one of 2 hard links"):
+        ledger.spend(PrivacyCost(0.1))
+    other.unlink()
+    ledger.spend(PrivacyCost(0.1))
+    other.symlink_to(path)
+    with pytest.raises(BudgetExceeded):
+        Ledger(other).spend(PrivacyCost(0.1))
+
+
 def test_a_locked_ledger_is_waited_for_and_then_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpnoise.accounting._ledger_file._SECONDS", 0.01)
     ledger = Ledger(path, epsilon=1.0)
@@ -398,6 +415,30 @@ def test_a_file_without_write_permission() -> None:
             assert Ledger.open_readonly(path).spent == PrivacyCost(0.25)
             folder.chmod(0o000) if not root else (os.seteuid(0), folder.chmod(0o000), os.seteuid(65534))
             refused(path, "cannot be used: ")
+        finally:
+            if root:
+                os.seteuid(0)
+            folder.chmod(0o755)
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="this system has no such permissions")
+def test_a_wal_that_cannot_be_read_is_not_passed_over() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder, path, link = Path(name), Path(name) / "ledger", Path(name) / "link" / "ledger"
+        ledger = Ledger(path, epsilon=1.0)
+        ledger.spend(PrivacyCost(0.25))  # it is in the WAL as long as the ledger is open
+        link.parent.mkdir()
+        link.symlink_to(path)
+        for file in folder.glob("ledger-*"):
+            file.chmod(0)
+        folder.chmod(0o555)
+        root = os.geteuid() == 0  # who may read anything
+        if root:
+            os.seteuid(65534)
+        try:
+            for way in (path, link):
+                with pytest.raises(LedgerError):
+                    Ledger.open_readonly(way)
         finally:
             if root:
                 os.seteuid(0)

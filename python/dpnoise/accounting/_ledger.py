@@ -110,8 +110,8 @@ class Ledger:
     Raises
     ------
     LedgerError
-        When the file is no ledger, is damaged or incomplete, comes from a newer version, or cannot be read, written or
-        made; or when the ledger has another budget. It is left as it is then.
+        When the file is no ledger, is damaged or incomplete, comes from a newer version, has several names (hard
+        links), or cannot be read, written or made; or when the ledger has another budget. It is left as it is then.
     ParameterError
         When a budget is out of range, or missing for a new ledger.
 

@@ -169,7 +169,8 @@ class LedgerFile:
                 self._connection = self._checked("ro" if self.readonly else "rw")
             except sqlite3.OperationalError:
                 # SQLite makes files beside it to read with others, which needs a directory that can be written.
-                if not self.readonly or self.path.with_name(f"{self.path.name}-wal").exists():
+                target = self.path.resolve()  # SQLite puts them beside what a symbolic link points to
+                if not self.readonly or target.with_name(f"{target.name}-wal").exists():
                     raise
                 self._connection, self._frozen = self._checked("ro&immutable=1"), True
             return self._connection
@@ -197,6 +198,8 @@ class LedgerFile:
             connection.close()
 
     def _connect(self, mode: str) -> sqlite3.Connection:
+        if self.path.exists():
+            self._found()
         # Transactions are begun explicitly; the lock below sees to it that threads take turns.
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode={mode}",
@@ -229,7 +232,7 @@ class LedgerFile:
         connection.execute("COMMIT")
 
     def _check_identity(self) -> None:
-        """Refuse to spend from a file that no longer has the name, as others would spend from another one."""
+        """Refuse to spend from a file that no longer has the name alone, as others would spend from another one."""
         if not self.path.exists():
             raise LedgerError(f"{str(self.path)!r} is gone")
         if self._found() != self._identity:
@@ -237,6 +240,9 @@ class LedgerFile:
 
     def _found(self) -> tuple[int, int]:
         status = self.path.stat()
+        if status.st_nlink > 1 and not self.path.is_dir():
+            # Each name would have a WAL of its own, and what is spent by one name is not seen by the other.
+            raise LedgerError(f"{str(self.path)!r} is one of {status.st_nlink} hard links; a ledger must have one name")
         return status.st_dev, status.st_ino
 
     @contextmanager
