@@ -27,6 +27,7 @@ from dpnoise.accounting._losses import (
     LaplaceLoss,
     Loss,
 )
+from dpnoise.queries import Count
 
 Floats = NDArray[np.float64]
 METHODS: list[Any] = ["pld", "rdp"]
@@ -400,6 +401,11 @@ def test_sampling_costs_less(method: Any) -> None:
             lambda: Accountant().compose(PrivacyCost(0.1), sampling_probability=0.0),
             ParameterError,
             "sampling_probability must be above 0 and at most 1, got 0.0",
+        ),
+        (
+            lambda: Accountant().compose(Count(epsilon=0.1, relation="substitute"), sampling_probability=0.5),
+            ParameterError,
+            r'mechanism must be for relation "add/remove" to be sampled, got Count\(epsilon=0\.1',
         ),
         (
             lambda: Accountant().compose(Laplace(epsilon=300.0)),

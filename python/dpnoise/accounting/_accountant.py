@@ -100,7 +100,7 @@ class Accountant:
         ParameterError
             When a number is out of range; or, for "pld", when a release may reveal a loss above 200, or all together
             have a divergence of order 2 above 500; or when noise has so few steps and so large a sensitivity that
-            nothing is known of its distribution.
+            nothing is known of its distribution; or when a query under "substitute" is to be sampled.
         TypeError
             When ``mechanism`` is neither a mechanism of dpnoise nor a cost, or ``count`` not an integer.
         """
@@ -110,6 +110,8 @@ class Accountant:
             raise ParameterError(f"sampling_probability must be above 0 and at most 1, got {probability!r}")
         loss = _loss_of(mechanism)
         if probability < 1:
+            if getattr(mechanism, "relation", None) == "substitute":
+                raise ParameterError(f'mechanism must be for relation "add/remove" to be sampled, got {mechanism!r}')
             loss = loss.sampled(probability)
         if self._method == "pld" and loss.span > _WIDEST:
             raise ParameterError(f"mechanism must have a loss of at most {_WIDEST:g} for 'pld', got {mechanism!r}")
