@@ -54,6 +54,12 @@ def ask(people: Path, query: str, column: str, *more: object, epsilon: float = S
         ("median", "age", ["--bounds", 0, 60], {"all": 39.25}),
         ("quantile", "age", ["--bounds", 0, 60, "--q", 0.125], {"all": 20.5}),
         ("histogram", "age", ["--edges", "0,25,50,100"], {"0 to 25": 1, "25 to 50": 2, "50 to 100": 1}),
+        (
+            "histogram",
+            "age",
+            ["--edges", "-1234567,0.1,1234567,1234568"],
+            {"-1234567 to 0.1": 0, "0.1 to 1234567": 4, "1234567 to 1234568": 0},
+        ),
         ("histogram", "city", ["--domain", "Oslo,Bern,Rome"], {"Oslo": 1, "Bern": 0, "Rome": 3}),
         ("histogram", "city", ["--delta", 1e-9], {"Rome": 3}),
     ],

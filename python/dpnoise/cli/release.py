@@ -207,6 +207,11 @@ def _show(question: queries.Query, answer: Any, source: Path, column: str, query
 def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
     if isinstance(question, queries.Histogram):
         edges = question.edges
-        names = question.categories or [f"{low:g} to {high:g}" for low, high in pairwise(edges or ())]
+        names = question.categories or [f"{low} to {high}" for low, high in pairwise(map(_plain, edges or ()))]
         return list(zip(names, answer.tolist(), strict=True))
     return list(answer.items()) if isinstance(answer, dict) else [("all", answer)]
+
+
+def _plain(edge: float) -> str:
+    """Write a number in full, as rounding would give two bins one name."""
+    return repr(edge).removesuffix(".0")
