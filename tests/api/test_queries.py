@@ -406,6 +406,7 @@ def test_wrong_types_are_named() -> None:
         lambda: Mean(bounds=(0, 1), epsilon=wrong),
         lambda: Histogram(epsilon=1.0, edges=["a", "b"]),
         lambda: Histogram(epsilon=1.0, categories=["a", 1]),
+        lambda: Histogram(epsilon=1.0, categories=cast("Any", 5)),
     ):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"^(bounds|epsilon|edges|categories|granularity) must be "):
             make()

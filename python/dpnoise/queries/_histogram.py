@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,8 @@ def _increasing(edges: ArrayLike) -> tuple[float, ...]:
 
 
 def _distinct(categories: Sequence[Any]) -> tuple[Any, ...]:
+    if not isinstance(categories, Iterable):
+        raise TypeError(f"categories must be a sequence, got {type(categories).__name__}")
     given = tuple(categories)
     if given and _columns.common_kind(given) is None:
         raise TypeError("categories must be all texts, all numbers or all booleans")
