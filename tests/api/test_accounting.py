@@ -343,6 +343,7 @@ def test_samples_of_all_and_of_none() -> None:
     cost = PrivacyCost(0.1, 1e-6)
     assert amplify_by_poisson_sampling(cost, probability=1.0) == cost
     assert amplify_by_poisson_sampling(cost, probability=0.0) == PrivacyCost(0.0)
+    assert amplify_by_poisson_sampling(PrivacyCost(1e300, 0.5), probability=0.5) == PrivacyCost(1e300, 0.25 + 2**-54)
     assert amplify_by_sampling_without_replacement(cost, size=7, population=7) == cost
 
 
@@ -361,6 +362,7 @@ def test_poisson_sampling_is_tight_for_randomised_response() -> None:
     [
         (lambda c: group_privacy(c, 0), ParameterError, "size must be an integer from 1 to"),
         (lambda c: group_privacy(c, 2.0), TypeError, "size must be an int, got float"),
+        (lambda c: group_privacy(PrivacyCost(1e300, 1e-9), 3), ParameterError, "size must be smaller for .*, got 3:"),
         (lambda c: group_privacy(c, 100), ParameterError, "size must be smaller for .*, got 100: delta would be 1 or"),
         (
             lambda c: amplify_by_poisson_sampling(c, probability=1.1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal, Overflow
 
 from dpnoise._native import ParameterError
 from dpnoise._parameters import integer, real
@@ -49,7 +49,10 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
         total = exact_product(people, each)
         delta = 0.0
         if cost.delta:
-            growth = (total.exp() - 1) / (each.exp() - 1) if each else Decimal(people)
+            try:
+                growth = (total.exp() - 1) / (each.exp() - 1) if each else Decimal(people)
+            except Overflow:
+                growth = Decimal("Infinity")
             delta = above(growth * decimal_of(cost.delta)) if people > 1 else cost.delta
     if delta >= 1:
         raise ParameterError(f"size must be smaller for {cost}, got {people}: delta would be 1 or more")
@@ -145,5 +148,8 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
 def _amplified(cost: PrivacyCost, share: Decimal) -> PrivacyCost:
     if share == 1:
         return cost
-    epsilon = above((1 + share * (decimal_of(cost.epsilon).exp() - 1)).ln())
+    try:
+        epsilon = above((1 + share * (decimal_of(cost.epsilon).exp() - 1)).ln())
+    except Overflow:  # beside such a number the share is nothing
+        epsilon = cost.epsilon
     return PrivacyCost(min(epsilon, cost.epsilon), min(above(share * decimal_of(cost.delta)), cost.delta))
