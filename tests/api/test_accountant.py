@@ -376,6 +376,14 @@ def test_what_mechanisms_say_of_their_loss() -> None:
     )
 
 
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.003, 0.1, 0.3])
+def test_the_probability_of_a_failure_is_rounded_up(delta: float) -> None:
+    for count in range(1, 20):
+        failure = 1 - (1 - Fraction(repr(delta))) ** count
+        found = Accountant().compose(PrivacyCost(0.1, delta), count).delta(100.0)
+        assert failure <= Fraction(repr(found)) <= failure * (1 + Fraction(1, 2**51))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_sampling_costs_less(method: Any) -> None:
     losses = [loss for loss, *_ in CASES]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpnoise._extras import require
 from dpnoise._native import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise.accounting._cost import PrivacyCost
-from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, up
+from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up
 from dpnoise.accounting._losses import ApproximateLoss, Loss
 
 if TYPE_CHECKING:
@@ -191,7 +192,9 @@ class Accountant:
 
     @property
     def _failure(self) -> float:
-        return 0.0 - math.expm1(sum(count * math.log1p(-loss.delta) for loss, count in self._counts.items()))
+        with precise():
+            successes = ((1 - decimal_of(loss.delta)) ** count for loss, count in self._counts.items())
+            return up(1 - math.prod(successes, start=Decimal(1)))
 
     @property
     def _slack(self) -> float:
