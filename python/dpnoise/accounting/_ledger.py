@@ -295,7 +295,8 @@ class Ledger:
         RandomnessError
             When the source of randomness fails; the cost stays spent.
         """
-        if not all(hasattr(mechanism, name) for name in ("cost", "_check", "release")):
+        needed = ("cost", "_check", "release")
+        if isinstance(mechanism, type) or not all(hasattr(mechanism, name) for name in needed):
             raise TypeError(f"mechanism must be a mechanism of dpnoise, got {type(mechanism).__name__}")
         mechanism._check(x)
         self.spend(mechanism, label)
