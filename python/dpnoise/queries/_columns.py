@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +33,9 @@ def floats(column: Any) -> NDArray[np.float64]:
     array = _array(column)
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)  # a copy, always
+    if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
+        with suppress(OverflowError):
+            return array.astype(np.float64)  # the same as below, in a fraction of the time
     if array.dtype.kind != "O" or not all(_is_missing(item) or isinstance(item, numbers.Real) for item in array):
         raise TypeError(f"column must be of real numbers, got {_described(array)}")
     return np.fromiter(map(_float, array), np.float64, len(array))
@@ -58,13 +62,14 @@ def counts(column: Any) -> dict[Any, int]:
     """
     array = _array(column, missing=False)
     if array.dtype.kind in "biufSU":
+        if array.dtype.kind == "f":
+            array = array[~np.isnan(array)]
         values, times = np.unique(array, return_counts=True)
-        found = {(type(value), value): number for value, number in zip(values.tolist(), times.tolist(), strict=True)}
-    else:
-        try:
-            found = Counter(zip(map(type, array), array, strict=True))
-        except TypeError:  # not hashable
-            raise TypeError(_MIXED + _described(array)) from None
+        return dict(zip(map(_plain, values.tolist()), times.tolist(), strict=True))
+    try:
+        found = Counter(zip(map(type, array), array, strict=True))
+    except TypeError:  # not hashable
+        raise TypeError(_MIXED + _described(array)) from None
     present = {pair: number for pair, number in found.items() if not _is_missing(pair[1])}
     if present and common_kind(value for _, value in present) is None:
         raise TypeError(_MIXED + _described(array))
@@ -76,7 +81,8 @@ def counts(column: Any) -> dict[Any, int]:
 
 def common_kind(values: Iterable[Any]) -> str | None:
     """Name the kind of some values, if they have one."""
-    kinds = {next((kind for kind, types in _KINDS.items() if isinstance(value, types)), None) for value in values}
+    found = set(map(type, values))
+    kinds = {next((kind for kind, types in _KINDS.items() if issubclass(one, types)), None) for one in found}
     return kinds.pop() if len(kinds) == 1 else None
 
 
