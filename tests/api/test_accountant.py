@@ -376,6 +376,11 @@ def test_what_mechanisms_say_of_their_loss() -> None:
     )
 
 
+def test_slack_counts_where_epsilon_is_less_than_it() -> None:
+    account = accountant("rdp", DiscreteGaussianLoss(1.0, 1.0), 100, sampling_probability=1e-6)
+    assert 0.01 < -math.expm1(-2 * account._slack) <= account.delta(0.0) < 0.1
+
+
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.003, 0.1, 0.3])
 def test_the_probability_of_a_failure_is_rounded_up(delta: float) -> None:
     for count in range(1, 20):

@@ -215,7 +215,8 @@ class Accountant:
     def _tight_delta(self, epsilon: float) -> float:
         if self._method == "pld":
             return float(self._distribution().get_delta_for_epsilon(epsilon))
-        return float(_rdp().compute_delta(*self._divergences(), max(epsilon, 0.0))[0])
+        # dp-accounting knows none below 0, where delta is larger by at most 1 - exp(epsilon).
+        return float(_rdp().compute_delta(*self._divergences(), max(epsilon, 0.0))[0]) - math.expm1(min(epsilon, 0.0))
 
     def _distribution(self) -> Any:
         """Compose equal releases by one power of a Fourier transform; the result is kept until more are added."""
