@@ -36,7 +36,7 @@ test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests on all 
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
 	$(BIN)/python -X dev -m pytest tests/engines
 
-statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests with 10^8 samples each (6 GiB of memory)
+statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests with 10^8 samples each (6 GiB of memory), and kill ledgers
 	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical tests/vectors tests/security/test_ledger.py --durations=5
 
 test-aarch64: | check-tools ## run the Rust unit tests for aarch64, emulated
@@ -57,7 +57,7 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/mypy python/dpnoise
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
-bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks and keep their record in benches/records (10 minutes)
+bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks and keep their record in benches/records (15 minutes)
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
 bench-rust: | check-tools ## time the parts of the Rust crate

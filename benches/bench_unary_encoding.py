@@ -17,7 +17,7 @@ from benches.targets import OURS
 from benches.timing import Entrant
 from dpnoise import local
 
-WIDTHS = {f"k = {k}": k for k in (100, 128, 1000, 4096)}
+WIDTHS = {f"k = {k}": k for k in (15, 100, 128, 1000, 1024, 4096)}
 # Bits of all reports. NumPy is measured with fewer, as it takes a hundred times as long.
 PERTURBED = 2**26
 IN_CACHE, TIMES = 2**22, 32
