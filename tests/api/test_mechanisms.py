@@ -259,7 +259,7 @@ def test_bad_parameters_of_gaussians_are_refused(kind: Any, bad: float) -> None:
         ),
         (lambda: DiscreteGaussian(rho=1e-30), "^rho must be such that sigma is from"),
         (lambda: DiscreteGaussian(epsilon=1e-20, delta=1e-20), "^epsilon must be such that sigma is from"),
-        (lambda: DiscreteGaussian(rho=1.0).delta_for(1.0, 0), "^count must be from 1 to"),
+        (lambda: DiscreteGaussian(rho=1.0).delta_for(1.0, 0), "^count must be an integer from 1 to"),
         (lambda: Gaussian(epsilon=10**400, delta=0.1), "^epsilon must be in the range of a float"),
     ],
 )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from dpnoise import _native
 from dpnoise._native import ParameterError
+from dpnoise._parameters import integer
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Mechanism
+
+_COUNTS: Final = range(1, 2**60)
 
 _Native = TypeVar("_Native", _native.Gaussian, _native.DiscreteGaussian)
 
@@ -72,7 +75,7 @@ class GaussianPrivacy(Mechanism):
         ParameterError
             When a parameter is out of range.
         """
-        return self._native.delta_for(epsilon, _checked_count(count))
+        return self._native.delta_for(epsilon, integer(count, "count", _COUNTS))
 
     def epsilon_for(self, delta: float, count: int = 1) -> float:
         """Give an epsilon for which a release is (epsilon, delta)-differentially private.
@@ -94,7 +97,7 @@ class GaussianPrivacy(Mechanism):
         ParameterError
             When a parameter is out of range.
         """
-        return self._native.epsilon_for(delta, _checked_count(count))
+        return self._native.epsilon_for(delta, integer(count, "count", _COUNTS))
 
     def _values(self) -> dict[str, Any]:
         # Epsilon follows from rho and delta.
@@ -120,11 +123,3 @@ def calibrated(
     if delta is None:
         raise ParameterError("delta must be given with epsilon, got None")
     return by_epsilon(epsilon=epsilon, delta=delta, **others)
-
-
-def _checked_count(count: int) -> int:
-    if isinstance(count, bool) or not hasattr(count, "__index__"):
-        raise TypeError(f"count must be an int, got {type(count).__name__}")
-    if not 0 < count < 2**60:
-        raise ParameterError(f"count must be from 1 to 2**60 - 1, got {count}")
-    return int(count)
