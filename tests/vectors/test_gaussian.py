@@ -57,7 +57,7 @@ def test_a_coarser_grid_costs_no_privacy(granularity: float) -> None:
 
 
 def test_the_classical_sigma_is_that_of_the_formula() -> None:
-    for epsilon, delta in ((0.1, 1e-5), (0.99, 1e-9), (1e-3, 0.1), (0.5, 1e-300)):
+    for epsilon, delta in ((0.1, 1e-5), (0.99, 1e-9), (1e-3, 0.1), (0.5, 1e-300), (0.5, 5e-324)):
         sigma = Gaussian(epsilon=epsilon, delta=delta, method="classical").scale
         with mpmath.workdps(50):
             exact = mpmath.sqrt(2 * mpmath.log(mpmath.mpf(1.25) / mpmath.mpf(delta))) / epsilon

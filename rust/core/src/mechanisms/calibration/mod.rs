@@ -4,6 +4,7 @@ mod curves;
 mod root;
 
 use crate::arith::ball::Ball;
+use crate::arith::gaussian::exp_or_tiny;
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Rho};
 use root::{PRECISIONS, fits, least_argument};
@@ -63,7 +64,7 @@ impl Goal {
         let guess = (2.0 * (1.25 / self.delta).ln()).sqrt() / self.epsilon;
         least_argument(self.delta, guess, RATIOS, |ratio| {
             let x = &Ball::from_f64(self.epsilon, ratio.precision()) * ratio;
-            (-&(&x * &x).scaled(-1)).exp().times(5).scaled(-2)
+            exp_or_tiny(&-&(&x * &x).scaled(-1)).unwrap_or_else(|tiny| tiny).times(5).scaled(-2)
         })
     }
 
