@@ -481,3 +481,16 @@ def test_the_accountant_knows_gaussian_mechanisms(kind: Any) -> None:
     for count in (1, 3, 1000):
         epsilon = Accountant("rdp").compose(coarse).epsilon(1e-6)
         assert coarse.delta_for(epsilon, count) <= 1e-6
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_arrays_on_a_coarse_grid_cost_what_the_accountant_says(method: Any) -> None:
+    """A million values that all cross the edge between two steps, for next to no distance: they move by a thousand."""
+    mechanism = Gaussian(epsilon=10.0, delta=1e-6, granularity=1.0)
+    sigma = mechanism.release(np.zeros(10**6)).std()
+    shift = 1000 / sigma
+    assert shift > mechanism.sensitivity / mechanism.scale, "an array has less noise for what it moves"
+    account = Accountant(method).compose(mechanism)
+    for epsilon in (7.0, 8.0, 9.0, 9.5):
+        first, second = stats.norm.sf([epsilon / shift - shift / 2, epsilon / shift + shift / 2])
+        assert 1.0 >= account.delta(epsilon) >= first - math.exp(epsilon) * second

@@ -176,6 +176,8 @@ class Accountant:
         failure, slack = self._failure, self._slack
         if target >= self._sequential:
             return failure
+        if slack > _LARGEST:
+            return 1.0  # nothing is known, and the factor might overflow
         tight = math.exp(slack) * self._tight_delta(target - 2 * slack) + self._rounding
         return min(failure + (1 - failure) * tight, 1.0)
 

@@ -178,7 +178,7 @@ class DiscreteGaussianLoss(Loss):
 
     For a sensitivity below sqrt(2) steps just one value differs, by one step. Otherwise the noise is taken for
     continuous Gaussian noise of variance `sigma**2 - 3` that is rounded at random; `pld_slack` has the difference. With
-    `rounded`, arrays have as many times the noise as they have the sensitivity, since rounding adds to that.
+    `rounded`, arrays have more steps of sensitivity, since rounding adds to that, and as many times the noise or more.
     """
 
     sigma: float

@@ -111,7 +111,7 @@ class Gaussian(GaussianPrivacy, RealNoise):
 
     def _loss(self) -> Loss:
         steps = math.ceil(Fraction(self.sensitivity) / Fraction(self.granularity))
-        return DiscreteGaussianLoss(self.scale / self.granularity, steps, rounded=True)
+        return DiscreteGaussianLoss(self._native.multiplier * steps, steps, rounded=True)
 
     @property
     def method(self) -> Method:

@@ -192,6 +192,11 @@ gaussian_mechanism!(
         }
 
         #[getter]
+        fn multiplier(&self) -> f64 {
+            self.0.multiplier()
+        }
+
+        #[getter]
         fn granularity(&self) -> f64 {
             self.0.granularity()
         }

@@ -135,6 +135,13 @@ impl Gaussian {
         self.noise.scale().ratio().to_f64() * self.granularity()
     }
 
+    /// Sigma is at least this many sensitivities, both in steps of the grid, in a release of any number of values. That
+    /// of a single value may be more.
+    #[must_use]
+    pub fn multiplier(&self) -> f64 {
+        self.ratio
+    }
+
     /// The smallest multiple t of the granularity, and half a step for the rounding, such that the error of each value
     /// in a release of `count` values is at most t with probability `level` or more.
     ///
