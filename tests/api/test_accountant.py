@@ -237,6 +237,12 @@ def test_discrete_gaussian_noise_is_rounded_continuous_noise_but_for_the_slack(s
     assert ratio >= each / 1000 - 1e-12
 
 
+def test_the_slack_counts_every_value_that_moves() -> None:
+    one = DiscreteGaussianLoss(0.8, 1.0)._smoothing_slack
+    for count in range(1, 1000):
+        assert DiscreteGaussianLoss(0.8, math.sqrt(count))._smoothing_slack == count * one
+
+
 # --- the divergences ---------------------------------------------------------------------------------------------
 
 

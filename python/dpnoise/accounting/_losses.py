@@ -251,7 +251,8 @@ class DiscreteGaussianLoss(Loss):
         wave = math.exp(-2 * math.pi**2 * self._smoothing)
         ripple = 2 * wave / (1 - wave)
         each = math.log1p(ripple) - math.log1p(-ripple) if ripple < 1 else math.inf
-        return each * (_LONGEST if self.rounded else min(math.floor(self.sensitivity**2), _LONGEST))
+        moving = math.floor(self.sensitivity**2 * (1 + 2**-50))  # 3 for sqrt(3), which the float is a little below
+        return each * (_LONGEST if self.rounded else min(moving, _LONGEST))
 
 
 def _log_cosh(x: Floats) -> Floats:
