@@ -56,10 +56,11 @@ class Gaussian(GaussianPrivacy, RealNoise):
 
     Notes
     -----
-    ``scale`` is never below the least sigma of Balle and Wang and, where the grid divides the sensitivity, at most
-    1e-12 above it, relatively; it is computed with proved error bounds. Otherwise the sensitivity is rounded up to the
-    grid: an array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / granularity) + ceil(sqrt(n))``
-    steps, since rounding may push each value a little.
+    ``scale`` is never below the least sigma of Balle and Wang and, on the default grid if that divides the sensitivity,
+    at most 1e-12 above it, relatively; it is computed with proved error bounds. Otherwise the sensitivity is rounded up
+    to the grid: an array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / granularity) +
+    ceil(sqrt(n))`` steps, since rounding may push each value a little. On a grid so coarse that sigma is few steps,
+    there is more noise, too, because discrete noise is not quite as private as continuous noise.
 
     References
     ----------

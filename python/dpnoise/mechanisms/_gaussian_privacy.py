@@ -67,8 +67,8 @@ class GaussianPrivacy(Mechanism):
         Returns
         -------
         float
-            From 0 to 1, never too small. For one value at most 1e-12 too large, relatively, where it is not below the
-            smallest normal double; for more values see the class.
+            From 0 to 1, never too small. For one integer, or one value on the default grid, at most 1e-12 too large,
+            relatively, where it is not below the smallest normal double; otherwise see the class.
 
         Raises
         ------

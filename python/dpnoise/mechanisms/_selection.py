@@ -55,8 +55,9 @@ class SelectionMechanism(Mechanism):
         Returns
         -------
         float
-            What the score of a chosen candidate is below the best score at most, with probability ``level`` or more:
-            ``scale * ln(count / (1 - level))``, and a step for the rounding.
+            What the score of a chosen candidate is below the best score at most, for `TopK` the best that was left,
+            with probability ``level`` or more for each choice: ``scale * ln(count / (1 - level))``, and a step for the
+            rounding.
 
         Raises
         ------

@@ -81,8 +81,8 @@ impl Selector {
         self.selection.scale().ratio().to_f64() * self.granularity()
     }
 
-    /// What the score of the choice is below the best score at most, with probability `level` or more, among `count`
-    /// candidates: scale ln(count / (1 - level)) and a step for the rounding; in floating point.
+    /// What the score of the choice is below the best score that is left at most, with probability `level` or more for
+    /// each round, among `count` candidates: scale ln(count / (1 - level)) and a step for the rounding; in floating point.
     ///
     /// # Errors
     /// [`Error::Parameter`] when the level is not in (0, 1) or there are no candidates.
