@@ -22,7 +22,7 @@ from dpnoise.audit._cases import CASES, Case
 Floats = NDArray[np.float64]
 
 # `make statistical` releases so many; more would take long for mechanisms that are called once for each.
-MOST = 200_000
+MOST = 100_000
 N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 30_000)), MOST)
 SUBTLE = {"AboveThreshold", "Mean", "TopK"}  # these show their loss only to those who look twice as often
 EPSILON = 1.0

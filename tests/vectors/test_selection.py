@@ -17,7 +17,7 @@ from vectors.selection_spec import Selection, depths
 from dpnoise import Exponential, ReportNoisyMax, TopK, hazmat
 
 # `make statistical` draws more.
-N = 2000 if "DPNOISE_TEST_SAMPLES" in os.environ else 1
+N = 500 if "DPNOISE_TEST_SAMPLES" in os.environ else 1
 BYTES = 400_000
 
 
