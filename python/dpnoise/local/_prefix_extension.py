@@ -64,7 +64,7 @@ class PrefixExtension(Protocol):
     >>> from dpnoise import local
     >>> protocol = local.PrefixExtension(epsilon=4.0, bits=32, step=8, rows=512, width=256)
     >>> values = np.repeat([123456789, 987654321], [40_000, 20_000])
-    >>> found = protocol.estimate(protocol.perturb(values))
+    >>> found = protocol.estimate(protocol.perturb(values), level=1 - 1e-9)
     >>> found.values.tolist()
     [123456789, 987654321]
     """
