@@ -9,6 +9,7 @@ The areas:
 - `dpnoise.AboveThreshold`: which of a stream of values are above a threshold.
 - `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with honest sensitivities.
 - `dpnoise.sensitivity`: by how much one person can change an answer.
+- `dpnoise.stability`: exact answers where no neighbour would have another one.
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
 - `dpnoise.engines`: counting reports on many cores or machines, with processes, Dask or Spark.
 - `dpnoise.accounting`: what releases cost, and budgets that cannot be overspent.
@@ -18,7 +19,19 @@ The areas:
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
 
-from dpnoise import accounting, audit, datasets, engines, hazmat, local, plots, queries, samplers, sensitivity
+from dpnoise import (
+    accounting,
+    audit,
+    datasets,
+    engines,
+    hazmat,
+    local,
+    plots,
+    queries,
+    samplers,
+    sensitivity,
+    stability,
+)
 from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
 from dpnoise.accounting import BudgetExceeded, PrivacyCost
 from dpnoise.bit_generator import SecureBitGenerator
@@ -61,4 +74,5 @@ __all__ = [
     "queries",
     "samplers",
     "sensitivity",
+    "stability",
 ]

@@ -4,7 +4,7 @@
 //!
 //! | layer | modules |
 //! | --- | --- |
-//! | high | [`mechanisms`], [`local`] |
+//! | high | [`mechanisms`], [`local`], [`stability`] |
 //! | mid | [`rng`], [`samplers`] |
 //! | low | [`arith`], [`arch`] |
 //! | leaves | [`params`], [`error`] |
@@ -20,5 +20,6 @@ pub mod mechanisms;
 pub mod params;
 pub mod rng;
 pub mod samplers;
+pub mod stability;
 
 pub use error::Error;

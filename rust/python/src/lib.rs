@@ -9,6 +9,7 @@
 //! | `hazmat` | reproducible generators |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
 //! | `selection` | those mechanisms that choose or compare |
+//! | `stability` | distances to instability, and their test |
 //! | `accumulator` | what collectors of local reports keep |
 //! | `memo` | what clients of longitudinal protocols keep |
 //! | `bit_generator` | NumPy's interface to a bit generator |
@@ -27,6 +28,7 @@ mod numbers;
 mod runtime;
 mod samplers;
 mod selection;
+mod stability;
 
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -37,6 +39,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     samplers::register(module)?;
     mechanisms::register(module)?;
     selection::register(module)?;
+    stability::register(module)?;
     local::register(module)?;
     accumulator::register(module)?;
     bit_generator::register(module)

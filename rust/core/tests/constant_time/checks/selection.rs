@@ -3,6 +3,7 @@
 use dpnoise_core::mechanisms::{AboveThreshold, Exponential, ReportNoisyMax, TopK};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::Grid;
+use dpnoise_core::stability::StabilityTest;
 
 use super::{Check, assert_secret, secret, table};
 
@@ -55,6 +56,12 @@ pub(super) fn checks() -> Vec<Check> {
             let mut run = mechanism.start_with(&mut SeededRng::new(1).unwrap()).unwrap();
             for value in [0.0, 5e-324, -1e300, 1e300, 2.0, -2.0] {
                 run.is_above_with(secret(&[value])[0], &mut SeededRng::new(2).unwrap()).unwrap();
+            }
+        }),
+        ("stability test", || {
+            let test = StabilityTest::new(1.0, 1e-6).unwrap();
+            for distance in [0, 14, i64::MIN, i64::MAX] {
+                test.passes_with(secret(&[distance])[0], &mut SeededRng::new(1).unwrap()).unwrap();
             }
         }),
     ])

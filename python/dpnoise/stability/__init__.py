@@ -1,0 +1,10 @@
+"""Stability: exact answers where no neighbour would have another one, and none elsewhere.
+
+The worst case over all data is often much worse than the data at hand: one person can move a median by the whole range
+of values, but hardly ever does. These functions test in private how far the data are from such a case. Each returns
+its answer, or None where the test fails: the refusal is public, the distance that was tested is not.
+"""
+
+from dpnoise.stability._stable_release import Release, release_if_stable
+
+__all__ = ["Release", "release_if_stable"]

@@ -1,0 +1,165 @@
+//! The test whether data are stable (Dwork and Roth 2014, "The algorithmic foundations of differential privacy",
+//! Algorithm 13, with noise over the integers).
+
+use rand_core::TryCryptoRng;
+
+use crate::arch::secrecy::{Reason, declassify};
+use crate::arith::ball::Ball;
+use crate::error::Error;
+use crate::params::{Delta, Epsilon, Ratio, Scale};
+use crate::rng::{SecureRng, Wiped};
+use crate::samplers::DiscreteLaplace;
+
+/// Tells whether a distance is large: epsilon-differentially private where it changes by at most 1 between neighbours,
+/// and wrong about a distance of 0 with a probability of at most delta.
+///
+/// ```
+/// use dpnoise_core::stability::StabilityTest;
+/// let test = StabilityTest::new(1.0, 1e-6)?;
+/// assert_eq!(test.threshold(), 13);
+/// assert!(test.passes(1000)?);
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct StabilityTest {
+    epsilon: Epsilon,
+    delta: Delta,
+    threshold: i64,
+    noise: DiscreteLaplace,
+}
+
+impl StabilityTest {
+    /// The test that spends `epsilon` and `delta`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an epsilon that is not from 2^-40 to 2^40, or a delta that is not between 0 and 1.
+    pub fn new(epsilon: f64, delta: f64) -> Result<Self, Error> {
+        let (epsilon, delta) = (Epsilon::new(epsilon)?, Delta::new(delta)?);
+        let scale = Ratio::from_f64(epsilon.get())
+            .and_then(|epsilon| Ratio::new(1, 1)?.checked_div(epsilon))
+            .and_then(|ratio| Scale::new(ratio).ok())
+            .ok_or_else(|| Error::parameter("epsilon", format!("{:?}", epsilon.get()), "from 2**-40 to 2**40"))?;
+        Ok(Self { epsilon, delta, threshold: threshold(epsilon, delta), noise: DiscreteLaplace::new(scale) })
+    }
+
+    /// Epsilon.
+    #[must_use]
+    pub fn epsilon(&self) -> f64 {
+        self.epsilon.get()
+    }
+
+    /// Delta.
+    #[must_use]
+    pub fn delta(&self) -> f64 {
+        self.delta.get()
+    }
+
+    /// The smallest t >= 0 with P(noise > t) <= delta, for discrete Laplace noise of scale 1/epsilon.
+    #[must_use]
+    pub fn threshold(&self) -> i64 {
+        self.threshold
+    }
+
+    /// Whether `distance`, with noise, is above the threshold.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`].
+    pub fn passes(&self, distance: i64) -> Result<bool, Error> {
+        self.passes_with(distance, &mut SecureRng::new()?)
+    }
+
+    /// The same with noise from `rng`.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`].
+    pub fn passes_with<R: TryCryptoRng + ?Sized>(&self, distance: i64, rng: &mut R) -> Result<bool, Error> {
+        let mut noise = Wiped::new(1);
+        self.noise.fill(rng, &mut noise)?;
+        let [distance, noise, threshold] = [distance, noise[0], self.threshold].map(i128::from);
+        Ok(declassify(Reason::Answer, distance.wrapping_add(noise) > threshold))
+    }
+}
+
+/// P(noise > t) = r^(t + 1) / (1 + r) with r = exp(-epsilon), for t >= -1.
+fn threshold(epsilon: Epsilon, delta: Delta) -> i64 {
+    let (epsilon, delta) = (epsilon.get(), delta.get());
+    let steps = -(delta.ln() + (-epsilon).exp().ln_1p()) / epsilon;
+    // The guess is exact but for a few units in the last place of at most 746 * 2^40.
+    let mut threshold = (steps.ceil() as i64 - 1).max(0);
+    while threshold > 0 && is_enough(threshold - 1, epsilon, delta) {
+        threshold -= 1;
+    }
+    while !is_enough(threshold, epsilon, delta) {
+        threshold += 1;
+    }
+    threshold
+}
+
+/// Whether r^(t + 1) <= delta (1 + r). They are never equal: r is transcendental, as epsilon is algebraic and not 0.
+fn is_enough(t: i64, epsilon: f64, delta: f64) -> bool {
+    let mut precision = 128;
+    loop {
+        let exponent = -&Ball::from_f64(epsilon, precision);
+        let tail = exponent.times(t.unsigned_abs() + 1).exp();
+        let bound = &Ball::from_f64(delta, precision) * &(&Ball::integer(1, precision) + &exponent.exp());
+        if let Some(ordering) = tail.compare(&bound) {
+            return ordering.is_lt();
+        }
+        precision *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{ScriptedRng, SeededRng};
+
+    #[test]
+    fn bad_parameters_are_named() {
+        for (epsilon, delta, expected) in [
+            (0.0, 0.1, "epsilon must be positive and finite, got 0.0"),
+            (f64::NAN, 0.1, "epsilon must be positive and finite, got NaN"),
+            (1e-13, 0.1, "epsilon must be from 2**-40 to 2**40, got 1e-13"),
+            (1.0, 0.0, "delta must be between 0 and 1, both excluded, got 0.0"),
+            (1.0, 1.0, "delta must be between 0 and 1, both excluded, got 1.0"),
+        ] {
+            assert_eq!(StabilityTest::new(epsilon, delta).unwrap_err().to_string(), expected);
+        }
+    }
+
+    /// The closed form t = ceil(ln(1 / (delta (1 + r))) / epsilon) - 1, where floating point cannot miss it.
+    #[test]
+    fn thresholds_are_those_of_the_closed_form() {
+        for (epsilon, delta, expected) in [
+            (1.0, 1e-6, 13),
+            (0.25, 1e-6, 52),
+            (0.25, 0.5e-6, 55),
+            (1.0, 0.2, 1), // r / (1 + r) = 0.269, r^2 / (1 + r) = 0.099
+            (1.0, 0.27, 0),
+            (1.0, 0.99, 0),
+            (30.0, 1e-300, 23),
+            (2f64.powi(-40), 1e-300, 758_745_318_000_000),
+            (2f64.powi(40), 5e-324, 0),
+        ] {
+            let found = StabilityTest::new(epsilon, delta).unwrap().threshold();
+            let allowed = if expected > 1 << 40 { 1 << 40 } else { 0 };
+            assert!((found - expected).abs() <= allowed, "{epsilon} {delta}: {found}");
+            assert!(is_enough(found, epsilon, delta));
+            assert!(found == 0 || !is_enough(found - 1, epsilon, delta));
+        }
+    }
+
+    #[test]
+    fn a_distance_passes_when_it_is_above_the_threshold_with_its_noise() {
+        let test = StabilityTest::new(0.5, 0.01).unwrap();
+        for seed in 0..200 {
+            let mut noise = [0];
+            test.noise.fill(&mut SeededRng::new(seed).unwrap(), &mut noise).unwrap();
+            for distance in [0, 5, 8, 9, 10, i64::MAX, i64::MIN] {
+                let passes = test.passes_with(distance, &mut SeededRng::new(seed).unwrap()).unwrap();
+                assert_eq!(passes, distance.saturating_add(noise[0]) > test.threshold());
+            }
+        }
+        assert!(test.passes_with(9, &mut ScriptedRng::new([])).is_err());
+    }
+}

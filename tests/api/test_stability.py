@@ -1,0 +1,88 @@
+"""Releasing what is stable: the threshold, the release, and every input that cannot be used."""
+
+import math
+import re
+
+import mpmath
+import numpy as np
+import pytest
+
+from dpnoise import ParameterError, PrivacyCost, RandomnessError, stability
+from dpnoise._native import StabilityTest
+from dpnoise.hazmat import ScriptedRng, SeededRng
+
+
+def tail(t: int, epsilon: float) -> mpmath.mpf:
+    """P(N > t) for t >= -1, summed up."""
+    with mpmath.workdps(60):
+        r = mpmath.exp(-mpmath.mpf(epsilon))
+        return (1 - r) / (1 + r) * r ** (t + 1) / (1 - r)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 0.25, 1 / 3, 1.0, 5.0, 700.0])
+def test_the_threshold_is_the_smallest_that_delta_allows(epsilon):
+    for delta in (5e-324, 1e-300, 1e-9, 0.01, 0.3, 0.4999, 0.5, 0.99):
+        t = StabilityTest(epsilon, delta).threshold
+        assert tail(t, epsilon) <= delta
+        assert t == 0 or tail(t - 1, epsilon) > delta
+
+
+def test_a_threshold_at_the_edge_of_delta():
+    """The doubles around a tail: delta just below it asks for one more."""
+    for epsilon in (0.1, 1.0, 3.0):
+        for t in (0, 1, 20):
+            delta = float(tail(t, epsilon))
+            above, below = (
+                (delta, math.nextafter(delta, 0)) if delta >= tail(t, epsilon) else (math.nextafter(delta, 1), delta)
+            )
+            assert StabilityTest(epsilon, above).threshold == t
+            assert StabilityTest(epsilon, below).threshold == t + 1
+
+
+def test_a_release_is_the_value_or_nothing():
+    value = object()
+    assert stability.release_if_stable(value, 10**9, 1.0, 1e-6) is value
+    assert stability.release_if_stable(value, -(10**9), 1.0, 1e-6) is None
+    assert stability.release_if_stable(value, np.int64(10**9), epsilon=1.0, delta=1e-6) is value
+    full = stability.release_if_stable("plum", 10**9, 1.0, 1e-6, full_output=True)
+    assert full == stability.Release("plum", PrivacyCost(1.0, 1e-6), None)
+    refused = stability.release_if_stable("plum", -(2**63), 1.0, 1e-6, full_output=True)
+    assert refused == stability.Release(None, PrivacyCost(1.0, 1e-6), "the test of stability failed")
+
+
+def test_releases_are_as_frequent_as_the_formula_says():
+    """Also for a threshold that is off by 1, which must be noticed."""
+    test, rng, n = StabilityTest(0.5, 0.05), SeededRng(1), 20_000
+
+    def expected(distance: int) -> float:
+        above = test.threshold - distance
+        return float(tail(above, 0.5) if above >= 0 else 1 - tail(-above - 1, 0.5))
+
+    def deviation(distance: int, p: float) -> float:
+        return abs(passed[distance] - n * p) / math.sqrt(n * p * (1 - p))
+
+    distances = range(-2, test.threshold + 4)
+    passed = {distance: sum(test.passes(distance, rng) for _ in range(n)) for distance in distances}
+    assert max(deviation(distance, expected(distance)) for distance in distances) < 6.5
+    for off in (-1, 1):
+        assert max(deviation(distance, expected(distance + off)) for distance in distances) > 20
+
+
+def test_bad_input_is_named_and_the_distance_is_not():
+    def refuses(kind: type[Exception], message: str, *args, **kwargs) -> None:
+        with pytest.raises(kind, match="^" + re.escape(message) + "$"):
+            stability.release_if_stable("plum", *args, **kwargs, rng=ScriptedRng(b""))
+
+    refuses(ParameterError, "epsilon must be positive and finite, got 0.0", 3, 0.0, 1e-6)
+    refuses(ParameterError, "epsilon must be positive and finite, got NaN", 3, float("nan"), 1e-6)
+    refuses(ParameterError, "epsilon must be from 2**-40 to 2**40, got 1e-30", 3, 1e-30, 1e-6)
+    refuses(TypeError, "epsilon must be a number, got str", 3, "1", 1e-6)
+    refuses(ParameterError, "delta must be between 0 and 1, both excluded, got 0.0", 3, 1.0, 0.0)
+    refuses(ParameterError, "delta must be between 0 and 1, both excluded, got 1.0", 3, 1.0, 1)
+    refuses(TypeError, "distance must be an int, got float", 12345.0, 1.0, 1e-6)
+    refuses(TypeError, "distance must be an int, got bool", True, 1.0, 1e-6)
+    refuses(ParameterError, "distance must fit into 64 bits", 2**63, 1.0, 1e-6)
+    with pytest.raises(RandomnessError):
+        stability.release_if_stable("plum", 3, 1.0, 1e-6, rng=ScriptedRng(b""))
+    with pytest.raises(TypeError, match="rng must be None"):
+        stability.release_if_stable("plum", 3, 1.0, 1e-6, rng=3)
