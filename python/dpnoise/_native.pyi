@@ -28,6 +28,9 @@ __all__ = [
     "TestRng",
     "__version__",
     "cpu_backend",
+    "interquartile_range",
+    "iqr_distance",
+    "log2_interval",
     "random_bytes",
     "secure_bit_generator",
     "text_fingerprints",
@@ -233,6 +236,9 @@ class StabilityTest:
     def threshold(self) -> int: ...
     def passes(self, distance: int, rng: TestRng | None = None) -> bool: ...
 
+def interquartile_range(sorted: NDArray[np.float64]) -> float: ...
+def iqr_distance(sorted: NDArray[np.float64], discretization: Any) -> int: ...
+def log2_interval(range: float, discretization: Any) -> tuple[float, float]: ...
 def walsh_hadamard(numbers: NDArray[np.int64]) -> None: ...
 
 @final

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise import sensitivity
+from dpnoise import _columns, sensitivity
 from dpnoise._native import ParameterError
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.queries import _columns
 from dpnoise.queries._query import CountingQuery
 from dpnoise.sensitivity import Relation
 

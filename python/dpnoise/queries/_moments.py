@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise import _columns
 from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.queries import _columns
 from dpnoise.queries._count import Count
 from dpnoise.queries._query import Query
 from dpnoise.queries._sum import Sum

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import sensitivity
+from dpnoise import _columns, sensitivity
 from dpnoise._native import ParameterError
 from dpnoise._parameters import real
 from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import Exponential
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.queries import _columns
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
 

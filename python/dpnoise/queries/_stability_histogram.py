@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dpnoise import sensitivity
+from dpnoise import _columns, sensitivity
 from dpnoise._native import ParameterError
 from dpnoise._parameters import real
 from dpnoise.accounting._losses import ApproximateLoss, Loss
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.queries import _columns
 from dpnoise.queries._query import CountingQuery
 from dpnoise.sensitivity import Relation
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpnoise import _native
+from dpnoise import _columns, _native
 from dpnoise.accounting._losses import LaplaceLoss, Loss
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.queries import _columns
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
 

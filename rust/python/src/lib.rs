@@ -9,7 +9,7 @@
 //! | `hazmat` | reproducible generators |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
 //! | `selection` | those mechanisms that choose or compare |
-//! | `stability` | distances to instability, and their test |
+//! | `distances`, `stability` | distances to instability, and their test |
 //! | `accumulator` | what collectors of local reports keep |
 //! | `memo` | what clients of longitudinal protocols keep |
 //! | `bit_generator` | NumPy's interface to a bit generator |
@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 mod accumulator;
 mod bit_generator;
 mod buffers;
+mod distances;
 mod errors;
 mod hazmat;
 mod local;
@@ -39,6 +40,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     samplers::register(module)?;
     mechanisms::register(module)?;
     selection::register(module)?;
+    distances::register(module)?;
     stability::register(module)?;
     local::register(module)?;
     accumulator::register(module)?;

@@ -15,7 +15,7 @@ from dpnoise._native import ParameterError
 
 _COLUMNS: Final = "NumPy array, list, pandas or polars series, or Arrow array"
 
-_MIXED: Final = "column must be of texts, of numbers or of booleans, got "
+_MIXED: Final = "must be of texts, of numbers or of booleans, got"
 
 _KINDS: Final[dict[str, Any]] = {
     "texts": str,
@@ -28,22 +28,22 @@ _KINDS: Final[dict[str, Any]] = {
 _DROP: Final = {"pandas": "dropna", "polars": "drop_nulls", "pyarrow": "drop_null"}
 
 
-def floats(column: Any) -> NDArray[np.float64]:
+def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     """Copy a column of numbers to a new array; missing values are NaN. No message may show a value."""
-    array = _array(column)
+    array = _array(column, name)
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)  # a copy, always
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
             return array.astype(np.float64)  # the same as below, in a fraction of the time
     if array.dtype.kind != "O" or not all(_is_missing(item) or isinstance(item, numbers.Real) for item in array):
-        raise TypeError(f"column must be of real numbers, got {_described(array)}")
+        raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
     return np.fromiter(map(_float, array), np.float64, len(array))
 
 
-def truths(column: Any) -> NDArray[np.bool_]:
+def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
     """Say of every row whether it counts: whether it is neither false nor missing, whatever the other rows are."""
-    array = _array(column)
+    array = _array(column, name)
     if array.dtype.kind == "b":
         return array.astype(np.bool_)
     if array.dtype.kind in "iuSU":
@@ -54,13 +54,13 @@ def truths(column: Any) -> NDArray[np.bool_]:
     return np.fromiter((not _is_missing(item) and not _is_false(item) for item in array), np.bool_, len(array))
 
 
-def counts(column: Any) -> dict[Any, int]:
+def counts(column: Any, name: str = "column") -> dict[Any, int]:
     """Count each value that is not missing; all must be texts, all numbers or all booleans.
 
     A whole number is an int, whatever its type: a single row can turn all integers of a data frame or of an array into
     floats, which must not show. For the same reason this looks at missing values and at types row by row.
     """
-    array = _array(column, missing=False)
+    array = _array(column, name, missing=False)
     if array.dtype.kind in "biufSU":
         if array.dtype.kind == "f":
             array = array[~np.isnan(array)]
@@ -69,10 +69,10 @@ def counts(column: Any) -> dict[Any, int]:
     try:
         found = Counter(zip(map(type, array), array, strict=True))
     except TypeError:  # not hashable
-        raise TypeError(_MIXED + _described(array)) from None
+        raise TypeError(f"{name} {_MIXED} {_described(array)}") from None
     present = {pair: number for pair, number in found.items() if not _is_missing(pair[1])}
     if present and common_kind(value for _, value in present) is None:
-        raise TypeError(_MIXED + _described(array))
+        raise TypeError(f"{name} {_MIXED} {_described(array)}")
     total: Counter[Any] = Counter()
     for (_, value), number in present.items():
         total[_plain(value)] += number
@@ -86,7 +86,7 @@ def common_kind(values: Iterable[Any]) -> str | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def _array(column: Any, *, missing: bool = True) -> NDArray[Any]:
+def _array(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     array: NDArray[Any]
     if isinstance(column, np.ma.MaskedArray):
         array = column.data.astype(object)
@@ -97,15 +97,15 @@ def _array(column: Any, *, missing: bool = True) -> NDArray[Any]:
         # Not by np.asarray, which makes texts of numbers beside texts, and numbers of booleans beside numbers.
         array = np.fromiter(column, object, len(column))
         if any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, column))):
-            raise ParameterError("column must have one dimension, got sequences")
+            raise ParameterError(f"{name} must have one dimension, got sequences")
     elif hasattr(column, "to_numpy"):  # pandas, polars and pyarrow
         array = _by_to_numpy(column, missing)
     elif hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
         array = _by_to_numpy(_pyarrow_array(column), missing)
     else:
-        raise TypeError(f"column must be a {_COLUMNS}, got {type(column).__name__}")
+        raise TypeError(f"{name} must be a {_COLUMNS}, got {type(column).__name__}")
     if array.ndim != 1:
-        raise ParameterError(f"column must have one dimension, got {array.ndim}")
+        raise ParameterError(f"{name} must have one dimension, got {array.ndim}")
     return array
 
 
