@@ -30,7 +30,7 @@ _DROP: Final = {"pandas": "dropna", "polars": "drop_nulls", "pyarrow": "drop_nul
 
 def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     """Copy a column of numbers to a new array; missing values are NaN. No message may show a value."""
-    array = _array(column, name)
+    array = array_of(column, name)
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)  # a copy, always
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
@@ -38,12 +38,12 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
             return array.astype(np.float64)  # the same as below, in a fraction of the time
     if array.dtype.kind != "O" or not all(_is_missing(item) or isinstance(item, numbers.Real) for item in array):
         raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
-    return np.fromiter(map(_float, array), np.float64, len(array))
+    return np.fromiter(map(to_float, array), np.float64, len(array))
 
 
 def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
     """Say of every row whether it counts: whether it is neither false nor missing, whatever the other rows are."""
-    array = _array(column, name)
+    array = array_of(column, name)
     if array.dtype.kind == "b":
         return array.astype(np.bool_)
     if array.dtype.kind in "iuSU":
@@ -60,12 +60,12 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
     A whole number is an int, whatever its type: a single row can turn all integers of a data frame or of an array into
     floats, which must not show. For the same reason this looks at missing values and at types row by row.
     """
-    array = _array(column, name, missing=False)
+    array = array_of(column, name, missing=False)
     if array.dtype.kind in "biufSU":
         if array.dtype.kind == "f":
             array = array[~np.isnan(array)]
         values, times = np.unique(array, return_counts=True)
-        return dict(zip(map(_plain, values.tolist()), times.tolist(), strict=True))
+        return dict(zip(map(plain, values.tolist()), times.tolist(), strict=True))
     try:
         found = Counter(zip(map(type, array), array, strict=True))
     except TypeError:  # not hashable
@@ -75,7 +75,7 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
         raise TypeError(f"{name} {_MIXED} {_described(array)}")
     total: Counter[Any] = Counter()
     for (_, value), number in present.items():
-        total[_plain(value)] += number
+        total[plain(value)] += number
     return dict(total)
 
 
@@ -86,7 +86,8 @@ def common_kind(values: Iterable[Any]) -> str | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def _array(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
+def array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
+    """Give a column as an array, of objects if it was a list; missing values are left out on request where possible."""
     array: NDArray[Any]
     if isinstance(column, np.ma.MaskedArray):
         array = column.data.astype(object)
@@ -125,16 +126,18 @@ def _pyarrow_array(column: Any) -> Any:
     return pyarrow.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pyarrow.array(column)
 
 
-def _float(item: Any) -> float:
+def to_float(item: Any) -> float:
+    """Give a real number as the nearest float, an infinite one if need be; NaN for a missing value."""
     if _is_missing(item):
         return np.nan
     try:
         return float(item)
-    except OverflowError:  # it will be clamped
+    except OverflowError:
         return np.inf if item > 0 else -np.inf
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Give a value as one of Python's own types, a whole number as an int."""
     if isinstance(value, np.generic):
         value = value.item()
     return int(value) if isinstance(value, float | np.floating) and value.is_integer() else value

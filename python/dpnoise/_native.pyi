@@ -1,5 +1,6 @@
 """The native module: conversion only. Its functions are documented where the package re-exports them."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, final
 
@@ -31,6 +32,9 @@ __all__ = [
     "interquartile_range",
     "iqr_distance",
     "log2_interval",
+    "median_distance",
+    "mode",
+    "mode_of_counts",
     "random_bytes",
     "secure_bit_generator",
     "text_fingerprints",
@@ -239,6 +243,11 @@ class StabilityTest:
 def interquartile_range(sorted: NDArray[np.float64]) -> float: ...
 def iqr_distance(sorted: NDArray[np.float64], discretization: Any) -> int: ...
 def log2_interval(range: float, discretization: Any) -> tuple[float, float]: ...
+def median_distance(partitioned: NDArray[np.float64], relation: str) -> int: ...
+def mode(
+    sorted: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64], relation: str
+) -> tuple[int, int] | None: ...
+def mode_of_counts(counts: Sequence[int], relation: str) -> tuple[int, int] | None: ...
 def walsh_hadamard(numbers: NDArray[np.int64]) -> None: ...
 
 @final

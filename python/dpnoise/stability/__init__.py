@@ -5,7 +5,16 @@ of values, but hardly ever does. These functions test in private how far the dat
 its answer, or None where the test fails: the refusal is public, the distance that was tested is not.
 """
 
-from dpnoise.stability._distances import iqr_distance
+from dpnoise.stability._distances import iqr_distance, median_distance, mode_distance
+from dpnoise.stability._median_and_mode import release_median, release_mode
 from dpnoise.stability._stable_release import Release, release_if_stable
 
-__all__ = ["Release", "iqr_distance", "release_if_stable"]
+__all__ = [
+    "Release",
+    "iqr_distance",
+    "median_distance",
+    "mode_distance",
+    "release_if_stable",
+    "release_median",
+    "release_mode",
+]

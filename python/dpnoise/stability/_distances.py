@@ -2,12 +2,120 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns, _native
+from dpnoise._native import ParameterError
+
+Neighbours = Literal["substitute", "add_remove"]
+
+_RELATIONS: Final = {"substitute": "substitute", "add_remove": "add/remove"}
+
+
+class Found(NamedTuple):
+    """An answer, or None for no data, its distance to instability, and the number of values."""
+
+    value: Any
+    distance: int
+    n: int
+
+
+def median_distance(x: Any, *, neighbours: Neighbours = "substitute") -> int:
+    """Give the distance to instability of the median: one less than the fewest values to change for it to change.
+
+    The median is the lower one, of rank ceil(n/2). The distance changes by at most 1 between neighbours, and is 0
+    wherever one of them has another median. It is about the data: it is not private itself.
+
+    Parameters
+    ----------
+    x : array_like
+        Finite numbers, one dimension: a NumPy array, list, pandas or polars series, or Arrow array. Integers beyond
+        2**53 count as the nearest double.
+    neighbours : {"substitute", "add_remove"}
+        "substitute": neighbours differ in one value, and the number n of values is public. "add_remove": one of them
+        has a value more, and n is private; no values at all have no median, and a distance of 0.
+
+    Returns
+    -------
+    int
+        From 0 to ``ceil(n/2) - 1`` under "substitute", to ``n - 1`` under "add_remove". Values may change to any
+        number, and for any number there is a smaller and a larger one.
+
+    Raises
+    ------
+    ParameterError
+        When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values, or `neighbours`
+        is neither.
+    TypeError
+        When `x` is not made of real numbers.
+
+    Notes
+    -----
+    The values are partitioned, not sorted. The time of that depends on the data.
+
+    References
+    ----------
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", section 7.2; Nissim, Raskhodnikova
+    and Smith (2007), "Smooth sensitivity and sampling in private data analysis", section 3, for medians.
+
+    Examples
+    --------
+    >>> from dpnoise import stability
+    >>> stability.median_distance([1, 3, 3, 3, 3, 3, 8])
+    2
+    """
+    return median(x, neighbours).distance
+
+
+def mode_distance(x: Any, *, neighbours: Neighbours = "substitute") -> int:
+    """Give the distance to instability of the mode: one less than the fewest values to change for it to change.
+
+    The mode is the most frequent value, the smallest of those if there are several. The distance changes by at most 1
+    between neighbours, and is 0 wherever one of them has another mode. It is about the data: it is not private itself.
+
+    Parameters
+    ----------
+    x : array_like
+        All finite numbers, all texts, all bytes or all booleans; one dimension: a NumPy array, list, pandas or polars
+        series, or Arrow array.
+    neighbours : {"substitute", "add_remove"}
+        "substitute": neighbours differ in one value, and the number n of values is public. "add_remove": one of them
+        has a value more, and n is private; no values at all have no mode, and a distance of 0.
+
+    Returns
+    -------
+    int
+        From 0 to ``ceil(n/2) - 1`` under "substitute", to ``n - 1`` under "add_remove". Values may change to any other,
+        and there is always one that is smaller than the mode and has not occurred yet.
+
+    Raises
+    ------
+    ParameterError
+        When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values, or `neighbours`
+        is neither.
+    TypeError
+        When the values of `x` are of several kinds, or of another one.
+
+    Notes
+    -----
+    Sorting or counting takes most of the time. Its time depends on the data, and so does that of the search after it.
+
+    References
+    ----------
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", section 7.2; Smith and Thakurta
+    (2013), "Differentially private feature selection via stability arguments, and the robustness of the lasso".
+
+    Examples
+    --------
+    >>> from dpnoise import stability
+    >>> stability.mode_distance(["tea"] * 9 + ["coffee"] * 4, neighbours="add_remove")
+    4
+    """
+    return mode(x, neighbours).distance
 
 
 def iqr_distance(x: Any, discretization: int = 1) -> int:
@@ -32,8 +140,8 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
     Returns
     -------
     int
-        From 1 to ceil(n/4), or to n - 1 where the range is beyond the largest double. Replacements may have any value;
-        for any number there is a smaller and a larger one.
+        From 1 to ceil(n/4), or to n - 1 where the range is beyond the largest double. Values may be replaced by any
+        number, and for any number there is a smaller and a larger one.
 
     Raises
     ------
@@ -67,3 +175,50 @@ def ascending(x: Any) -> NDArray[np.float64]:
     values = _columns.floats(x, "x")
     values.sort()
     return values
+
+
+def median(x: Any, neighbours: Neighbours) -> Found:
+    """Find the lower median."""
+    relation = _relation(neighbours)
+    values = _columns.floats(x, "x")
+    n = len(values)
+    if n:
+        values.partition((n - 1) // 2)
+    distance = _native.median_distance(values, relation)
+    # Adding 0.0 makes 0.0 of -0.0: which of them is in the middle may depend on a single value.
+    return Found(float(values[(n - 1) // 2]) + 0.0 if n else None, distance, n)
+
+
+def mode(x: Any, neighbours: Neighbours) -> Found:
+    """Find the smallest of the most frequent values."""
+    relation = _relation(neighbours)
+    array = _columns.array_of(x, "x")
+    if array.dtype.kind in "iuf":
+        kind = {"i": np.int64, "u": np.uint64, "f": np.float64}[array.dtype.kind]
+        values: Any = np.sort(array).astype(kind, copy=False)
+        found = _native.mode(values, relation)
+    else:
+        counts = _columns.counts(array, "x")
+        if sum(counts.values()) < len(array) or counts.keys() & {math.inf, -math.inf}:
+            raise ParameterError("x must have no missing and no infinite values")
+        values = sorted(counts)
+        found = _native.mode_of_counts([counts[value] for value in values], relation)
+    if found is None:
+        return Found(None, 0, 0)
+    place, distance = found
+    return Found(_same_for_equals(values[place]), distance, len(array))
+
+
+def _same_for_equals(value: Any) -> Any:
+    """Give the same for equal values: of which type they are may differ from person to person."""
+    value = _columns.plain(value)
+    if isinstance(value, str | bytes | int):
+        return value
+    whole = int(value)
+    return whole if whole == value else _columns.to_float(value)
+
+
+def _relation(neighbours: Neighbours) -> str:
+    if neighbours not in tuple(_RELATIONS):
+        raise ParameterError(f'neighbours must be "substitute" or "add_remove", got {neighbours!r}')
+    return _RELATIONS[neighbours]

@@ -120,13 +120,13 @@ def release_if_stable(
     return Release(value if passed else None, cost, None if passed else NOT_STABLE).given(full_output)
 
 
-def warn_of_large(delta: float, n: int) -> None:
+def warn_of_large(delta: float, n: int, stacklevel: int = 3) -> None:
     """Warn when a delta allows what nobody wants, for data of publicly known size."""
     if delta * n >= 1:
         warnings.warn(
             f"delta={delta!r} is at least 1/n with n={n}: a release that shows a person's row whole would be within it",
             UserWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 

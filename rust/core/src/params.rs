@@ -297,6 +297,32 @@ impl Rho {
     }
 }
 
+/// Which data sets are neighbours: how one person can change a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// One person's row is added or removed; how many there are is private.
+    AddRemove,
+    /// One person's row is replaced by another; how many there are is public.
+    Substitute,
+}
+
+impl Relation {
+    /// What names may be, for error messages.
+    pub const ALLOWED: &'static str = "\"add/remove\" or \"substitute\"";
+
+    /// The relation of this name.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for another name.
+    pub fn from_name(name: &str) -> Result<Self, Error> {
+        match name {
+            "add/remove" => Ok(Self::AddRemove),
+            "substitute" => Ok(Self::Substitute),
+            _ => Err(Error::parameter("relation", format!("{name:?}"), Self::ALLOWED)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,5 +378,12 @@ mod tests {
         assert_eq!(tenth.checked_div(third), Ratio::new(3 * 3_602_879_701_896_397, 1 << 55));
         let long = Ratio::new((1 << 119) + 1, (1 << 119) - 1).unwrap();
         assert_eq!(long.checked_div(Ratio::new((1 << 119) - 3, 7).unwrap()), None);
+    }
+    #[test]
+    fn relations_have_names() {
+        assert_eq!(Relation::from_name("add/remove"), Ok(Relation::AddRemove));
+        assert_eq!(Relation::from_name("substitute"), Ok(Relation::Substitute));
+        let message = Relation::from_name("unbounded").unwrap_err().to_string();
+        assert_eq!(message, "relation must be \"add/remove\" or \"substitute\", got \"unbounded\"");
     }
 }

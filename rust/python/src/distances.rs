@@ -1,7 +1,8 @@
 //! Distances to instability.
 
-use dpnoise_core::stability::{self, Discretization};
-use numpy::Element;
+use dpnoise_core::params::Relation;
+use dpnoise_core::stability::{self, Discretization, Mode, Number};
+use numpy::{Element, PyArrayDyn};
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
@@ -40,8 +41,49 @@ fn log2_interval(range: f64, discretization: &Bound<'_, PyAny>) -> PyResult<(f64
     Ok(self::discretization(discretization)?.log2_interval(range))
 }
 
+/// The distance of values that are partitioned at their median.
+#[pyfunction]
+fn median_distance(partitioned: &Bound<'_, PyAny>, relation: &str) -> PyResult<u64> {
+    let relation = Relation::from_name(relation).map_err(to_py)?;
+    detached(partitioned, "float64", |values| stability::median_distance_vartime::<f64>(values, relation))
+}
+
+/// The place of the mode, and its distance.
+fn mode_of<T: Element + Number + Sync>(
+    sorted: &Bound<'_, PyAny>,
+    kind: &str,
+    relation: Relation,
+) -> PyResult<Option<(usize, u64)>> {
+    detached(sorted, kind, |sorted: &[T]| Ok(stability::mode_vartime(sorted, relation)?.map(parts)))
+}
+
+fn parts(mode: Mode) -> (usize, u64) {
+    (mode.place, mode.distance)
+}
+
+#[pyfunction]
+fn mode(sorted: &Bound<'_, PyAny>, relation: &str) -> PyResult<Option<(usize, u64)>> {
+    let relation = Relation::from_name(relation).map_err(to_py)?;
+    if sorted.cast::<PyArrayDyn<f64>>().is_ok() {
+        mode_of::<f64>(sorted, "float64", relation)
+    } else if sorted.cast::<PyArrayDyn<u64>>().is_ok() {
+        mode_of::<u64>(sorted, "uint64", relation)
+    } else {
+        mode_of::<i64>(sorted, "float64, uint64 or int64", relation)
+    }
+}
+
+#[pyfunction]
+fn mode_of_counts(counts: Vec<usize>, relation: &str) -> PyResult<Option<(usize, u64)>> {
+    let relation = Relation::from_name(relation).map_err(to_py)?;
+    Ok(stability::mode_of_counts_vartime(&counts, relation).map_err(to_py)?.map(parts))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(interquartile_range, module)?)?;
     module.add_function(wrap_pyfunction!(iqr_distance, module)?)?;
-    module.add_function(wrap_pyfunction!(log2_interval, module)?)
+    module.add_function(wrap_pyfunction!(log2_interval, module)?)?;
+    module.add_function(wrap_pyfunction!(median_distance, module)?)?;
+    module.add_function(wrap_pyfunction!(mode, module)?)?;
+    module.add_function(wrap_pyfunction!(mode_of_counts, module)?)
 }

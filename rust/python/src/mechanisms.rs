@@ -1,6 +1,7 @@
 //! The mechanisms.
 
-use dpnoise_core::mechanisms::{self, Method, Noisy, Relation};
+use dpnoise_core::mechanisms::{self, Method, Noisy};
+use dpnoise_core::params::Relation;
 use dpnoise_core::rng::{NOISE_UNIT, fill_parallel};
 use numpy::Element;
 use pyo3::prelude::*;

@@ -7,41 +7,15 @@ use rand_core::TryCryptoRng;
 use super::laplace::ceil_log2_of_quotient;
 use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
-use crate::params::{Epsilon, Ratio, Scale};
+use crate::params::{Epsilon, Ratio, Relation, Scale};
 use crate::rng::{SecureRng, on_threads};
 use crate::samplers;
 use crate::samplers::grid::Grid;
 
-/// Which data sets are neighbours: how one person can change a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
-    /// One person's row is added or removed; how many there are is private.
-    AddRemove,
-    /// One person's row is replaced by another; how many there are is public.
-    Substitute,
-}
-
-impl Relation {
-    /// What names may be, for error messages.
-    pub const ALLOWED: &'static str = "\"add/remove\" or \"substitute\"";
-
-    /// The relation of this name.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] for another name.
-    pub fn from_name(name: &str) -> Result<Self, Error> {
-        match name {
-            "add/remove" => Ok(Self::AddRemove),
-            "substitute" => Ok(Self::Substitute),
-            _ => Err(Error::parameter("relation", format!("{name:?}"), Self::ALLOWED)),
-        }
-    }
-}
-
 /// The sum of a column whose values are clamped to bounds, with discrete Laplace noise.
 ///
 /// ```
-/// use dpnoise_core::mechanisms::{ClampedSum, Relation};
+/// use dpnoise_core::{mechanisms::ClampedSum, params::Relation};
 /// let hours = ClampedSum::new(1.0, (0.0, 80.0), Relation::AddRemove, None)?;
 /// let total = hours.release(&mut [40.0, 37.5, f64::NAN, 168.0], 1)?;
 /// # assert!(total.is_finite());
@@ -303,8 +277,5 @@ mod tests {
         assert!(start(1.0, (0.0, 0.25), Some(1.0)).starts_with("granularity must be so fine that the bounds"));
         assert!(start(1e-300, (0.0, 1.0), None).starts_with("epsilon must be such that"));
         assert!(start(1e-290, (0.0, 1e300), None).starts_with("epsilon must be such that"));
-        assert!(
-            Relation::from_name("unbounded").unwrap_err().to_string().contains("\"substitute\", got \"unbounded\"")
-        );
     }
 }

@@ -18,7 +18,7 @@ mod sparse_vector;
 mod top_k;
 
 pub use calibration::Method;
-pub use clamped_sum::{ClampedSum, Relation};
+pub use clamped_sum::ClampedSum;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use exponential::Exponential;

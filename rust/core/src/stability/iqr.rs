@@ -108,8 +108,8 @@ pub fn interquartile_range(sorted: &[f64]) -> Result<f64, Error> {
 /// # Errors
 /// As for [`interquartile_range`].
 pub fn iqr_distance_vartime(sorted: &[f64], discretization: Discretization) -> Result<u64, Error> {
-    debug_assert!(sorted.is_sorted(), "values must be in ascending order");
     let (lower, upper) = discretization.interval(interquartile_range(sorted)?);
+    debug_assert!(sorted.is_sorted(), "values must be in ascending order");
     let shrink = if lower > 0.0 { to_shrink_vartime(sorted, lower) } else { usize::MAX };
     Ok(upper.map_or(shrink, |upper| to_grow_vartime(sorted, upper, shrink)) as u64)
 }

@@ -4,19 +4,66 @@
 //! noise. [`StabilityTest`] is that test.
 
 mod iqr;
+mod median;
+mod mode;
 mod stability_test;
 
 pub use iqr::{Discretization, interquartile_range, iqr_distance_vartime};
+pub use median::median_distance_vartime;
+pub use mode::{Mode, mode_of_counts_vartime, mode_vartime};
 pub use stability_test::StabilityTest;
 
 use crate::error::Error;
+use crate::params::Relation;
+
+/// A number that data may be made of.
+pub trait Number: Copy + PartialOrd {
+    /// Whether it is neither a NaN nor an infinity.
+    fn is_finite(self) -> bool;
+}
+
+impl Number for f64 {
+    fn is_finite(self) -> bool {
+        self.is_finite()
+    }
+}
+
+impl Number for i64 {
+    fn is_finite(self) -> bool {
+        true
+    }
+}
+
+impl Number for u64 {
+    fn is_finite(self) -> bool {
+        true
+    }
+}
+
+fn not_finite() -> Error {
+    Error::data("x", "must be finite: no NaN and no infinity")
+}
 
 /// Refuses values that are not finite, given in ascending order with any NaN last.
-fn check_ends(sorted: &[f64]) -> Result<(), Error> {
-    if sorted.first().into_iter().chain(sorted.last()).all(|end| end.is_finite()) {
-        Ok(())
-    } else {
-        Err(Error::data("x", "must be finite: no NaN and no infinity"))
+fn check_ends<T: Number>(sorted: &[T]) -> Result<(), Error> {
+    let finite = sorted.first().into_iter().chain(sorted.last()).all(|end| end.is_finite());
+    if finite { Ok(()) } else { Err(not_finite()) }
+}
+
+/// Refuses no data where their number is public; where it is private, they are data like others.
+fn check_number_of_values(n: usize, neighbours: Relation) -> Result<(), Error> {
+    if n == 0 && neighbours == Relation::Substitute {
+        return Err(Error::parameter("x", n, "one or more values"));
+    }
+    Ok(())
+}
+
+/// The distance to instability of an answer that `margin` additions and removals can change, but no fewer: a
+/// substitution does as much as two of them.
+fn distance_from_margin(margin: u64, neighbours: Relation) -> u64 {
+    match neighbours {
+        Relation::AddRemove => margin - 1,
+        Relation::Substitute => margin.div_ceil(2) - 1,
     }
 }
 

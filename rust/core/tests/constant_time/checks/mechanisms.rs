@@ -1,8 +1,7 @@
 //! Releases of integers and of real numbers.
 
-use dpnoise_core::mechanisms::{
-    ClampedSum, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, Noisy, Relation,
-};
+use dpnoise_core::mechanisms::{ClampedSum, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, Noisy};
+use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::grid::{Grid, all_finite};
 
