@@ -110,35 +110,17 @@ pub fn interquartile_range(sorted: &[f64]) -> Result<f64, Error> {
 pub fn iqr_distance_vartime(sorted: &[f64], discretization: Discretization) -> Result<u64, Error> {
     let (lower, upper) = discretization.interval(interquartile_range(sorted)?);
     debug_assert!(sorted.is_sorted(), "values must be in ascending order");
-    let shrink = if lower > 0.0 { to_shrink_vartime(sorted, lower) } else { usize::MAX };
-    Ok(upper.map_or(shrink, |upper| to_grow_vartime(sorted, upper, shrink)) as u64)
+    let fewest = upper.map_or(usize::MAX, |upper| to_grow_vartime(sorted, upper));
+    Ok(if lower > 0.0 { to_shrink_vartime(sorted, lower, fewest) } else { fewest } as u64)
 }
 
-/// The fewest replacements that bring the range below `lower`: of the values between the quartiles, all that are not in
-/// the fullest window of less than that length.
-fn to_shrink_vartime(sorted: &[f64], lower: f64) -> usize {
-    let (first, third) = quartiles(sorted.len());
-    let middle = &sorted[first..=third];
-    let (mut start, mut fullest) = (0, 1);
-    // A window is looked at only if it would have more values than the fullest so far.
-    while start + fullest < middle.len() {
-        let (begin, end) = (middle[start], middle[start + fullest]);
-        if end - begin < lower {
-            fullest = gallop(fullest + 1, middle.len() - start, |count| middle[start + count] - begin >= lower);
-        } else {
-            start = gallop(start + 1, start + fullest, |start| end - middle[start] < lower);
-        }
-    }
-    middle.len() - fullest
-}
-
-/// The fewest replacements that bring the range to `upper` or above, if they are fewer than those `known` to be enough:
-/// the least sum of two numbers of ranks by which the quartiles are moved outwards, where all is possible outside.
-fn to_grow_vartime(sorted: &[f64], upper: f64, known: usize) -> usize {
+/// The fewest replacements that bring the range to `upper` or above: the least sum of two numbers of ranks by which the
+/// quartiles are moved outwards, where all is possible outside.
+fn to_grow_vartime(sorted: &[f64], upper: f64) -> usize {
     let (first, third) = quartiles(sorted.len());
     let reaches = |left: usize, right: usize| sorted[third + right] - sorted[first - left] >= upper;
     // There are as many ranks above the third quartile as below the first one, or one more.
-    let mut fewest = known.min(first + 1);
+    let mut fewest = first + 1;
     let mut left = 0;
     while left < fewest {
         let right = fewest - 1 - left;
@@ -149,6 +131,24 @@ fn to_grow_vartime(sorted: &[f64], upper: f64, known: usize) -> usize {
         }
     }
     fewest
+}
+
+/// The fewest replacements that bring the range below `lower`, if they are fewer than those `known` to change it otherwise:
+/// of the values between the quartiles, all that are not in the fullest window of less than that length.
+fn to_shrink_vartime(sorted: &[f64], lower: f64, known: usize) -> usize {
+    let (first, third) = quartiles(sorted.len());
+    let middle = &sorted[first..=third];
+    // A window is looked at only if it would have more values than the fullest so far, or than would be of use.
+    let (mut start, mut fullest) = (0, middle.len().saturating_sub(known).max(1));
+    while start + fullest < middle.len() {
+        let (begin, end) = (middle[start], middle[start + fullest]);
+        if end - begin < lower {
+            fullest = gallop(fullest + 1, middle.len() - start, |count| middle[start + count] - begin >= lower);
+        } else {
+            start = gallop(start + 1, start + fullest, |start| end - middle[start] < lower);
+        }
+    }
+    middle.len() - fullest
 }
 
 #[cfg(test)]

@@ -87,10 +87,16 @@ impl Race {
     }
 }
 
+/// Runs up to this length are looked for at every place, longer ones at some.
+const SHORT: usize = 16;
+
+/// So many places are looked at without jumps, which makes vector code of it.
+const BLOCK: usize = 64;
+
 /// The first place of the next run of more than `length` equal values, from the first place of a run on.
 fn longer_run<T: Number>(sorted: &[T], from: usize, length: usize) -> Option<usize> {
-    if length == 0 {
-        return (from < sorted.len()).then_some(from);
+    if length < SHORT {
+        return first_equal(sorted, from, length);
     }
     // So that two neighbouring probes are in the run.
     let step = length.div_ceil(2);
@@ -107,6 +113,19 @@ fn longer_run<T: Number>(sorted: &[T], from: usize, length: usize) -> Option<usi
         probe += step;
     }
     None
+}
+
+/// The first place, from a given one on, whose value is that of the place `apart` places after it.
+fn first_equal<T: Number>(sorted: &[T], from: usize, apart: usize) -> Option<usize> {
+    let later = sorted.get(from + apart..)?;
+    let earlier = &sorted[from..sorted.len() - apart];
+    let differ = |(earlier, later): &(&[T], &[T])| {
+        !earlier.iter().zip(*later).fold(false, |equal, (earlier, later)| equal | (earlier == later))
+    };
+    let blocks = earlier.chunks(BLOCK).zip(later.chunks(BLOCK));
+    let skipped = earlier.len().min(BLOCK * blocks.take_while(differ).count());
+    let mut pairs = earlier[skipped..].iter().zip(&later[skipped..]);
+    pairs.position(|(earlier, later)| earlier == later).map(|place| from + skipped + place)
 }
 
 #[cfg(test)]
@@ -147,7 +166,7 @@ mod tests {
             (state >> 33) % below
         };
         for round in 0..20_000 {
-            let longest = [1, 2, 3, 8, 40][round % 5];
+            let longest = [1, 2, 3, 20, 80][round % 5];
             let counts: Vec<usize> = (0..next(30)).map(|_| 1 + next(longest) as usize).collect();
             let runs = counts.iter().enumerate().flat_map(|(value, &count)| vec![value as i64 - 5; count]);
             let sorted: Vec<i64> = runs.collect();
