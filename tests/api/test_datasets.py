@@ -1,14 +1,16 @@
 """The packaged data set against the figures that its source states."""
 
 import csv
-import importlib.util
+import gzip
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import make_adult_columns
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from dpnoise import datasets
 
@@ -47,24 +49,38 @@ def test_rows_are_in_the_original_order() -> None:
     assert first == ["Adm-clerical", "Exec-managerial", "Handlers-cleaners", "Handlers-cleaners", "Prof-specialty"]
 
 
+@pytest.mark.parametrize(
+    ("column", "first", "smallest", "largest", "total"),
+    [
+        (datasets.adult_ages(), [39, 50, 38, 53, 28], 17, 90, 1_256_257),
+        (datasets.adult_hours_per_week(), [40, 13, 40, 40, 40], 1, 99, 1_316_684),
+    ],
+    ids=["age", "hours_per_week"],
+)
+def test_numbers_are_those_of_the_source(
+    column: NDArray[np.int64], first: list[int], smallest: int, largest: int, total: int
+) -> None:
+    assert column.shape == (32_561,)
+    assert column.dtype == np.int64
+    assert column[:5].tolist() == first
+    assert (column.min(), column.max(), column.sum()) == (smallest, largest, total)
+
+
 def test_compact_copy_depends_on_the_data_only(tmp_path: Path) -> None:
     codes, labels = datasets.adult_occupations()
+    occupations = [labels[code].replace("(missing)", "") for code in codes]
     source = tmp_path / "adult.csv"
     with source.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["age", "occupation"])
-        writer.writerows([39, labels[code].replace("(missing)", "")] for code in codes)
-    script = ROOT / "scripts" / "make_adult_occupations.py"
-    spec = importlib.util.spec_from_file_location("make_adult_occupations", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    packed = module.compact(source)
-    os.utime(source, (0, 0))
-    assert module.compact(source) == packed
-    packaged = (Path(datasets.__file__).parent / "data" / "adult_occupations.csv.gz").read_bytes()
-    assert module.gzip.decompress(packed) == module.gzip.decompress(packaged)
+        writer.writerow(["age", "sex", "occupation", "hours_per_week"])
+        numbers = zip(datasets.adult_ages(), datasets.adult_hours_per_week(), strict=True)
+        writer.writerows([age, "Male", name, hours] for name, (age, hours) in zip(occupations, numbers, strict=True))
+    for name, columns in make_adult_columns.FILES.items():
+        packed = make_adult_columns.compact(source, columns)
+        os.utime(source, (0, 0))
+        assert make_adult_columns.compact(source, columns) == packed
+        packaged = (Path(datasets.__file__).parent / "data" / name).read_bytes()
+        assert gzip.decompress(packed) == gzip.decompress(packaged)
 
 
 def test_attribution_travels_with_the_data() -> None:
