@@ -1,0 +1,14 @@
+"""Sharing epsilon out."""
+
+from __future__ import annotations
+
+from dpnoise._native import ParameterError
+from dpnoise._parameters import real
+
+
+def part_of(epsilon: float, parts: int) -> float:
+    """Give one of 2 or 4 equal parts of epsilon, exactly; a message shows the whole that was given."""
+    whole = real(epsilon, "epsilon")
+    if not parts * 2.0**-40 <= whole <= 2.0**40:
+        raise ParameterError(f"epsilon must be from {parts} * 2**-40 to 2**40, got {epsilon!r}")
+    return whole / parts
