@@ -8,6 +8,7 @@ its answer, or None where the test fails: the refusal is public, the distance th
 from dpnoise.stability._distances import iqr_distance, median_distance, mode_distance
 from dpnoise.stability._median_and_mode import release_median, release_mode
 from dpnoise.stability._propose_test_release import propose_test_release
+from dpnoise.stability._scale import release_scale
 from dpnoise.stability._stable_release import Release, release_if_stable
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "release_if_stable",
     "release_median",
     "release_mode",
+    "release_scale",
 ]

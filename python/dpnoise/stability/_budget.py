@@ -1,4 +1,4 @@
-"""Sharing epsilon out."""
+"""Parts of epsilon and of delta."""
 
 from __future__ import annotations
 
@@ -12,3 +12,11 @@ def part_of(epsilon: float, parts: int) -> float:
     if not parts * 2.0**-40 <= whole <= 2.0**40:
         raise ParameterError(f"epsilon must be from {parts} * 2**-40 to 2**40, got {epsilon!r}")
     return whole / parts
+
+
+def half_of(delta: float) -> float:
+    """Give half of delta, exactly; a message shows the whole that was given."""
+    whole = real(delta, "delta")
+    if not 2.0**-1021 <= whole < 1:
+        raise ParameterError(f"delta must be from 2**-1021 up to, but not including, 1, got {delta!r}")
+    return whole / 2
