@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import local, mechanisms, queries, samplers
+from dpnoise import local, mechanisms, queries, samplers, stability
 
 
 class Case(NamedTuple):
@@ -33,6 +34,25 @@ def _numbers(make: Callable[..., local.SummationHistogramEncoding], *, epsilon: 
     return lambda x: protocol.perturb(x).view(np.dtype("<u4"))
 
 
+def _stable(release: Callable[[Any, float, float], Any], *, epsilon: float, delta: float) -> SimpleNamespace:
+    """Make a mechanism of a function of `dpnoise.stability`."""
+    return SimpleNamespace(epsilon=epsilon, delta=delta, release=lambda x: release(x, epsilon, delta))
+
+
+def _proposal(*, epsilon: float, delta: float) -> SimpleNamespace:
+    """Release the first one of two numbers, of which the second one is the distance."""
+    noise = mechanisms.Laplace(epsilon=epsilon / 2)
+    release = partial(
+        stability.propose_test_release,
+        propose=1.0,
+        distance=lambda x, bound: x[1],
+        release=lambda x, bound, epsilon: noise.release(x[0]),
+        epsilon=epsilon,
+        delta=delta,
+    )
+    return SimpleNamespace(epsilon=epsilon, delta=delta, release=release)
+
+
 CASES: Final = (
     Case("Laplace", mechanisms.Laplace, 0.0, 1.0),
     Case("Laplace of an array", mechanisms.Laplace, [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
@@ -52,6 +72,14 @@ CASES: Final = (
     Case("Histogram", partial(queries.Histogram, edges=[0, 1, 2], relation="substitute"), [0.5], [1.5]),
     Case("StabilityHistogram", partial(queries.StabilityHistogram, delta=0.01), 6 * ["a"], 7 * ["a"]),
     Case("Median", partial(queries.Median, bounds=(0.0, 1.0), granularity=0.125), [0.0, 1.0], [0.0]),
+    Case("release_if_stable", partial(_stable, partial(stability.release_if_stable, "plum"), delta=0.01), 2, 3),
+    Case("propose_test_release", partial(_proposal, delta=0.01), (0.0, 4), (1.0, 5)),
+    Case(
+        "release_scale",
+        partial(_stable, stability.release_scale, delta=0.01),
+        24 * [0.0] + 14 * [1.0],
+        23 * [0.0] + 15 * [1.0],
+    ),
     Case("samplers.laplace", partial(_sampler, samplers.laplace), 0.0, 1.0, vectorized=True),
     Case("samplers.discrete_laplace", partial(_sampler, samplers.discrete_laplace), 0, 1, vectorized=True),
     Case("RandomizedResponse", local.RandomizedResponse, False, True),

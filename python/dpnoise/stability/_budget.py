@@ -1,8 +1,10 @@
-"""Parts of epsilon and of delta."""
+"""Parts of epsilon and of delta, and the test that they are spent on."""
 
 from __future__ import annotations
 
-from dpnoise._native import ParameterError
+from functools import lru_cache
+
+from dpnoise._native import ParameterError, StabilityTest
 from dpnoise._parameters import real
 
 
@@ -20,3 +22,11 @@ def half_of(delta: float) -> float:
     if not 2.0**-1021 <= whole < 1:
         raise ParameterError(f"delta must be from 2**-1021 up to, but not including, 1, got {delta!r}")
     return whole / 2
+
+
+def stability_test(epsilon: float, delta: float) -> StabilityTest:
+    """Make the test, or give the one that was made before: making one takes a hundred times as long as using it."""
+    return _made(real(epsilon, "epsilon"), real(delta, "delta"))
+
+
+_made = lru_cache(maxsize=16)(StabilityTest)

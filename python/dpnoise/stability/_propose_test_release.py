@@ -7,11 +7,11 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeVar, overload
 
-from dpnoise._native import ParameterError, RandomnessError, StabilityTest
+from dpnoise._native import ParameterError, RandomnessError
 from dpnoise._parameters import real
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.stability._budget import part_of
+from dpnoise.stability._budget import part_of, stability_test
 from dpnoise.stability._stable_release import Release, warn_of_large
 
 Data = TypeVar("Data")
@@ -151,7 +151,7 @@ def propose_test_release(
     ... )
     """
     part = part_of(epsilon, 2)
-    test = StabilityTest(part, delta)
+    test = stability_test(part, delta)
     for name, function in (("distance", distance), ("release", release)):
         if not callable(function):
             raise TypeError(f"{name} must be callable, got {type(function).__name__}")

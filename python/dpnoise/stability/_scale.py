@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, Final, Literal, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ from dpnoise import _native
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import Laplace
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.stability._budget import half_of, part_of
+from dpnoise.stability._budget import half_of, part_of, stability_test
 from dpnoise.stability._distances import ascending
 from dpnoise.stability._stable_release import NOT_STABLE, Release, warn_of_large
 
@@ -100,7 +101,7 @@ def release_scale(x: Any, epsilon: float, delta: float, *, full_output: bool = F
     >>> about_20 = stability.release_scale(datasets.adult_ages(), epsilon=10.0, delta=1e-6)
     """
     part = part_of(epsilon, 4)
-    test, noise = _native.StabilityTest(part, half_of(delta)), Laplace(epsilon=part)
+    test = stability_test(part, half_of(delta))
     values = ascending(x)
     iqr = _native.interquartile_range(values)
     warn_of_large(delta, len(values))
@@ -110,13 +111,13 @@ def release_scale(x: Any, epsilon: float, delta: float, *, full_output: bool = F
     cost = PrivacyCost(4 * part, 2 * test.delta)
     if not any(passed):
         return Release(None, cost, NOT_STABLE).given(full_output)
-    return Release(_noisy(iqr, noise, rng), cost).given(full_output)
+    return Release(_noisy(iqr, part, rng), cost).given(full_output)
 
 
-def _noisy(iqr: float, noise: Laplace, rng: Rng) -> float:
+def _noisy(iqr: float, epsilon: float, rng: Rng) -> float:
     if iqr == 0:
         return 0.0
-    exponent = noise.release(_log2(iqr), rng=rng)
+    exponent = _noise(epsilon).release(_log2(iqr), rng=rng)
     return float(np.exp2(np.clip(exponent, *_EXPONENTS)))
 
 
@@ -126,3 +127,8 @@ def _log2(iqr: float) -> float:
         return 1024.0
     intervals = [_native.log2_interval(iqr, discretization) for discretization in _DISCRETIZATIONS]
     return float(np.clip(np.log2(iqr), max(lower for lower, _ in intervals), min(upper for _, upper in intervals)))
+
+
+@lru_cache(maxsize=16)
+def _noise(epsilon: float) -> Laplace:
+    return Laplace(epsilon=epsilon)

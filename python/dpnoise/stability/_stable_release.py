@@ -7,9 +7,10 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Final, Literal, overload
 
-from dpnoise._native import ParameterError, StabilityTest
+from dpnoise._native import ParameterError
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.stability._budget import stability_test
 
 NOT_STABLE: Final = "the test of stability failed"
 
@@ -114,7 +115,7 @@ def release_if_stable(
     >>> stability.release_if_stable("tea", gap - 1, epsilon=1.0, delta=1e-6)
     'tea'
     """
-    test = StabilityTest(epsilon, delta)
+    test = stability_test(epsilon, delta)
     passed = test.passes(_integer(distance), rng)
     cost = PrivacyCost(test.epsilon, test.delta)
     return Release(value if passed else None, cost, None if passed else NOT_STABLE).given(full_output)

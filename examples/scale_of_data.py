@@ -1,0 +1,88 @@
+"""Release the scale of data without bounds: how often there is an answer, and how far off it is.
+
+Run it with ``python examples/scale_of_data.py [TRIES]``; it needs nothing but dpnoise itself, and prints Markdown.
+"""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import datasets, stability
+
+Floats = NDArray[np.float64]
+
+EPSILONS = (0.25, 1.0, 4.0, 16.0)
+DELTA = 1e-6
+SIZES = (100, 1_000, 10_000, 100_000)
+
+# What is simulated is no secret, so that NumPy's own generator will do.
+RNG = np.random.default_rng()
+
+SIMULATED: dict[str, Callable[[int], Floats]] = {
+    "normal": lambda n: RNG.normal(size=n),
+    "lognormal": lambda n: RNG.lognormal(size=n),
+    "Cauchy": lambda n: RNG.standard_cauchy(n),
+    "Pareto, shape 1": lambda n: RNG.pareto(1.0, n),
+}
+
+
+def interquartile_range(x: Floats) -> float:
+    """Give the exact range, which is not private."""
+    first, third = (np.ceil([x.size / 4, 3 * x.size / 4]) - 1).astype(int)
+    ordered = np.partition(x, (first, third))
+    return float(ordered[third] - ordered[first])
+
+
+def bin_is_released(x: Floats, epsilon: float) -> bool:
+    """Spend the same on the two bins that the range is in: each to within a factor of 2, and without noise."""
+    distances = [stability.iqr_distance(x, discretization) for discretization in (1, 2)]
+    return any(stability.release_if_stable(True, distance - 1, epsilon / 2, DELTA / 2) for distance in distances)
+
+
+def cells(draw: Callable[[], Floats], tries: int) -> str:
+    """Give the cells of a row."""
+    ratios: dict[float, list[float]] = {epsilon: [] for epsilon in EPSILONS}
+    bins = dict.fromkeys(EPSILONS, 0)
+    for _ in range(tries):
+        x = draw()
+        exact = interquartile_range(x)
+        for epsilon in EPSILONS:
+            released = stability.release_scale(x, epsilon, DELTA)
+            if released is not None:
+                ratios[epsilon].append(released / exact)
+            bins[epsilon] += bin_is_released(x, epsilon)
+    return " | ".join(cell(np.array(ratios[epsilon]), bins[epsilon], tries) for epsilon in EPSILONS)
+
+
+def cell(ratios: Floats, bins: int, tries: int) -> str:
+    """Say how often the range was released, its median relative error, the factor, and how often a bin was released."""
+    text = percent(ratios.size / tries)
+    if ratios.size:
+        text += f", {np.median(np.abs(ratios - 1)):.2g}, {np.exp2(np.median(np.abs(np.log2(ratios)))):.3g}"
+    return f"{text}; {percent(bins / tries)}"
+
+
+def percent(share: float) -> str:
+    """Write a share with three digits."""
+    return f"{100 * share:.3g} %"
+
+
+def main() -> None:
+    """Print the table."""
+    tries = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    print(f"{tries} tries: released, median relative error, median factor; bin released\n")
+    print("| data | n | " + " | ".join(f"ε = {epsilon:g}" for epsilon in EPSILONS) + " |")
+    print("| --- " * (2 + len(EPSILONS)) + "|")
+    for name, column in (("age", datasets.adult_ages()), ("hours per week", datasets.adult_hours_per_week())):
+        x = column.astype(np.float64)
+        print(f"| Adult, {name} | {x.size:,} | {cells(lambda x=x: x, tries)} |")
+    for name, simulate in SIMULATED.items():
+        for n in SIZES:
+            print(f"| {name} | {n:,} | {cells(lambda simulate=simulate, n=n: simulate(n), tries)} |")
+    print(f"\n{datasets.ADULT_ATTRIBUTION}")
+
+
+if __name__ == "__main__":
+    main()
