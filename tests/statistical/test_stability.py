@@ -19,7 +19,7 @@ from dpnoise.audit._cases import _proposal
 from dpnoise.stability import _scale
 
 # `make statistical` releases so many; each is a call.
-N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 20_000)), 400_000)
+N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 20_000)), 100_000)
 ALARM = 1e-9
 EPSILON = 1.0
 DELTA = 0.01
@@ -84,10 +84,11 @@ def audited(release: Callable[[Any], Any], x: Any, x_prime: Any) -> audit.Check:
 def test_claims_hold_for_the_worst_neighbours(
     release: Callable[[Any, float], Any], x: Any, x_prime: Any, loss: float
 ) -> None:
-    assert not audited(lambda x: release(x, EPSILON), x, x_prime).refuted
+    found = audited(lambda x: release(x, EPSILON), x, x_prime)
+    assert not found.refuted
+    assert found.bound.epsilon < loss
     if N >= 100_000:  # enough to see most of it
-        shown = audit.epsilon_lower_bound(lambda x: release(x, EPSILON), x, x_prime, n=N, delta=DELTA).epsilon
-        assert 0.5 * loss < shown < loss + 0.1
+        assert found.bound.epsilon > loss / 2
 
 
 def test_unstable_answers_show_no_more_than_delta() -> None:
