@@ -6,11 +6,13 @@ In particular native code never panics, and never writes outside of ``out``. War
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -26,6 +28,7 @@ from dpnoise import (
     hazmat,
     local,
     samplers,
+    stability,
 )
 
 REFUSALS = (ParameterError, TypeError, MemoryError, RandomnessError)
@@ -352,6 +355,33 @@ def test_texts(make: Any, texts: Any, reports: Any, candidates: Any, level: Any,
 def test_shuffling(epsilon0: Any, n: Any, delta: Any) -> None:
     epsilon = attempt(local.shuffle_epsilon, epsilon0, n, delta)
     assert epsilon is None or 0 < epsilon <= epsilon0
+
+
+BUDGETS = st.floats(0, 100) | ANYTHING
+DELTAS = st.floats(0, 1) | ANYTHING
+COLUMNS = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2) | arrays.arrays(float, 9) | ANYTHING
+
+
+@pytest.mark.filterwarnings("ignore:delta=")
+@settings(max_examples=200, deadline=None)
+@given(COLUMNS, BUDGETS, DELTAS, RNGS)
+def test_releases_of_scales(x: Any, epsilon: Any, delta: Any, rng: Any) -> None:
+    released = attempt(stability.release_scale, x, epsilon, delta, full_output=True, rng=rng)
+    if released is not None:
+        assert released.value is None or 0 <= released.value < math.inf
+        assert (released.cost.epsilon, released.cost.delta) == (float(epsilon), float(delta))
+
+
+@pytest.mark.filterwarnings("ignore:delta=")
+@settings(max_examples=200, deadline=None)
+@given(COLUMNS, st.floats(0, 9) | ANYTHING, INTEGERS | ANYTHING, BUDGETS, DELTAS, RNGS)
+def test_proposals(x: Any, bound: Any, distance: Any, epsilon: Any, delta: Any, rng: Any) -> None:
+    for propose in (bound, lambda n: bound):
+        options = {"distance": lambda x, bound: distance, "release": lambda x, *given: given}
+        released = attempt(
+            stability.propose_test_release, x, propose=propose, epsilon=epsilon, delta=delta, rng=rng, **options
+        )
+        assert released is None or released == (float(bound), float(epsilon) / 2)
 
 
 @settings(max_examples=300, deadline=None)

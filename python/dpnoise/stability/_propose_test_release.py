@@ -98,8 +98,7 @@ def propose_test_release(
     epsilon : float
         From 2**-39 to 2**40.
     delta : float
-        Between 0 and 1. It should be much smaller than one over the number of people; with a `propose` that is called,
-        a delta of 1 / n or more is warned about.
+        Between 0 and 1. It should be much smaller than one over the number of people.
     full_output : bool, default False
         Whether to return a `Release` instead of the value alone.
     rng : dpnoise.hazmat generator, optional
@@ -119,6 +118,11 @@ def propose_test_release(
         data are, or the error would tell something of them.
     RandomnessError
         When the source of randomness fails; nothing is released.
+
+    Warns
+    -----
+    UserWarning
+        When `delta` is at least one over the number of rows, and `propose` is called with it.
 
     Notes
     -----
