@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpnoise import audit, local, mechanisms, samplers
+from dpnoise import audit, local, mechanisms, samplers, stability
 from dpnoise.audit import _self_audit
 from dpnoise.audit._cases import CASES, Case
 
@@ -39,7 +39,9 @@ def test_every_mechanism_is_audited() -> None:
     without_memo = {
         thing.__name__ for thing in made if "memo" not in signature(getattr(thing, "perturb", thing)).parameters
     }
-    assert without_memo <= {case.name.partition(" ")[0] for case in CASES}
+    releases = {name for name in stability.__all__ if "release" in name}
+    assert {"release_if_stable", "propose_test_release"} <= releases
+    assert without_memo | releases <= {case.name.partition(" ")[0] for case in CASES}
 
 
 def test_claims_hold() -> None:
