@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpnoise._native import StabilityTest
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import Found, Neighbours, median, mode
 from dpnoise.stability._stable_release import NOT_STABLE, Release, release_if_stable, warn_of_large
 
@@ -160,7 +160,7 @@ def _release(
     full_output: bool,
     rng: Rng,
 ) -> Any:
-    test = StabilityTest(epsilon, delta)
+    test = stability_test(epsilon, delta)
     found = find(x, neighbours)
     if neighbours == "substitute":
         warn_of_large(test.delta, found.n, stacklevel=4)
