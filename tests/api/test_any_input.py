@@ -372,6 +372,37 @@ def test_releases_of_scales(x: Any, epsilon: Any, delta: Any, rng: Any) -> None:
         assert (released.cost.epsilon, released.cost.delta) == (float(epsilon), float(delta))
 
 
+SCALARS = arrays.arrays(arrays.scalar_dtypes(), st.integers(0, 5))
+RELATIONS = st.sampled_from(["substitute", "add_remove"]) | ANYTHING
+
+
+@settings(max_examples=300, deadline=None)
+@given(COLUMNS | SCALARS | st.lists(ANYTHING), RELATIONS, st.integers(1, 2) | ANYTHING)
+def test_distances(x: Any, neighbours: Any, discretization: Any) -> None:
+    for distance in (stability.median_distance, stability.mode_distance):
+        found = attempt(distance, x, neighbours=neighbours)
+        assert found is None or 0 <= found < max(1, len(x))
+    found = attempt(stability.iqr_distance, x, discretization)
+    assert found is None or 1 <= found < len(x)
+
+
+@pytest.mark.filterwarnings("ignore:delta=")
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from([stability.release_median, stability.release_mode]),
+    COLUMNS | SCALARS | st.lists(ANYTHING),
+    BUDGETS,
+    DELTAS,
+    RELATIONS,
+    RNGS,
+)
+def test_releases_of_values(release: Any, x: Any, epsilon: Any, delta: Any, neighbours: Any, rng: Any) -> None:
+    released = attempt(release, x, epsilon, delta, neighbours=neighbours, full_output=True, rng=rng)
+    if released is not None:
+        assert released.value is None or type(released.value) in (bool, int, float, str, bytes)
+        assert (released.cost.epsilon, released.cost.delta) == (float(epsilon), float(delta))
+
+
 @pytest.mark.filterwarnings("ignore:delta=")
 @settings(max_examples=200, deadline=None)
 @given(COLUMNS, st.floats(0, 9) | ANYTHING, INTEGERS | ANYTHING, BUDGETS, DELTAS, RNGS)
