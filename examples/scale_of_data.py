@@ -35,8 +35,8 @@ def interquartile_range(x: Floats) -> float:
     return float(ordered[third] - ordered[first])
 
 
-def bin_is_released(x: Floats, epsilon: float) -> bool:
-    """Spend the same on the two bins that the range is in: each to within a factor of 2, and without noise."""
+def interval_is_released(x: Floats, epsilon: float) -> bool:
+    """Spend the same on the two intervals that the range is in: each to within a factor of 2, and without noise."""
     distances = [stability.iqr_distance(x, discretization) for discretization in (1, 2)]
     return any(stability.release_if_stable(True, distance - 1, epsilon / 2, DELTA / 2) for distance in distances)
 
@@ -44,7 +44,7 @@ def bin_is_released(x: Floats, epsilon: float) -> bool:
 def cells(draw: Callable[[], Floats], tries: int) -> str:
     """Give the cells of a row."""
     ratios: dict[float, list[float]] = {epsilon: [] for epsilon in EPSILONS}
-    bins = dict.fromkeys(EPSILONS, 0)
+    intervals = dict.fromkeys(EPSILONS, 0)
     for _ in range(tries):
         x = draw()
         exact = interquartile_range(x)
@@ -52,16 +52,16 @@ def cells(draw: Callable[[], Floats], tries: int) -> str:
             released = stability.release_scale(x, epsilon, DELTA)
             if released is not None:
                 ratios[epsilon].append(released / exact)
-            bins[epsilon] += bin_is_released(x, epsilon)
-    return " | ".join(cell(np.array(ratios[epsilon]), bins[epsilon], tries) for epsilon in EPSILONS)
+            intervals[epsilon] += interval_is_released(x, epsilon)
+    return " | ".join(cell(np.array(ratios[epsilon]), intervals[epsilon], tries) for epsilon in EPSILONS)
 
 
-def cell(ratios: Floats, bins: int, tries: int) -> str:
-    """Say how often the range was released, its median relative error, the factor, and how often a bin was released."""
+def cell(ratios: Floats, intervals: int, tries: int) -> str:
+    """Say how often the range was released, its median relative error and factor, and how often an interval was."""
     text = percent(ratios.size / tries)
     if ratios.size:
         text += f", {np.median(np.abs(ratios - 1)):.2g}, {np.exp2(np.median(np.abs(np.log2(ratios)))):.3g}"
-    return f"{text}; {percent(bins / tries)}"
+    return f"{text}; {percent(intervals / tries)}"
 
 
 def percent(share: float) -> str:
@@ -72,7 +72,7 @@ def percent(share: float) -> str:
 def main() -> None:
     """Print the table."""
     tries = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    print(f"{tries} tries: released, median relative error, median factor; bin released\n")
+    print(f"{tries} tries: released, median relative error, median factor; interval released\n")
     print("| data | n | " + " | ".join(f"ε = {epsilon:g}" for epsilon in EPSILONS) + " |")
     print("| --- " * (2 + len(EPSILONS)) + "|")
     for name, column in (("age", datasets.adult_ages()), ("hours per week", datasets.adult_hours_per_week())):

@@ -95,7 +95,7 @@ def release_scale(x: Any, epsilon: float, delta: float, *, full_output: bool = F
 
     The time depends on the values, as that of sorting does.
 
-    The book prints the threshold of the tests as 1 + ln(1 / delta), which is not private for an epsilon below 1. Here
+    The threshold of the tests is often printed as 1 + ln(1 / delta), which is not private for epsilon below 1. Here
     it is 1 + t, where t is the smallest number that discrete Laplace noise of scale 4 / epsilon exceeds with a
     probability of at most delta / 2.
 
