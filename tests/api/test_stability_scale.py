@@ -96,19 +96,24 @@ def ranges() -> Iterator[float]:
     yield math.inf
 
 
-def test_logarithms_in_one_interval_differ_by_at_most_1() -> None:
+@pytest.mark.parametrize("error", [0.0, 1e-9])
+def test_logarithms_in_one_interval_differ_by_at_most_1(error: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the platform computes them badly."""
+    # The doubles below the ends of intervals are odd, and the ends even.
+    monkeypatch.setattr(np, "log2", lambda x: math.log2(x) + (error if np.float64(x).view(np.int64) % 2 else -error))
     pairs = 0
     for one, other in itertools.combinations_with_replacement([x for x in ranges() if x > 0], 2):
         for way in (1, 2):
             if log2_interval(one, way) == log2_interval(other, way):
                 assert abs(Fraction(_log2(one)) - Fraction(_log2(other))) <= 1
                 pairs += 1
-        if 2.0**-1000 < one < 2.0**1000:
-            assert _log2(one) == pytest.approx(math.log2(one), abs=1e-12)
+        if one < math.inf:
+            assert _log2(one) == pytest.approx(math.log2(one), abs=1e-8)
     assert pairs > 500
 
 
 def test_ranges_without_a_logarithm() -> None:
+    assert _log2(math.inf) == 1024
     halves = np.repeat([-1.0, 1.0], 500)
     assert {stability.release_scale(np.repeat(7.0, 1000), 1.0, 1e-6) for _ in range(50)} == {0.0}
     for x, low, high in ((halves * 1.7e308, 1e300, 1.8e308), (halves * 5e-324, 5e-324, 1e-320)):
@@ -142,7 +147,8 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (ParameterError, "epsilon must be from 4 * 2**-40 to 2**40, got 1e+300", {"epsilon": 1e300}),
     (TypeError, "epsilon must be a number, got str", {"epsilon": "1"}),
     (ParameterError, "delta must be from 2**-1021 up to, but not including, 1, got 0", {"delta": 0}),
-    (ParameterError, "delta must be from 2**-1021 up to, but not including, 1, got 1.5", {"delta": 1.5}),
+    (ParameterError, "delta must be from 2**-1021 up to, but not including, 1, got 1.0", {"delta": 1.0}),
+    (ParameterError, "delta must be from 2**-1021 up to, but not including, 1, got 5e-324", {"delta": 5e-324}),
     (ParameterError, "delta must be from 2**-1021 up to, but not including, 1, got nan", {"delta": math.nan}),
     (TypeError, "delta must be a number, got NoneType", {"delta": None}),
     (ParameterError, "x must be two or more numbers, got 0", {"x": []}),
