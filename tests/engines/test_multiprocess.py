@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from engines.faults import Received, kill_always, kill_once
 
 from dpnoise import ParameterError, local
+from dpnoise._processes import Worker
 from dpnoise.engines import multiprocess
 
 
@@ -53,12 +55,13 @@ def test_a_process_killed_while_it_sends_its_state_changes_nothing():
     reports = protocol.perturb([1, 2, 3])
     alone = protocol.accumulator()
     alone.add(reports)
-    worker = multiprocess._Worker(protocol)
+    worker = Worker(partial(multiprocess._count, protocol))
     worker.give("part", reports)
     assert worker.connection.poll(60)
     os.kill(worker._process.pid, signal.SIGKILL)
-    assert worker.take() is None
-    assert worker.take() == alone.to_bytes()
+    assert not worker.take()
+    assert worker.take()
+    assert worker.reply == alone.to_bytes()
     worker.stop()
 
 
@@ -119,7 +122,7 @@ def test_bad_arguments_are_refused_before_a_process_starts(unary):
 
 
 def test_no_process_is_left_behind(unary):
-    worker = multiprocess._Worker(unary.protocol)
+    worker = Worker(partial(multiprocess._count, unary.protocol))
     process = worker._process
     assert process.is_alive()
     worker.stop()

@@ -6,25 +6,21 @@ or batches that are slow to unpack.
 
 from __future__ import annotations
 
-import multiprocessing
 import operator
 import os
-import signal
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from itertools import islice
-from multiprocessing.connection import Connection, wait
-from typing import Any, Final
+from contextlib import closing
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dpnoise._native import ParameterError
+from dpnoise._processes import Died, in_processes
 from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol
 
 __all__ = ["aggregate"]
-
-_ATTEMPTS: Final = 3
 
 
 def aggregate(protocol: Protocol, parts: Iterable[Any], *, processes: int | None = None) -> Accumulator:
@@ -69,106 +65,27 @@ def aggregate(protocol: Protocol, parts: Iterable[Any], *, processes: int | None
     limit = _number_of(processes)
     named_parts = _named(parts)
     total = protocol.accumulator()
-    workers: list[_Worker] = []
-    try:
-        for name, part in islice(named_parts, limit):
-            workers.append(_Worker(protocol))
-            workers[-1].give(name, part)
-        while workers:
-            for worker in _ready(workers):
-                state = worker.take()
-                if state is None:
-                    continue
-                total.merge(Accumulator.from_bytes(state))
-                following = next(named_parts, None)
-                if following is None:
-                    worker.stop()
-                    workers.remove(worker)
-                else:
-                    worker.give(*following)
-    finally:
-        for worker in workers:
-            worker.stop()
+    with closing(in_processes(partial(_count, protocol), named_parts, limit)) as replies:
+        for name, reply in replies:
+            total.merge(Accumulator.from_bytes(_state(name, reply)))
     return total
 
 
-class _Worker:
-    """A process that counts one part at a time, and is replaced when it dies.
-
-    What `concurrent.futures` offers does not say which part a process died over, and waits for ever for the rest of a
-    state that a process was sending when it was killed.
-    """
-
-    def __init__(self, protocol: Protocol) -> None:
-        self._protocol = protocol
-        self._start()
-
-    def _start(self) -> None:
-        # Spawned: a fork would copy locks that other threads hold.
-        context = multiprocessing.get_context("spawn")
-        self.connection, end = context.Pipe()
-        self._process = context.Process(target=_serve, args=(end, self._protocol), daemon=True)
-        try:
-            self._process.start()
-        finally:
-            end.close()  # then the connection ends when the process does
-
-    def give(self, name: str, part: Any) -> None:
-        """Have a part counted."""
-        self._name, self._part, self._deaths = name, part, 0
-        self._send()
-
-    def _send(self) -> None:
-        with suppress(ConnectionError):  # the process is dead, as `take` will find
-            self.connection.send(self._part)
-
-    def take(self) -> bytes | None:
-        """Receive the state of the part; None if the process has died and another one counts it now."""
-        try:
-            reply = self.connection.recv()
-        except (EOFError, OSError):
-            self._deaths += 1
-            self.stop()
-            if self._deaths == _ATTEMPTS:
-                raise RuntimeError(
-                    f"{self._name} was not counted: {_ATTEMPTS} processes died over it, the last with exit code "
-                    f"{self._process.exitcode}"
-                ) from None
-            self._start()
-            self._send()
-            return None
-        if isinstance(reply, ParameterError | TypeError):
-            text = str(reply)
-            raise type(reply)(text if self._name in text else f"{self._name}: {text}")
-        if isinstance(reply, Exception):
-            raise reply
-        state: bytes = reply
-        return state
-
-    def stop(self) -> None:
-        """End the process, whatever it does: it has no effects but its reply."""
-        self.connection.close()
-        self._process.terminate()
-        self._process.join()
+def _count(protocol: Protocol, part: Any) -> bytes:
+    return _states.count(protocol, [part])
 
 
-def _serve(connection: Connection, protocol: Protocol) -> None:
-    """Answer parts with their states, or with the error, until the connection ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
-    with suppress(EOFError, ConnectionError):
-        while True:
-            part = connection.recv()
-            try:
-                reply: bytes | Exception = _states.count(protocol, [part])
-            except Exception as error:
-                reply = error
-            connection.send(reply)
-
-
-def _ready(workers: list[_Worker]) -> list[_Worker]:
-    """Wait until workers have answered, or died."""
-    connections = wait([worker.connection for worker in workers])
-    return [worker for worker in workers if worker.connection in connections]
+def _state(name: str, reply: Any) -> bytes:
+    """Give the state of a part, or raise what went wrong with it."""
+    if isinstance(reply, Died):
+        raise RuntimeError(f"{name} was not counted: {reply}")
+    if isinstance(reply, ParameterError | TypeError):
+        text = str(reply)
+        raise type(reply)(text if name in text else f"{name}: {text}")
+    if isinstance(reply, Exception):
+        raise reply
+    state: bytes = reply
+    return state
 
 
 def _named(parts: Iterable[Any]) -> Iterator[tuple[str, Any]]:
