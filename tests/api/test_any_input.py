@@ -415,6 +415,50 @@ def test_proposals(x: Any, bound: Any, distance: Any, epsilon: Any, delta: Any, 
         assert released is None or released == (float(bound), float(epsilon) / 2)
 
 
+ANSWERS = ANYTHING | st.lists(ANYTHING, max_size=2) | st.tuples(ANYTHING, ANYTHING) | st.sets(NUMBERS, max_size=2)
+BOUNDS = st.just((0.0, 1.0)) | st.lists(st.tuples(FLOATS, FLOATS), max_size=2) | st.tuples(FLOATS, FLOATS) | ANYTHING
+OPTIONS = {
+    "bounds": BOUNDS,
+    "alpha": st.floats(0, 0.5) | ANYTHING,
+    "candidates": ANSWERS,
+    "delta": DELTAS,
+    "default": ANSWERS,
+    "blocks": st.integers(1, 4) | ANYTHING,
+    "epsilon": BUDGETS,
+    "rng": RNGS,
+}
+AGGREGATES: dict[str, dict[str, Any]] = {
+    "mean": {"bounds": (0.0, 1.0)},
+    "trimmed_mean": {"bounds": (0.0, 1.0), "alpha": 0.25},
+    "winsorized_mean": {"bounds": [(0.0, 1.0), (-3.0, 0.0)], "alpha": 0.25},
+    "median": {"bounds": [(0.0, 1.0)]},
+    "noisy_max": {"candidates": ["a", 1, None]},
+    "mode": {"delta": 1e-9},
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(ANSWERS, min_size=4, max_size=6), st.sampled_from(list(AGGREGATES)))
+def test_answers_of_blocks_are_never_refused(answers: Any, aggregate: Any) -> None:
+    options = AGGREGATES[aggregate]
+    released = stability.subsample_and_aggregate(
+        answers, lambda block: block[0], blocks=4, aggregate=aggregate, epsilon=1.0, **options
+    )
+    if "bounds" in options:
+        lower, upper = np.transpose(options["bounds"])
+        assert np.shape(released) == np.shape(lower)
+        assert np.all((lower <= released) & (released <= upper))
+    assert aggregate != "noisy_max" or released in options["candidates"]
+
+
+@pytest.mark.filterwarnings("ignore:delta=")
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(list(AGGREGATES)), st.fixed_dictionaries({}, optional=OPTIONS))
+def test_aggregates(aggregate: Any, options: Any) -> None:
+    given = {"blocks": 4, "epsilon": 1.0} | AGGREGATES[aggregate] | options
+    attempt(stability.subsample_and_aggregate, [1, 2, 3, 4], sum, aggregate=aggregate, **given)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.binary() | ANYTHING, st.text() | ANYTHING)
 def test_states_and_specifications(state: Any, text: Any) -> None:

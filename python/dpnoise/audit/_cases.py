@@ -53,6 +53,18 @@ def _proposal(*, epsilon: float, delta: float) -> SimpleNamespace:
     return SimpleNamespace(epsilon=epsilon, delta=delta, release=release)
 
 
+def _votes(*, epsilon: float) -> Callable[[list[str]], Any]:
+    """Let each row vote for itself."""
+    return partial(
+        stability.subsample_and_aggregate,
+        f=lambda block: block[0],
+        blocks=2,
+        aggregate="noisy_max",
+        candidates=["tea", "coffee"],
+        epsilon=epsilon,
+    )
+
+
 CASES: Final = (
     Case("Laplace", mechanisms.Laplace, 0.0, 1.0),
     Case("Laplace of an array", mechanisms.Laplace, [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
@@ -84,6 +96,7 @@ CASES: Final = (
         24 * [0.0] + 14 * [1.0],
         23 * [0.0] + 15 * [1.0],
     ),
+    Case("subsample_and_aggregate", _votes, ["tea", "tea"], ["tea", "coffee"]),
     Case("samplers.laplace", partial(_sampler, samplers.laplace), 0.0, 1.0, vectorized=True),
     Case("samplers.discrete_laplace", partial(_sampler, samplers.discrete_laplace), 0, 1, vectorized=True),
     Case("RandomizedResponse", local.RandomizedResponse, False, True),

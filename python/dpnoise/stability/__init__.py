@@ -10,6 +10,7 @@ from dpnoise.stability._median_and_mode import release_median, release_mode
 from dpnoise.stability._propose_test_release import propose_test_release
 from dpnoise.stability._scale import release_scale
 from dpnoise.stability._stable_release import Release, release_if_stable
+from dpnoise.stability._subsample_and_aggregate import subsample_and_aggregate
 
 __all__ = [
     "Release",
@@ -21,4 +22,5 @@ __all__ = [
     "release_median",
     "release_mode",
     "release_scale",
+    "subsample_and_aggregate",
 ]

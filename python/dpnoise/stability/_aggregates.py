@@ -1,0 +1,248 @@
+"""Aggregates: private answers from the answers of blocks, of which one may be anything."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._arrays import array_of
+from dpnoise._native import ParameterError, StabilityTest
+from dpnoise._parameters import real
+from dpnoise.accounting import PrivacyCost
+from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
+from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.queries import Mean, Median
+from dpnoise.queries._moments import part_of
+from dpnoise.sensitivity import Bounds, check_bounds
+from dpnoise.stability._distances import mode
+from dpnoise.stability._stable_release import Release, release_if_stable
+
+NO_ANSWER: Final = "no answer was the commonest"
+
+# A fraction to trim is the nearest one with such a denominator, so that 0.29 of 100 blocks are 29.
+_DENOMINATOR = 10**6
+
+
+class Aggregate:
+    """A private function of answers, of which between neighbours one differs."""
+
+    @abstractmethod
+    def read(self, answer: Any) -> Any:
+        """Take what a block has answered, or raise: then it counts as a block that has none."""
+
+    @abstractmethod
+    def release(self, answers: Iterable[Any], rng: Rng) -> Release:
+        """Release the aggregate of what was read; None stands for a block without an answer."""
+
+
+# --- numbers -------------------------------------------------------------------------------------------------------
+
+
+def _trimmed(ordered: NDArray[np.float64], cut: int) -> NDArray[np.float64]:
+    return ordered[cut : len(ordered) - cut]
+
+
+def _once(blocks: int, cut: int) -> int:
+    return 1
+
+
+def _winsorized(ordered: NDArray[np.float64], cut: int) -> NDArray[np.float64]:
+    return np.clip(ordered, ordered[cut], ordered[-1 - cut])
+
+
+def _with_those_moved(blocks: int, cut: int) -> int:
+    return cut + 1 if blocks > 2 * cut + 1 else blocks  # where only the median is left, all are moved to it
+
+
+class _Average(NamedTuple):
+    """A query about the answers that are left of the sorted ones, when ``cut`` are trimmed at each end."""
+
+    query: type[Mean | Median]
+    trim: Callable[[NDArray[np.float64], int], NDArray[np.float64]] = _trimmed
+    copies: Callable[[int, int], int] = _once
+    """How many of those that are left are the same answer, for so many blocks: the sensitivity grows by that factor."""
+
+
+class Numbers(Aggregate):
+    """Averages of numbers within bounds, each coordinate with its share of epsilon."""
+
+    def __init__(
+        self,
+        average: _Average,
+        *,
+        epsilon: float,
+        blocks: int,
+        default: Any,
+        bounds: Any,
+        alpha: float | None = None,
+    ) -> None:
+        several = isinstance(bounds, Sequence | np.ndarray) and len(bounds) > 0 and np.ndim(bounds[0]) > 0
+        pairs = [check_bounds(pair) for pair in (bounds if several else [bounds])]
+        self._average = average
+        self._cut = 0 if alpha is None else _cut(alpha, blocks)
+        self._cost = PrivacyCost(DiscreteLaplace(epsilon=epsilon).epsilon)
+        share = part_of(self._cost.epsilon, len(pairs) * average.copies(blocks, self._cut))
+        self._queries = [average.query(bounds=pair, epsilon=share, relation="substitute") for pair in pairs]
+        self._shape = (len(pairs),) if several else ()
+        middle = np.reshape([lower / 2 + upper / 2 for lower, upper in pairs], self._shape)
+        self._default = middle if default is None else _within(default, pairs, self._shape)
+
+    def read(self, answer: Any) -> NDArray[np.float64]:
+        """Take finite numbers of the right shape."""
+        return _finite(answer, self._shape)
+
+    def release(self, answers: Iterable[Any], rng: Rng) -> Release:
+        """Release the average, or an array of one for each coordinate."""
+        read = np.array([self._default if answer is None else answer for answer in answers])
+        columns = read.reshape(len(read), len(self._queries)).T
+        averages = [
+            query.release(self._average.trim(np.sort(np.clip(column, *query.bounds)), self._cut), rng=rng)
+            for query, column in zip(self._queries, columns, strict=True)
+        ]
+        return Release(np.array(averages) if self._shape else averages[0], self._cost)
+
+
+def _cut(alpha: float, blocks: int) -> int:
+    part = real(alpha, "alpha")
+    cut = int(Fraction(part).limit_denominator(_DENOMINATOR) * blocks) if 0 < part < 0.5 else 0
+    if cut < 1:
+        raise ParameterError(
+            f"alpha must be below 1/2 and trim at least one of {blocks} blocks at each end, got {alpha!r}"
+        )
+    return cut
+
+
+def _finite(answer: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    numbers = array_of(answer, "answer")
+    if numbers.dtype.kind not in "biufO" or numbers.shape != shape:
+        raise TypeError
+    found = numbers.astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError
+    return found
+
+
+def _within(default: Any, pairs: list[Bounds], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    try:
+        found = _finite(default, shape)
+    except (TypeError, ValueError):
+        found = np.full(shape, np.nan)
+    lower, upper = np.transpose(pairs).reshape(2, *shape)
+    if not np.all((lower <= found) & (found <= upper)):
+        raise ParameterError(f"default must be within the bounds {pairs}, of the shape {shape}, got {default!r}")
+    return found
+
+
+# --- outcomes ------------------------------------------------------------------------------------------------------
+
+
+class NoisyMax(Aggregate):
+    """The candidate with the most votes, by report noisy max."""
+
+    def __init__(self, *, epsilon: float, blocks: int, default: Any, candidates: Sequence[Any]) -> None:
+        # One block leaves one candidate for another: each count changes by at most 1, in two directions.
+        self._choice = ReportNoisyMax(epsilon=epsilon, sensitivity=1.0)
+        self._candidates = tuple(candidates)
+        try:
+            self._index = {candidate: i for i, candidate in enumerate(self._candidates)}
+            known = default is None or default in self._index
+        except TypeError:
+            raise TypeError("candidates and default must be hashable, such as texts, numbers or tuples") from None
+        if not 0 < len(self._index) == len(self._candidates):
+            raise ParameterError("candidates must be at least one, and none of them twice")
+        if not known:
+            raise ParameterError(f"default must be None or one of the candidates, got {default!r}")
+        self._default = None if default is None else self._index[default]
+
+    def read(self, answer: Any) -> int:
+        """Take a candidate, by its index."""
+        return self._index[answer]
+
+    def release(self, answers: Iterable[Any], rng: Rng) -> Release:
+        """Release a candidate."""
+        votes = [self._default if answer is None else answer for answer in answers]
+        counts = np.bincount([vote for vote in votes if vote is not None], minlength=len(self._candidates))
+        return Release(self._candidates[self._choice.release(counts, rng=rng)], self._choice.cost)
+
+
+class Mode(Aggregate):
+    """The commonest answer, if it is far from being another one."""
+
+    def __init__(self, *, epsilon: float, blocks: int, default: Any, delta: float) -> None:
+        test = StabilityTest(epsilon, delta)
+        self._epsilon, self._delta = test.epsilon, test.delta
+        self._default = None if default is None else self.read(default)
+
+    def read(self, answer: Any) -> Any:
+        """Take texts, bytes, finite numbers, booleans, and sequences and sets of them, as Python's own."""
+        if isinstance(answer, np.generic):
+            answer = answer.item()
+        if isinstance(answer, tuple | list):
+            return tuple(map(self.read, answer))
+        if isinstance(answer, frozenset | set):
+            # In an order of its own, since that in which it was made can show.
+            return frozenset(sorted(map(self.read, answer), key=_text))
+        if type(answer) not in (str, bytes, bool, int, float) or (type(answer) is float and not math.isfinite(answer)):
+            raise TypeError(
+                "default must be of texts, bytes, finite numbers or booleans, or tuples or sets of them, got "
+                f"{type(answer).__name__}"
+            )
+        return answer
+
+    def release(self, answers: Iterable[Any], rng: Rng) -> Release:
+        """Release an answer, or None."""
+        read = [self._default if answer is None else answer for answer in answers]
+        by_text = {_text(answer): answer for answer in read}
+        text, distance, _ = mode(list(map(_text, read)), "substitute")
+        value = None if by_text[text] is None else self.read(by_text[text])  # again, as other processes order sets
+        found = release_if_stable(value, distance, self._epsilon, self._delta, full_output=True, rng=rng)
+        return replace(found, refusal=NO_ANSWER) if found.refusal is None and value is None else found
+
+
+def _text(answer: Any) -> str:
+    """Give each answer its text, another one for 1, 1.0 and True; the first of equally common ones is the mode."""
+    if isinstance(answer, tuple):
+        return f"({', '.join(map(_text, answer))})"
+    if isinstance(answer, frozenset):
+        return f"{{{', '.join(sorted(map(_text, answer)))}}}"
+    return repr(answer)
+
+
+# --- the table -----------------------------------------------------------------------------------------------------
+
+
+class _Entry(NamedTuple):
+    make: Callable[..., Aggregate]
+    options: tuple[str, ...]
+    """Those that it needs; it takes no other ones."""
+
+
+AGGREGATES: Final[Mapping[str, _Entry]] = {
+    "mean": _Entry(partial(Numbers, _Average(Mean)), ("bounds",)),
+    "trimmed_mean": _Entry(partial(Numbers, _Average(Mean)), ("bounds", "alpha")),
+    "winsorized_mean": _Entry(partial(Numbers, _Average(Mean, _winsorized, _with_those_moved)), ("bounds", "alpha")),
+    "median": _Entry(partial(Numbers, _Average(Median)), ("bounds",)),
+    "noisy_max": _Entry(NoisyMax, ("candidates",)),
+    "mode": _Entry(Mode, ("delta",)),
+}
+
+
+def aggregate_of(name: str, *, epsilon: float, blocks: int, default: Any, options: Mapping[str, Any]) -> Aggregate:
+    """Make an aggregate, with those options that are not None."""
+    if not isinstance(name, str) or name not in AGGREGATES:
+        raise ParameterError(f"aggregate must be one of {', '.join(AGGREGATES)}, got {name!r}")
+    entry = AGGREGATES[name]
+    given = {option: value for option, value in options.items() if value is not None}
+    for option in options:
+        if (option in given) != (option in entry.options):
+            problem = "is not for" if option in given else "must be given for"
+            raise ParameterError(f"{option} {problem} the aggregate {name!r}")
+    return entry.make(epsilon=epsilon, blocks=blocks, default=default, **given)

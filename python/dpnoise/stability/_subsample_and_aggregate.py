@@ -1,0 +1,162 @@
+"""Subsample and aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import samplers
+from dpnoise._parameters import integer
+from dpnoise._processes import Died, in_processes
+from dpnoise._progress import progress
+from dpnoise.bit_generator import SecureBitGenerator
+from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.sensitivity import Bounds
+from dpnoise.stability._aggregates import aggregate_of
+from dpnoise.stability._functions import answer_of, check_importable
+from dpnoise.stability._rows import number_of_rows, rows_at
+from dpnoise.stability._stable_release import warn_of_large
+
+Replies = Generator[tuple[int, Any], None, None]
+
+
+def subsample_and_aggregate(
+    data: Any,
+    f: Callable[[Any], Any],
+    *,
+    blocks: int,
+    aggregate: Literal["mean", "trimmed_mean", "winsorized_mean", "median", "noisy_max", "mode"],
+    epsilon: float,
+    delta: float | None = None,
+    bounds: Bounds | Sequence[Bounds] | None = None,
+    alpha: float | None = None,
+    candidates: Sequence[Any] | None = None,
+    default: Any = None,
+    processes: int = 1,
+    full_output: bool = False,
+    rng: Rng = None,
+) -> Any:
+    """Release what any function says of the data, from its answers on random blocks of rows.
+
+    The rows are dealt at random into blocks of equal size, give or take one; the function is called on each; and a
+    private aggregate of the answers is released. A row is in one block, so it can change one answer, whatever the
+    function does. The release is epsilon-differentially private, for "mode" (epsilon, delta)-differentially private,
+    between data of which one row is replaced by another; the number of rows is public.
+
+    Parameters
+    ----------
+    data : array, list, data frame or series
+        The rows, along the first dimension of a NumPy array; pandas and polars are taken by position.
+    f : callable
+        Called with a block of rows, of the kind that the data have, in random order. It should know nothing else:
+        state that it keeps between calls would let one row change the answers of several blocks.
+    blocks : int
+        How many, from 1 to the number of rows.
+    aggregate : str
+        What is released of the answers.
+
+        - "mean", "trimmed_mean" (without ``alpha`` of the answers at each end) and "winsorized_mean" (with these moved
+          to the nearest other one): for numbers, clamped to ``bounds``, by noise.
+        - "median": for numbers, clamped to ``bounds``, by the exponential mechanism.
+        - "noisy_max": the commonest of the ``candidates``, by report noisy max.
+        - "mode": the commonest answer as it is, or None if the vote is too close. Needs ``delta``.
+    epsilon : float
+        Positive and finite: the total.
+    delta : float, optional
+        Between 0 and 1, for "mode" only: the total.
+    bounds : (float, float) or sequence of d of them, optional
+        The smallest and the largest number, for aggregates of numbers only. With a sequence ``f`` returns ``d``
+        numbers, and each coordinate is aggregated at epsilon / d. They must not be looked up in the data.
+    alpha : float, optional
+        Which part of the answers is trimmed at each end, below 1/2: at least one, rounded down. For the trimmed and the
+        winsorized mean only.
+    candidates : sequence, optional
+        What ``f`` may answer, for "noisy_max" only: public, hashable and all different.
+    default : object, optional
+        What a block counts as that has no answer: on which ``f`` raises, or returns NaN, an infinity, another shape or
+        no candidate. By default the middle of the bounds; of outcomes, a vote for none.
+    processes : int, default 1
+        How many processes call ``f``. With 1 it is this one; others are spawned, so that ``f`` must be a function that
+        they can import, and a script needs ``if __name__ == "__main__":``. A process that ``f`` kills is replaced.
+    full_output : bool, default False
+        Whether to return a `Release` instead of the value alone.
+    rng : dpnoise.hazmat generator, optional
+        For tests only: such a release is not private.
+
+    Returns
+    -------
+    float, ndarray of shape (d,), a candidate, an outcome or None, or Release
+        What was aggregated: averages lie within the bounds.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, missing for the aggregate or not meant for it. ``f`` has not been called then.
+    TypeError
+        When a parameter is of another type, or other processes cannot import ``f``.
+    RandomnessError
+        When the source of randomness fails; nothing is released.
+
+    Warns
+    -----
+    UserWarning
+        When delta is at least one over the number of rows.
+
+    Notes
+    -----
+    What ``f`` raises or warns of on the data is not shown, for it is about them. What it prints, logs or writes, and
+    the time that it takes, is not held back: try it on data of your own making. If it always fails, which nobody is
+    told, the answer is about the default.
+
+    References
+    ----------
+    Nissim, Raskhodnikova and Smith (2007), "Smooth sensitivity and sampling in private data analysis", section 4; Smith
+    (2011), "Privacy-preserving statistical estimation with optimal convergence rates"; Dwork and Roth (2014), "The
+    algorithmic foundations of differential privacy", section 7.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnoise import stability
+    >>> heights = np.random.default_rng().normal(170, 10, 5000)
+    >>> spread = stability.subsample_and_aggregate(
+    ...     heights, np.std, blocks=50, aggregate="mean", bounds=(0, 50), epsilon=1.0
+    ... )
+    """
+    rows = number_of_rows(data)
+    if not callable(f):
+        raise TypeError(f"f must be callable, got {type(f).__name__}")
+    number = integer(blocks, "blocks", range(1, rows + 1))
+    workers = integer(processes, "processes", range(1, 2**15))
+    options = {"bounds": bounds, "alpha": alpha, "candidates": candidates, "delta": delta}
+    chosen = aggregate_of(aggregate, epsilon=epsilon, blocks=number, default=default, options=options)
+    if delta is not None:
+        warn_of_large(delta, rows)
+    if workers > 1:
+        check_importable(f)
+    ask = partial(answer_of, f, chosen.read)
+    parts = enumerate(rows_at(data, places) for places in np.array_split(_permutation(rows, rng), number))
+    answers = [None] * number
+    with (
+        closing(_in_this_process(ask, parts) if workers == 1 else in_processes(ask, parts, workers)) as replies,
+        progress("asking", number, "blocks") as advance,
+    ):
+        for place, reply in replies:
+            answers[place] = None if isinstance(reply, Died) else reply
+            advance(1)
+    return chosen.release(answers, rng).given(full_output)
+
+
+def _permutation(rows: int, rng: Rng) -> NDArray[np.int64]:
+    seed = None if rng is None else np.packbits(samplers.bernoulli(0.5, 128, rng=rng))
+    return np.random.Generator(SecureBitGenerator() if seed is None else np.random.PCG64(seed)).permutation(rows)
+
+
+def _in_this_process(ask: Callable[[Any], Any], parts: Iterable[tuple[int, Any]]) -> Replies:
+    for place, block in parts:
+        yield place, ask(block)

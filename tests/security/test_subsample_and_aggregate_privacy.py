@@ -1,0 +1,233 @@
+"""What one row can do: enumerated on small data, and audited."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+
+from dpnoise import audit
+from dpnoise.hazmat import SeededRng
+from dpnoise.mechanisms import ReportNoisyMax
+from dpnoise.stability import _aggregates, subsample_and_aggregate
+from dpnoise.stability._aggregates import aggregate_of
+
+# Releases of an audit; what is wrong by a factor of two is found in them.
+N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 6_000)), 100_000)
+
+# Answers of blocks, in whole numbers from 0.
+HIGHEST = 3
+
+
+def neighbours(answers):
+    for place, other in itertools.product(range(len(answers)), range(HIGHEST + 1)):
+        yield (*answers[:place], other, *answers[place + 1 :])
+
+
+def claimed(aggregate, blocks, cut):
+    """The sensitivity that the documentation states."""
+    whole = Fraction(HIGHEST)
+    if aggregate == "trimmed_mean":
+        return whole / (blocks - 2 * cut)
+    if aggregate == "winsorized_mean" and blocks > 2 * cut + 1:
+        return whole * (cut + 1) / blocks
+    return whole if aggregate == "winsorized_mean" else whole / blocks
+
+
+def exact(aggregate, answers, cut):
+    """The average by its definition, in fractions, without what the library does."""
+    ordered = sorted(answers)
+    kept = ordered[cut : len(ordered) - cut]
+    if aggregate == "winsorized_mean":
+        kept = [kept[0]] * cut + kept + [kept[-1]] * cut
+    return Fraction(sum(kept), len(kept))
+
+
+AVERAGES = [("mean", blocks, 0) for blocks in range(1, 7)] + [
+    (aggregate, blocks, cut)
+    for aggregate in ("trimmed_mean", "winsorized_mean")
+    for blocks in range(3, 7)
+    for cut in range(1, (blocks + 1) // 2)
+]
+
+
+def aggregate_for(aggregate, blocks, cut, epsilon):
+    """The library's own, which trims just so many."""
+    options = {"bounds": (0.0, float(HIGHEST))} | ({"alpha": (cut + 0.25) / blocks} if cut else {})
+    made = aggregate_of(aggregate, epsilon=epsilon, blocks=blocks, default=None, options=options)
+    assert made._cut == cut
+    return made
+
+
+@pytest.mark.parametrize(("aggregate", "blocks", "cut"), AVERAGES)
+def test_sensitivities_are_those_stated_and_are_reached(aggregate, blocks, cut):
+    data = list(itertools.product(range(HIGHEST + 1), repeat=blocks))
+    averages = {answers: exact(aggregate, answers, cut) for answers in data}
+    moved = max(abs(averages[x] - averages[y]) for x in data for y in neighbours(x))
+    assert moved == claimed(aggregate, blocks, cut)
+
+
+def noise_is_enough(made, aggregate, blocks, cut):
+    """Whether an average has noise for its sensitivity, by the exact numbers that the sum of what is left has."""
+    (query,) = made._queries
+    noise = query._moments._sums[0]
+    kept = made._average.trim(np.arange(blocks, dtype=float), cut)
+    scale = Fraction(noise.sensitivity) / Fraction(noise.epsilon) / len(kept)
+    least = claimed(aggregate, blocks, cut) / Fraction(made._cost.epsilon)
+    assert scale <= least * (1 + Fraction(1, 10**9)), "nor is it more"
+    return scale >= least
+
+
+@pytest.mark.parametrize(("aggregate", "blocks", "cut"), AVERAGES)
+def test_the_noise_is_that_of_the_sensitivity(aggregate, blocks, cut):
+    assert noise_is_enough(aggregate_for(aggregate, blocks, cut, 0.7), aggregate, blocks, cut)
+
+
+def test_noise_for_one_moved_answer_is_not_enough_for_several():
+    """The control: the answers that winsorizing moves count as often as there are, plus one."""
+    made = aggregate_for("winsorized_mean", 6, 2, 0.7)
+    forgetful = aggregate_for("winsorized_mean", 6, 2, 1.4)
+    forgetful._cost = made._cost
+    assert not noise_is_enough(forgetful, "winsorized_mean", 6, 2)
+
+
+@pytest.mark.parametrize(("aggregate", "cut"), [("mean", 0), ("trimmed_mean", 1), ("winsorized_mean", 1)])
+def test_releases_with_the_same_noise_move_by_the_sensitivity(aggregate, cut):
+    """The library's own averages, sums on the grid included."""
+    made = aggregate_for(aggregate, 4, cut, 1e9)
+    data = list(itertools.combinations_with_replacement(range(HIGHEST + 1), 4))
+    averages = {x: made.release(list(map(float, x)), SeededRng(0)).value for x in data}
+    moved = max(abs(averages[x] - averages[tuple(sorted(y))]) for x in data for y in neighbours(x))
+    assert moved == pytest.approx(float(claimed(aggregate, 4, cut)), abs=1e-5)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 4])
+def test_votes_and_the_scores_of_medians_move_by_what_their_mechanisms_are_made_for(blocks):
+    candidates = np.arange(HIGHEST + 1.0)
+    votes = aggregate_of(
+        "noisy_max", epsilon=1.0, blocks=blocks, default=None, options={"candidates": list(candidates)}
+    )
+    median = aggregate_of("median", epsilon=1.0, blocks=blocks, default=None, options={"bounds": (0.0, float(HIGHEST))})
+    (query,) = median._queries
+    assert (votes._choice.monotonic, query._choice.monotonic) == (False, False)
+    counted, scored = 0.0, 0.0
+    for x in itertools.product(range(HIGHEST + 1), repeat=blocks):
+        for y in neighbours(x):
+            counts = [np.bincount(answers, minlength=HIGHEST + 1) for answers in (x, y)]
+            scores = [query._scores(np.array(answers, float), candidates) for answers in (x, y)]
+            counted = max(counted, np.abs(counts[0] - counts[1]).max())
+            scored = max(scored, np.abs(scores[0] - scores[1]).max())
+    assert counted == votes._choice.sensitivity == 1
+    assert scored <= query._choice.sensitivity == 2
+    assert scored == min(2, blocks)
+
+
+# Equal ones, some without an answer, and some of several types.
+OUTCOMES = ["b", 1, True, frozenset({"x", "y"}), None]
+
+
+def released_and_distance(answers, monkeypatch):
+    """What the mode of some answers hands to the test of stability."""
+    seen = []
+    test = _aggregates.release_if_stable
+    monkeypatch.setattr(
+        _aggregates, "release_if_stable", lambda *given, **options: seen.append(given) or test(*given, **options)
+    )
+    made = aggregate_of("mode", epsilon=1.0, blocks=len(answers), default=None, options={"delta": 0.1})
+    made.release(answers, None)
+    ((value, distance, epsilon, delta),) = seen
+    assert (epsilon, delta) == (1.0, 0.1)
+    monkeypatch.undo()
+    return repr(value), distance
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 4])
+def test_the_distance_of_the_mode_is_of_sensitivity_one_and_zero_where_it_changes(blocks, monkeypatch):
+    found = {x: released_and_distance(x, monkeypatch) for x in itertools.product(OUTCOMES, repeat=blocks)}
+    for x, (value, distance) in found.items():
+        for place, other in itertools.product(range(blocks), OUTCOMES):
+            neighbour = found[(*x[:place], other, *x[place + 1 :])]
+            assert abs(distance - neighbour[1]) <= 1
+            assert value == neighbour[0] or distance == neighbour[1] == 0
+
+
+def answers_of(data, f, blocks, seed):
+    """What each block answers, in a partition that hangs on the seed."""
+    found = []
+    subsample_and_aggregate(
+        data,
+        lambda block: found.append(f(block)) or 0.0,
+        blocks=blocks,
+        aggregate="mean",
+        bounds=(0, 1),
+        epsilon=1.0,
+        rng=SeededRng(seed),
+    )
+    return found
+
+
+@pytest.mark.parametrize("f", [tuple, len, sum, min, np.median], ids=["tuple", "len", "sum", "min", "median"])
+def test_a_row_changes_the_answer_of_one_block_at_most(f):
+    for blocks, seed in itertools.product([1, 2, 3, 5], range(10)):
+        data = [10, 20, 30, 40, 50]
+        before = answers_of(data, f, blocks, seed)
+        for place, other in itertools.product(range(5), [0, 25, 60]):
+            after = answers_of([*data[:place], other, *data[place + 1 :]], f, blocks, seed)
+            assert sum(x != y for x, y in zip(before, after, strict=True)) <= 1
+
+
+def test_a_row_changes_several_answers_where_the_partition_hangs_on_it():
+    """The control of the one above: sorted data are dealt otherwise when one row changes."""
+
+    def blocks_of(data):
+        return np.array_split(sorted(data), 3)
+
+    before, after = blocks_of([1, 2, 3, 4, 5, 6]), blocks_of([7, 2, 3, 4, 5, 6])
+    assert sum(list(x) != list(y) for x, y in zip(before, after, strict=True)) > 1
+
+
+# --- audits --------------------------------------------------------------------------------------------------------
+
+# Neighbours on which the aggregates lose as much as on any, with a row for each block.
+WORST = {
+    "mean": ([0.0] * 3, [0.0, 0.0, 1.0], {"bounds": (0.0, 1.0)}),
+    "noisy_max": (["a", "b"], ["a", "a"], {"candidates": ["a", "b"]}),
+}
+
+FAULTS = {
+    # The distance of the bounds counts, not half of it.
+    "mean": ("part_of", lambda epsilon, parts: 2 * epsilon / parts),
+    # A vote that is changed is one less and one more.
+    "noisy_max": ("ReportNoisyMax", partial(ReportNoisyMax, monotonic=True)),
+}
+
+
+def shown(aggregate, n, confidence):
+    """The epsilon that an audit finds at least of a release that claims 1."""
+    x, x_prime, options = WORST[aggregate]
+
+    def release(answers):
+        return subsample_and_aggregate(
+            answers, lambda block: block[0], blocks=len(x), aggregate=aggregate, epsilon=1.0, **options
+        )
+
+    return audit.epsilon_lower_bound(release, x, x_prime, n=n, confidence=confidence).epsilon
+
+
+@pytest.mark.parametrize("aggregate", WORST)
+def test_an_audit_finds_what_is_claimed_at_most(aggregate):
+    found = shown(aggregate, N // 3, confidence=1 - 1e-9)
+    print(f"{aggregate}: {found:.3f} of 1")
+    assert found <= 1.0
+
+
+@pytest.mark.parametrize("aggregate", FAULTS)
+def test_a_forgotten_factor_of_two_is_found(aggregate, monkeypatch):
+    monkeypatch.setattr(_aggregates, *FAULTS[aggregate])
+    found = shown(aggregate, N, confidence=0.99)
+    print(f"{aggregate}: {found:.3f} of 1")
+    assert found > 1.0
