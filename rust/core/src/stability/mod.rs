@@ -3,6 +3,7 @@
 //! A distance to instability is an integer that changes by at most 1 between neighbours, so it can be tested with little
 //! noise. [`StabilityTest`] is that test.
 
+pub mod bootstrap;
 mod iqr;
 mod median;
 mod mode;

@@ -1,0 +1,238 @@
+//! Functions of a subset, with few values, that are fast.
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::rng::Wiped;
+
+/// A function of the rows at some positions of the data. It must depend on nothing else.
+pub trait Statistic: Send {
+    /// The number of rows.
+    fn positions(&self) -> usize;
+
+    /// The number of possible values.
+    fn values(&self) -> usize;
+
+    /// The value, below [`Self::values`], for the rows at these positions: at least one, in ascending order.
+    fn value_vartime(&mut self, subset: &[u32]) -> usize;
+}
+
+/// The most frequent code; of several, the smallest.
+#[derive(Clone)]
+pub struct Mode {
+    codes: Codes,
+    counts: Vec<u32>,
+}
+
+impl Mode {
+    /// The mode of codes below `values`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `values` is zero or above 2^32 - 1, [`Error::Data`] for a code that is not below it.
+    pub fn new(codes: &[u32], values: usize) -> Result<Self, Error> {
+        Ok(Self { codes: Codes::new(codes, values)?, counts: vec![0; values] })
+    }
+}
+
+impl Statistic for Mode {
+    fn positions(&self) -> usize {
+        self.codes.codes.len()
+    }
+
+    fn values(&self) -> usize {
+        self.codes.values
+    }
+
+    fn value_vartime(&mut self, subset: &[u32]) -> usize {
+        let (mut best, mut most) = (0, 0);
+        for code in self.codes.at(subset) {
+            self.counts[code] += 1;
+            let count = self.counts[code];
+            if count > most || (count == most && code < best) {
+                (best, most) = (code, count);
+            }
+        }
+        self.codes.at(subset).for_each(|code| self.counts[code] = 0);
+        best
+    }
+}
+
+/// The lower median: the code of rank ceil(size / 2).
+#[derive(Clone)]
+pub struct Median {
+    codes: Codes,
+    found: Vec<u32>,
+}
+
+impl Median {
+    /// The median of codes below `values`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `values` is zero or above 2^32 - 1, [`Error::Data`] for a code that is not below it.
+    pub fn new(codes: &[u32], values: usize) -> Result<Self, Error> {
+        Ok(Self { codes: Codes::new(codes, values)?, found: vec![] })
+    }
+}
+
+impl Statistic for Median {
+    fn positions(&self) -> usize {
+        self.codes.codes.len()
+    }
+
+    fn values(&self) -> usize {
+        self.codes.values
+    }
+
+    fn value_vartime(&mut self, subset: &[u32]) -> usize {
+        self.found.clear();
+        self.found.extend(self.codes.at(subset).map(|code| code as u32));
+        let rank = (subset.len() - 1) / 2;
+        *self.found.select_nth_unstable(rank).1 as usize
+    }
+}
+
+/// So many rows as there can be, of entries up to this, have a finite sum.
+const LARGEST: f64 = f64::from_bits((1023 + 990) << 52);
+
+/// Which column of a matrix has the largest sum; of several, the first.
+///
+/// The sums are made in double precision, row after row: rounded, but the same wherever they are made.
+#[derive(Clone)]
+pub struct ArgmaxColumnSum {
+    matrix: Arc<Wiped<f64>>,
+    columns: usize,
+    sums: Vec<f64>,
+}
+
+impl ArgmaxColumnSum {
+    /// A matrix, row after row, with so many columns.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `columns` is zero or does not divide the length, [`Error::Data`] for an entry that is
+    /// no number or of a magnitude above 2^990.
+    pub fn new(matrix: &[f64], columns: usize) -> Result<Self, Error> {
+        if columns == 0 || !matrix.len().is_multiple_of(columns) {
+            return Err(Error::parameter("columns", columns, "a positive divisor of the number of entries"));
+        }
+        if !matrix.iter().all(|entry| entry.abs() <= LARGEST) {
+            return Err(Error::data("data", "must be finite numbers of at most 2**990 in magnitude"));
+        }
+        Ok(Self { matrix: Arc::new(copy_of(matrix)), columns, sums: vec![0.0; columns] })
+    }
+}
+
+impl Statistic for ArgmaxColumnSum {
+    fn positions(&self) -> usize {
+        self.matrix.len() / self.columns
+    }
+
+    fn values(&self) -> usize {
+        self.columns
+    }
+
+    fn value_vartime(&mut self, subset: &[u32]) -> usize {
+        self.sums.fill(0.0);
+        for &position in subset {
+            let start = position as usize * self.columns;
+            let row = &self.matrix[start..start + self.columns];
+            self.sums.iter_mut().zip(row).for_each(|(sum, entry)| *sum += entry);
+        }
+        let mut best = 0;
+        for (column, sum) in self.sums.iter().enumerate() {
+            if *sum > self.sums[best] {
+                best = column;
+            }
+        }
+        best
+    }
+}
+
+/// The codes of all rows.
+#[derive(Clone)]
+struct Codes {
+    codes: Arc<Wiped<u32>>,
+    values: usize,
+}
+
+impl Codes {
+    fn new(codes: &[u32], values: usize) -> Result<Self, Error> {
+        if values == 0 || u32::try_from(values).is_err() {
+            return Err(Error::parameter("values", values, "from 1 to 2**32 - 1"));
+        }
+        if codes.iter().any(|&code| code as usize >= values) {
+            return Err(Error::data("data", "must be codes below the number of values"));
+        }
+        Ok(Self { codes: Arc::new(copy_of(codes)), values })
+    }
+
+    fn at(&self, subset: &[u32]) -> impl Iterator<Item = usize> {
+        subset.iter().map(|&position| self.codes[position as usize] as usize)
+    }
+}
+
+fn copy_of<T: Copy + Default>(items: &[T]) -> Wiped<T> {
+    let mut copy = Wiped::new(items.len());
+    copy.copy_from_slice(items);
+    copy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All subsets of all rows of codes below 3, of length 5.
+    fn exhaust(make: impl Fn(&[u32]) -> Box<dyn Statistic>, oracle: impl Fn(&[u32]) -> usize) {
+        for number in 0..3u32.pow(5) {
+            let codes: Vec<u32> = (0..5).map(|digit| number / 3u32.pow(digit) % 3).collect();
+            let mut statistic = make(&codes);
+            for mask in 1..32u32 {
+                let subset: Vec<u32> = (0..5).filter(|position| mask >> position & 1 == 1).collect();
+                let found: Vec<u32> = subset.iter().map(|&position| codes[position as usize]).collect();
+                assert_eq!(statistic.value_vartime(&subset), oracle(&found), "{codes:?} {subset:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_mode_is_the_smallest_of_the_most_frequent() {
+        let count = |codes: &[u32], value| codes.iter().filter(|&&code| code == value).count();
+        exhaust(
+            |codes| Box::new(Mode::new(codes, 3).unwrap()),
+            |codes| (0..3).rev().max_by_key(|&value| count(codes, value)).unwrap() as usize,
+        );
+    }
+
+    #[test]
+    fn the_median_is_the_lower_one() {
+        exhaust(
+            |codes| Box::new(Median::new(codes, 3).unwrap()),
+            |codes| {
+                let mut sorted = codes.to_vec();
+                sorted.sort_unstable();
+                sorted[sorted.len().div_ceil(2) - 1] as usize
+            },
+        );
+    }
+
+    #[test]
+    fn the_first_of_the_largest_columns_is_found() {
+        let mut statistic = ArgmaxColumnSum::new(&[1.0, 2.0, 2.0, 3.0, 2.0, 2.0, 9.0, -9.0, 0.5], 3).unwrap();
+        assert_eq!((statistic.positions(), statistic.values()), (3, 3));
+        for (subset, expected) in [(&[0][..], 1), (&[1], 0), (&[0, 1], 0), (&[2], 0), (&[0, 1, 2], 0), (&[0, 0], 1)] {
+            assert_eq!(statistic.value_vartime(subset), expected, "{subset:?}");
+        }
+    }
+
+    #[test]
+    fn bad_data_are_refused() {
+        assert!(Mode::new(&[0, 3], 3).is_err() && Median::new(&[0, 3], 3).is_err());
+        assert!(Mode::new(&[], 0).is_err());
+        assert!(ArgmaxColumnSum::new(&[1.0, 2.0, 3.0], 2).is_err());
+        assert!(ArgmaxColumnSum::new(&[1.0], 0).is_err());
+        assert_eq!(LARGEST, 2f64.powi(990));
+        assert!(ArgmaxColumnSum::new(&[LARGEST, -LARGEST], 2).is_ok());
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, LARGEST.next_up()] {
+            assert!(ArgmaxColumnSum::new(&[1.0, bad], 2).is_err());
+        }
+    }
+}
