@@ -10,7 +10,7 @@ from typing import Literal
 
 @contextmanager
 def progress(
-    task: str, total: int | None, unit: Literal["rows", "bytes", "releases", "blocks"] = "rows"
+    task: str, total: int | None, unit: Literal["rows", "bytes", "releases", "blocks", "subsets"] = "rows"
 ) -> Iterator[Callable[[float], None]]:
     """Show a bar on stderr, if that is a terminal; yields a function that moves it on by so many units.
 

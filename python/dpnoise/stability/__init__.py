@@ -9,6 +9,7 @@ from dpnoise.stability._distances import iqr_distance, median_distance, mode_dis
 from dpnoise.stability._median_and_mode import release_median, release_mode
 from dpnoise.stability._propose_test_release import propose_test_release
 from dpnoise.stability._scale import release_scale
+from dpnoise.stability._stable_bootstrap import stable_bootstrap
 from dpnoise.stability._stable_release import Release, release_if_stable
 from dpnoise.stability._subsample_and_aggregate import subsample_and_aggregate
 
@@ -23,4 +24,5 @@ __all__ = [
     "release_mode",
     "release_scale",
     "subsample_and_aggregate",
+    "stable_bootstrap",
 ]

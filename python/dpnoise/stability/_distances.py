@@ -206,10 +206,10 @@ def mode(x: Any, neighbours: Neighbours) -> Found:
     if found is None:
         return Found(None, 0, 0)
     place, distance = found
-    return Found(_same_for_equals(values[place]), distance, len(array))
+    return Found(same_for_equals(values[place]), distance, len(array))
 
 
-def _same_for_equals(value: Any) -> Any:
+def same_for_equals(value: Any) -> Any:
     """Give the same for equal values: of which type they are may differ from person to person."""
     value = _columns.plain(value)
     if isinstance(value, str | bytes | int):

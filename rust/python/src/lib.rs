@@ -10,6 +10,7 @@
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
 //! | `selection` | those mechanisms that choose or compare |
 //! | `distances`, `stability` | distances to instability, and their test |
+//! | `bootstrap` | votes of random subsets, which are tested for stability |
 //! | `accumulator` | what collectors of local reports keep |
 //! | `memo` | what clients of longitudinal protocols keep |
 //! | `bit_generator` | NumPy's interface to a bit generator |
@@ -18,6 +19,7 @@ use pyo3::prelude::*;
 
 mod accumulator;
 mod bit_generator;
+mod bootstrap;
 mod buffers;
 mod distances;
 mod errors;
@@ -42,6 +44,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     selection::register(module)?;
     distances::register(module)?;
     stability::register(module)?;
+    bootstrap::register(module)?;
     local::register(module)?;
     accumulator::register(module)?;
     bit_generator::register(module)

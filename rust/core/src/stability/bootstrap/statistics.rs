@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::rng::Wiped;
 
 /// A function of the rows at some positions of the data. It must depend on nothing else.
-pub trait Statistic: Send {
+pub trait Statistic: Send + Sync {
     /// The number of rows.
     fn positions(&self) -> usize;
 

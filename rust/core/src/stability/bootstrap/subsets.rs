@@ -127,7 +127,9 @@ mod tests {
         for _ in 0..3 {
             let count_of = |subset: &[u32]| {
                 assert!(subset.is_sorted_by(|a, b| a < b));
-                subset.iter().for_each(|&position| seen[position as usize] += 1);
+                for &position in subset {
+                    seen[position as usize] += 1;
+                }
             };
             subsets.draw(&mut SeededRng::new(1).unwrap(), 1000, count_of).unwrap();
         }

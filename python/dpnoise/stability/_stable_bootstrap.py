@@ -1,0 +1,203 @@
+"""The stable bootstrap: Algorithm 14 of the book."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dpnoise._native import ParameterError, StabilityTest, Subsets
+from dpnoise._progress import progress
+from dpnoise.accounting import PrivacyCost
+from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.stability._callable_votes import PythonFunction
+from dpnoise.stability._stable_release import NOT_STABLE, Release, warn_of_large
+from dpnoise.stability._subset_votes import NativeFunction, NativeName, Votes
+
+TOO_OFTEN: Final = "a row was in too many subsets"
+NO_VALUE: Final = "f has no value on most subsets"
+
+_HOUR: Final = 3600.0
+
+
+def stable_bootstrap(
+    data: Any,
+    f: NativeName | Callable[[Any], Any],
+    *,
+    epsilon: float,
+    delta: float,
+    processes: int | None = None,
+    allow_long: bool = False,
+    full_output: bool = False,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> Any:
+    """Release the commonest value of any function on random subsets of the rows, if they agree well enough.
+
+    A subset has each row with probability q = epsilon / (64 ln(1/delta)), independently. The function is asked about m
+    = ln(n/delta) / q^2 subsets of the n rows, rounded up, and how far its commonest value is ahead of the next is
+    tested for stability. The release is (epsilon, delta)-differentially private between data of which one row is
+    replaced by another, whatever the function does; the number of rows is public. If three quarters of the subsets
+    agree on a value in expectation, and epsilon <= 1.7 ln(1/delta), it is released with a probability of at least 1 - 3
+    delta.
+
+    Parameters
+    ----------
+    data : array, list, data frame or series
+        The rows, along the first dimension of a NumPy array; pandas and polars are taken by position. At least 1/q
+        rows.
+    f : str or callable
+        What is asked. Native functions take about a microsecond for a hundred rows:
+
+        - "mode": the commonest value, of several the smallest. The data are one column, of finite numbers, of texts or
+          of booleans, as an array, a series or a list.
+        - "median": the lower median of such a column, the value of rank ceil(size / 2). It is stable where many rows
+          have the same value, as binned numbers do.
+        - "argmax_column_sum": which column of a matrix has the largest sum, of several the first: an int. The data are
+          of shape (rows, columns), of finite numbers of at most 2**990 in magnitude; they are added up as float64.
+
+        A callable is called with the rows of a subset, of the kind that the data have (of a tuple: a list) and in their
+        order there, maybe none. It should know nothing else: state that it keeps between calls would let one row change
+        its value on other subsets. The value must be hashable, and picklable where it is no number, text, bytes, None,
+        or tuple or frozenset of such. Subsets on which the function raises, or returns something else, agree with each
+        other, but on nothing that is released.
+    epsilon : float
+        Below 32 ln(1/delta), and above ln(n/delta) ln(1/delta) 2**-25: the total.
+    delta : float
+        Between 0 and 1: the total. It should be much smaller than one over the number of rows.
+    processes : int, optional
+        How many processes call a callable; when not given, this one does. With more than one they are spawned: the
+        callable must be a function that they can import, and a script needs ``if __name__ == "__main__":``. A subset
+        over which three processes died counts as one on which the function raised.
+    allow_long : bool, default False
+        Whether to go on when it will take more than an hour.
+    full_output : bool, default False
+        Whether to return a `Release` instead of the value alone.
+    threads : int, optional
+        How many threads a native function uses: all that the process may use when not given.
+    rng : dpnoise.hazmat generator, optional
+        For tests only: such a release is not private. Native functions use one thread then.
+
+    Returns
+    -------
+    object or None, or Release
+        The value, or None when the subsets do not agree well enough. Whole numbers of a column are ints.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range or does not go with `f`, the data do not fit `f`, there are too few rows, or it
+        will take more than an hour. Nothing has been released then.
+    TypeError
+        When a parameter or the data are of another type, or other processes cannot import the function.
+    RandomnessError
+        When the source of randomness fails; nothing is released.
+
+    Warns
+    -----
+    UserWarning
+        When delta is at least one over the number of rows.
+
+    Notes
+    -----
+    m is 2 * 10^7 for epsilon = 1, delta = 10^-6 and 10^5 rows, and grows with 1 / epsilon^2. So there is an estimate of
+    the time before it starts; where there is a progress bar (on a terminal, with the extra ``cli``), it is shown there.
+    For native functions it is made with zeros in place of the data. For a callable it is made with the data, and so
+    could tell about them what the time of the whole run tells, rounded up to a power of two of minutes, hours or days;
+    where time must tell nothing, the function itself must take the same time whatever the data are. Nothing else about
+    single calls is shown, but what the function prints or writes is not held back.
+
+    A callable needs memory for every different value, so it should have few.
+
+    References
+    ----------
+    Smith and Thakurta (2013), "Differentially private feature selection via stability arguments, and the robustness of
+    the lasso"; Dwork and Roth (2014), "The algorithmic foundations of differential privacy", Algorithm 14 and Theorem
+    7.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnoise import stability
+    >>> visits = np.random.default_rng().poisson([3.0, 1.0, 0.5], size=(20_000, 3))
+    >>> stability.stable_bootstrap(visits, "argmax_column_sum", epsilon=5.0, delta=1e-6)
+    0
+    """
+    test = StabilityTest(epsilon, delta)
+    function = _function(f, data, processes, threads)
+    plan = _Plan.of(function.rows, test.epsilon, test.delta)
+    Subsets(1, 0.5).draw(0, rng)  # refuses what is no generator
+    warn_of_large(test.delta, function.rows)
+    seconds = function.seconds_per_subset(plan.q) * plan.subsets
+    if seconds > _HOUR and not allow_long:
+        raise ParameterError(
+            f"allow_long must be True for m={plan.subsets:,} subsets, which take about {_rounded(seconds)}; a larger "
+            "epsilon asks for fewer"
+        )
+    with progress(f"subsets, about {_rounded(seconds)}", plan.subsets, "subsets") as advance:
+        votes = function.count(plan.subsets, plan.q, rng, advance)
+    return _release(votes, plan.cap, test, rng).given(full_output)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What follows from public parameters."""
+
+    q: float
+    subsets: int
+    cap: int
+    """The most subsets that a row may be in."""
+
+    @classmethod
+    def of(cls, rows: int, epsilon: float, delta: float) -> _Plan:
+        surprise = -math.log(delta)
+        q = epsilon / (64 * surprise)
+        if q >= 0.5:
+            raise ParameterError(f"epsilon must be below 32 ln(1/delta) = {32 * surprise:.4g}, got {epsilon!r}")
+        if rows * q < 1:
+            raise ParameterError(
+                f"data must have at least 64 ln(1/delta) / epsilon = {math.ceil(1 / q):,} rows, so that subsets have "
+                f"some, got {rows:,}"
+            )
+        logarithm = math.log(rows) + surprise
+        cap = 2 * logarithm / q
+        if cap >= 2**32:
+            least = 64 * surprise * logarithm / 2**31
+            raise ParameterError(
+                f"epsilon must be above ln(n/delta) ln(1/delta) / 2**25 = {least:.4g}, got {epsilon!r}"
+            )
+        subsets = math.ceil(logarithm / q**2)
+        return cls(q, subsets, math.floor(2 * subsets * q))
+
+
+def _function(f: Any, data: Any, processes: int | None, threads: int | None) -> NativeFunction | PythonFunction:
+    if isinstance(f, str):
+        if processes is not None:
+            raise ParameterError(f"processes must be None for a native function, got {processes!r}")
+        return NativeFunction(f, data, threads)  # type: ignore[arg-type] # it looks at the name
+    if not callable(f):
+        raise TypeError(f"f must be a text or callable, got {type(f).__name__}")
+    if threads is not None:
+        raise ParameterError(f"threads must be None for a function of Python's, got {threads!r}")
+    return PythonFunction(f, data, processes)
+
+
+def _release(votes: Votes, cap: int, test: StabilityTest, rng: Rng) -> Release:
+    """Release the winner if it is far enough ahead, for rows that were in at most `cap` subsets."""
+    cost = PrivacyCost(test.epsilon, test.delta)
+    if votes.most_appearances > cap:
+        return Release(None, cost, TOO_OFTEN)
+    # A row changes at most `cap` votes, and a vote changes the difference by at most 2.
+    distance = (votes.first - votes.second) // (2 * cap) - 1
+    if not test.passes(distance, rng):
+        return Release(None, cost, NOT_STABLE)
+    return Release(None, cost, NO_VALUE) if votes.failed else Release(votes.winner, cost)
+
+
+def _rounded(seconds: float) -> str:
+    """Say how long it takes, roughly: what the data have to do with it should show as little as possible."""
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds > size:
+            return f"{2 ** math.ceil(math.log2(seconds / size)):,} {unit}"
+    return "1 minute"

@@ -1,0 +1,136 @@
+"""What random subsets of the rows vote for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import _columns
+from dpnoise._arrays import reals_of
+from dpnoise._native import ParameterError, SubsetVotes
+from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.stability._distances import same_for_equals
+
+NativeName = Literal["mode", "median", "argmax_column_sum"]
+
+Advance = Callable[[float], None]
+
+# A part of the subsets has about so many positions, or the work of as many: a tenth of a second.
+_PART: Final = 2**24
+
+
+@dataclass(frozen=True)
+class Votes:
+    """What the subsets said.
+
+    Attributes
+    ----------
+    winner : object
+        The commonest value.
+    failed : bool
+        Whether there is none, as the function has no value on most subsets.
+    first, second : int
+        How many subsets voted for the winner, and for the next.
+    most_appearances : int
+        In how many subsets that row was which was in most. It tells nothing of the data.
+    """
+
+    winner: Any
+    failed: bool
+    first: int
+    second: int
+    most_appearances: int
+
+
+class NativeFunction:
+    """A native function of the data."""
+
+    def __init__(self, name: NativeName, data: Any, threads: int | None) -> None:
+        if name not in get_args(NativeName):
+            names = ", ".join(map(repr, get_args(NativeName)))
+            raise ParameterError(f"f must be a function or one of {names}, got {name!r}")
+        self._threads = threads
+        self._make = getattr(SubsetVotes, name)
+        self._values: list[Any] | range
+        if name == "argmax_column_sum":
+            self._table: NDArray[Any] = _matrix(data)
+            self._values = range(self._table.shape[1])
+        else:
+            self._values, self._table = _values_and_ranks(name, data)
+        self.rows = len(self._table)
+        if self.rows == 0:
+            raise ParameterError("data must have rows")
+        self._prepare(self._table, 0.5)  # it looks at the rest of the data
+
+    def seconds_per_subset(self, q: float) -> float:
+        """Try how long it takes, on other data of the same shape: it tells nothing of these."""
+        votes = self._prepare(np.zeros_like(self._table), q)
+        subsets, seconds = 1, 0.0
+        while seconds < 0.02:
+            subsets *= 2
+            start = perf_counter()
+            votes.add(subsets)
+            seconds = perf_counter() - start
+        return seconds / subsets
+
+    def count(self, subsets: int, q: float, rng: Rng, advance: Advance) -> Votes:
+        """Draw subsets and count their votes."""
+        votes = self._prepare(self._table, q)
+        work = (self.rows * q + 16) * (self._table.size // self.rows)
+        for part in parts(subsets, max(1, int(_PART / work))):
+            votes.add(part, rng)
+            advance(part)
+        counts = votes.counts
+        best, following = _top_two(counts)
+        failed = best == len(self._values)
+        winner = None if failed else self._values[best]
+        return Votes(winner, failed, int(counts[best]), following, votes.most_appearances)
+
+    def _prepare(self, table: NDArray[Any], q: float) -> SubsetVotes:
+        votes: SubsetVotes = self._make(table.ravel(), len(self._values), q, self._threads)
+        return votes
+
+
+def parts(subsets: int, size: int) -> Iterator[int]:
+    """Divide subsets into parts of a size, and the rest."""
+    for start in range(0, subsets, size):
+        yield min(size, subsets - start)
+
+
+def _top_two(counts: NDArray[np.uint64]) -> tuple[int, int]:
+    """Find where the largest count is, and how large the next is."""
+    best = int(counts.argmax())
+    return best, int(np.delete(counts, best).max(initial=0))
+
+
+def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint32]]:
+    """Give the different values in ascending order, and the place there of each row's."""
+    array = _columns.floats(data, "data") if name == "median" else _columns.array_of(data, "data")
+    if array.dtype.kind == "O":
+        counts = _columns.counts(array, "data")
+        complete = sum(counts.values()) == len(array) and not counts.keys() & {math.inf, -math.inf}
+        values = sorted(counts)
+        places = {value: place for place, value in enumerate(values)}
+        ranks = np.fromiter((places.get(value, 0) for value in array), np.uint32, len(array))
+    elif array.dtype.kind in "biufSU":
+        complete = array.dtype.kind != "f" or bool(np.isfinite(array).all())
+        found, ranks = np.unique(array, return_inverse=True)
+        values = found.tolist()
+    else:
+        raise TypeError(f"data must be of texts, of numbers or of booleans, got dtype {array.dtype}")
+    if not complete:
+        raise ParameterError("data must have no missing and no infinite values")
+    return [same_for_equals(value) for value in values], ranks.astype(np.uint32)
+
+
+def _matrix(data: Any) -> NDArray[np.float64]:
+    matrix = reals_of(data, "data")
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise ParameterError(f"data must be a matrix with rows and columns, got the shape {matrix.shape}")
+    return np.ascontiguousarray(matrix, np.float64)

@@ -1,0 +1,446 @@
+"""The stable bootstrap: what subsets vote for, how far that changes between neighbours, and what is released."""
+
+import itertools
+import math
+import pickle
+import re
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dpnoise import ParameterError, PrivacyCost, RandomnessError, audit, stability
+from dpnoise._native import StabilityTest, Subsets
+from dpnoise._processes import Died
+from dpnoise.hazmat import ScriptedRng, SeededRng
+from dpnoise.stability import _callable_votes, _stable_bootstrap
+from dpnoise.stability._callable_votes import PythonFunction, _outcome
+from dpnoise.stability._stable_bootstrap import NO_VALUE, TOO_OFTEN, _Plan, _release
+from dpnoise.stability._stable_release import NOT_STABLE
+from dpnoise.stability._subset_votes import NativeFunction, Votes
+
+CONFIDENCE = 1 - 1e-9
+
+
+def nowhere(units: float) -> None:
+    """A bar that is not shown."""
+
+
+def count(function, subsets, q, rng=None) -> Votes:
+    return function.count(subsets, q, rng, nowhere)
+
+
+def has_a_one(rows):
+    """The most that a row can do: each subset that it is in changes its value."""
+    return 1 in rows
+
+
+def commonest(rows):
+    return int(np.bincount(rows).argmax())
+
+
+def lower_median(rows):
+    return sorted(rows)[(len(rows) + 1) // 2 - 1].item()
+
+
+def best_column(rows):
+    if len(rows) == 0:
+        raise ValueError
+    return int(rows.sum(axis=0).argmax())
+
+
+# --- neighbours ---------------------------------------------------------------------------------------------------
+
+
+def distance_of(votes: Votes, cap: int) -> int:
+    """The distance that is tested."""
+    tested = []
+    test = SimpleNamespace(epsilon=1.0, delta=0.1, passes=lambda distance, rng: tested.append(distance))
+    _release(votes, cap, test, None)
+    return tested[0]
+
+
+def faults(make, values, rows, q, cap_of=lambda most: most) -> tuple[int, int]:
+    """Compare all neighbours among all data, for the same subsets; give how many there are, and how many are wrong."""
+    found = {}
+    for data in itertools.product(values, repeat=rows):
+        votes = count(make(list(data)), 150, q, SeededRng(rows))
+        # No cap can be smaller than what occurred.
+        cap = cap_of(votes.most_appearances)
+        found[data] = votes.winner, distance_of(replace(votes, most_appearances=min(cap, votes.most_appearances)), cap)
+    pairs = wrong = 0
+    for data, (winner, distance) in found.items():
+        for row, value in itertools.product(range(rows), values):
+            other, other_distance = found[(*data[:row], value, *data[row + 1 :])]
+            pairs += 1
+            wrong += abs(distance - other_distance) > 1 or (winner != other and max(distance, other_distance) > 0)
+    assert len({distance for _, distance in found.values()}) >= 2, "distances that never change prove nothing"
+    return pairs, wrong
+
+
+def python(f):
+    return lambda data: PythonFunction(f, data, None)
+
+
+CASES = {
+    "one": (python(has_a_one), (0, 1), 6, 0.03),
+    "sum": (python(lambda rows: sum(rows) // 2), (0, 1, 2), 5, 0.1),
+    "which": (python(lambda rows: tuple(rows)), (0, 1, 2), 5, 0.03),
+    "raises": (python(lambda rows: 1 // (2 - sum(rows))), (0, 1, 2), 5, 0.1),
+    "mode": (lambda data: NativeFunction("mode", data, 1), (0, 1, 2), 5, 0.3),
+    "median": (lambda data: NativeFunction("median", data, 1), (0, 1, 2), 5, 0.3),
+    "argmax": (lambda data: NativeFunction("argmax_column_sum", np.eye(3)[data], 1), (0, 1, 2), 5, 0.3),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_neighbour_changes_the_distance_by_more_than_1(case):
+    pairs, wrong = faults(*CASES[case])
+    assert pairs >= 600
+    assert wrong == 0
+
+
+def test_a_cap_that_is_forgotten_is_found():
+    """A cap below what occurred, and a difference that is divided by the cap alone."""
+    for cap_of in (lambda most: 1, lambda most: most // 2):
+        _, wrong = faults(*CASES["one"], cap_of=cap_of)
+        assert wrong > 20
+
+
+def test_a_row_that_is_in_too_many_subsets_stops_the_release():
+    test = StabilityTest(1.0, 1e-6)
+    votes = Votes("plum", False, 10**9, 0, 50)
+    assert _release(votes, 50, test, None) == stability.Release("plum", PrivacyCost(1.0, 1e-6))
+    assert _release(votes, 49, test, ScriptedRng(b"")) == stability.Release(None, PrivacyCost(1.0, 1e-6), TOO_OFTEN)
+
+
+# The subsets that have row 0 are seen to have it, so the difference of the votes crosses a border.
+X = np.tile([0.1, 0.0], (120, 1))
+X_PRIME = X.copy()
+X_PRIME[0] = [0.0, 1e3]
+
+
+def mechanism(q, subsets, cap, test, forget=False):
+    def release(matrix):
+        votes = count(NativeFunction("argmax_column_sum", matrix, 1), subsets, q)
+        if forget:
+            votes = replace(votes, most_appearances=0)
+        return _release(votes, cap, test, None).value
+
+    return release
+
+
+def test_audited():
+    """More is shown by the statistical tests."""
+    test = StabilityTest(1.0, 0.05)
+    real = mechanism(1 / 12, 250, 41, test)
+    found = audit.epsilon_lower_bound(real, X, X_PRIME, n=6000, confidence=CONFIDENCE)
+    assert 0.0 < found.epsilon <= 1.0
+    forgetful = mechanism(0.49, 8, 1, test, forget=True)
+    found = audit.epsilon_lower_bound(forgetful, X, X_PRIME, n=2000, confidence=CONFIDENCE, delta=0.05)
+    assert found.epsilon > 1.0
+
+
+# --- votes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mode", "median", "argmax_column_sum"])
+def test_native_functions_count_what_functions_of_python_do(name):
+    rng = np.random.default_rng(5)
+    f = {"mode": commonest, "median": lower_median, "argmax_column_sum": best_column}[name]
+    for rows, q in itertools.product((1, 7, 300), (0.003, 0.2, 0.49)):
+        matrix = name == "argmax_column_sum"
+        data = rng.integers(-3, 4, (rows, 4)) if matrix else rng.choice(6, rows, p=[0.1, 0.2, 0.1, 0.3, 0.2, 0.1])
+        native = count(NativeFunction(name, data, None), 2000, q, SeededRng(rows))
+        called = count(PythonFunction(f, data, None), 2000, q, SeededRng(rows))
+        assert native == called
+        assert native.failed == (native.winner is None)
+        if rows == 300:
+            assert (native.failed, native.first > native.second) == (q == 0.003 and native.failed, True)
+
+
+def test_threads_count_the_same_in_distribution():
+    data = np.repeat(np.arange(3), [50, 30, 20])
+    found = [count(NativeFunction("mode", data, threads), 200_000, 0.05).first for threads in (1, 2, None)]
+    # A vote for the mode has a probability that does not depend on the threads: 10 standard deviations.
+    assert max(found) - min(found) < 10 * math.sqrt(200_000 / 4) * math.sqrt(2)
+
+
+def test_other_processes_count_the_same():
+    data = np.repeat([0, 2, 1], [30, 20, 10])
+    here, there = (count(PythonFunction(commonest, data, p), 1000, 0.1, SeededRng(3)) for p in (None, 2))
+    assert here == there
+
+
+def test_a_subset_over_which_processes_die_has_no_value(monkeypatch):
+    """And nothing else changes: one row must not take the values of other subsets."""
+    sizes = []
+
+    def dying(task, parts, processes):
+        for name, (positions, ends) in parts:
+            sizes.append(len(ends))
+            yield name, Died() if 7 in positions else task((positions, ends))
+
+    def raises(rows):
+        return commonest(rows) if 7 not in rows else 1 // 0
+
+    data = np.array([4, 5, 5, 6, 6, 6, 4, 7, 4])  # the seventh row is the one with a 7
+    expected = count(PythonFunction(raises, data, None), 700, 0.1, SeededRng(2))
+    monkeypatch.setattr(_callable_votes, "in_processes", dying)
+    monkeypatch.setattr(_callable_votes, "_check_importable", nowhere)
+    assert count(PythonFunction(commonest, data, 2), 700, 0.1, SeededRng(2)) == expected
+    assert expected.second > 0
+    assert sizes[0] == 256
+    assert sizes.count(1) > 50
+
+
+def test_functions_that_other_processes_cannot_import_are_refused():
+    with pytest.raises(TypeError, match=r"^f must be a function that other processes can import"):
+        PythonFunction(lambda rows: 0, [1, 2], 2)
+
+
+def test_a_function_gets_rows_of_the_kind_that_the_data_have():
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [4.0, 5.0, 6.0]}, index=[7, 7, 9])
+    kinds = [
+        (np.ones((3, 2)), np.ndarray),
+        ([1, "2", None], list),
+        ((1, 2, 3), list),
+        (frame, pd.DataFrame),
+        (frame["a"], pd.Series),
+        (pl.DataFrame(frame), pl.DataFrame),
+        (pl.Series([1, 2, 3]), pl.Series),
+    ]
+    for data, kind in kinds:
+        seen = count(PythonFunction(lambda rows: (type(rows).__name__, len(rows)), data, None), 200, 0.9, SeededRng(1))
+        assert seen.winner == (kind.__name__, 3)
+
+
+def test_values_that_are_equal_and_not_the_same_do_not_stand_for_each_other():
+    different = [1, True, 1.0, 1 + 0j, "1", b"1", None, -0.0, 0.0, 0j, -0j, (1,), (1.0,), (1, 1), ((1,), 1)]
+    different += [frozenset({1}), frozenset({1.0}), frozenset(), float("nan"), Fraction(1), Fraction(1, 2)]
+    keys = [_outcome(value)[0] for value in different]
+    assert len(set(keys)) == len(different)
+    same = [(1, np.int8(1)), (1.0, np.float32(1.0)), ("a", np.str_("a")), (True, np.True_), ((1,), (np.int64(1),))]
+    same += [(frozenset({8, 0}), frozenset({0, 8})), (float("nan"), -float("nan")), (Fraction(1, 2), Fraction(2, 4))]
+    for value, other in same:
+        (key, plain), (other_key, other_plain) = _outcome(value), _outcome(other)
+        assert key == other_key
+        assert (type(plain), repr(plain)) == (type(other_plain), repr(other_plain))
+    for bad in ([1], {}, ([],), np.ones(2), lambda: 0):
+        with pytest.raises((TypeError, pickle.PicklingError, AttributeError)):
+            _outcome(bad)
+
+
+def test_functions_that_raise_have_no_value_there():
+    def f(rows):
+        if 3 not in rows:
+            return "fine"
+        if 2 in rows:
+            raise SystemExit
+        return [] if 1 in rows else rows["no"]
+
+    positions, ends = Subsets(4, 0.3).draw(4000, SeededRng(9))
+    fine = sum(3 not in part for part in np.split(positions, ends[:-1]))
+    votes = count(PythonFunction(f, [0, 1, 2, 3], None), 4000, 0.3, SeededRng(9))
+    assert votes == Votes("fine", False, fine, 4000 - fine, votes.most_appearances)
+    votes = count(PythonFunction(f, [3, 3, 3, 3], None), 4000, 0.6, SeededRng(9))
+    assert votes.winner is None
+    assert votes.failed
+
+
+# --- releases -------------------------------------------------------------------------------------------------------
+
+
+def test_releases_are_as_frequent_as_the_formula_says():
+    """For subsets that are drawn once, and so a distance that is known."""
+    test, n = StabilityTest(0.5, 0.05), 40_000
+    data = np.repeat([0, 1], [90, 10])
+    votes, rng = count(NativeFunction("mode", data, 1), 3000, 0.05, SeededRng(2)), SeededRng(4)
+
+    def expected(distance):
+        """P(N > t - d) = r^(t - d + 1) / (1 + r), and by symmetry."""
+        r, above = math.exp(-0.5), test.threshold - distance
+        return r ** (above + 1) / (1 + r) if above >= -1 else 1 - r**-above / (1 + r)
+
+    def deviation(distance):
+        p = expected(distance)
+        return abs(released - n * p) / math.sqrt(n * p * (1 - p))
+
+    for cap in (200, 250, 300, 500):
+        distance = (votes.first - votes.second) // (2 * cap) - 1
+        assert distance_of(votes, cap) == distance
+        outcomes = [_release(votes, cap, test, rng).value for _ in range(n)]
+        released = outcomes.count(0)
+        assert released + outcomes.count(None) == n
+        assert deviation(distance) < 6.5
+        assert min(deviation(distance - 1), deviation(distance + 1)) > 15, "a fault that must be seen"
+
+
+# At epsilon = 20 there are only some ten thousand subsets.
+EASY = {"epsilon": 20.0, "delta": 1e-6}
+COST = PrivacyCost(20.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("data", "f", "expected"),
+    [
+        (["tea"] * 500 + ["milk"] * 100, "mode", "tea"),
+        (pd.Series(["tea"] * 500 + ["milk"] * 100), "mode", "tea"),
+        ([True] * 100 + [False] * 600, "mode", False),
+        ([2.0] * 500 + [1.5] * 50, "mode", 2),
+        (np.repeat([-0.0, 1.0], [500, 50]), "mode", 0),
+        (np.repeat([-7, 0, 9], [100, 500, 100]), "median", 0),
+        (np.repeat([0.5, 1.5], [500, 50]), "median", 0.5),
+        (np.tile([1, 5, 2], (300, 1)), "argmax_column_sum", 1),
+        (np.arange(600), lambda rows: len(rows) > 2, True),
+        (np.arange(600), lambda rows: len(rows) % 2, None),
+    ],
+    ids=["texts", "series", "booleans", "floats", "zero", "median", "bins", "matrix", "function", "undecided"],
+)
+def test_what_most_subsets_agree_on_is_released(data, f, expected):
+    rng = SeededRng(1) if expected is None else None  # a false alarm has the probability delta
+    found = stability.stable_bootstrap(data, f, **EASY, full_output=True, rng=rng)
+    assert found == stability.Release(expected, COST, None if expected is not None else NOT_STABLE)
+    assert type(found.value) is type(expected)
+    if isinstance(f, str):
+        assert stability.stable_bootstrap(data, f, **EASY, rng=SeededRng(1)) == expected
+
+
+def test_a_function_that_fails_is_not_released():
+    found = stability.stable_bootstrap([1] * 100, lambda rows: rows["no"], **EASY, full_output=True)
+    assert found == stability.Release(None, COST, NO_VALUE)
+
+
+def test_the_parameters_are_those_of_the_book():
+    plan = _Plan.of(100_000, 1.0, 1e-6)
+    assert plan.q == 1 / (64 * math.log(1e6))
+    assert plan.subsets == math.ceil(math.log(1e11) / plan.q**2) == 19_801_688
+    assert plan.cap == math.floor(2 * plan.subsets * plan.q) == 44_790
+
+
+def test_stable_functions_are_released_with_the_probability_that_is_promised():
+    """The inequalities of the proof: the rest is that of Chernoff and of Hoeffding."""
+    checked = 0
+    for delta in (0.3, 0.01, 1e-6, 1e-12, 1e-100):
+        surprise = math.log(1 / delta)
+        for epsilon, rows in itertools.product((0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 1.7 * surprise), (1, 10, 10**4, 10**9)):
+            if epsilon > 1.7 * surprise or rows * epsilon < 64 * surprise:
+                continue
+            plan, t = _Plan.of(rows, epsilon, delta), StabilityTest(epsilon, delta).threshold
+            assert rows * math.exp(-plan.subsets * plan.q / 3) <= delta
+            ahead = plan.subsets / 2 - 2 * math.sqrt(plan.subsets * surprise / 2)
+            assert ahead // (2 * plan.cap) - 1 >= 2 * t + 1
+            checked += 1
+    assert checked > 40
+
+
+def test_long_runs_are_announced(monkeypatch):
+    def unstarted(*args):
+        raise RuntimeError("started")
+
+    monkeypatch.setattr(PythonFunction, "count", unstarted)
+    monkeypatch.setattr(PythonFunction, "seconds_per_subset", lambda self, q: 1.0)
+    plan = _Plan.of(1000, **EASY)
+    message = (
+        f"allow_long must be True for m={plan.subsets:,} subsets, which take about 16 hours; a larger epsilon asks"
+    )
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        stability.stable_bootstrap([0] * 1000, len, **EASY)
+    with pytest.raises(RuntimeError, match="started"):
+        stability.stable_bootstrap([0] * 1000, len, **EASY, allow_long=True)
+    for seconds, text in [
+        (0.1, "1 minute"),
+        (61, "2 minutes"),
+        (3600, "64 minutes"),
+        (3601, "2 hours"),
+        (1e6, "16 days"),
+    ]:
+        assert _stable_bootstrap._rounded(seconds) == text
+
+
+def test_a_trial_takes_time_and_nothing_else():
+    asked = []
+    function = PythonFunction(lambda rows: asked.append(len(rows)), list(range(50)), None)
+    assert 0 < function.seconds_per_subset(0.1) < 1
+    assert len(asked) > 100
+    assert 0 < NativeFunction("mode", [1, 2, 3], None).seconds_per_subset(0.1) < 1
+
+
+ROWS = [0, 1] * 500
+ARGMAX = "argmax_column_sum"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "data", "f", "options"),
+    [
+        (ParameterError, "epsilon must be positive and finite, got 0.0", ROWS, "mode", {"epsilon": 0.0}),
+        (ParameterError, "epsilon must be positive and finite, got NaN", ROWS, "mode", {"epsilon": math.nan}),
+        (ParameterError, "epsilon must be below 32 ln(1/delta) = 442.1, got 442.2", ROWS, "mode", {"epsilon": 442.2}),
+        (
+            ParameterError,
+            "data must have at least 64 ln(1/delta) / epsilon = 8,842 rows, so that subsets have some, got 1,000",
+            ROWS,
+            "mode",
+            {"epsilon": 0.1},
+        ),
+        (
+            ParameterError,
+            "epsilon must be above ln(n/delta) ln(1/delta) / 2**25 = 1.422e-05, got 1e-05",
+            np.zeros(10**9, np.int8),
+            len,
+            {"epsilon": 1e-5},
+        ),
+        (ParameterError, "delta must be between 0 and 1, both excluded, got 0.0", ROWS, "mode", {"delta": 0.0}),
+        (ParameterError, "delta must be between 0 and 1, both excluded, got 1.0", ROWS, "mode", {"delta": 1.0}),
+        (TypeError, "epsilon must be a number, got str", ROWS, "mode", {"epsilon": "1"}),
+        (
+            ParameterError,
+            "f must be a function or one of 'mode', 'median', 'argmax_column_sum', got 'mean'",
+            ROWS,
+            "mean",
+            {},
+        ),
+        (TypeError, "f must be a text or callable, got int", ROWS, 3, {}),
+        (ParameterError, "processes must be None for a native function, got 2", ROWS, "mode", {"processes": 2}),
+        (ParameterError, "threads must be None for a function of Python's, got 2", ROWS, len, {"threads": 2}),
+        (ParameterError, "processes must be an integer from 1 to 32767, got 0", ROWS, len, {"processes": 0}),
+        (TypeError, "processes must be an int, got float", ROWS, len, {"processes": 2.0}),
+        (ParameterError, "threads must be None or a positive integer", ROWS, "mode", {"threads": 0}),
+        (ParameterError, "data must have rows", [], "mode", {}),
+        (ParameterError, "data must have rows", [], len, {}),
+        (ParameterError, "data must have rows", np.zeros((0, 3)), ARGMAX, {}),
+        (TypeError, "data must be a NumPy array, a list, or a pandas or polars frame or series, got set", {1}, len, {}),
+        (ParameterError, "data must be finite", [*ROWS, math.nan], "mode", {}),
+        (ParameterError, "data must be finite", [*ROWS, math.inf], "median", {}),
+        (TypeError, "data must be all texts, all numbers or all booleans", [*ROWS, "2"], "mode", {}),
+        (TypeError, "data must be all texts, all numbers or all booleans", [*ROWS, True], "mode", {}),
+        (TypeError, "data must be all texts, all numbers or all booleans", [*ROWS, None], "mode", {}),
+        (TypeError, "data must be real numbers", np.array(ROWS, complex), "mode", {}),
+        (ParameterError, "data must have integers of at most 2**53", [*ROWS, 2**53 + 1, 0.5], "mode", {}),
+        (ParameterError, "data must have no masked values", np.ma.masked_equal(ROWS, 1), "mode", {}),
+        (ParameterError, "data must have one dimension, got 2", np.zeros((1000, 2)), "mode", {}),
+        (ParameterError, "data must be a matrix with rows and columns, got the shape (1000,)", ROWS, ARGMAX, {}),
+        (ParameterError, "data must be finite numbers of at most 2**990", [[1.0, 1e300]] * 999, ARGMAX, {}),
+        (ParameterError, "data must be finite numbers of at most 2**990", [[1, math.nan]] * 999, ARGMAX, {}),
+        (
+            TypeError,
+            "rng must be None (secure randomness) or a generator of dpnoise.hazmat, got int",
+            ROWS,
+            "mode",
+            {"rng": 3},
+        ),
+        (RandomnessError, "the source of randomness failed", ROWS, "mode", {}),
+    ],
+)
+def test_bad_input_is_named(kind, message, data, f, options):
+    with pytest.raises(kind, match="^" + re.escape(message)):
+        stability.stable_bootstrap(data, f, **{**EASY, "rng": ScriptedRng(b"")} | options)
+
+
+def test_a_large_delta_is_warned_of():
+    with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n with n=1000"):
+        stability.stable_bootstrap(ROWS, "mode", epsilon=10.0, delta=0.01)
