@@ -54,6 +54,7 @@ BULK = (
     "LOLOHA, server",
     "dBitFlip, client",
     "dBitFlip, server",
+    "Stable bootstrap",
 )
 
 TARGETS = (
@@ -79,6 +80,9 @@ TARGETS = (
         for column in ("exponential", "report noisy max")
         for against in (0.46, "NumPy, exponential, PCG64")
     ),
+    # 10^7 subsets in less than two minutes.
+    Target("Stable bootstrap", 0.1, unit="million subsets/s"),
+    Target("Stable bootstrap", "NumPy, PCG64", 3),
     Target("IQR distance of 10^7 sorted values", "NumPy sort", 10),
     Target("Distances to instability of sorted normal values", "NumPy sort", 10),
     # Not built yet.

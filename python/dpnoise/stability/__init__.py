@@ -23,6 +23,6 @@ __all__ = [
     "release_median",
     "release_mode",
     "release_scale",
-    "subsample_and_aggregate",
     "stable_bootstrap",
+    "subsample_and_aggregate",
 ]

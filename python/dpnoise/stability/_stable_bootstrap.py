@@ -51,9 +51,9 @@ def stable_bootstrap(
         What is asked. Native functions take about a microsecond for a hundred rows:
 
         - "mode": the commonest value, of several the smallest. The data are one column, of finite numbers, of texts or
-          of booleans, as an array, a series or a list.
-        - "median": the lower median of such a column, the value of rank ceil(size / 2). It is stable where many rows
-          have the same value, as binned numbers do.
+          of booleans: a NumPy array, list, pandas or polars series, or Arrow array. Whole numbers are released as int.
+        - "median": the lower median of a column of numbers, the value of rank ceil(size / 2), as float. It is stable
+          where many rows have the same value, as binned numbers do.
         - "argmax_column_sum": which column of a matrix has the largest sum, of several the first: an int. The data are
           of shape (rows, columns), of finite numbers of at most 2**990 in magnitude; they are added up as float64.
 
@@ -82,7 +82,7 @@ def stable_bootstrap(
     Returns
     -------
     object or None, or Release
-        The value, or None when the subsets do not agree well enough. Whole numbers of a column are ints.
+        The value, or None when the subsets do not agree well enough.
 
     Raises
     ------

@@ -111,6 +111,7 @@ def _top_two(counts: NDArray[np.uint64]) -> tuple[int, int]:
 
 def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint32]]:
     """Give the different values in ascending order, and the place there of each row's."""
+    ranks: NDArray[Any]
     array = _columns.floats(data, "data") if name == "median" else _columns.array_of(data, "data")
     if array.dtype.kind == "O":
         counts = _columns.counts(array, "data")
@@ -126,7 +127,9 @@ def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint3
         raise TypeError(f"data must be of texts, of numbers or of booleans, got dtype {array.dtype}")
     if not complete:
         raise ParameterError("data must have no missing and no infinite values")
-    return [same_for_equals(value) for value in values], ranks.astype(np.uint32)
+    # Values that are equal must look the same, too: 0.0 and -0.0, or 1 and 1.0 of different people.
+    plain = [value + 0.0 for value in values] if name == "median" else [same_for_equals(value) for value in values]
+    return plain, ranks.astype(np.uint32)
 
 
 def _matrix(data: Any) -> NDArray[np.float64]:
