@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dpnoise import ParameterError, PrivacyCost, RandomnessError, audit, stability
+from dpnoise import ParameterError, PrivacyCost, RandomnessError, stability
 from dpnoise._native import StabilityTest, Subsets
 from dpnoise._processes import Died
 from dpnoise.hazmat import ScriptedRng, SeededRng
@@ -22,8 +22,6 @@ from dpnoise.stability._callable_votes import PythonFunction, _outcome
 from dpnoise.stability._stable_bootstrap import NO_VALUE, TOO_OFTEN, _Plan, _release
 from dpnoise.stability._stable_release import NOT_STABLE
 from dpnoise.stability._subset_votes import NativeFunction, Votes
-
-CONFIDENCE = 1 - 1e-9
 
 
 def nowhere(units: float) -> None:
@@ -116,33 +114,6 @@ def test_a_row_that_is_in_too_many_subsets_stops_the_release():
     votes = Votes("plum", False, 10**9, 0, 50)
     assert _release(votes, 50, test, None) == stability.Release("plum", PrivacyCost(1.0, 1e-6))
     assert _release(votes, 49, test, ScriptedRng(b"")) == stability.Release(None, PrivacyCost(1.0, 1e-6), TOO_OFTEN)
-
-
-# The subsets that have row 0 are seen to have it, so the difference of the votes crosses a border.
-X = np.tile([0.1, 0.0], (120, 1))
-X_PRIME = X.copy()
-X_PRIME[0] = [0.0, 1e3]
-
-
-def mechanism(q, subsets, cap, test, forget=False):
-    def release(matrix):
-        votes = count(NativeFunction("argmax_column_sum", matrix, 1), subsets, q)
-        if forget:
-            votes = replace(votes, most_appearances=0)
-        return _release(votes, cap, test, None).value
-
-    return release
-
-
-def test_audited():
-    """More is shown by the statistical tests."""
-    test = StabilityTest(1.0, 0.05)
-    real = mechanism(1 / 12, 250, 41, test)
-    found = audit.epsilon_lower_bound(real, X, X_PRIME, n=6000, confidence=CONFIDENCE)
-    assert 0.0 < found.epsilon <= 1.0
-    forgetful = mechanism(0.49, 8, 1, test, forget=True)
-    found = audit.epsilon_lower_bound(forgetful, X, X_PRIME, n=2000, confidence=CONFIDENCE, delta=0.05)
-    assert found.epsilon > 1.0
 
 
 # --- votes ----------------------------------------------------------------------------------------------------------
@@ -280,9 +251,9 @@ def test_releases_are_as_frequent_as_the_formula_says():
         assert min(deviation(distance - 1), deviation(distance + 1)) > 15, "a fault that must be seen"
 
 
-# At epsilon = 20 there are only some ten thousand subsets.
-EASY = {"epsilon": 20.0, "delta": 1e-6}
-COST = PrivacyCost(20.0, 1e-6)
+# At epsilon = 40 there are only some ten thousand subsets.
+EASY = {"epsilon": 40.0, "delta": 1e-6}
+COST = PrivacyCost(40.0, 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -346,9 +317,7 @@ def test_long_runs_are_announced(monkeypatch):
     monkeypatch.setattr(PythonFunction, "count", unstarted)
     monkeypatch.setattr(PythonFunction, "seconds_per_subset", lambda self, q: 1.0)
     plan = _Plan.of(1000, **EASY)
-    message = (
-        f"allow_long must be True for m={plan.subsets:,} subsets, which take about 16 hours; a larger epsilon asks"
-    )
+    message = f"allow_long must be True for m={plan.subsets:,} subsets, which take about 4 hours; a larger epsilon asks"
     with pytest.raises(ParameterError, match=re.escape(message)):
         stability.stable_bootstrap([0] * 1000, len, **EASY)
     with pytest.raises(RuntimeError, match="started"):
