@@ -162,7 +162,7 @@ def test_a_subset_over_which_processes_die_has_no_value(monkeypatch):
     data = np.array([4, 5, 5, 6, 6, 6, 4, 7, 4])  # the seventh row is the one with a 7
     expected = count(PythonFunction(raises, data, None), 700, 0.1, SeededRng(2))
     monkeypatch.setattr(_callable_votes, "in_processes", dying)
-    monkeypatch.setattr(_callable_votes, "_check_importable", nowhere)
+    monkeypatch.setattr(_callable_votes, "check_importable", nowhere)
     assert count(PythonFunction(commonest, data, 2), 700, 0.1, SeededRng(2)) == expected
     assert expected.second > 0
     assert sizes[0] == 256

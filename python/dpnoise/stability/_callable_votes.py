@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import statistics
-import warnings
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from functools import partial
@@ -18,6 +17,7 @@ from dpnoise._native import Subsets
 from dpnoise._parameters import integer
 from dpnoise._processes import Died, in_processes
 from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.stability._functions import answer_of, check_importable
 from dpnoise.stability._rows import number_of_rows, rows_at
 from dpnoise.stability._subset_votes import Advance, Votes, parts
 
@@ -45,7 +45,7 @@ class PythonFunction:
         self._processes = 1 if processes is None else integer(processes, "processes", range(1, 2**15))
         self._ask = partial(_ask, f, data)
         if self._processes > 1:
-            _check_importable(f)
+            check_importable(f)
 
     def seconds_per_subset(self, q: float) -> float:
         """Try how long it takes on the data, once everything is warm."""
@@ -93,14 +93,9 @@ class PythonFunction:
 def _ask(f: Callable[[Any], Any], data: Any, subsets: Drawn) -> Counts:
     positions, ends = subsets
     counts: Counts = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they tell of the data, as errors do
-        for subset in np.split(positions, ends[:-1]):
-            try:
-                key, value = _outcome(f(rows_at(data, subset)))
-            except (Exception, SystemExit):
-                key, value = _FAILED, None
-            counts[key] = (value, counts.get(key, (value, 0))[1] + 1)
+    for subset in np.split(positions, ends[:-1]):
+        key, value = answer_of(f, _outcome, rows_at(data, subset)) or (_FAILED, None)
+        counts[key] = (value, counts.get(key, (value, 0))[1] + 1)
     return counts
 
 
@@ -132,17 +127,3 @@ def _halves(subsets: Drawn) -> list[Drawn]:
     half = len(ends) // 2
     middle = ends[half - 1]
     return [(positions[:middle], ends[:half]), (positions[middle:], ends[half:] - middle)]
-
-
-def _check_importable(f: Callable[[Any], Any]) -> None:
-    """Have another process import a function before it matters: later all subsets would silently fail."""
-    try:
-        pickle.dumps(f)
-        replies = [reply for _, reply in in_processes(partial(isinstance, f), [(None, object)], 1)]
-    except (pickle.PicklingError, AttributeError, TypeError):
-        replies = [Died()]
-    if isinstance(replies[0], Died):
-        raise TypeError(
-            "f must be a function that other processes can import, by its name from a module or from a script that has "
-            'if __name__ == "__main__":'
-        )

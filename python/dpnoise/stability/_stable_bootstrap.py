@@ -11,6 +11,7 @@ from dpnoise._native import ParameterError, StabilityTest, Subsets
 from dpnoise._progress import progress
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.stability._budget import stability_test
 from dpnoise.stability._callable_votes import PythonFunction
 from dpnoise.stability._stable_release import NOT_STABLE, Release, warn_of_large
 from dpnoise.stability._subset_votes import NativeFunction, NativeName, Votes
@@ -124,7 +125,7 @@ def stable_bootstrap(
     >>> stability.stable_bootstrap(visits, "argmax_column_sum", epsilon=5.0, delta=1e-6)
     0
     """
-    test = StabilityTest(epsilon, delta)
+    test = stability_test(epsilon, delta)
     function = _function(f, data, processes, threads)
     plan = _Plan.of(function.rows, test.epsilon, test.delta)
     Subsets(1, 0.5).draw(0, rng)  # refuses what is no generator
