@@ -82,7 +82,7 @@ TARGETS = (
     ),
     # 10^7 subsets in less than two minutes.
     Target("Stable bootstrap", 0.1, unit="million subsets/s"),
-    Target("Stable bootstrap", "NumPy, PCG64", 3),
+    Target("Stable bootstrap", "NumPy, PCG64", 2),
     Target("IQR distance of 10^7 sorted values", "NumPy sort", 10),
     Target("Distances to instability of sorted normal values", "NumPy sort", 10),
     # Not built yet.
