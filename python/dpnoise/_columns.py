@@ -32,11 +32,12 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     """Copy a column of numbers to a new array; missing values are NaN. No message may show a value."""
     array = array_of(column, name)
     if array.dtype.kind in "biuf":
-        return array.astype(np.float64)  # a copy, always
+        with np.errstate(all="ignore"):  # of what is wider than a double
+            return array.astype(np.float64)  # a copy, always
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
             return array.astype(np.float64)  # the same as below, in a fraction of the time
-    if array.dtype.kind != "O" or not all(_is_missing(item) or isinstance(item, numbers.Real) for item in array):
+    if array.dtype.kind != "O" or not all(_is_missing(item) or _is_real(item) for item in array):
         raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
     return np.fromiter(map(to_float, array), np.float64, len(array))
 
@@ -65,16 +66,20 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
         if array.dtype.kind == "f":
             array = array[~np.isnan(array)]
         values, times = np.unique(array, return_counts=True)
-        return dict(zip(map(plain, values.tolist()), times.tolist(), strict=True))
+        return _total(zip(values.tolist(), times.tolist(), strict=True))
     try:
         found = Counter(zip(map(type, array), array, strict=True))
     except TypeError:  # not hashable
         raise TypeError(f"{name} {_MIXED} {_described(array)}") from None
-    present = {pair: number for pair, number in found.items() if not _is_missing(pair[1])}
-    if present and common_kind(value for _, value in present) is None:
+    present = [(value, number) for (_, value), number in found.items() if not _is_missing(value)]
+    if present and common_kind(value for value, _ in present) is None:
         raise TypeError(f"{name} {_MIXED} {_described(array)}")
+    return _total(present)
+
+
+def _total(counted: Iterable[tuple[Any, int]]) -> dict[Any, int]:
     total: Counter[Any] = Counter()
-    for (_, value), number in present.items():
+    for value, number in counted:
         total[plain(value)] += number
     return dict(total)
 
@@ -82,6 +87,8 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
 def common_kind(values: Iterable[Any]) -> str | None:
     """Name the kind of some values, if they have one."""
     found = set(map(type, values))
+    if np.timedelta64 in found:  # one of NumPy's integers, by its type
+        return None
     kinds = {next((kind for kind, types in _KINDS.items() if issubclass(one, types)), None) for one in found}
     return kinds.pop() if len(kinds) == 1 else None
 
@@ -114,8 +121,17 @@ def _by_to_numpy(column: Any, missing: bool) -> NDArray[Any]:
     module = type(column).__module__.partition(".")[0]
     if not missing and module in _DROP:
         column = getattr(column, _DROP[module])()  # or integers would become floats, and large ones the same float
+    if module == "pyarrow":
+        column = _decoded(column)
     options = {"zero_copy_only": False} if module == "pyarrow" and not hasattr(column, "chunks") else {}
     return np.asarray(column.to_numpy(**options))
+
+
+def _decoded(column: Any) -> Any:
+    """Undo an encoding by a dictionary: pyarrow makes the last value in it, which hangs on other rows, of a null."""
+    from pyarrow import types
+
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
 def _pyarrow_array(column: Any) -> Any:
@@ -137,10 +153,20 @@ def to_float(item: Any) -> float:
 
 
 def plain(value: Any) -> Any:
-    """Give a value as one of Python's own types, a whole number as an int."""
+    """Give a value as one of Python's own types, a whole number as an int, so that equal values look the same."""
     if isinstance(value, np.generic):
         value = value.item()
-    return int(value) if isinstance(value, float | np.floating) and value.is_integer() else value
+    if isinstance(value, float | np.floating):
+        value = value if value.is_integer() else float(value)  # one that is wider than a double
+        return int(value) if value.is_integer() else value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes):
+        return bytes(memoryview(value))
+    if isinstance(value, bool) or not _is_real(value):
+        return value
+    whole, nearest = int(value), to_float(value)
+    return whole if whole == value else nearest if nearest == value else value
 
 
 def _is_missing(item: Any) -> bool:
@@ -148,6 +174,10 @@ def _is_missing(item: Any) -> bool:
         return bool(np.isnat(item))
     not_a_number = isinstance(item, float | np.floating) and item != item
     return item is None or not_a_number or type(item).__name__ in ("NAType", "NaTType")
+
+
+def _is_real(item: Any) -> bool:
+    return isinstance(item, numbers.Real | np.bool_) and not isinstance(item, np.timedelta64)
 
 
 def _is_false(item: Any) -> bool:

@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 from collections.abc import Callable
+from enum import Enum, IntEnum
 from fractions import Fraction
 from typing import Any, cast
 
@@ -214,6 +215,8 @@ NUMBERS: list[Callable[[list[Any]], Any]] = [
     pa.array,
     lambda rows: pa.chunked_array([rows[:1], rows[1:]]),
     lambda rows: OnlyArrow(pa.array(rows)),
+    lambda rows: pa.array(rows).dictionary_encode(),
+    lambda rows: pa.chunked_array([pa.array(rows).dictionary_encode()]),
 ]
 
 
@@ -236,6 +239,7 @@ def test_columns_of_every_library(make: Callable[[list[Any]], Any]) -> None:
         pl.Series,
         pa.array,
         lambda rows: OnlyArrow(pa.array(rows)),
+        lambda rows: pa.chunked_array([pa.array(rows).dictionary_encode()]),
     ],
 )
 def test_conditions_of_every_library(make: Callable[[list[Any]], Any]) -> None:
@@ -287,6 +291,34 @@ def test_zeros_look_the_same() -> None:
         assert counts_of(make([0.0] * 9)) == counts_of(make([-0.0, *[0.0] * 8])) == "{0: 9}"
 
 
+class Drink(str, Enum):
+    """A text that shows itself in another way."""
+
+    TEA = "tea"
+
+
+class Size(IntEnum):
+    """A number likewise."""
+
+    LARGE = 3
+
+
+EQUALS: list[tuple[list[Any], str]] = [
+    ([Drink.TEA, "tea", np.str_("tea")], "'tea'"),
+    ([type("Bytes", (bytes,), {})(b"tea"), b"tea", np.bytes_(b"tea")], "b'tea'"),
+    ([Size.LARGE, 3, 3.0, np.int8(3), np.float32(3), np.longdouble(3), Fraction(3)], "3"),
+    ([0, 0.0, -0.0, np.float16(-0.0)], "0"),
+    ([Fraction(1, 2), 0.5, np.float32(0.5), np.longdouble(0.5), type("Float", (float,), {})(0.5)], "0.5"),
+    ([True, np.True_], "True"),
+]
+
+
+@pytest.mark.parametrize(("equals", "shown"), EQUALS, ids=[shown for _, shown in EQUALS])
+def test_equal_values_look_the_same(equals: list[Any], shown: str) -> None:
+    for first in equals:
+        assert counts_of([first, *equals]) == f"{{{shown}: {len(equals) + 1}}}"
+
+
 @pytest.mark.parametrize("make", [pl.Series, pa.array, lambda rows: pd.Series(rows, dtype="Int64")])
 def test_a_missing_value_does_not_round_the_others(make: Callable[[list[Any]], Any]) -> None:
     rows = [2**53, 2**53 + 1] * 9
@@ -294,7 +326,8 @@ def test_a_missing_value_does_not_round_the_others(make: Callable[[list[Any]], A
 
 
 def test_rows_of_another_kind_are_refused() -> None:
-    for rows in ([True, False, 1], ["a", 1], ["a", b"a"], [1, None, "a"]):
+    durations = np.array([1, 1], "m8[ns]")
+    for rows in ([True, False, 1], ["a", 1], ["a", b"a"], [1, None, "a"], durations, list(durations)):
         with pytest.raises(TypeError, match="column must be of texts, of numbers or of booleans, got "):
             StabilityHistogram(epsilon=1.0, delta=0.5).release(rows)
     with pytest.raises(TypeError, match=r"^column must be of the kind of categories \(texts\), got numbers$"):
@@ -308,12 +341,24 @@ def test_categories_are_told_apart_exactly() -> None:
     assert texts.release(["a", "a\0", "a\0"]).tolist() == [1, 2]
 
 
+def test_numbers_wider_than_a_double_are_counted_as_the_nearest_one() -> None:
+    for make in (list, np.array):
+        column = make([np.longdouble(1) / 3] * 2 + [np.longdouble(1 / 3)] * 3 + [np.longdouble("1e-4000"), 0.0])
+        assert StabilityHistogram(epsilon=SURE, delta=0.5).release(column) == {0: 2, 1 / 3: 5}
+
+
 def test_messages_do_not_tell_the_length_of_texts() -> None:
     with pytest.raises(TypeError, match=r"^column must be of real numbers, got dtype str_$"):
         Sum(bounds=(0, 1), epsilon=1.0).release(np.array(["a secret of 24 characters"]))
 
 
 def test_what_no_float_can_hold_is_clamped_and_missing_dates_do_not_count() -> None:
+    with np.errstate(all="raise"):  # what it says of a row would be data
+        wide = np.array(["1e4000", "1e-4000"], np.longdouble)
+        assert Sum(bounds=(-3, 5), epsilon=SURE).release(wide) == pytest.approx(5, abs=1e-6)
+    assert Sum(bounds=(-3, 5), epsilon=SURE).release([True, np.True_]) == pytest.approx(2, abs=1e-6)
+    with pytest.raises(TypeError, match=r"^column must be of real numbers, got timedelta64$"):
+        Sum(bounds=(-3, 5), epsilon=SURE).release([np.timedelta64(1, "ns")])
     assert Sum(bounds=(-3, 5), epsilon=SURE).release([10**400, 10**400, -(10**400)]) == pytest.approx(7, abs=1e-6)
     assert Count(epsilon=SURE).release(np.array(["2026-11-21", "NaT"], "datetime64[D]")) == 1
     assert Count(epsilon=SURE).release(range(4)) == 4

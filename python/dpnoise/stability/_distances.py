@@ -193,7 +193,7 @@ def mode(x: Any, neighbours: Neighbours) -> Found:
     """Find the smallest of the most frequent values."""
     relation = _relation(neighbours)
     array = _columns.array_of(x, "x")
-    if array.dtype.kind in "iuf":
+    if array.dtype.kind in "iuf" and array.dtype.itemsize <= 8:
         kind = {"i": np.int64, "u": np.uint64, "f": np.float64}[array.dtype.kind]
         values: Any = np.sort(array).astype(kind, copy=False)
         found = _native.mode(values, relation)
@@ -206,16 +206,7 @@ def mode(x: Any, neighbours: Neighbours) -> Found:
     if found is None:
         return Found(None, 0, 0)
     place, distance = found
-    return Found(same_for_equals(values[place]), distance, len(array))
-
-
-def same_for_equals(value: Any) -> Any:
-    """Give the same for equal values: of which type they are may differ from person to person."""
-    value = _columns.plain(value)
-    if isinstance(value, str | bytes | int):
-        return value
-    whole = int(value)
-    return whole if whole == value else _columns.to_float(value)
+    return Found(_columns.plain(values[place]), distance, len(array))
 
 
 def _relation(neighbours: Neighbours) -> str:

@@ -15,7 +15,6 @@ from dpnoise import _columns
 from dpnoise._arrays import reals_of
 from dpnoise._native import ParameterError, SubsetVotes
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.stability._distances import same_for_equals
 
 NativeName = Literal["mode", "median", "argmax_column_sum"]
 
@@ -118,7 +117,7 @@ def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint3
         complete = sum(counts.values()) == len(array) and not counts.keys() & {math.inf, -math.inf}
         values = sorted(counts)
         places = {value: place for place, value in enumerate(values)}
-        ranks = np.fromiter((places.get(value, 0) for value in array), np.uint32, len(array))
+        ranks = np.fromiter((places.get(_columns.plain(value), 0) for value in array), np.uint32, len(array))
     elif array.dtype.kind in "biufSU":
         complete = array.dtype.kind != "f" or bool(np.isfinite(array).all())
         found, ranks = np.unique(array, return_inverse=True)
@@ -128,7 +127,7 @@ def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint3
     if not complete:
         raise ParameterError("data must have no missing and no infinite values")
     # Values that are equal must look the same, too: 0.0 and -0.0, or 1 and 1.0 of different people.
-    plain = [value + 0.0 for value in values] if name == "median" else [same_for_equals(value) for value in values]
+    plain = [value + 0.0 for value in values] if name == "median" else [_columns.plain(value) for value in values]
     return plain, ranks.astype(np.uint32)
 
 
