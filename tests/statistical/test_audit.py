@@ -54,7 +54,7 @@ def test_claims_hold() -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_twice_the_privacy_loss_is_found(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     def too_little_noise(*, epsilon: float) -> SimpleNamespace:
-        mechanism = case.make(epsilon=(5 if case.name in HALF else 2) * epsilon)
+        mechanism = case.make(epsilon=(6 if case.name in HALF else 2) * epsilon)
         release = getattr(mechanism, "release", getattr(mechanism, "perturb", mechanism))
         return SimpleNamespace(release=release, epsilon=epsilon, delta=getattr(mechanism, "delta", 0.0))
 

@@ -90,11 +90,12 @@ CASES: Final = (
         for release in (stability.release_median, stability.release_mode)
     ),
     Case("propose_test_release", partial(_proposal, delta=0.01), (0.0, 4), (1.0, 5)),
+    # Their ranges are 1 and nearly 2, in one interval; their distances are 18 and 19.
     Case(
         "release_scale",
         partial(_stable, stability.release_scale, delta=0.01),
-        24 * [0.0] + 14 * [1.0],
-        23 * [0.0] + 15 * [1.0],
+        42 * [0.0] + 18 * [1.0] + 20 * [1.9999],
+        41 * [0.0] + 18 * [1.0] + 21 * [1.9999],
     ),
     Case("subsample_and_aggregate", _votes, ["tea", "tea"], ["tea", "coffee"]),
     Case("samplers.laplace", partial(_sampler, samplers.laplace), 0.0, 1.0, vectorized=True),
