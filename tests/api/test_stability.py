@@ -43,6 +43,8 @@ def test_a_release_is_the_value_or_nothing():
     value = object()
     assert stability.release_if_stable(value, 10**9, 1.0, 1e-6) is value
     assert stability.release_if_stable(value, -(10**9), 1.0, 1e-6) is None
+    assert stability.release_if_stable(value, 10**30, 1.0, 1e-6) is value
+    assert stability.release_if_stable(value, -(10**30), 1.0, 1e-6) is None
     assert stability.release_if_stable(value, np.int64(10**9), epsilon=1.0, delta=1e-6) is value
     full = stability.release_if_stable("plum", 10**9, 1.0, 1e-6, full_output=True)
     assert full == stability.Release("plum", PrivacyCost(1.0, 1e-6), None)
@@ -81,7 +83,9 @@ def test_bad_input_is_named_and_the_distance_is_not():
     refuses(ParameterError, "delta must be between 0 and 1, both excluded, got 1.0", 3, 1.0, 1)
     refuses(TypeError, "distance must be an int, got float", 12345.0, 1.0, 1e-6)
     refuses(TypeError, "distance must be an int, got bool", True, 1.0, 1e-6)
-    refuses(ParameterError, "distance must fit into 64 bits", 2**63, 1.0, 1e-6)
+    refuses(TypeError, "distance must be an int, got ndarray", np.array([12345]), 1.0, 1e-6)
+    index = property(lambda self: {}["a secret"])
+    refuses(TypeError, "distance must be an int, got Odd", type("Odd", (), {"__index__": index})(), 1.0, 1e-6)
     with pytest.raises(RandomnessError):
         stability.release_if_stable("plum", 3, 1.0, 1e-6, rng=ScriptedRng(b""))
     with pytest.raises(TypeError, match="rng must be None"):

@@ -99,6 +99,7 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (TypeError, "release must be callable, got NoneType", {"release": None}),
     (TypeError, "distance must return an int, got float", {"distance": lambda data, bound: 12345.0}),
     (TypeError, "distance must return an int, got bool", {"distance": lambda data, bound: True}),
+    (TypeError, "distance must return an int, got ndarray", {"distance": lambda data, bound: np.array([12345])}),
     (TypeError, "distance must return an int, got NoneType", {"distance": lambda data, bound: None}),
 ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeVar, overload
 
@@ -12,14 +11,11 @@ from dpnoise._parameters import real
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.stability._budget import part_of, stability_test
-from dpnoise.stability._stable_release import Release, warn_of_large
+from dpnoise.stability._stable_release import Release, integer, warn_of_large
 
 Data = TypeVar("Data")
 
 _REFUSED: Final = "the test of the proposed bound failed, or the release did"
-
-# Far beyond any threshold, and within 64 bits.
-_FAR: Final = 2**62
 
 
 @overload
@@ -128,7 +124,11 @@ def propose_test_release(
     -----
     An exception would depend on the data, and so would its message. One that `distance` raises counts as a
     distance of 0, which nearly always means a refusal; one that `release` raises is a refusal with the same reason.
-    Neither is shown: try both functions on made-up data first. A refusal costs as much as a release.
+    Neither is shown: try both functions on made-up data first. They are part of what must be as above: no neighbour of
+    data for which `distance` raises one may have a distance above 1. A refusal costs as much as a release.
+
+    What the functions print, warn of or write elsewhere is shown, as is how long they take, and whether they end the
+    program by ``SystemExit`` or the like: none of it may depend on the data.
 
     References
     ----------
@@ -196,6 +196,4 @@ def _found(distance: Callable[[Any, float], int], data: Any, bound: float) -> in
         found = distance(data, bound)
     except Exception:
         return 0
-    if isinstance(found, bool) or not hasattr(found, "__index__"):
-        raise TypeError(f"distance must return an int, got {type(found).__name__}")
-    return max(0, min(operator.index(found), _FAR))
+    return max(0, integer(found, "return"))

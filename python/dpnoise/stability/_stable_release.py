@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import operator
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal, overload
 
-from dpnoise._native import ParameterError
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.stability._budget import stability_test
@@ -95,7 +95,7 @@ def release_if_stable(
     Raises
     ------
     ParameterError
-        When `epsilon` or `delta` is out of range, or `distance` does not fit 64 bits. Nothing has been drawn then.
+        When `epsilon` or `delta` is out of range. Nothing has been drawn then.
     TypeError
         When `distance` is not an integer.
     RandomnessError
@@ -116,7 +116,7 @@ def release_if_stable(
     'tea'
     """
     test = stability_test(epsilon, delta)
-    passed = test.passes(_integer(distance), rng)
+    passed = test.passes(integer(distance), rng)
     cost = PrivacyCost(test.epsilon, test.delta)
     return Release(value if passed else None, cost, None if passed else NOT_STABLE).given(full_output)
 
@@ -131,11 +131,12 @@ def warn_of_large(delta: float, n: int, stacklevel: int = 3) -> None:
         )
 
 
-def _integer(distance: Any) -> int:
-    """Take a distance as an int; no message may show it."""
-    if isinstance(distance, bool) or not hasattr(distance, "__index__"):
-        raise TypeError(f"distance must be an int, got {type(distance).__name__}")
-    found = operator.index(distance)
-    if not -(2**63) <= found < 2**63:
-        raise ParameterError("distance must fit into 64 bits")
-    return found
+def integer(distance: Any, verb: str = "be") -> int:
+    """Take a distance as an int, the nearest one of 64 bits, which moves it no further; no message may show it."""
+    found = None
+    if not isinstance(distance, bool):
+        with suppress(Exception):  # also one of the object's own
+            found = operator.index(distance)
+    if found is None:
+        raise TypeError(f"distance must {verb} an int, got {type(distance).__name__}")
+    return max(-(2**63), min(found, 2**63 - 1))
