@@ -140,8 +140,8 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
     Returns
     -------
     int
-        From 1 to ceil(n/4), or to n - 1 where the range is beyond the largest double. Values may be replaced by any
-        number, and for any number there is a smaller and a larger one.
+        From 1 to ceil(n/4). Values may be replaced by any number, and for any number there is a smaller and a larger
+        one.
 
     Raises
     ------

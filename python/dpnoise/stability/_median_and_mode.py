@@ -75,7 +75,7 @@ def release_median(
     Examples
     --------
     >>> from dpnoise import stability
-    >>> stability.release_median([39.0] * 80 + [52.0] * 20, epsilon=1.0, delta=1e-6)
+    >>> stability.release_median([39.0] * 90 + [52.0] * 10, epsilon=1.0, delta=1e-6)
     39.0
     """
     return _release(median, x, epsilon, delta, neighbours, full_output, rng)
