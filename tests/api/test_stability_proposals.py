@@ -7,6 +7,7 @@ import itertools
 import math
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -66,10 +67,23 @@ def raises(error: BaseException) -> Callable[..., Any]:
     return function
 
 
-@pytest.mark.parametrize("error", [ValueError("secret"), TypeError("secret"), KeyError("secret")], ids=repr)
-def test_an_exception_is_a_refusal_that_tells_nothing(error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [ValueError("secret"), TypeError("secret"), KeyError("secret"), SystemExit("secret")], ids=repr
+)
+def test_an_exception_is_a_refusal_that_tells_nothing(error: BaseException) -> None:
     assert full(distance=raises(error)) == REFUSED
     assert full(release=raises(error)) == REFUSED
+
+
+def test_warnings_are_not_shown() -> None:
+    def warn(*arguments: Any) -> int:
+        warnings.warn("secret", UserWarning, stacklevel=1)
+        return 10**9
+
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        assert full(distance=warn, release=warn).value == 10**9
+    assert shown == []
 
 
 def test_what_does_not_depend_on_the_data_is_raised() -> None:

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from dpnoise._processes import Died, in_processes
+
+# What a user's function may raise without anybody being told.
+FAILURES: Final = (Exception, SystemExit)
+
+
+@contextmanager
+def without_warnings() -> Iterator[None]:
+    """Ignore warnings of a user's function: they tell of the data, as errors do."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def answer_of(f: Callable[[Any], Any], read: Callable[[Any], Any], rows: Any) -> Any:
     """Give what is read from a function's answer; None when either raises."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they tell of the data, as errors do
+        with without_warnings():
             return read(f(rows))
-    except (Exception, SystemExit):
+    except FAILURES:
         return None
 
 

@@ -11,6 +11,7 @@ from dpnoise._parameters import real
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.stability._budget import part_of, stability_test
+from dpnoise.stability._functions import FAILURES, without_warnings
 from dpnoise.stability._stable_release import Release, integer, warn_of_large
 
 Data = TypeVar("Data")
@@ -127,8 +128,8 @@ def propose_test_release(
     Neither is shown: try both functions on made-up data first. They are part of what must be as above: no neighbour of
     data for which `distance` raises one may have a distance above 1. A refusal costs as much as a release.
 
-    What the functions print, warn of or write elsewhere is shown, as is how long they take, and whether they end the
-    program by ``SystemExit`` or the like: none of it may depend on the data.
+    Warnings are not shown either. What the functions print or write elsewhere is, as is how long they take: none of
+    that may depend on the data.
 
     References
     ----------
@@ -167,10 +168,11 @@ def propose_test_release(
     if not test.passes(_found(distance, data, bound), rng):
         return refused
     try:
-        value = release(data, bound, part)
+        with without_warnings():
+            value = release(data, bound, part)
     except RandomnessError:  # whatever the data are
         raise
-    except Exception:
+    except FAILURES:
         return refused
     return Release(value, cost).given(full_output)
 
@@ -193,7 +195,8 @@ def _rows(data: Any) -> int:
 def _found(distance: Callable[[Any, float], int], data: Any, bound: float) -> int:
     """Give the distance as the test takes it; nothing it raises and no value may show."""
     try:
-        found = distance(data, bound)
-    except Exception:
+        with without_warnings():
+            found = distance(data, bound)
+    except FAILURES:
         return 0
     return max(0, integer(found, "return"))
