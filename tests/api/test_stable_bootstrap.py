@@ -21,7 +21,7 @@ from dpnoise.stability import _callable_votes, _stable_bootstrap
 from dpnoise.stability._callable_votes import PythonFunction, _outcome
 from dpnoise.stability._stable_bootstrap import NO_VALUE, TOO_OFTEN, _Plan, _release
 from dpnoise.stability._stable_release import NOT_STABLE
-from dpnoise.stability._subset_votes import NativeFunction, Votes
+from dpnoise.stability._subset_votes import NativeFunction, Votes, _values_and_ranks
 
 
 def nowhere(units: float) -> None:
@@ -93,6 +93,13 @@ CASES = {
     "median": (lambda data: NativeFunction("median", data, 1), (0, 1, 2), 5, 0.3),
     "argmax": (lambda data: NativeFunction("argmax_column_sum", np.eye(3)[data], 1), (0, 1, 2), 5, 0.3),
 }
+
+
+def test_equal_values_of_any_type_are_one_value():
+    third = np.longdouble(1) / 3
+    values, ranks = _values_and_ranks("mode", [0.0, third, np.float16(-0.0), Fraction(1, 2), third, 0.5])
+    assert repr(values) == "[0, 0.3333333333333333, 0.5]"
+    assert ranks.tolist() == [0, 1, 0, 2, 1, 2]
 
 
 @pytest.mark.parametrize("case", CASES)
