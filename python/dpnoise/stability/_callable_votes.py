@@ -51,7 +51,7 @@ class PythonFunction:
         """Try how long it takes on the data, once everything is warm."""
         source = Subsets(self.rows, q)
         times: list[float] = []
-        while len(times) < 2 or sum(times) < _TRIAL:
+        while len(times) < 4 or sum(times) < _TRIAL:
             drawn = source.draw(1)
             start = perf_counter()
             self._ask(drawn)
