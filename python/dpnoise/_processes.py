@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from itertools import islice
@@ -113,7 +114,7 @@ class Worker:
 def _serve(connection: Connection, task: Callable[[Any], Any]) -> None:
     """Answer parts with what the task gives, or with the error, until the connection ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
-    with suppress(EOFError, ConnectionError):
+    try:
         while True:
             part = connection.recv()
             try:
@@ -121,6 +122,10 @@ def _serve(connection: Connection, task: Callable[[Any], Any]) -> None:
             except Exception as error:
                 reply = error
             connection.send(reply)
+    except (EOFError, ConnectionError):
+        pass
+    except BaseException:
+        sys.exit(1)  # without a traceback, which would tell of the part
 
 
 def _ready(workers: list[Worker]) -> list[Worker]:

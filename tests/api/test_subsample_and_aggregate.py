@@ -119,6 +119,8 @@ ANSWERS = [0.0, 10.0, 20.0, 30.0, 90.0, 400.0]
         ("mean", {}, 250 / 6),
         ("trimmed_mean", {"alpha": 1 / 6}, 150 / 4),
         ("trimmed_mean", {"alpha": 0.34}, 25.0),
+        ("trimmed_mean", {"alpha": 0.49999999}, 25.0),
+        ("winsorized_mean", {"alpha": np.nextafter(0.5, 0)}, 25.0),
         ("winsorized_mean", {"alpha": 1 / 6}, (10 + 10 + 20 + 30 + 90 + 90) / 6),
         ("winsorized_mean", {"alpha": 0.34}, 25.0),
     ],
@@ -182,6 +184,13 @@ def test_numbers_of_numpy_are_the_candidates_that_they_equal():
     assert winner == 2
 
 
+def nested(levels):
+    found = 1
+    for _ in range(levels):
+        found = (found,)
+    return found
+
+
 def mode_of(answers, f=lambda block: block[0], **options):
     """The commonest answer of blocks of one row, if it is by two or more."""
     settings = {"blocks": len(answers), "aggregate": "mode", "epsilon": 1000.0, "delta": 1e-9}
@@ -201,6 +210,7 @@ def mode_of(answers, f=lambda block: block[0], **options):
         (frozenset({"b", "a"}), frozenset({"a", "b"})),
         ({"b", "a"}, frozenset({"a", "b"})),
         (["b", {1}], ("b", frozenset({1}))),
+        (nested(32), nested(32)),
         (np.int8(7), 7),
         (np.str_("b"), "b"),
         ((np.float32(0.5), np.True_), (0.5, True)),
@@ -216,6 +226,7 @@ def mode_of(answers, f=lambda block: block[0], **options):
         "frozenset",
         "set",
         "list",
+        "nested",
         "int8",
         "str_",
         "mixed",
@@ -250,7 +261,19 @@ def test_a_close_vote_has_no_winner(answers):
 
 
 @pytest.mark.parametrize(
-    "failed", [None, np.nan, object(), (1, np.inf), {"a": 1}, np.array([1, 2]), np.datetime64("NaT")]
+    "failed",
+    [
+        None,
+        np.nan,
+        [10**5000],
+        (1, 10**5000),
+        nested(33),
+        object(),
+        (1, np.inf),
+        {"a": 1},
+        np.array([1, 2]),
+        np.datetime64("NaT"),
+    ],
 )
 def test_what_is_no_outcome_counts_as_the_default_or_as_no_answer(failed):
     answers = [failed] * 7 + ["a", "a"]
@@ -282,7 +305,16 @@ def dividing(block):
     return 1 / 0
 
 
+class Panic(BaseException):
+    "As Rust's panics, it is no `Exception`."
+
+
+def panicking(block):
+    raise Panic(f"these rows are secret: {block}")
+
+
 NO_ANSWERS = {
+    "panics": panicking,
     "raises": raising,
     "exits": exiting,
     "divides": dividing,
@@ -355,7 +387,7 @@ def f(block):
     if 3 in block:
         return [lambda: block]
     if 4 in block and {processes} > 1:
-        os._exit(3)
+        raise KeyboardInterrupt("secret")  # which ends a process
     warnings.warn("secret")
     np.log(-block)
     return block.mean()
@@ -471,6 +503,8 @@ UNUSABLE = {
     "bounds-three": (ROWS, {"bounds": (0, 1, 2)}, TypeError, "bounds must be two numbers"),
     "bounds-none": (ROWS, {"bounds": []}, TypeError, "bounds must be two numbers"),
     "bounds-mixed": (ROWS, {"bounds": [(0, 1), 3]}, TypeError, "bounds must be two numbers"),
+    "bounds-scalar": (ROWS, {"bounds": np.array(3.0)}, TypeError, "bounds must be two numbers"),
+    "bounds-ragged": (ROWS, {"bounds": [(0, (1, 2)), (0, 1)]}, TypeError, "bounds must be two numbers"),
     "bounds-unused": (ROWS, VOTES | {"bounds": (0, 1)}, ParameterError, "bounds is not for the aggregate 'noisy_max'"),
     "alpha-missing": (ROWS, {"aggregate": "trimmed_mean"}, ParameterError, "alpha must be given for .*'trimmed_mean'"),
     "alpha-unused": (ROWS, {"alpha": 0.1}, ParameterError, "alpha is not for the aggregate 'mean'"),
@@ -480,6 +514,8 @@ UNUSABLE = {
     "delta-1": (ROWS, MODE | {"delta": 1.0}, ParameterError, "delta must be between 0 and 1, both excluded, got 1"),
     "epsilon-mode": (ROWS, MODE | {"epsilon": -1.0}, ParameterError, "epsilon must be .*got -1"),
     "default-mode": (ROWS, MODE | {"default": np.nan}, TypeError, "default must be of texts, bytes, finite numbers or"),
+    "default-huge": (ROWS, MODE | {"default": 10**5000}, ParameterError, "default must have no integers with more dig"),
+    "default-deep": (ROWS, MODE | {"default": nested(33)}, ParameterError, "default must have tuples .* 32 deep"),
     "default-object": (ROWS, MODE | {"default": object()}, TypeError, "default must be of texts, .*got object"),
     "candidates-missing": (
         ROWS,
@@ -495,11 +531,12 @@ UNUSABLE = {
         ParameterError,
         "candidates must be .*none of them twice",
     ),
+    "candidates-number": (ROWS, VOTES | {"candidates": 3}, TypeError, "candidates must be a sequence"),
     "candidates-lists": (
         ROWS,
         VOTES | {"candidates": [[1], [2]]},
         TypeError,
-        "candidates and default must be hashable",
+        "candidates must be a sequence, and they and default hashable",
     ),
     "default-candidate": (
         ROWS,

@@ -30,6 +30,9 @@ NO_ANSWER: Final = "no answer was the commonest"
 # A fraction to trim is the nearest one with such a denominator, so that 0.29 of 100 blocks are 29.
 _DENOMINATOR = 10**6
 
+# How deep the tuples and sets of an outcome may be nested, so that what recurses never ends for another reason.
+_LEVELS: Final = 32
+
 
 class Aggregate:
     """A private function of answers, of which between neighbours one differs."""
@@ -84,7 +87,7 @@ class Numbers(Aggregate):
         bounds: Any,
         alpha: float | None = None,
     ) -> None:
-        several = isinstance(bounds, Sequence | np.ndarray) and len(bounds) > 0 and np.ndim(bounds[0]) > 0
+        several = _is_sequence(bounds) and len(bounds) > 0 and _is_sequence(bounds[0])
         pairs = [check_bounds(pair) for pair in (bounds if several else [bounds])]
         self._average = average
         self._cut = 0 if alpha is None else _cut(alpha, blocks)
@@ -110,9 +113,14 @@ class Numbers(Aggregate):
         return Release(np.array(averages) if self._shape else averages[0], self._cost)
 
 
+def _is_sequence(bounds: Any) -> bool:
+    return isinstance(bounds, Sequence) or (isinstance(bounds, np.ndarray) and bounds.ndim > 0)
+
+
 def _cut(alpha: float, blocks: int) -> int:
     part = real(alpha, "alpha")
     cut = int(Fraction(part).limit_denominator(_DENOMINATOR) * blocks) if 0 < part < 0.5 else 0
+    cut = min(cut, (blocks - 1) // 2)  # the nearest fraction may be 1/2
     if cut < 1:
         raise ParameterError(
             f"alpha must be below 1/2 and trim at least one of {blocks} blocks at each end, got {alpha!r}"
@@ -150,12 +158,14 @@ class NoisyMax(Aggregate):
     def __init__(self, *, epsilon: float, blocks: int, default: Any, candidates: Sequence[Any]) -> None:
         # One block leaves one candidate for another: each count changes by at most 1, in two directions.
         self._choice = ReportNoisyMax(epsilon=epsilon, sensitivity=1.0)
-        self._candidates = tuple(candidates)
         try:
+            self._candidates = tuple(candidates)
             self._index = {candidate: i for i, candidate in enumerate(self._candidates)}
             known = default is None or default in self._index
         except TypeError:
-            raise TypeError("candidates and default must be hashable, such as texts, numbers or tuples") from None
+            raise TypeError(
+                "candidates must be a sequence, and they and default hashable, such as texts, numbers or tuples"
+            ) from None
         if not 0 < len(self._index) == len(self._candidates):
             raise ParameterError("candidates must be at least one, and none of them twice")
         if not known:
@@ -183,19 +193,12 @@ class Mode(Aggregate):
 
     def read(self, answer: Any) -> Any:
         """Take texts, bytes, finite numbers, booleans, and sequences and sets of them, as Python's own."""
-        if isinstance(answer, np.generic):
-            answer = answer.item()
-        if isinstance(answer, tuple | list):
-            return tuple(map(self.read, answer))
-        if isinstance(answer, frozenset | set):
-            # In an order of its own, since that in which it was made can show.
-            return frozenset(sorted(map(self.read, answer), key=_text))
-        if type(answer) not in (str, bytes, bool, int, float) or (type(answer) is float and not math.isfinite(answer)):
-            raise TypeError(
-                "default must be of texts, bytes, finite numbers or booleans, or tuples or sets of them, got "
-                f"{type(answer).__name__}"
-            )
-        return answer
+        found = _outcome(answer)
+        try:
+            _text(found)
+        except ValueError:  # no text shows it
+            raise ParameterError("default must have no integers with more digits than Python writes") from None
+        return found
 
     def release(self, answers: Iterable[Any], rng: Rng) -> Release:
         """Release an answer, or None."""
@@ -205,6 +208,23 @@ class Mode(Aggregate):
         value = None if by_text[text] is None else self.read(by_text[text])  # again, as other processes order sets
         found = release_if_stable(value, distance, self._epsilon, self._delta, full_output=True, rng=rng)
         return replace(found, refusal=NO_ANSWER) if found.refusal is None and value is None else found
+
+
+def _outcome(answer: Any, levels: int = _LEVELS) -> Any:
+    if isinstance(answer, np.generic):
+        answer = answer.item()
+    if isinstance(answer, tuple | list | frozenset | set):
+        if levels == 0:
+            raise ParameterError(f"default must have tuples and sets that are nested at most {_LEVELS} deep")
+        items = [_outcome(item, levels - 1) for item in answer]
+        # Sets in an order of their own, since that in which they were made can show.
+        return tuple(items) if isinstance(answer, tuple | list) else frozenset(sorted(items, key=_text))
+    if type(answer) not in (str, bytes, bool, int, float) or (type(answer) is float and not math.isfinite(answer)):
+        raise TypeError(
+            "default must be of texts, bytes, finite numbers or booleans, or tuples or sets of them, got "
+            f"{type(answer).__name__}"
+        )
+    return answer
 
 
 def _text(answer: Any) -> str:

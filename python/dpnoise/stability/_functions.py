@@ -7,12 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from dpnoise._processes import Died, in_processes
-
-# What a user's function may raise without anybody being told.
-FAILURES: Final = (Exception, SystemExit)
 
 
 @contextmanager
@@ -24,11 +21,13 @@ def without_warnings() -> Iterator[None]:
 
 
 def answer_of(f: Callable[[Any], Any], read: Callable[[Any], Any], rows: Any) -> Any:
-    """Give what is read from a function's answer; None when either raises."""
+    """Give what is read from a function's answer; None when either raises, of which nobody may be told."""
     try:
         with without_warnings():
             return read(f(rows))
-    except FAILURES:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # Rust's panics, such as those of polars, are not of `Exception`
         return None
 
 

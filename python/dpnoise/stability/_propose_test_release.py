@@ -11,7 +11,7 @@ from dpnoise._parameters import real
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.stability._budget import part_of, stability_test
-from dpnoise.stability._functions import FAILURES, without_warnings
+from dpnoise.stability._functions import without_warnings
 from dpnoise.stability._stable_release import Release, integer, warn_of_large
 
 Data = TypeVar("Data")
@@ -170,9 +170,9 @@ def propose_test_release(
     try:
         with without_warnings():
             value = release(data, bound, part)
-    except RandomnessError:  # whatever the data are
+    except (RandomnessError, KeyboardInterrupt):  # whatever the data are
         raise
-    except FAILURES:
+    except BaseException:  # as in `answer_of`
         return refused
     return Release(value, cost).given(full_output)
 
@@ -197,6 +197,8 @@ def _found(distance: Callable[[Any, float], int], data: Any, bound: float) -> in
     try:
         with without_warnings():
             found = distance(data, bound)
-    except FAILURES:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # as in `answer_of`
         return 0
     return max(0, integer(found, "return"))
