@@ -17,7 +17,7 @@ from dpnoise.stability import _aggregates, subsample_and_aggregate
 from dpnoise.stability._aggregates import aggregate_of
 
 # Releases of an audit; what is wrong by a factor of two is found in them.
-N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 6_000)), 100_000)
+N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 3_000)), 100_000)
 
 # Answers of blocks, in whole numbers from 0.
 HIGHEST = 3
