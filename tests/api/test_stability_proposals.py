@@ -68,7 +68,9 @@ def raises(error: BaseException) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("secret"), TypeError("secret"), KeyError("secret"), SystemExit("secret")], ids=repr
+    "error",
+    [ValueError("secret"), TypeError("secret"), KeyError("secret"), SystemExit("secret"), BaseException("secret")],
+    ids=repr,
 )
 def test_an_exception_is_a_refusal_that_tells_nothing(error: BaseException) -> None:
     assert full(distance=raises(error)) == REFUSED

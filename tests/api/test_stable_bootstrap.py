@@ -4,6 +4,7 @@ import itertools
 import math
 import pickle
 import re
+import struct
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -14,11 +15,11 @@ import polars as pl
 import pytest
 
 from dpnoise import ParameterError, PrivacyCost, RandomnessError, stability
-from dpnoise._native import StabilityTest, Subsets
+from dpnoise._native import StabilityTest, Subsets, SubsetVotes
 from dpnoise._processes import Died
 from dpnoise.hazmat import ScriptedRng, SeededRng
-from dpnoise.stability import _callable_votes, _stable_bootstrap
-from dpnoise.stability._callable_votes import PythonFunction, _outcome
+from dpnoise.stability import _callable_votes, _stable_bootstrap, _subset_votes
+from dpnoise.stability._callable_votes import PythonFunction, _key, _value
 from dpnoise.stability._stable_bootstrap import NO_VALUE, TOO_OFTEN, _Plan, _release
 from dpnoise.stability._stable_release import NOT_STABLE
 from dpnoise.stability._subset_votes import NativeFunction, Votes, _values_and_ranks
@@ -176,6 +177,24 @@ def test_a_subset_over_which_processes_die_has_no_value(monkeypatch):
     assert sizes.count(1) > 50
 
 
+def test_a_function_for_other_processes_is_tried_in_another_one(monkeypatch):
+    """It may end the process that it is called in."""
+
+    def dead(task, parts, processes):
+        assert processes == 1
+        for name, _ in parts:
+            yield name, Died()
+
+    def ends(rows):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_callable_votes, "in_processes", dead)
+    monkeypatch.setattr(_callable_votes, "check_importable", nowhere)
+    assert PythonFunction(ends, [1, 2], 2).seconds_per_subset(0.5) > 0
+    with pytest.raises(KeyboardInterrupt):
+        PythonFunction(ends, [1, 2], None).seconds_per_subset(0.5)
+
+
 def test_functions_that_other_processes_cannot_import_are_refused():
     with pytest.raises(TypeError, match=r"^f must be a function that other processes can import"):
         PythonFunction(lambda rows: 0, [1, 2], 2)
@@ -200,17 +219,75 @@ def test_a_function_gets_rows_of_the_kind_that_the_data_have():
 def test_values_that_are_equal_and_not_the_same_do_not_stand_for_each_other():
     different = [1, True, 1.0, 1 + 0j, "1", b"1", None, -0.0, 0.0, 0j, -0j, (1,), (1.0,), (1, 1), ((1,), 1)]
     different += [frozenset({1}), frozenset({1.0}), frozenset(), float("nan"), Fraction(1), Fraction(1, 2)]
-    keys = [_outcome(value)[0] for value in different]
+    keys = list(map(_key, different))
     assert len(set(keys)) == len(different)
     same = [(1, np.int8(1)), (1.0, np.float32(1.0)), ("a", np.str_("a")), (True, np.True_), ((1,), (np.int64(1),))]
     same += [(frozenset({8, 0}), frozenset({0, 8})), (float("nan"), -float("nan")), (Fraction(1, 2), Fraction(2, 4))]
     for value, other in same:
-        (key, plain), (other_key, other_plain) = _outcome(value), _outcome(other)
-        assert key == other_key
-        assert (type(plain), repr(plain)) == (type(other_plain), repr(other_plain))
-    for bad in ([1], {}, ([],), np.ones(2), lambda: 0):
-        with pytest.raises((TypeError, pickle.PicklingError, AttributeError)):
-            _outcome(bad)
+        assert _key(value) == _key(other)
+    for value in different + [value for value, _ in same]:
+        made = _value(_key(value))
+        assert type(made) is type(value)
+        assert isinstance(value, frozenset) or repr(made) == repr(value)
+    nested = deeper = 1
+    for level in range(32):
+        nested, deeper = (nested,), frozenset({deeper}) if level % 2 else (deeper,)
+    assert (_value(_key(nested)), _value(_key(deeper))) == (nested, deeper)
+    for bad in ([1], {}, ([],), np.ones(2), lambda: 0, (nested,), Unreadable(1, 2)):
+        with pytest.raises((TypeError, ValueError, pickle.PicklingError, AttributeError)):
+            _key(bad)
+
+
+class Unreadable(Exception):
+    """It can be pickled, but nothing can be made of the pickle."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+class Answer:
+    """A value with something in it that its pickle has not."""
+
+    seen = None
+
+    def __reduce__(self):
+        return Answer, ()
+
+
+def nan_of(bits):
+    return struct.unpack("d", struct.pack("Q", 0x7FF8 << 48 | bits))[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "hidden"),
+    [
+        (nan_of(1), nan_of(2), lambda value: struct.pack("d", value)),
+        (complex(math.nan, 0), complex(-math.nan, 0), lambda value: math.copysign(1, value.real)),
+        (frozenset([0, 8]), frozenset([8, 0]), list),
+        ((nan_of(1),), (nan_of(2),), lambda value: struct.pack("d", *value)),
+    ],
+    ids=["nan", "complex", "set", "tuple"],
+)
+def test_a_released_value_says_no_more_than_what_was_counted(one, other, hidden):
+    """Values that are counted together may differ in what a row has left there."""
+    winners = [count(PythonFunction(lambda rows, v=v: v, [1, 2, 3], None), 5, 0.5).winner for v in (one, other)]
+    assert hidden(winners[0]) == hidden(winners[1])
+    assert hidden(one) != hidden(other), "the control"
+
+
+def test_what_an_object_has_beside_its_pickle_is_not_released():
+    def f(rows):
+        answer = Answer()
+        answer.seen = rows
+        return answer
+
+    winner = count(PythonFunction(f, [1, 2, 3], None), 5, 0.5, SeededRng(1)).winner
+    assert isinstance(winner, Answer)
+    assert winner.seen is None
+
+
+class Panic(BaseException):
+    "As Rust's panics, it is no `Exception`."
 
 
 def test_functions_that_raise_have_no_value_there():
@@ -218,7 +295,7 @@ def test_functions_that_raise_have_no_value_there():
         if 3 not in rows:
             return "fine"
         if 2 in rows:
-            raise SystemExit
+            raise Panic
         return [] if 1 in rows else rows["no"]
 
     positions, ends = Subsets(4, 0.3).draw(4000, SeededRng(9))
@@ -317,6 +394,20 @@ def test_stable_functions_are_released_with_the_probability_that_is_promised():
     assert checked > 40
 
 
+def test_counters_of_appearances_can_exceed_the_cap():
+    "They stay at 2**32 - 1."
+    rows, delta = 10**9, 1e-6
+    least = math.log(rows / delta) * math.log(1 / delta) * 2**-25
+    caps = []
+    for step in range(-40, 40):
+        try:
+            caps.append(_Plan.of(rows, least * (1 + step * 2**-36), delta).cap)
+        except ParameterError:
+            continue
+    assert 2**32 - 9 < max(caps) < 2**32 - 1
+    assert len(caps) < 80
+
+
 def test_long_runs_are_announced(monkeypatch):
     def unstarted(*args):
         raise RuntimeError("started")
@@ -337,6 +428,19 @@ def test_long_runs_are_announced(monkeypatch):
         (1e6, "16 days"),
     ]:
         assert _stable_bootstrap._rounded(seconds) == text
+
+
+def test_a_native_trial_does_not_look_at_the_data(monkeypatch):
+    "Not even at how many values there are, from which on the median is found in another way."
+    made = []
+    subset_votes = SimpleNamespace(
+        median=lambda table, *given: made.append((table.tolist(), given)) or SubsetVotes.median(table, *given)
+    )
+    monkeypatch.setattr(_subset_votes, "SubsetVotes", subset_votes)
+    for values in (1, 256, 257):
+        NativeFunction("median", np.arange(1000) % values, 1).seconds_per_subset(0.1)
+    assert len(made) == 6
+    assert made[1] == made[3] == made[5]
 
 
 def test_a_trial_takes_time_and_nothing_else():

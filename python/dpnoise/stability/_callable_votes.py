@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import statistics
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from functools import partial
@@ -26,13 +28,16 @@ _SUBSETS: Final = 256
 _POSITIONS: Final = 2**20
 
 # For how many seconds a function is tried.
-_TRIAL: Final = 0.2
+_TRIAL: Final = 0.1
+
+# How deep the tuples and frozen sets of a value may be nested: what recurses must end at the same depth everywhere.
+_LEVELS: Final = 32
 
 # The positions of all subsets, one after the other, and where each subset ends.
 Drawn = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-# Every value, under what tells it from others, with its votes. `_FAILED` stands for no value.
-Counts = dict[Any, tuple[Any, int]]
+# The votes for the key of every value. `_FAILED` stands for no value.
+Counts = Counter[Any]
 
 _FAILED: Final = None
 
@@ -49,58 +54,59 @@ class PythonFunction:
 
     def seconds_per_subset(self, q: float) -> float:
         """Try how long it takes on the data, once everything is warm."""
-        source = Subsets(self.rows, q)
+        sizes = itertools.chain([1, 1, 1], (2**i for i in itertools.count()))
         times: list[float] = []
-        while len(times) < 4 or sum(times) < _TRIAL:
-            drawn = source.draw(1)
-            start = perf_counter()
-            self._ask(drawn)
-            times.append(perf_counter() - start)
-        return statistics.median(times[1:]) / self._processes
+        with closing(self._replies(map(Subsets(self.rows, q).draw, sizes), 1)) as replies:
+            next(replies)
+            began = start = perf_counter()
+            while len(times) < 3 or start - began < _TRIAL:
+                asked = next(replies).total()
+                start, before = perf_counter(), start
+                times.append((start - before) / asked)
+        return statistics.median(times) / self._processes
 
     def count(self, subsets: int, q: float, rng: Rng, advance: Advance) -> Votes:
         """Draw subsets and count their votes."""
         source = Subsets(self.rows, q)
         size = max(1, min(_SUBSETS, int(_POSITIONS / (self.rows * q + 1))))
         drawn = (source.draw(part, rng) for part in parts(subsets, size))
-        total: Counts = {}
-        with closing(self._in_turn(drawn) if self._processes == 1 else self._in_processes(drawn)) as replies:
+        total: Counts = Counter()
+        with closing(self._replies(drawn, self._processes)) as replies:
             for counts in replies:
-                advance(sum(votes for _, votes in counts.values()))
-                for key, (value, votes) in counts.items():
-                    total[key] = (value, votes + total.get(key, (value, 0))[1])
-        best = max(total, key=lambda key: total[key][1])
-        winner, first = total.pop(best)
-        second = max((votes for _, votes in total.values()), default=0)
-        return Votes(winner, best is _FAILED, first, second, source.most_appearances)
+                advance(counts.total())
+                total.update(counts)
+        (best, first), (_, second) = [*total.most_common(2), (_FAILED, 0)][:2]
+        failed = best is _FAILED
+        return Votes(None if failed else _value(best), failed, first, second, source.most_appearances)
+
+    def _replies(self, drawn: Iterable[Drawn], processes: int) -> Generator[Counts, None, None]:
+        """Have this process ask, or so many others: a trial, too, may end the process that it is made in."""
+        return self._in_turn(drawn) if self._processes == 1 else self._in_processes(drawn, processes)
 
     def _in_turn(self, drawn: Iterable[Drawn]) -> Generator[Counts, None, None]:
         yield from map(self._ask, drawn)
 
-    def _in_processes(self, drawn: Iterable[Drawn]) -> Generator[Counts, None, None]:
+    def _in_processes(self, drawn: Iterable[Drawn], processes: int) -> Generator[Counts, None, None]:
         """Have other processes ask. A subset over which they die has no value, but the others of its part have."""
-        for subsets, reply in in_processes(self._ask, ((part, part) for part in drawn), self._processes):
+        for subsets, reply in in_processes(self._ask, ((part, part) for part in drawn), processes):
             if not isinstance(reply, Exception):
                 yield reply
             elif not isinstance(reply, Died):
                 raise reply
             elif len(subsets[1]) == 1:
-                yield {_FAILED: (None, 1)}
+                yield Counter([_FAILED])
             else:
-                yield from self._in_processes(_halves(subsets))
+                yield from self._in_processes(_halves(subsets), processes)
 
 
 def _ask(f: Callable[[Any], Any], data: Any, subsets: Drawn) -> Counts:
     positions, ends = subsets
-    counts: Counts = {}
-    for subset in np.split(positions, ends[:-1]):
-        key, value = answer_of(f, _outcome, rows_at(data, subset)) or (_FAILED, None)
-        counts[key] = (value, counts.get(key, (value, 0))[1] + 1)
-    return counts
+    # `answer_of` gives None, which is `_FAILED`, where there is no value.
+    return Counter(answer_of(f, _key, rows_at(data, subset)) for subset in np.split(positions, ends[:-1]))
 
 
-def _outcome(value: Any) -> tuple[Any, Any]:
-    """Give a value, and a key that is the same for the same value only.
+def _key(value: Any, levels: int = _LEVELS) -> tuple[type, Any]:
+    """Give what is counted for a value: all that `_value` makes it of again.
 
     Equality is not enough: 1, 1.0 and True are equal, but a winner that is one of them would tell which was seen first.
     """
@@ -108,18 +114,29 @@ def _outcome(value: Any) -> tuple[Any, Any]:
         value = value.item()
     kind = type(value)
     if kind in (float, complex):
-        return (kind, repr(value)), value
+        return kind, repr(value)
     if value is None or kind in (bool, int, str, bytes):
-        return (kind, value), value
-    if kind is tuple:
-        outcomes = [_outcome(item) for item in value]
-        return (kind, tuple(key for key, _ in outcomes)), tuple(item for _, item in outcomes)
-    if kind is frozenset:
-        # In an order of its own, since that in which it was made can show.
-        items = sorted(dict(map(_outcome, value)).items(), key=lambda item: repr(item[0]))
-        return (kind, frozenset(key for key, _ in items)), frozenset(item for _, item in items)
+        return kind, value
+    if kind in (tuple, frozenset):
+        if levels == 0:
+            raise ValueError
+        keys = [_key(item, levels - 1) for item in value]
+        # Sets in an order of their own, since that in which they were made can show.
+        return kind, tuple(keys if kind is tuple else sorted(set(keys), key=repr))
     hash(value)
-    return (object, pickle.dumps(value)), value
+    pickled = pickle.dumps(value)
+    pickle.loads(pickled)  # noqa: S301 # an object of the user's own
+    return object, pickled
+
+
+def _value(key: tuple[type, Any]) -> Any:
+    """Give the value that has a key, and nothing else that a single row could have left in it."""
+    kind, content = key
+    if kind is object:
+        return pickle.loads(content)  # noqa: S301
+    if kind in (tuple, frozenset):
+        return kind(map(_value, content))
+    return content if content is None else kind(content)
 
 
 def _halves(subsets: Drawn) -> list[Drawn]:

@@ -59,10 +59,11 @@ def stable_bootstrap(
           of shape (rows, columns), of finite numbers of at most 2**990 in magnitude; they are added up as float64.
 
         A callable is called with the rows of a subset, of the kind that the data have (of a tuple: a list) and in their
-        order there, maybe none. It should know nothing else: state that it keeps between calls would let one row change
-        its value on other subsets. The value must be hashable, and picklable where it is no number, text, bytes, None,
-        or tuple or frozenset of such. Subsets on which the function raises, or returns something else, agree with each
-        other, but on nothing that is released.
+        order there, maybe none. It should know nothing else: state that it keeps between calls, also in the items of a
+        list, would let one row change its value on other subsets. The value must be hashable, and picklable where it is
+        no number, text, bytes, None, or tuple or frozenset of such; what is released is made of the pickle, or at most
+        32 levels of tuples. Subsets on which the function raises, or returns something else, agree with each other, but
+        on nothing that is released.
     epsilon : float
         Below 32 ln(1/delta), and above ln(n/delta) ln(1/delta) 2**-25: the total.
     delta : float
@@ -104,10 +105,11 @@ def stable_bootstrap(
     -----
     m is 2 * 10^7 for epsilon = 1, delta = 10^-6 and 10^5 rows, and grows with 1 / epsilon^2. So there is an estimate of
     the time before it starts; where there is a progress bar (on a terminal, with the extra ``cli``), it is shown there.
-    For native functions it is made with zeros in place of the data. For a callable it is made with the data, and so
-    could tell about them what the time of the whole run tells, rounded up to a power of two of minutes, hours or days;
-    where time must tell nothing, the function itself must take the same time whatever the data are. Nothing else about
-    single calls is shown, but what the function prints or writes is not held back.
+    For native functions it is made with zeros in place of the data, and with as many values as there are rows. For a
+    callable it is made with the data, and so could tell about them what the time of the whole run tells, rounded up to
+    a power of two of minutes, hours or days; where time must tell nothing, the function itself must take the same time
+    whatever the data are. Nothing else about single calls is shown, but what the function prints or writes is not held
+    back.
 
     A callable needs memory for every different value, so it should have few.
 
@@ -162,14 +164,14 @@ class _Plan:
                 f"some, got {rows:,}"
             )
         logarithm = math.log(rows) + surprise
-        cap = 2 * logarithm / q
-        if cap >= 2**32:
+        subsets = math.ceil(logarithm / q**2)
+        cap = math.floor(2 * subsets * q)
+        if cap >= 2**32 - 1:  # counters of appearances stay at that
             least = 64 * surprise * logarithm / 2**31
             raise ParameterError(
                 f"epsilon must be above ln(n/delta) ln(1/delta) / 2**25 = {least:.4g}, got {epsilon!r}"
             )
-        subsets = math.ceil(logarithm / q**2)
-        return cls(q, subsets, math.floor(2 * subsets * q))
+        return cls(q, subsets, cap)
 
 
 def _function(f: Any, data: Any, processes: int | None, threads: int | None) -> NativeFunction | PythonFunction:

@@ -60,16 +60,18 @@ class NativeFunction:
         if name == "argmax_column_sum":
             self._table: NDArray[Any] = _matrix(data)
             self._values = range(self._table.shape[1])
+            self._possible = len(self._values)
         else:
             self._values, self._table = _values_and_ranks(name, data)
+            self._possible = len(self._table)
         self.rows = len(self._table)
         if self.rows == 0:
             raise ParameterError("data must have rows")
-        self._prepare(self._table, 0.5)  # it looks at the rest of the data
+        self._prepare(self._table, 0.5, len(self._values))  # it looks at the rest of the data
 
     def seconds_per_subset(self, q: float) -> float:
-        """Try how long it takes, on other data of the same shape: it tells nothing of these."""
-        votes = self._prepare(np.zeros_like(self._table), q)
+        """Try how long it takes, on other data of the same shape and as many values as these could have."""
+        votes = self._prepare(np.zeros_like(self._table), q, self._possible)
         subsets, seconds = 1, 0.0
         while seconds < 0.02:
             subsets *= 2
@@ -79,7 +81,7 @@ class NativeFunction:
 
     def count(self, subsets: int, q: float, rng: Rng, advance: Advance) -> Votes:
         """Draw subsets and count their votes."""
-        votes = self._prepare(self._table, q)
+        votes = self._prepare(self._table, q, len(self._values))
         work = (self.rows * q + 16) * (self._table.size // self.rows)
         for part in parts(subsets, max(1, int(_PART / work))):
             votes.add(part, rng)
@@ -90,8 +92,8 @@ class NativeFunction:
         winner = None if failed else self._values[best]
         return Votes(winner, failed, int(counts[best]), following, votes.most_appearances)
 
-    def _prepare(self, table: NDArray[Any], q: float) -> SubsetVotes:
-        votes: SubsetVotes = self._make(table.ravel(), len(self._values), q, self._threads)
+    def _prepare(self, table: NDArray[Any], q: float, values: int) -> SubsetVotes:
+        votes: SubsetVotes = self._make(table.ravel(), values, q, self._threads)
         return votes
 
 
