@@ -10,6 +10,7 @@ The areas:
 - `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with honest sensitivities.
 - `dpnoise.sensitivity`: by how much one person can change an answer.
 - `dpnoise.stability`: exact answers where no neighbour would have another one.
+- `dpnoise.sgd`: stochastic gradient descent: clipped gradients with noise, batches, and what they cost.
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
 - `dpnoise.engines`: counting reports on many cores or machines, with processes, Dask or Spark.
 - `dpnoise.accounting`: what releases cost, and budgets that cannot be overspent.
@@ -30,6 +31,7 @@ from dpnoise import (
     queries,
     samplers,
     sensitivity,
+    sgd,
     stability,
 )
 from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
@@ -74,5 +76,6 @@ __all__ = [
     "queries",
     "samplers",
     "sensitivity",
+    "sgd",
     "stability",
 ]

@@ -19,6 +19,7 @@ __all__ = [
     "LocalAccumulator",
     "LocalMemo",
     "LocalProtocol",
+    "NoisyGradient",
     "ParameterError",
     "RandomnessError",
     "Sampler",
@@ -30,6 +31,7 @@ __all__ = [
     "Subsets",
     "TestRng",
     "__version__",
+    "clip_and_sum",
     "cpu_backend",
     "interquartile_range",
     "iqr_distance",
@@ -271,6 +273,22 @@ def mode(
     sorted: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.uint64], relation: str
 ) -> tuple[int, int] | None: ...
 def mode_of_counts(counts: Sequence[int], relation: str) -> tuple[int, int] | None: ...
+def clip_and_sum(gradients: Any, out: Any, clip_norm: Any, threads: int | None) -> None: ...
+
+@final
+class NoisyGradient:
+    def __new__(cls, *, clip_norm: Any, noise_multiplier: Any, expected_batch_size: Any) -> NoisyGradient: ...
+    @property
+    def clip_norm(self) -> float: ...
+    @property
+    def noise_multiplier(self) -> float: ...
+    @property
+    def expected_batch_size(self) -> float: ...
+    @property
+    def granularity(self) -> float: ...
+    def sensitivity(self, width: int) -> float: ...
+    def step(self, gradients: Any, out: Any, threads: int | None, rng: TestRng | None = None) -> None: ...
+
 def walsh_hadamard(numbers: NDArray[np.int64]) -> None: ...
 
 @final

@@ -18,6 +18,7 @@ from dpnoise.accounting._losses import ApproximateLoss, Loss
 
 if TYPE_CHECKING:
     from dpnoise.mechanisms._mechanism import Mechanism
+    from dpnoise.sgd import NoisyGradient
 
 _WIDEST: Final = 200.0  # the loss of a release
 _LARGEST: Final = 500.0  # the divergence of order 2 of all; distributions of more would not fit in memory
@@ -76,14 +77,14 @@ class Accountant:
         self._composed: Any = None
 
     def compose(
-        self, mechanism: Mechanism | PrivacyCost, count: int = 1, *, sampling_probability: float = 1.0
+        self, mechanism: Mechanism | NoisyGradient | PrivacyCost, count: int = 1, *, sampling_probability: float = 1.0
     ) -> Accountant:
         """Add releases.
 
         Parameters
         ----------
-        mechanism : mechanism or PrivacyCost
-            A mechanism of dpnoise, or what is known of another one.
+        mechanism : mechanism, NoisyGradient or PrivacyCost
+            A mechanism of dpnoise, a step of its DP-SGD, or what is known of another mechanism.
         count : int, default 1
             How many releases, at least 1.
         sampling_probability : float, default 1

@@ -4,7 +4,7 @@
 //!
 //! | layer | modules |
 //! | --- | --- |
-//! | high | [`mechanisms`], [`local`], [`stability`] |
+//! | high | [`mechanisms`], [`local`], [`stability`], [`sgd`] |
 //! | mid | [`rng`], [`samplers`] |
 //! | low | [`arith`], [`arch`] |
 //! | leaves | [`params`], [`error`] |
@@ -20,6 +20,7 @@ pub mod mechanisms;
 pub mod params;
 pub mod rng;
 pub mod samplers;
+pub mod sgd;
 pub mod stability;
 
 pub use error::Error;

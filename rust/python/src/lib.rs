@@ -11,6 +11,7 @@
 //! | `selection` | those mechanisms that choose or compare |
 //! | `distances`, `stability` | distances to instability, and their test |
 //! | `bootstrap` | votes of random subsets, which are tested for stability |
+//! | `sgd` | clipped gradients, and their noise |
 //! | `accumulator` | what collectors of local reports keep |
 //! | `memo` | what clients of longitudinal protocols keep |
 //! | `bit_generator` | NumPy's interface to a bit generator |
@@ -31,6 +32,7 @@ mod numbers;
 mod runtime;
 mod samplers;
 mod selection;
+mod sgd;
 mod stability;
 
 #[pymodule(gil_used = false)]
@@ -45,6 +47,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     distances::register(module)?;
     stability::register(module)?;
     bootstrap::register(module)?;
+    sgd::register(module)?;
     local::register(module)?;
     accumulator::register(module)?;
     bit_generator::register(module)

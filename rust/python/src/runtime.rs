@@ -22,7 +22,7 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> Re
 pub(crate) fn interruptible<P: Send>(
     py: Python<'_>,
     mut parts: impl Iterator<Item = P>,
-    work: impl Fn(P) -> Result<(), Error> + Sync,
+    mut work: impl FnMut(P) -> Result<(), Error> + Send,
 ) -> PyResult<()> {
     parts.try_for_each(|part| {
         py.check_signals()?;
@@ -36,7 +36,7 @@ where
     T: Copy + Default + Send,
     F: Fn(&mut [T]) -> Result<(), Error> + Sync,
 {
-    let result = interruptible(py, items.chunks_mut(ITEMS), work);
+    let result = interruptible(py, items.chunks_mut(ITEMS), &work);
     if result.is_err() {
         items.fill(T::default());
     }

@@ -103,7 +103,7 @@ pub(super) unsafe fn round<V: Lanes64>(exponent: i32, given: V::Float) -> V::Flo
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn pick<V: Lanes64>(a: V::Float, b: V::Float, mask: V::Mask) -> V::Float {
+pub(super) unsafe fn pick<V: Lanes64>(a: V::Float, b: V::Float, mask: V::Mask) -> V::Float {
     // SAFETY: passed on from the caller.
     unsafe { V::from_float(a).select(V::from_float(b), mask).as_float() }
 }

@@ -9,6 +9,7 @@
 //! | `exp2` | the fast exponential, with its error bound |
 //! | [`candidates`] | scores as depths below the best, their weights, and the one of them that a number falls on |
 //! | [`grid`] | integer noise on real numbers |
+//! | [`clipping`] | squares, scaling and exact addition of clipped gradients |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`hashing`] | which values the reports of local hashing support |
 //! | [`popcount`] | column sums of a packed bit matrix |
@@ -22,6 +23,7 @@
 pub mod backend;
 pub mod candidates;
 pub mod chacha;
+pub mod clipping;
 mod exp2;
 pub mod grid;
 pub mod hashing;

@@ -199,6 +199,15 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn where_any(self, bits: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let none = _mm256_cmpeq_epi64(_mm256_and_si256(self.0, bits.0), _mm256_setzero_si256());
+            Self(_mm256_andnot_si256(none, self.0))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn select(self, other: Self, mask: __m256i) -> Self {
         // SAFETY: the caller has the instruction set.
         unsafe { Self(_mm256_blendv_epi8(other.0, self.0, mask)) }
@@ -334,6 +343,13 @@ impl Narrow for Words32 {
     }
 
     #[inline(always)]
+    unsafe fn load_single(source: &[f32]) -> Self {
+        let singles: &[f32; 8] = source.first_chunk().expect("N singles");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm256_loadu_si256(singles.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
     unsafe fn look_up(self, table: &[u32; 64]) -> Self {
         // SAFETY: the caller has the instruction set; 32 bytes are readable eight times, and no alignment is asked for.
         unsafe {
@@ -389,6 +405,15 @@ impl Narrow for Words32 {
     }
 
     #[inline(always)]
+    unsafe fn where_any(self, bits: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let none = _mm256_cmpeq_epi32(_mm256_and_si256(self.0, bits.0), _mm256_setzero_si256());
+            Self(_mm256_andnot_si256(none, self.0))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn select(self, other: Self, mask: __m256i) -> Self {
         // SAFETY: the caller has the instruction set.
         unsafe { Self(_mm256_blendv_epi8(other.0, self.0, mask)) }
@@ -415,6 +440,15 @@ impl Narrow for Words32 {
                 *float = Words64::fsub(half.xor(Words64::from_float(base)).as_float(), base);
             }
             floats
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn single_halves(self) -> [__m256d; 2] {
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let (low, high) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
+            [_mm256_cvtps_pd(_mm_castsi128_ps(low)), _mm256_cvtps_pd(_mm_castsi128_ps(high))]
         }
     }
 

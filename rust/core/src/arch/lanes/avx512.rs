@@ -175,6 +175,12 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn where_any(self, bits: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_maskz_mov_epi64(_mm512_test_epi64_mask(self.0, bits.0), self.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn select(self, other: Self, mask: __mmask8) -> Self {
         // SAFETY: the caller has the instruction set.
         unsafe { Self(_mm512_mask_blend_epi64(mask, other.0, self.0)) }
@@ -284,6 +290,13 @@ impl Narrow for Words32 {
     }
 
     #[inline(always)]
+    unsafe fn load_single(source: &[f32]) -> Self {
+        let singles: &[f32; 16] = source.first_chunk().expect("N singles");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { Self(_mm512_loadu_si512(singles.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
     unsafe fn look_up(self, table: &[u32; 64]) -> Self {
         let quarters = table.as_chunks::<16>().0;
         // SAFETY: the caller has the instruction set; 64 bytes are readable four times, and no alignment is asked for.
@@ -336,6 +349,12 @@ impl Narrow for Words32 {
     }
 
     #[inline(always)]
+    unsafe fn where_any(self, bits: Self) -> Self {
+        // SAFETY: the caller has the instruction set.
+        unsafe { Self(_mm512_maskz_mov_epi32(_mm512_test_epi32_mask(self.0, bits.0), self.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn select(self, other: Self, mask: __mmask16) -> Self {
         // SAFETY: the caller has the instruction set.
         unsafe { Self(_mm512_mask_blend_epi32(mask, other.0, self.0)) }
@@ -356,6 +375,15 @@ impl Narrow for Words32 {
         unsafe {
             let (low, high) = (_mm512_castsi512_si256(self.0), _mm512_extracti64x4_epi64::<1>(self.0));
             [_mm512_cvtepu32_pd(low), _mm512_cvtepu32_pd(high)]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn single_halves(self) -> [__m512d; 2] {
+        // SAFETY: the caller has the instruction set.
+        unsafe {
+            let (low, high) = (_mm512_castsi512_si256(self.0), _mm512_extracti64x4_epi64::<1>(self.0));
+            [_mm512_cvtps_pd(_mm256_castsi256_ps(low)), _mm512_cvtps_pd(_mm256_castsi256_ps(high))]
         }
     }
 

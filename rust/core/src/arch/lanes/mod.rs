@@ -103,6 +103,8 @@ pub(super) trait Lanes64: Copy {
     unsafe fn shl_each(self, counts: Self) -> Self;
     /// Lane by lane, for words below 2^63.
     unsafe fn less(self, other: Self) -> Self::Mask;
+    /// The lane where it has one of `bits`, else zero.
+    unsafe fn where_any(self, bits: Self) -> Self;
     /// Lane by lane: `self` where `mask` is set, else `other`.
     unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
 
@@ -151,6 +153,8 @@ pub(super) trait Narrow: Copy {
     unsafe fn splat(word: u32) -> Self;
     /// Lane i holds little-endian word i of `source`, which has at least as many as there are lanes.
     unsafe fn load(source: &[u8]) -> Self;
+    /// Lane i holds the bits of single i of `source`, which has at least as many as there are lanes.
+    unsafe fn load_single(source: &[f32]) -> Self;
     /// Lane i holds `table[self[i]]`, by reading the whole table: no address depends on an index. Indices are below 64.
     unsafe fn look_up(self, table: &[u32; 64]) -> Self;
     /// Lane by lane, modulo 2^32.
@@ -165,12 +169,16 @@ pub(super) trait Narrow: Copy {
     unsafe fn shr(self, count: u32) -> Self;
     /// Lane by lane, for words below 2^31.
     unsafe fn less(self, other: Self) -> Self::Mask;
+    /// The lane where it has one of `bits`, else zero.
+    unsafe fn where_any(self, bits: Self) -> Self;
     /// Lane by lane: `self` where `mask` is set, else `other`.
     unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
     /// The lower and the upper half of the lanes, as 64-bit words.
     unsafe fn halves(self) -> [Self::Wide; 2];
     /// The lower and the upper half of the lanes, as doubles.
     unsafe fn float_halves(self) -> [<Self::Wide as Lanes64>::Float; 2];
+    /// The lower and the upper half of the singles with these bits, as doubles.
+    unsafe fn single_halves(self) -> [<Self::Wide as Lanes64>::Float; 2];
     /// The mask as bits, lane i at bit i.
     unsafe fn bits(mask: Self::Mask) -> u64;
 }

@@ -175,6 +175,11 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn where_any(self, bits: Self) -> Self {
+        self.zip(bits, |word, bits| word & mask(word & bits != 0))
+    }
+
+    #[inline(always)]
     unsafe fn select(self, other: Self, mask: Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] & mask.0[i] | other.0[i] & !mask.0[i]))
     }
@@ -283,6 +288,12 @@ impl Narrow for Indices {
     }
 
     #[inline(always)]
+    unsafe fn load_single(source: &[f32]) -> Self {
+        let singles: &[f32; 2 * N] = source.first_chunk().expect("N singles");
+        Self(singles.map(f32::to_bits))
+    }
+
+    #[inline(always)]
     unsafe fn look_up(self, table: &[u32; 64]) -> Self {
         let mut found = [0; 2 * N];
         for (entry, &value) in (0..).zip(table) {
@@ -324,6 +335,11 @@ impl Narrow for Indices {
     }
 
     #[inline(always)]
+    unsafe fn where_any(self, bits: Self) -> Self {
+        self.zip(bits, |word, bits| word & u32::from(word & bits != 0).wrapping_neg())
+    }
+
+    #[inline(always)]
     unsafe fn select(self, other: Self, mask: Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] & mask.0[i] | other.0[i] & !mask.0[i]))
     }
@@ -337,6 +353,12 @@ impl Narrow for Indices {
     #[inline(always)]
     unsafe fn float_halves(self) -> [[f64; N]; 2] {
         let half = |first: usize| std::array::from_fn(|i| self.0[first + i].into());
+        [half(0), half(N)]
+    }
+
+    #[inline(always)]
+    unsafe fn single_halves(self) -> [[f64; N]; 2] {
+        let half = |first: usize| std::array::from_fn(|i| f32::from_bits(self.0[first + i]).into());
         [half(0), half(N)]
     }
 

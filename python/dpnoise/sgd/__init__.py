@@ -1,0 +1,17 @@
+"""Differentially private stochastic gradient descent (DP-SGD), with exact noise.
+
+- `poisson_sample`: which examples are in a batch.
+- `clip_and_sum`: the gradient of each example clipped to a norm, and their sum. By itself it is not private.
+- `NoisyGradient`: the same with noise: one step.
+- `epsilon_spent`, `noise_multiplier_for`: what a number of steps cost, and how much noise an epsilon takes.
+
+Neighbours differ by one example, which is added or removed. How many examples a batch has is private; the
+expected batch size, the sampling rate and the number of steps are public.
+"""
+
+from dpnoise.sgd._accounting import epsilon_spent, noise_multiplier_for
+from dpnoise.sgd._clipping import clip_and_sum
+from dpnoise.sgd._noisy_gradient import NoisyGradient
+from dpnoise.sgd._sampling import poisson_sample
+
+__all__ = ["NoisyGradient", "clip_and_sum", "epsilon_spent", "noise_multiplier_for", "poisson_sample"]

@@ -1,0 +1,175 @@
+"""What DP-SGD costs, on the dp-accounting package."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, Literal
+
+from dpnoise._native import ParameterError
+from dpnoise._parameters import integer, real
+from dpnoise.accounting._accountant import Accountant
+from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.sgd._noisy_gradient import NoisyGradient
+
+Method = Literal["pld", "rdp"]
+
+_SMALLEST: Final = 2.0**-20
+_LARGEST: Final = 2.0**11
+_TOLERANCE: Final = 1e-4
+
+
+def epsilon_spent(
+    *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, method: Method = "pld"
+) -> float:
+    """Give the epsilon of steps of DP-SGD together, for a delta.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        The ratio of the noise to the sensitivity, that of `NoisyGradient`; from 2**-20 to 2**11.
+    sample_rate : float
+        The probability of each example to be in a batch, as for `poisson_sample`; above 0 and at most 1.
+    steps : int
+        How many steps, at least 1.
+    delta : float
+        Between 0 and 1. It should be well below 1/n, for n examples.
+    method : {"pld", "rdp"}, default "pld"
+        With distributions of the privacy loss, which are the tighter, or with Rényi divergences, which are the faster.
+
+    Returns
+    -------
+    float
+        The total epsilon: all steps together are (epsilon, delta)-differentially private for neighbours that differ by
+        one example, added or removed.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range; or, for "pld", when the steps may reveal so much that their distribution
+        would not fit in memory.
+    TypeError
+        When a parameter is not a number, or ``steps`` not an integer.
+    ImportError
+        When dp-accounting is not installed; the extra ``accounting`` brings it.
+
+    Notes
+    -----
+    The noise is discrete and that of `NoisyGradient`; how it compares with continuous noise is proved and counted.
+    `dpnoise.accounting.Accountant` does the work, and says what of its own is proved; it also takes a `NoisyGradient`
+    together with other mechanisms: ``Accountant().compose(noisy, steps, sampling_probability=sample_rate)``.
+
+    References
+    ----------
+    Doroshenko, Ghazi, Kamath, Kumar and Manurangsi (2022), "Connect the dots: tighter discrete approximations of
+    privacy loss distributions"; Mironov, Talwar and Zhang (2019), "Rényi differential privacy of the sampled Gaussian
+    mechanism".
+
+    Examples
+    --------
+    >>> from dpnoise.sgd import epsilon_spent
+    >>> round(epsilon_spent(noise_multiplier=1.1, sample_rate=0.01, steps=1000, delta=1e-5), 2)
+    1.52
+    """
+    noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
+    rate, count, target = _checked(sample_rate, steps, delta)
+    accountant = Accountant(method)
+    try:
+        accountant.compose(noisy, count, sampling_probability=rate)
+    except ParameterError:
+        raise ParameterError(
+            f"noise_multiplier must be larger for so many steps and method {method!r}, got {noisy.noise_multiplier!r}"
+        ) from None
+    return accountant.epsilon(target)
+
+
+def noise_multiplier_for(
+    *, epsilon: float, delta: float, sample_rate: float, steps: int, method: Method = "pld"
+) -> float:
+    """Give the noise that steps of DP-SGD take to be (epsilon, delta)-differentially private together.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite: the total of all steps.
+    delta : float
+        Between 0 and 1: the total of all steps. It should be well below 1/n, for n examples.
+    sample_rate, steps, method
+        As for `epsilon_spent`.
+
+    Returns
+    -------
+    float
+        A noise multiplier for `NoisyGradient` whose `epsilon_spent` has been computed and is at most ``epsilon``, while
+        that of a multiplier smaller by a part in 10**4 is not.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, or no multiplier up to 2**11 suffices.
+    TypeError
+        When a parameter is not a number, or ``steps`` not an integer.
+    ImportError
+        When dp-accounting is not installed; the extra ``accounting`` brings it.
+
+    Examples
+    --------
+    >>> from dpnoise.sgd import noise_multiplier_for
+    >>> round(noise_multiplier_for(epsilon=2.0, delta=1e-5, sample_rate=0.01, steps=1000), 2)
+    0.96
+    """
+    goal = PrivacyCost(real(epsilon, "epsilon")).epsilon
+    if not goal:
+        raise ParameterError(f"epsilon must be positive and finite, got {goal!r}")
+    rate, count, target = _checked(sample_rate, steps, delta)
+    Accountant(method)
+
+    def excess(multiplier: float) -> float:
+        """Give the logarithm of how many times too large epsilon is."""
+        try:
+            spent = epsilon_spent(
+                noise_multiplier=multiplier, sample_rate=rate, steps=count, delta=target, method=method
+            )
+        except ParameterError:  # too little noise to say how much is spent
+            return math.inf
+        return math.log(spent / goal) if spent else -math.inf
+
+    high, above = 1.0, excess(1.0)
+    low, below = high, above
+    while above > 0:
+        if high == _LARGEST:
+            raise ParameterError(f"epsilon must be larger for these steps, got {goal!r}: no noise up to 2**11 suffices")
+        low, below, high = high, above, 2 * high
+        above = excess(high)
+    while below <= 0 and low > _SMALLEST:
+        high, above, low = low, below, low / 2
+        below = excess(low)
+    while high / low > 1 + _TOLERANCE:
+        middle = _between(low, below, high, above)
+        found = excess(middle)
+        if found <= 0:
+            high, above = middle, found
+        else:
+            low, below = middle, found
+    return high
+
+
+def _between(low: float, below: float, high: float, above: float) -> float:
+    """Give a multiplier a little on the other side of where epsilon might be right, as seen from the nearer end."""
+    width = math.log(high / low)
+    share = below / (below - above) if math.isfinite(below - above) else 0.5
+    nudge = _TOLERANCE / 3 / width
+    share += nudge if share < 0.5 else -nudge
+    return low * math.exp(width * min(max(share, 0.02), 0.98))
+
+
+def _checked(sample_rate: float, steps: int, delta: float) -> tuple[float, int, float]:
+    rate, count, target = (
+        real(sample_rate, "sample_rate"),
+        integer(steps, "steps", range(1, 2**53)),
+        real(delta, "delta"),
+    )
+    if not 0 < rate <= 1:
+        raise ParameterError(f"sample_rate must be above 0 and at most 1, got {rate!r}")
+    if not 0 < target < 1:
+        raise ParameterError(f"delta must be between 0 and 1, both excluded, got {target!r}")
+    return rate, count, target

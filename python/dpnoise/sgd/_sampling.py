@@ -1,0 +1,62 @@
+"""Who is in a batch."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._native import ParameterError
+from dpnoise._parameters import integer, real
+from dpnoise.samplers._bernoulli import bernoulli
+from dpnoise.samplers._draw import Rng
+
+_COINS = 2**24  # tossed at a time
+
+
+def poisson_sample(n: int, sample_rate: float, rng: Rng = None) -> NDArray[np.int64]:
+    """Draw a batch: each of n examples is in it with the same probability, independently of all others.
+
+    Parameters
+    ----------
+    n : int
+        How many examples there are, from 0 to 2**62.
+    sample_rate : float
+        The probability, above 0 and at most 1; exact, every binary digit of it counts.
+    rng : dpnoise.hazmat generator, optional
+        For tests only: such a batch is not secret.
+
+    Returns
+    -------
+    ndarray of int64
+        The indices of the examples in the batch, in ascending order. There may be none.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range. Nothing has been drawn then.
+    TypeError
+        When ``n`` is not an integer or ``sample_rate`` not a number.
+    RandomnessError
+        When the source of randomness fails.
+
+    Notes
+    -----
+    What `epsilon_spent` says of samples holds for these, and not for shuffled batches of a fixed size. Who is in a
+    batch, and how many are, must remain secret.
+
+    The coins are tossed in constant time; collecting the indices takes longer the more there are.
+
+    Examples
+    --------
+    >>> from dpnoise.sgd import poisson_sample
+    >>> len(poisson_sample(1000, 1.0))
+    1000
+    """
+    count = integer(n, "n", range(2**62 + 1))
+    rate = real(sample_rate, "sample_rate")
+    if not 0 < rate <= 1:
+        raise ParameterError(f"sample_rate must be above 0 and at most 1, got {rate!r}")
+    parts = [np.empty(0, np.int64)]
+    for first in range(0, count, _COINS):
+        parts.append(np.flatnonzero(bernoulli(rate, min(_COINS, count - first), rng=rng)) + first)
+    return np.concatenate(parts)

@@ -1,0 +1,416 @@
+//! Per-example clipping: squares of a row, the factors of some rows, and the addition of scaled rows on a grid, as
+//! `sgd/clipping.md` defines and proves them.
+#![allow(unsafe_code, reason = "functions compiled for one instruction set")]
+
+use super::backend::{Backend, on_backend};
+use super::lanes::{InstructionSet, Lanes64, Narrow};
+
+/// Rows are padded with zeros to a multiple of this many numbers: that many partial sums of squares there are.
+pub const LANES: usize = 32;
+
+/// Factors are made for this many rows at once.
+pub const ROWS: usize = 8;
+
+/// No instruction set needs more pairs of vectors for the partial sums.
+const MOST_PAIRS: usize = 4;
+
+/// 3/2 2^52: added to a number below 2^51 in magnitude, it rounds that to a whole one, half to even, and in the bits of
+/// the sum the whole number is what they differ by from these.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
+/// The bytes of a row that are asked for ahead of the sums of squares: hardware alone is late for rows from memory.
+const AHEAD: usize = 1 << 12;
+
+/// By what rows are multiplied.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Factors {
+    /// The factor of each row.
+    scales: [f64; ROWS],
+    /// All ones, or zero for a row that counts as zeros.
+    masks: [i64; ROWS],
+}
+
+/// A number of a gradient: `f32` or `f64`. Singles below 2^-126 and doubles below 2^-511 in magnitude count as zero.
+pub trait Real: Copy + Default + Send + Sync {
+    /// Adds the square of number i of a row to `sums[i % LANES]`.
+    ///
+    /// # Panics
+    /// When the row is not padded to a multiple of [`LANES`].
+    fn add_squares(backend: Backend, row: &[Self], sums: &mut [f64; LANES]);
+
+    /// Multiplies each row by its factor, rounds the products to whole numbers, half to even, and adds these to `sums`,
+    /// modulo 2^64. Products must be below 2^51. `rows` are at most [`ROWS`] rows of `stride` numbers, of which there is a
+    /// sum for the first ones.
+    ///
+    /// # Panics
+    /// When `sums` is not padded to a multiple of [`LANES`], or `rows` are not whole rows, or too many.
+    fn add_scaled(backend: Backend, rows: &[Self], stride: usize, factors: &Factors, sums: &mut [i64]);
+
+    /// The nearest number to a double.
+    fn from_f64(value: f64) -> Self;
+}
+
+impl Real for f32 {
+    fn add_squares(backend: Backend, row: &[f32], sums: &mut [f64; LANES]) {
+        square_singles(backend, row, sums);
+    }
+
+    fn add_scaled(backend: Backend, rows: &[f32], stride: usize, factors: &Factors, sums: &mut [i64]) {
+        add_singles(backend, rows, stride, factors, sums);
+    }
+
+    fn from_f64(value: f64) -> f32 {
+        value as f32
+    }
+}
+
+impl Real for f64 {
+    fn add_squares(backend: Backend, row: &[f64], sums: &mut [f64; LANES]) {
+        square_doubles(backend, row, sums);
+    }
+
+    fn add_scaled(backend: Backend, rows: &[f64], stride: usize, factors: &Factors, sums: &mut [i64]) {
+        add_doubles(backend, rows, stride, factors, sums);
+    }
+
+    fn from_f64(value: f64) -> f64 {
+        value
+    }
+}
+
+fn square_singles(backend: Backend, row: &[f32], sums: &mut [f64; LANES]) {
+    on_backend!(backend, squares(row: &[f32], sums: &mut [f64; LANES]));
+}
+
+fn square_doubles(backend: Backend, row: &[f64], sums: &mut [f64; LANES]) {
+    on_backend!(backend, squares(row: &[f64], sums: &mut [f64; LANES]));
+}
+
+fn add_singles(backend: Backend, rows: &[f32], stride: usize, factors: &Factors, sums: &mut [i64]) {
+    on_backend!(backend, scaled(rows: &[f32], stride: usize, factors: &Factors, sums: &mut [i64]));
+}
+
+fn add_doubles(backend: Backend, rows: &[f64], stride: usize, factors: &Factors, sums: &mut [i64]) {
+    on_backend!(backend, scaled(rows: &[f64], stride: usize, factors: &Factors, sums: &mut [i64]));
+}
+
+/// The factors of rows whose squares sum up to `squares`: the smaller one of `unit`, a power of two, and
+/// `ceiling / sqrt(squares)`, which may be rounded down by a part in 2^28 and up by one in 2^50; and zero for sums that
+/// are not finite.
+///
+/// `ceiling` and `unit` are from 1/2 to 2^500.
+#[must_use]
+pub fn factors(backend: Backend, ceiling: f64, unit: f64, squares: &[f64; ROWS]) -> Factors {
+    let mut all = Factors::default();
+    let factors = &mut all;
+    on_backend!(backend, scale(ceiling: f64, unit: f64, squares: &[f64; ROWS], factors: &mut Factors));
+    all
+}
+
+/// Vectors of doubles.
+type Pair<S> = [<<S as InstructionSet>::U64 as Lanes64>::Float; 2];
+
+/// How numbers get into vectors of doubles.
+trait Loaded: Sized {
+    /// The first numbers of `source`, as many as a pair of vectors holds; zero where they are tiny or `mask` is zero
+    /// instead of all ones.
+    ///
+    /// # Safety
+    /// As for the methods of [`Lanes64`].
+    unsafe fn load<S: InstructionSet>(source: &[Self], mask: u64) -> Pair<S>;
+
+    /// a b + c, the same on every backend, if b is such a number or a factor.
+    ///
+    /// # Safety
+    /// As for the methods of [`Lanes64`].
+    unsafe fn multiply_add<V: Lanes64>(a: V::Float, b: V::Float, c: V::Float) -> V::Float;
+}
+
+impl Loaded for f32 {
+    #[inline(always)]
+    unsafe fn load<S: InstructionSet>(source: &[f32], mask: u64) -> Pair<S> {
+        /// All singles but zero and subnormal ones have one of these.
+        const EXPONENT: u32 = 0xff << 23;
+        // SAFETY: passed on from the caller.
+        unsafe { S::Narrow::load_single(source).where_any(S::Narrow::splat(EXPONENT & mask as u32)).single_halves() }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply_add<V: Lanes64>(a: V::Float, b: V::Float, c: V::Float) -> V::Float {
+        // SAFETY: passed on from the caller. A single has 24 digits and a factor 29: so the product is exact.
+        unsafe { V::mul_add(a, b, c) }
+    }
+}
+
+impl Loaded for f64 {
+    #[inline(always)]
+    unsafe fn load<S: InstructionSet>(source: &[f64], mask: u64) -> Pair<S> {
+        /// All doubles from 2^-511 have one of these.
+        const UPPER: u64 = 0b11 << 61;
+        let half = |first: usize| {
+            // SAFETY: passed on from the caller.
+            unsafe {
+                let given = S::U64::from_float(S::U64::load_float(&source[first..]));
+                given.where_any(S::U64::splat(UPPER & mask)).as_float()
+            }
+        };
+        [half(0), half(S::U64::N)]
+    }
+
+    #[inline(always)]
+    unsafe fn multiply_add<V: Lanes64>(a: V::Float, b: V::Float, c: V::Float) -> V::Float {
+        // SAFETY: passed on from the caller.
+        unsafe { V::fadd(V::fmul(a, b), c) }
+    }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn squares<S: InstructionSet>(row: &[impl Loaded], sums: &mut [f64; LANES]) {
+    assert!(row.len().is_multiple_of(LANES));
+    let pair = 2 * S::U64::N;
+    // SAFETY: passed on from the caller; a pair of vectors divides the partial sums.
+    unsafe {
+        let mut totals = [[S::U64::float(0.0); 2]; MOST_PAIRS];
+        for (total, sums) in totals.iter_mut().zip(sums.chunks_exact(pair)) {
+            *total = [S::U64::load_float(sums), S::U64::load_float(&sums[S::U64::N..])];
+        }
+        for numbers in row.chunks_exact(LANES) {
+            for line in (0..size_of_val(numbers)).step_by(64) {
+                S::U64::prefetch(numbers.as_ptr().cast::<u8>().wrapping_add(AHEAD + line));
+            }
+            for (total, numbers) in totals.iter_mut().zip(numbers.chunks_exact(pair)) {
+                *total = add_squares::<S, _>(numbers, *total);
+            }
+        }
+        for (total, sums) in totals.into_iter().zip(sums.chunks_exact_mut(pair)) {
+            S::U64::store_float(total[0], sums);
+            S::U64::store_float(total[1], &mut sums[S::U64::N..]);
+        }
+    }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_squares<S: InstructionSet, T: Loaded>(numbers: &[T], [low, high]: Pair<S>) -> Pair<S> {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let [a, b] = T::load::<S>(numbers, u64::MAX);
+        [T::multiply_add::<S::U64>(a, a, low), T::multiply_add::<S::U64>(b, b, high)]
+    }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn scaled<S: InstructionSet>(rows: &[impl Loaded], stride: usize, factors: &Factors, sums: &mut [i64]) {
+    assert!(sums.len().is_multiple_of(LANES) && sums.len() <= stride && rows.len() <= ROWS * stride);
+    let pair = 2 * S::U64::N;
+    let count = (rows.len() / stride) as u64;
+    for (sums, first) in sums.chunks_exact_mut(LANES).zip((0..stride).step_by(LANES)) {
+        // SAFETY: passed on from the caller; a pair of vectors divides the lanes.
+        unsafe {
+            let mut totals = [[S::U64::splat(0); 2]; MOST_PAIRS];
+            for (total, sums) in totals.iter_mut().zip(sums.chunks_exact(pair)) {
+                let excess = S::U64::splat(count.wrapping_mul(ROUNDER.to_bits()));
+                *total = [S::U64::load(sums).sub(excess), S::U64::load(&sums[S::U64::N..]).sub(excess)];
+            }
+            for ((row, &scale), &mask) in rows.chunks_exact(stride).zip(&factors.scales).zip(&factors.masks) {
+                for (total, numbers) in totals.iter_mut().zip(row[first..][..LANES].chunks_exact(pair)) {
+                    *total = add_scaled::<S, _>(numbers, scale, mask.cast_unsigned(), *total);
+                }
+            }
+            for (total, sums) in totals.into_iter().zip(sums.chunks_exact_mut(pair)) {
+                total[0].store(sums);
+                total[1].store(&mut sums[S::U64::N..]);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_scaled<S: InstructionSet, T: Loaded>(
+    numbers: &[T],
+    scale: f64,
+    mask: u64,
+    totals: [S::U64; 2],
+) -> [S::U64; 2] {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let (scale, rounder) = (S::U64::float(scale), S::U64::float(ROUNDER));
+        let mut totals = totals;
+        for (total, vector) in totals.iter_mut().zip(T::load::<S>(numbers, mask)) {
+            *total = total.add(S::U64::from_float(T::multiply_add::<S::U64>(vector, scale, rounder)));
+        }
+        totals
+    }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn scale<S: InstructionSet>(ceiling: f64, unit: f64, squares: &[f64; ROWS], factors: &mut Factors) {
+    /// The upper 29 digits of a double, rounded down, with its sign and exponent.
+    const UPPER: u64 = u64::MAX << 24;
+    for first in (0..ROWS).step_by(S::U64::N) {
+        // SAFETY: passed on from the caller; the lanes divide the rows.
+        unsafe {
+            let given = S::U64::load_float(&squares[first..]);
+            let magnitude = S::U64::from_float(given).and(S::U64::splat(u64::MAX >> 1));
+            let finite = magnitude.less(S::U64::splat(f64::INFINITY.to_bits()));
+            let wanted = S::U64::fmul(S::U64::float(ceiling), inverse_square_root::<S::U64>(given));
+            let wanted = S::U64::from_float(wanted).and(S::U64::splat(UPPER));
+            let unit = S::U64::splat(unit.to_bits());
+            let (zero, ones) = (S::U64::splat(0), S::U64::splat(u64::MAX));
+            let scale = wanted.select(unit, wanted.less(unit)).select(zero, finite);
+            S::U64::store_float(scale.as_float(), &mut factors.scales[first..]);
+            ones.select(zero, finite).store(&mut factors.masks[first..]);
+        }
+    }
+}
+
+/// 1/sqrt(x) to a relative error of 2^-50, without a division, for x from 2^-1022; for 0 something above 2^500.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn inverse_square_root<V: Lanes64>(x: V::Float) -> V::Float {
+    /// Less half of x's bits, these are the bits of an approximation to 4%.
+    const GUESS: u64 = 0x5fe6_eb50_c7b5_37a9;
+    // SAFETY: passed on from the caller.
+    unsafe {
+        let half = V::fmul(x, V::float(0.5));
+        let mut y = V::splat(GUESS).sub(V::from_float(x).shr(1)).as_float();
+        for _ in 0..4 {
+            let correction = V::fsub(V::float(1.5), V::fmul(V::fmul(half, y), y));
+            y = V::fmul(y, correction);
+        }
+        y
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+
+    use super::super::lanes::Portable;
+    use super::*;
+
+    fn pseudo_random(length: usize) -> impl Iterator<Item = u64> {
+        let mut state = length as u64;
+        std::iter::repeat_with(move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state ^ state >> 32
+        })
+        .take(length)
+    }
+
+    /// All kinds of singles and doubles: every exponent, infinities and NaN among them, half of them moderate.
+    fn singles(length: usize) -> Vec<f32> {
+        let moderate = |word: u64| (word as u32 & 0x83ff_ffff | 0x3c00_0000) ^ (word as u32 & 0x8000_0000);
+        pseudo_random(length).map(|w| f32::from_bits(if w >> 63 == 0 { w as u32 } else { moderate(w) })).collect()
+    }
+
+    fn doubles(length: usize) -> Vec<f64> {
+        let moderate = |word: u64| word & !(0xff << 54) | 0xff << 54;
+        pseudo_random(length).map(|w| f64::from_bits(if w & 1 == 0 { w } else { moderate(w) & !(1 << 62) })).collect()
+    }
+
+    fn bits(numbers: &[f64]) -> Vec<u64> {
+        // Which NaN comes of several is not laid down.
+        numbers.iter().map(|x| if x.is_nan() { u64::MAX } else { x.to_bits() }).collect()
+    }
+
+    fn agree<T: Real>(numbers: &[T]) {
+        for backend in Backend::available() {
+            for (height, width, stride) in
+                [(0, 32, 32), (1, 32, 32), (3, 64, 70), (8, 96, 96), (8, 32, 41), (2, 224, 224)]
+            {
+                let results = |backend| {
+                    let rows = &numbers[..height * stride];
+                    let mut squares = [1.5; LANES];
+                    T::add_squares(backend, &rows[..rows.len() / LANES * LANES], &mut squares);
+                    let norms = [0.0, 5e-324, 0.3, 1.0, 1e300, f64::INFINITY, f64::NAN, -f64::NAN];
+                    let factors = factors(backend, 1e9, 2f64.powi(31), &norms);
+                    let mut sums = vec![-3; width];
+                    T::add_scaled(backend, rows, stride, &factors, &mut sums);
+                    (bits(&squares), bits(&factors.scales), factors.masks, sums)
+                };
+                assert_eq!(results(backend), results(Backend::PORTABLE), "{} {height} {width}", backend.name());
+            }
+        }
+    }
+
+    #[test]
+    fn all_backends_agree_bit_for_bit() {
+        agree(&singles(1000));
+        agree(&doubles(1000));
+    }
+
+    fn exact(x: f64) -> BigRational {
+        BigRational::from_float(x).unwrap()
+    }
+
+    /// The relative error of y as an inverse square root of x is e when y^2 x is (1 + e)^2.
+    #[test]
+    fn inverse_square_roots_have_a_relative_error_below_2_to_the_minus_50() {
+        type V = <Portable as InstructionSet>::U64;
+        let limit = BigRational::new(1.into(), BigInt::from(1u64 << 49)); // about twice as much, for the square
+        let mut numbers: Vec<f64> = (1..2047u64)
+            .step_by(9)
+            .flat_map(|e| [0, 1, (1 << 52) - 1, 0x6_a09e_667f_3bcd].map(|m| f64::from_bits(e << 52 | m)))
+            .collect();
+        numbers.extend(pseudo_random(4000).map(|word| f64::from_bits(0x3fe0_0000_0000_0000 + (word >> 11))));
+        for eight in numbers.chunks_exact(8) {
+            let mut roots = [0.0; 8];
+            // SAFETY: plain code runs on every CPU.
+            unsafe { V::store_float(inverse_square_root::<V>(V::load_float(eight)), &mut roots) }
+            for (&x, y) in eight.iter().zip(roots) {
+                let error = exact(y) * exact(y) * exact(x) - BigRational::from_integer(1.into());
+                assert!(error.clone() < limit && -error < limit, "{x:e} {y:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn factors_are_never_too_large_and_hardly_too_small() {
+        let ceiling = 3e9;
+        let slack = |exponent: i32| exact(1.0 + 2f64.powi(exponent));
+        for (word, e) in pseudo_random(2000).zip((-900..900).cycle().step_by(7)) {
+            let square = f64::from_bits((word >> 12) | ((e + 1023) as u64) << 52);
+            let factor = exact(factors(Backend::PORTABLE, ceiling, 2f64.powi(505), &[square; ROWS]).scales[3]);
+            let ratio = factor.clone() * factor * exact(square) / (exact(ceiling) * exact(ceiling));
+            assert!(ratio < slack(-48) && ratio * slack(-26) > exact(1.0), "{square:e}");
+        }
+        let unit = 2f64.powi(30);
+        let norms =
+            [0.0, 1e-300, (ceiling / unit).powi(2) * 0.999, 1e300, f64::MAX, f64::INFINITY, f64::NAN, -f64::NAN];
+        for backend in Backend::available() {
+            let Factors { scales, masks } = factors(backend, ceiling, unit, &norms);
+            assert_eq!(scales[..3], [unit; 3]);
+            assert!(scales[3] > 0.0 && scales[4] > 0.0 && scales[5..] == [0.0; 3]);
+            assert_eq!(masks, [-1, -1, -1, -1, -1, 0, 0, 0]);
+        }
+    }
+
+    #[test]
+    fn tiny_numbers_count_as_zero_and_squares_are_exact() {
+        for backend in Backend::available() {
+            let mut sums = [0.0; LANES];
+            let mut row = [0.0; LANES];
+            row[..4].copy_from_slice(&[f32::MIN_POSITIVE.next_down(), f32::MIN_POSITIVE, 3.0, f32::MAX]);
+            f32::add_squares(backend, &row, &mut sums);
+            assert_eq!(sums[..4], [0.0, 2f64.powi(-252), 9.0, f64::from(f32::MAX).powi(2)]);
+            let mut row = [0.0; LANES];
+            row[..4].copy_from_slice(&[2f64.powi(-511).next_down(), -2f64.powi(-511), 3.0, 1e200]);
+            sums = [0.0; LANES];
+            f64::add_squares(backend, &row, &mut sums);
+            assert_eq!(sums[..4], [0.0, f64::MIN_POSITIVE, 9.0, f64::INFINITY]);
+        }
+    }
+}

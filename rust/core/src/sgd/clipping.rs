@@ -1,0 +1,270 @@
+#![doc = include_str!("clipping.md")]
+
+use crate::arch::Backend;
+use crate::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real};
+use crate::error::Error;
+use crate::rng::{Wiped, on_threads};
+
+/// Clips the gradient of each example to a norm, and adds them up in whole steps of a grid.
+///
+/// ```
+/// use dpnoise_core::sgd::Clipping;
+/// let clipping = Clipping::new(1.0)?;
+/// let mut sums = [0; 2];
+/// clipping.add(&[3.0, 4.0, 0.0, -0.5], &mut sums, 1)?; // two examples
+/// let [first, second] = sums.map(|steps| steps as f64 * clipping.granularity());
+/// assert!((first - 0.6).abs() < 1e-9 && (second - 0.3).abs() < 1e-9);
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clipping {
+    clip_norm: f64,
+    granularity: f64,
+}
+
+/// The clip norm is above 2^(this - 1) steps, and at most 2^this.
+const STEPS_EXPONENT: i32 = 32;
+
+/// The least and the largest clip norm are 2^-this and 2^this.
+const RANGE_EXPONENT: i32 = 80;
+
+/// Below this many numbers for each a further thread costs more than it gains.
+const THREAD_UNIT: usize = 1 << 17;
+
+impl Clipping {
+    /// Clipping to the L2 norm `clip_norm`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when it is not from 2^-80 to 2^80.
+    pub fn new(clip_norm: f64) -> Result<Self, Error> {
+        if !(2f64.powi(-RANGE_EXPONENT)..=2f64.powi(RANGE_EXPONENT)).contains(&clip_norm) {
+            let allowed = format!("from 2**-{RANGE_EXPONENT} to 2**{RANGE_EXPONENT}");
+            return Err(Error::parameter("clip_norm", format!("{clip_norm:?}"), allowed));
+        }
+        let exponent = (clip_norm.to_bits() >> 52) as i32 - 1023; // of a normal number
+        let is_power_of_two = clip_norm.to_bits() << 12 == 0;
+        let granularity = 2f64.powi(exponent + i32::from(!is_power_of_two) - STEPS_EXPONENT);
+        Ok(Self { clip_norm, granularity })
+    }
+
+    /// The norm that no gradient exceeds once it is clipped.
+    #[must_use]
+    pub fn clip_norm(&self) -> f64 {
+        self.clip_norm
+    }
+
+    /// The step of the grid, a power of two: at least 2^-32 and less than 2^-31 of the clip norm.
+    #[must_use]
+    pub fn granularity(&self) -> f64 {
+        self.granularity
+    }
+
+    /// By how many steps one example can change sums of `width` numbers, in the L2 norm: those of the clip norm, and half
+    /// the square root of `width` for rounding; rounded up.
+    #[must_use]
+    pub fn sensitivity_steps(&self, width: usize) -> u64 {
+        let root = (width as u64).isqrt();
+        let root = root + u64::from(root * root < width as u64);
+        (self.clip_norm / self.granularity).ceil() as u64 + root.div_ceil(2)
+    }
+
+    /// Adds to `sums` the gradients `rows` of some examples, each as long as `sums`: every one clipped and rounded to
+    /// whole steps. A row that has a NaN or an infinity, or whose sum of squares is beyond the largest double, counts as
+    /// zeros.
+    ///
+    /// The result is the same for every order of the rows, every number of threads and on every CPU. Sums are modulo
+    /// 2^64: they are exact up to 2^31 clip norms.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    ///
+    /// # Panics
+    /// When `sums` is empty, `rows` are not whole rows, or `threads` is zero.
+    pub fn add<T: Real>(&self, rows: &[T], sums: &mut [i64], threads: usize) -> Result<(), Error> {
+        let backend = Backend::current()?;
+        let width = sums.len();
+        assert!(rows.len().is_multiple_of(width));
+        let part = (rows.len() / width).div_ceil(threads).max(THREAD_UNIT.div_ceil(width));
+        let parts = on_threads(rows.chunks(part * width).collect(), |rows| self.sum_of(backend, rows, width));
+        for part in parts {
+            for (sum, &more) in sums.iter_mut().zip(&*part) {
+                *sum = sum.wrapping_add(more);
+            }
+        }
+        Ok(())
+    }
+
+    /// The sums of some rows, padded.
+    fn sum_of<T: Real>(&self, backend: Backend, rows: &[T], width: usize) -> Wiped<i64> {
+        let whole = width - width % LANES;
+        let mut sums = Wiped::new(width.next_multiple_of(LANES));
+        let mut rests = Wiped::new(ROWS * LANES);
+        for rows in rows.chunks(ROWS * width) {
+            let mut squares = [0.0; ROWS];
+            for ((row, rest), squares) in rows.chunks_exact(width).zip(rests.chunks_exact_mut(LANES)).zip(&mut squares)
+            {
+                let (row, tail) = row.split_at(whole);
+                rest[..tail.len()].copy_from_slice(tail);
+                *squares = sum_of_squares(backend, row, rest);
+            }
+            let factors = self.factors(backend, width, &squares);
+            T::add_scaled(backend, rows, width, &factors, &mut sums[..whole]);
+            T::add_scaled(backend, &rests[..rows.len() / width * LANES], LANES, &factors, &mut sums[whole..]);
+        }
+        sums
+    }
+
+    /// The factors for rows of `width` numbers with such sums of squares: so much smaller than they should be that no
+    /// rounding makes a row longer than the clip norm.
+    fn factors(&self, backend: Backend, width: usize, squares: &[f64; ROWS]) -> Factors {
+        let unit = self.granularity.recip(); // exact, a power of two
+        let roundings = width as f64 / LANES as f64 + 100.0;
+        let ceiling = self.clip_norm * unit * (1.0 - roundings * 2f64.powi(-53));
+        kernel::factors(backend, ceiling, unit, squares)
+    }
+}
+
+/// The sum of the squares of a row, in an order that depends on its length alone.
+fn sum_of_squares<T: Real>(backend: Backend, whole: &[T], rest: &[T]) -> f64 {
+    let mut sums = [0.0; LANES];
+    T::add_squares(backend, whole, &mut sums);
+    T::add_squares(backend, rest, &mut sums);
+    let mut count = LANES;
+    while count > 1 {
+        count /= 2;
+        for i in 0..count {
+            sums[i] += sums[i + count];
+        }
+    }
+    sums[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of all magnitudes and signs.
+    fn wild(length: usize) -> Vec<f64> {
+        let number = |i: usize| ((i * i % 1009) as f64 - 504.0) * 2f64.powi((i * 7 % 41) as i32 - 30);
+        (0..length).map(|i| if i == length / 3 { f64::NAN } else { number(i + 1) }).collect()
+    }
+
+    fn sums<T: Real>(clipping: &Clipping, rows: &[T], width: usize, threads: usize) -> Vec<i64> {
+        let mut sums = vec![0; width];
+        clipping.add(rows, &mut sums, threads).unwrap();
+        sums
+    }
+
+    fn order_and_threads_do_not_matter<T: Real>(from: impl Fn(f64) -> T) {
+        let clipping = Clipping::new(0.7).unwrap();
+        for (height, width) in [(0, 3), (1, 1), (13, 5), (9, 32), (17, 33), (5, 300), (40, 20_000)] {
+            let rows: Vec<T> = wild(height * width).into_iter().map(&from).collect();
+            let reversed: Vec<T> = rows.chunks(width).rev().flatten().copied().collect();
+            let expected = sums(&clipping, &rows, width, 1);
+            let mut one_by_one = vec![0; width];
+            for row in rows.chunks(width) {
+                clipping.add(row, &mut one_by_one, 1).unwrap();
+            }
+            assert_eq!(one_by_one, expected, "{height} {width}");
+            for threads in [1, 2, 7] {
+                assert_eq!(sums(&clipping, &rows, width, threads), expected, "{height} {width} {threads}");
+                assert_eq!(sums(&clipping, &reversed, width, threads), expected, "{height} {width} {threads}");
+            }
+            assert!(height < 3 || expected.iter().any(|&steps| steps != 0));
+        }
+    }
+
+    #[test]
+    fn the_sum_is_the_same_in_any_order_and_on_any_number_of_threads() {
+        order_and_threads_do_not_matter(|x| x);
+        order_and_threads_do_not_matter(|x| x as f32);
+    }
+
+    #[test]
+    fn rows_within_the_norm_are_exact() {
+        let clipping = Clipping::new(1.0).unwrap();
+        let g = clipping.granularity();
+        assert_eq!(g, 2f64.powi(-32));
+        let steps = |x: f64| sums(&clipping, &[x], 1, 1)[0];
+        assert_eq!(
+            [0.5, 1.5, 2.5, -0.5, -1.5, 0.4999, 1e-300, 5e-324].map(|x| steps(x * g)),
+            [0, 2, 2, 0, -2, 0, 0, 0]
+        );
+        assert_eq!(steps(0.999_999), (0.999_999 / g).round_ties_even() as i64);
+        assert_eq!(sums(&clipping, &[0.25f32, -0.5, 0.25, 0.0], 2, 1), [1 << 31, -1 << 31]);
+    }
+
+    #[test]
+    fn rows_that_are_not_finite_count_as_zeros() {
+        let clipping = Clipping::new(1.0).unwrap();
+        for bad in [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e160] {
+            for (width, place) in [(1, 0), (33, 32), (33, 5), (64, 63)] {
+                let mut rows = vec![0.001; 2 * width];
+                rows[place] = bad;
+                let expected = sums(&clipping, &rows[width..], width, 1);
+                assert_eq!(sums(&clipping, &rows, width, 1), expected, "{bad}");
+            }
+        }
+        assert_eq!(sums(&clipping, &[f32::INFINITY, 0.0, f32::NAN, 1.0], 2, 1), [0, 0]);
+        assert!(sums(&clipping, &[f32::MAX, f32::MAX], 2, 1).iter().all(|&steps| steps > 3_000_000_000), "no overflow");
+    }
+
+    /// The length of a clipped row, squared.
+    fn length(clipping: &Clipping, row: &[impl Real]) -> u128 {
+        sums(clipping, row, row.len(), 1).iter().map(|&steps| u128::from(steps.unsigned_abs()).pow(2)).sum()
+    }
+
+    /// Rows at the norm and far beyond it, and rows whose every number is rounded away from zero.
+    #[test]
+    fn no_row_is_longer_than_the_sensitivity() {
+        for clip_norm in [1.0, 0.7, 1.0f64.next_down(), 3e-20, 1e20] {
+            let clipping = Clipping::new(clip_norm).unwrap();
+            for width in [1, 2, 31, 32, 100, 1000] {
+                let limit = u128::from(clipping.sensitivity_steps(width)).pow(2);
+                let even = clip_norm / (width as f64).sqrt();
+                let half_up = (even / clipping.granularity()).floor() + 0.500_001;
+                let mut longest = 0;
+                for magnitude in [even, even.next_up(), half_up * clipping.granularity(), 1e30 * even, 1e-9 * even] {
+                    longest = longest.max(length(&clipping, &vec![magnitude; width]));
+                    longest = longest.max(length(&clipping, &vec![magnitude as f32; width]));
+                }
+                for factor in [0.5, 1.0, 2.0, 1e10] {
+                    let row: Vec<f64> = wild(90).iter().cycle().take(width).map(|x| x * factor * even).collect();
+                    longest = longest.max(length(&clipping, &row));
+                }
+                assert!(longest <= limit, "{clip_norm} {width}");
+                let nearly = u128::from((clip_norm / clipping.granularity() * 0.999_999) as u64).pow(2);
+                assert!(longest >= nearly, "{clip_norm} {width}: clipped too much");
+            }
+        }
+    }
+
+    /// Where equal numbers at the norm are half a step and a little more above the grid, all are rounded up: the clip norm
+    /// alone would not do as the sensitivity.
+    #[test]
+    fn rounding_makes_rows_longer_than_the_norm() {
+        let clipping = Clipping::new(1.0).unwrap();
+        let even = |width: usize| 2f64.powi(32) / (width as f64).sqrt();
+        let mut found = 0;
+        for width in (1..1000).filter(|&width| (0.51..0.6).contains(&even(width).fract())) {
+            let row = vec![(even(width).floor() + 0.505) * clipping.granularity(); width];
+            let clipped = length(&clipping, &row);
+            assert!(clipped > 1 << 64 && clipped <= u128::from(clipping.sensitivity_steps(width)).pow(2), "{width}");
+            found += 1;
+        }
+        assert!(found > 10);
+        let extra = |width| clipping.sensitivity_steps(width) - (1 << 32);
+        assert_eq!([0, 1, 2, 4, 5, 9, 16, 17, 1 << 20].map(extra), [0, 1, 1, 1, 2, 2, 2, 3, 512]);
+    }
+
+    #[test]
+    fn bad_clip_norms_are_named() {
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-30, 1e30] {
+            let message = Clipping::new(bad).unwrap_err().to_string();
+            assert!(message.starts_with("clip_norm must be from 2**-80 to 2**80, got"), "{message}");
+        }
+        for (clip_norm, exponent) in [(1.0, -32), (1.5, -31), (2.0, -31), (2f64.powi(80), 48), (2f64.powi(-80), -112)] {
+            assert_eq!(Clipping::new(clip_norm).unwrap().granularity(), 2f64.powi(exponent));
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Differentially private stochastic gradient descent (Abadi et al. 2016): per-example clipping and summation, and the
+//! noise of a step.
+//!
+//! | type | what |
+//! | --- | --- |
+//! | [`Clipping`] | clips the gradient of each example to a norm, and adds them up in whole steps of a grid |
+//! | [`NoisyGradient`] | adds discrete Gaussian noise to that sum |
+
+mod clipping;
+mod noisy_gradient;
+
+pub use clipping::Clipping;
+pub use noisy_gradient::NoisyGradient;
+
+pub use crate::arch::clipping::Real;

@@ -1,0 +1,118 @@
+//! The noise of a step of differentially private stochastic gradient descent.
+
+use rand_core::TryCryptoRng;
+
+use super::{Clipping, Real};
+use crate::error::Error;
+use crate::params::{Ratio, Scale};
+use crate::rng::{NOISE_UNIT, SecureRng, Wiped, fill_parallel};
+use crate::samplers::DiscreteGaussian;
+
+/// The mean of clipped gradients, with discrete Gaussian noise on their sum.
+///
+/// What is divided by is the batch size that is expected: how many examples a batch has is private.
+///
+/// ```
+/// use dpnoise_core::sgd::NoisyGradient;
+/// let noisy = NoisyGradient::new(1.0, 1.1, 256.0)?;
+/// let mut step = [0.0; 2];
+/// noisy.step(&[3.0, 4.0, 0.0, -0.5], &mut step, 1)?; // two examples
+/// # assert!(step.iter().all(|number| number.is_finite()));
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoisyGradient {
+    clipping: Clipping,
+    noise_multiplier: f64,
+    expected_batch_size: f64,
+}
+
+impl NoisyGradient {
+    /// Noise of `noise_multiplier` times the sensitivity, for gradients that are clipped to `clip_norm`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a clip norm that is not from 2^-80 to 2^80, a multiplier that is not from 2^-20 to 2^11,
+    /// or a batch size that is not from 2^-32 to 2^53.
+    pub fn new(clip_norm: f64, noise_multiplier: f64, expected_batch_size: f64) -> Result<Self, Error> {
+        let clipping = Clipping::new(clip_norm)?;
+        let check = |name, value: f64, low, high| {
+            if (2f64.powi(low)..=2f64.powi(high)).contains(&value) {
+                return Ok(value);
+            }
+            Err(Error::parameter(name, format!("{value:?}"), format!("from 2**{low} to 2**{high}")))
+        };
+        let noise_multiplier = check("noise_multiplier", noise_multiplier, -20, 11)?;
+        let expected_batch_size = check("expected_batch_size", expected_batch_size, -32, 53)?;
+        Ok(Self { clipping, noise_multiplier, expected_batch_size })
+    }
+
+    /// How gradients are clipped and added up.
+    #[must_use]
+    pub fn clipping(&self) -> &Clipping {
+        &self.clipping
+    }
+
+    /// The ratio of the noise to the sensitivity.
+    #[must_use]
+    pub fn noise_multiplier(&self) -> f64 {
+        self.noise_multiplier
+    }
+
+    /// What the noisy sum is divided by.
+    #[must_use]
+    pub fn expected_batch_size(&self) -> f64 {
+        self.expected_batch_size
+    }
+
+    /// The noise of a sum of `width` numbers, in steps of the grid: its sigma is the multiplier times the sensitivity on
+    /// the grid, or less than a part in 2^51 more.
+    #[must_use]
+    #[allow(clippy::missing_panics_doc, reason = "sigma is from 2^10 to 2^44")]
+    pub fn noise(&self, width: usize) -> DiscreteGaussian {
+        let sigma = (self.noise_multiplier * self.clipping.sensitivity_steps(width) as f64).next_up();
+        let scale = Ratio::from_f64(sigma).and_then(Scale::on_grid).expect("sigma is in range");
+        DiscreteGaussian::new(scale).expect("sigma is in range")
+    }
+
+    /// The step for the gradients `rows` of a batch, each as long as `out`; there may be none.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`], and then `out` is as it was; [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend
+    /// of this CPU.
+    ///
+    /// # Panics
+    /// When `out` is empty, `rows` are not whole rows, or `threads` is zero.
+    pub fn step<T: Real>(&self, rows: &[T], out: &mut [T], threads: usize) -> Result<(), Error> {
+        let mut sums = Wiped::new(out.len());
+        self.clipping.add(rows, &mut sums, threads)?;
+        let noise = self.noise(sums.len());
+        fill_parallel(&mut sums, NOISE_UNIT, threads, |rng: &mut SecureRng, _, part| self.perturb(&noise, part, rng))?;
+        self.divide(&sums, out);
+        Ok(())
+    }
+
+    /// Adds `noise` to sums in steps of the grid, modulo 2^64.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`], and then no sum may be used.
+    pub fn perturb<R: TryCryptoRng + ?Sized>(
+        &self,
+        noise: &DiscreteGaussian,
+        sums: &mut [i64],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        noise.perturb(rng, sums, |sums, noise| {
+            for (sum, &noise) in sums.iter_mut().zip(noise) {
+                *sum = sum.wrapping_add(noise);
+            }
+            Ok(())
+        })
+    }
+
+    /// Noisy sums as numbers, divided by the expected batch size.
+    pub fn divide<T: Real>(&self, noisy: &[i64], out: &mut [T]) {
+        for (out, &steps) in out.iter_mut().zip(noisy) {
+            *out = T::from_f64(steps as f64 * self.clipping.granularity() / self.expected_batch_size);
+        }
+    }
+}

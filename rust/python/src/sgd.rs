@@ -1,0 +1,155 @@
+//! Differentially private stochastic gradient descent.
+
+use dpnoise_core::rng::{NOISE_UNIT, fill_parallel};
+use dpnoise_core::sgd::{self, Clipping, Real};
+use numpy::{Element, PyArrayDyn};
+use pyo3::prelude::*;
+use zeroize::Zeroizing;
+
+use crate::errors::to_py;
+use crate::numbers::real;
+use crate::runtime::Threads;
+use crate::{buffers, hazmat, runtime};
+
+/// Gradients are added up in parts of this many numbers: some tens of milliseconds.
+const NUMBERS: usize = 1 << 28;
+
+/// Calls a generic function for the dtype of the gradients, which is also that of `out`.
+macro_rules! for_dtype {
+    ($gradients:ident, $function:ident($($argument:expr),*)) => {
+        if $gradients.cast::<PyArrayDyn<f32>>().is_ok() {
+            $function::<f32>("float32", $($argument),*)
+        } else {
+            $function::<f64>("float64", $($argument),*)
+        }
+    };
+}
+
+/// Writes the sum of clipped rows of `gradients` to `out`.
+#[pyfunction]
+fn clip_and_sum(
+    gradients: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    clip_norm: &Bound<'_, PyAny>,
+    threads: Threads,
+) -> PyResult<()> {
+    let clipping = Clipping::new(real(clip_norm, "clip_norm")?).map_err(to_py)?;
+    for_dtype!(gradients, write_sum(&clipping, gradients, out, threads.get()))
+}
+
+fn write_sum<T: Real + Element>(
+    kind: &str,
+    clipping: &Clipping,
+    gradients: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    threads: usize,
+) -> PyResult<()> {
+    let mut out = buffers::writable::<T>(out, "out", kind)?;
+    let out = buffers::elements(&mut out, "out")?;
+    let sums = sums_of::<T>(kind, clipping, gradients, out.len(), threads)?;
+    for (out, &steps) in out.iter_mut().zip(&*sums) {
+        *out = T::from_f64(steps as f64 * clipping.granularity());
+    }
+    Ok(())
+}
+
+/// The sums of so many columns, in steps of the grid.
+fn sums_of<T: Real + Element>(
+    kind: &str,
+    clipping: &Clipping,
+    gradients: &Bound<'_, PyAny>,
+    width: usize,
+    threads: usize,
+) -> PyResult<Zeroizing<Vec<i64>>> {
+    let gradients = buffers::readable::<T>(gradients, "gradients", kind)?;
+    let rows = buffers::slice(&gradients, "gradients")?;
+    let mut sums = Zeroizing::new(vec![0; width]);
+    let parts = rows.chunks((NUMBERS / width).max(1) * width);
+    runtime::interruptible(gradients.py(), parts, |rows| clipping.add(rows, &mut sums, threads))?;
+    Ok(sums)
+}
+
+/// The mean of clipped gradients, with noise.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct NoisyGradient(sgd::NoisyGradient);
+
+#[pymethods]
+impl NoisyGradient {
+    #[new]
+    #[pyo3(signature = (*, clip_norm, noise_multiplier, expected_batch_size))]
+    fn new(
+        clip_norm: &Bound<'_, PyAny>,
+        noise_multiplier: &Bound<'_, PyAny>,
+        expected_batch_size: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let (clip_norm, noise_multiplier) =
+            (real(clip_norm, "clip_norm")?, real(noise_multiplier, "noise_multiplier")?);
+        let expected_batch_size = real(expected_batch_size, "expected_batch_size")?;
+        sgd::NoisyGradient::new(clip_norm, noise_multiplier, expected_batch_size).map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn clip_norm(&self) -> f64 {
+        self.0.clipping().clip_norm()
+    }
+
+    #[getter]
+    fn noise_multiplier(&self) -> f64 {
+        self.0.noise_multiplier()
+    }
+
+    #[getter]
+    fn expected_batch_size(&self) -> f64 {
+        self.0.expected_batch_size()
+    }
+
+    #[getter]
+    fn granularity(&self) -> f64 {
+        self.0.clipping().granularity()
+    }
+
+    /// The sensitivity of the sum of rows of `width` numbers.
+    fn sensitivity(&self, width: usize) -> f64 {
+        self.0.clipping().sensitivity_steps(width) as f64 * self.granularity()
+    }
+
+    /// Writes the step for `gradients` to `out`.
+    #[pyo3(signature = (gradients, out, threads, rng=None))]
+    fn step(
+        &self,
+        gradients: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        threads: Threads,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        for_dtype!(gradients, write_step(&self.0, gradients, out, threads.get(), rng))
+    }
+}
+
+fn write_step<T: Real + Element>(
+    kind: &str,
+    noisy: &sgd::NoisyGradient,
+    gradients: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    threads: usize,
+    rng: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let mut rng = hazmat::given(rng)?;
+    let mut out = buffers::writable::<T>(out, "out", kind)?;
+    let out = buffers::elements(&mut out, "out")?;
+    let noise = noisy.noise(out.len());
+    let mut sums = sums_of::<T>(kind, noisy.clipping(), gradients, out.len(), threads)?;
+    match &mut rng {
+        Some(rng) => noisy.perturb(&noise, &mut sums, &mut **rng).map_err(to_py)?,
+        None => runtime::in_parts(gradients.py(), &mut sums, |part| {
+            fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| noisy.perturb(&noise, part, rng))
+        })?,
+    }
+    noisy.divide(&sums, out);
+    Ok(())
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<NoisyGradient>()?;
+    module.add_function(wrap_pyfunction!(clip_and_sum, module)?)
+}
