@@ -6,6 +6,7 @@
 //! | `noise.rs` | the noise samplers |
 //! | `mechanisms.rs` | releases of integers and of real numbers |
 //! | `selection.rs` | choices among candidates, and comparisons with a threshold |
+//! | `sgd.rs` | clipped gradients and their noise |
 //! | `local.rs` | the local randomisers |
 //! | `longitudinal.rs` | those that derive what is permanent from secrets |
 //! | `local_numbers.rs` | those of numbers |
@@ -22,6 +23,7 @@ mod mechanisms;
 mod noise;
 mod random;
 mod selection;
+mod sgd;
 mod sketches;
 
 use std::hint::black_box;
@@ -73,7 +75,7 @@ pub(super) fn run() -> ExitCode {
     let start = memcheck::counts();
 
     let local = [local::checks(), local_numbers::checks(), longitudinal::checks(), sketches::checks()];
-    let central = [random::checks(), noise::checks(), mechanisms::checks(), selection::checks()];
+    let central = [random::checks(), noise::checks(), mechanisms::checks(), selection::checks(), sgd::checks()];
     let checks = central.into_iter().chain(local);
     let checks: Vec<Check> = checks.flatten().collect();
     println!("{backend}: {} checks that must find nothing", checks.len());

@@ -1,0 +1,37 @@
+//! Clipped gradients and their noise.
+
+use dpnoise_core::sgd::{Clipping, NoisyGradient, Real};
+
+use super::{Check, assert_secret, secret, table};
+
+/// Rows of `width` numbers: at, below and far beyond the norm, subnormal, huge, and not finite.
+fn rows(width: usize) -> Vec<f64> {
+    let magnitudes = [0.5, 1.0, 1e-3, 1e30, 1e200, 5e-324, 1e-310, 1e-170, 0.0, f64::MAX, f64::INFINITY, f64::NAN];
+    magnitudes.iter().flat_map(|&x| (0..width).map(move |i| if i % 3 == 0 { x } else { -1e-3 * x })).collect()
+}
+
+fn sums<T: Real>(width: usize, from: impl Fn(f64) -> T) {
+    for clip_norm in [1.0, 1e-20] {
+        let rows: Vec<T> = rows(width).into_iter().map(&from).collect();
+        let mut sums = vec![0; width];
+        Clipping::new(clip_norm).unwrap().add(&secret(&rows), &mut sums, 1).unwrap();
+        assert_secret(&sums);
+    }
+}
+
+pub(super) fn checks() -> Vec<Check> {
+    table(&[
+        ("clipped gradients, singles", || [1, 5, 32, 77].into_iter().for_each(|width| sums(width, |x| x as f32))),
+        ("clipped gradients, doubles", || [1, 5, 32, 77].into_iter().for_each(|width| sums(width, |x| x))),
+        ("clipped gradients, on two threads", || {
+            let mut sums = vec![0; 77];
+            Clipping::new(1.0).unwrap().add(&secret(&rows(77).repeat(300)), &mut sums, 2).unwrap();
+            assert_secret(&sums);
+        }),
+        ("a step with noise", || {
+            let mut step = vec![0.0; 77];
+            NoisyGradient::new(1.0, 1.1, 10.0).unwrap().step(&secret(&rows(77)), &mut step, 1).unwrap();
+            assert_secret(&step);
+        }),
+    ])
+}
