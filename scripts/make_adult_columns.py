@@ -13,7 +13,11 @@ from pathlib import Path
 
 DEFAULT_FOLDER = Path(__file__).parents[1] / "python" / "dpnoise" / "data"
 
-FILES = {"adult_occupations.csv.gz": ["occupation"], "adult_numbers.csv.gz": ["age", "hours_per_week"]}
+FILES = {
+    "adult_occupations.csv.gz": ["occupation"],
+    "adult_numbers.csv.gz": ["age", "hours_per_week"],
+    "adult_incomes.csv.gz": ["education_num", "marital_status", "sex", "capital_gain", "capital_loss", "income"],
+}
 
 
 def compact(source: Path, columns: Sequence[str]) -> bytes:
