@@ -13,7 +13,7 @@ PROGRAM = """
 import hashlib
 from fractions import Fraction
 import numpy as np
-from dpnoise import AboveThreshold, Exponential, ReportNoisyMax, TopK, _native, cpu_backend, hazmat, local
+from dpnoise import AboveThreshold, Exponential, ReportNoisyMax, TopK, _native, cpu_backend, hazmat, local, sgd
 digest = hashlib.sha256(hashlib.sha256(str({seed}).encode()).digest())
 out = np.empty(100_000, np.int64)
 designs = [(29, None), (4, None), (29, 0), (4, 0), (4, 2), (29, 29), (29, 30), (29, 38)]
@@ -50,6 +50,11 @@ for count in (1, 10, 2049, 5000):
     for mechanism in (Exponential(epsilon=1.0), ReportNoisyMax(epsilon=0.3), TopK(k=1, epsilon=0.1)):
         for _ in range(20):
             digest.update(str(mechanism.release(scores, rng=rng)).encode())
+for n, d in ((3, 5), (20, 1000)):
+    rows = np.ldexp(np.cos(np.arange(n * d)), np.arange(n * d) % 37 - 30).reshape(n, d)
+    noisy = sgd.NoisyGradient(0.7, 1.1, 3.0)
+    for gradients in (rows, rows.astype(np.float32), np.where(rows > 0.9, np.nan, rows)):
+        digest.update(noisy.step(gradients, rng=hazmat.SeededRng({seed})).tobytes())
 above = AboveThreshold(epsilon=0.1, threshold=3.0, max_positives=50)
 digest.update(above.release(np.arange(100) % 7, rng=hazmat.SeededRng({seed})).tobytes())
 for k in (2, 15, 128, 1000):
