@@ -13,7 +13,7 @@ use crate::rng::{Wiped, on_threads};
 /// let mut sums = [0; 2];
 /// clipping.add(&[3.0, 4.0, 0.0, -0.5], &mut sums, 1)?; // two examples
 /// let [first, second] = sums.map(|steps| steps as f64 * clipping.granularity());
-/// assert!((first - 0.6).abs() < 1e-9 && (second - 0.3).abs() < 1e-9);
+/// assert!((first - 0.6).abs() < 1e-8 && (second - 0.3).abs() < 1e-8);
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]

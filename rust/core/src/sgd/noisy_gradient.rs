@@ -16,7 +16,7 @@ use crate::samplers::DiscreteGaussian;
 /// use dpnoise_core::sgd::NoisyGradient;
 /// let noisy = NoisyGradient::new(1.0, 1.1, 256.0)?;
 /// let mut step = [0.0; 2];
-/// noisy.step(&[3.0, 4.0, 0.0, -0.5], &mut step, 1)?; // two examples
+/// noisy.step(&[3.0f32, 4.0, 0.0, -0.5], &mut step, 1)?; // two examples
 /// # assert!(step.iter().all(|number| number.is_finite()));
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
