@@ -60,10 +60,10 @@ def stable_bootstrap(
 
         A callable is called with the rows of a subset, of the kind that the data have (of a tuple: a list) and in their
         order there, maybe none. It should know nothing else: state that it keeps between calls, also in the items of a
-        list, would let one row change its value on other subsets. The value must be hashable, and picklable where it is
-        no number, text, bytes, None, or tuple or frozenset of such; what is released is made of the pickle, or at most
-        32 levels of tuples. Subsets on which the function raises, or returns something else, agree with each other, but
-        on nothing that is released.
+        list, would let one row change its value on other subsets, and so would the order of a set of texts, which is
+        another one in each process. The value must be hashable, and picklable where it is no number, text, bytes, None,
+        or tuple or frozenset of such; what is released is made of the pickle, or at most 32 levels of tuples. Subsets
+        on which the function raises, or returns something else, agree with each other, but on nothing that is released.
     epsilon : float
         Below 32 ln(1/delta), and above ln(n/delta) ln(1/delta) 2**-25: the total.
     delta : float

@@ -54,7 +54,8 @@ def subsample_and_aggregate(
         The rows, along the first dimension of a NumPy array; pandas and polars are taken by position.
     f : callable
         Called with a block of rows, of the kind that the data have, in random order. It should know nothing else:
-        state that it keeps between calls would let one row change the answers of several blocks.
+        state that it keeps between calls would let one row change the answers of several blocks, and so would the order
+        of a set of texts, which is another one in each process.
     blocks : int
         How many, from 1 to the number of rows.
     aggregate : str
