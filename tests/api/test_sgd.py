@@ -176,7 +176,10 @@ def test_out_is_filled_and_conversions_are_exact() -> None:
     out = np.empty(4)
     assert clip_and_sum(rows, clip_norm=1.0, out=out) is out
     np.testing.assert_array_equal(out, expected)
-    for same in (rows.tolist(), rows.astype(np.int8), np.asfortranarray(rows), np.repeat(rows, 2, 1)[:, ::2]):
+    unaligned = np.frombuffer(b"\0" + rows.tobytes(), np.float64, offset=1).reshape(3, 4)
+    assert not unaligned.flags.aligned
+    strided = np.repeat(rows, 2, 1)[:, ::2]
+    for same in (rows.tolist(), rows.astype(np.int8), np.asfortranarray(rows), strided, unaligned, rows.astype(">f8")):
         np.testing.assert_array_equal(clip_and_sum(same, clip_norm=1.0), expected)
     half = rows.astype(np.float16)
     assert clip_and_sum(half, clip_norm=1.0).dtype == np.float32
@@ -312,6 +315,14 @@ def test_too_little_noise_is_said_to_be() -> None:
         epsilon_spent(**SPENT | {"noise_multiplier": 0.01})
     with pytest.raises(dpnoise.ParameterError, match=r"epsilon must be larger .*got 1e-06: no noise up to 2\*\*11"):
         noise_multiplier_for(epsilon=1e-6, delta=1e-9, sample_rate=1.0, steps=1000, method="rdp")
+
+
+def test_a_delta_too_small_for_the_method_is_named() -> None:
+    """More noise would not help, nor would a larger epsilon."""
+    for call in (epsilon_spent, noise_multiplier_for):
+        parameters = (SPENT if call is epsilon_spent else WANTED) | {"delta": 1e-14}
+        with pytest.raises(dpnoise.ParameterError, match=r"delta must be larger for 'pld', .*got 1e-14"):
+            call(**parameters)
 
 
 def test_messages_do_not_tell_how_large_a_batch_is() -> None:

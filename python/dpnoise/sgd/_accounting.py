@@ -46,7 +46,7 @@ def epsilon_spent(
     ------
     ParameterError
         When a parameter is out of range; or, for "pld", when the steps may reveal so much that their distribution
-        would not fit in memory.
+        would not fit in memory, or delta is so small that rounding decides (below about 2e-13).
     TypeError
         When a parameter is not a number, or ``steps`` not an integer.
     ImportError
@@ -70,16 +70,8 @@ def epsilon_spent(
     >>> round(epsilon_spent(noise_multiplier=1.1, sample_rate=0.01, steps=1000, delta=1e-5), 2)
     1.52
     """
-    noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
     rate, count, target = _checked(sample_rate, steps, delta)
-    accountant = Accountant(method)
-    try:
-        accountant.compose(noisy, count, sampling_probability=rate)
-    except ParameterError:
-        raise ParameterError(
-            f"noise_multiplier must be larger for so many steps and method {method!r}, got {noisy.noise_multiplier!r}"
-        ) from None
-    return accountant.epsilon(target)
+    return _composed(noise_multiplier, rate, count, method).epsilon(target)
 
 
 def noise_multiplier_for(
@@ -105,7 +97,8 @@ def noise_multiplier_for(
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or no multiplier up to 2**11 suffices.
+        When a parameter is out of range, or no multiplier up to 2**11 suffices; or, for "pld", when delta is so small
+        that rounding decides (below about 2e-13).
     TypeError
         When a parameter is not a number, or ``steps`` not an integer.
     ImportError
@@ -126,11 +119,10 @@ def noise_multiplier_for(
     def excess(multiplier: float) -> float:
         """Give the logarithm of how many times too large epsilon is."""
         try:
-            spent = epsilon_spent(
-                noise_multiplier=multiplier, sample_rate=rate, steps=count, delta=target, method=method
-            )
+            accountant = _composed(multiplier, rate, count, method)
         except ParameterError:  # too little noise to say how much is spent
             return math.inf
+        spent = accountant.epsilon(target)
         return math.log(spent / goal) if spent else -math.inf
 
     high, above = 1.0, excess(1.0)
@@ -151,6 +143,18 @@ def noise_multiplier_for(
         else:
             low, below = middle, found
     return high
+
+
+def _composed(noise_multiplier: float, rate: float, count: int, method: Method) -> Accountant:
+    """Compose the steps; refuse noise that is too little for the method."""
+    noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
+    accountant = Accountant(method)
+    try:
+        return accountant.compose(noisy, count, sampling_probability=rate)
+    except ParameterError:
+        raise ParameterError(
+            f"noise_multiplier must be larger for so many steps and method {method!r}, got {noisy.noise_multiplier!r}"
+        ) from None
 
 
 def _between(low: float, below: float, high: float, above: float) -> float:
