@@ -283,10 +283,11 @@ unsafe fn inverse_square_root<V: Lanes64>(x: V::Float) -> V::Float {
     const GUESS: u64 = 0x5fe6_eb50_c7b5_37a9;
     // SAFETY: passed on from the caller.
     unsafe {
-        let half = V::fmul(x, V::float(0.5));
         let mut y = V::splat(GUESS).sub(V::from_float(x).shr(1)).as_float();
         for _ in 0..4 {
-            let correction = V::fsub(V::float(1.5), V::fmul(V::fmul(half, y), y));
+            // Half of y and not of x, which may be subnormal: processors take longer for such numbers.
+            let half = V::fmul(y, V::float(0.5));
+            let correction = V::fsub(V::float(1.5), V::fmul(V::fmul(x, half), y));
             y = V::fmul(y, correction);
         }
         y
