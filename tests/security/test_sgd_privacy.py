@@ -34,6 +34,11 @@ def noise_for_half_of_the_norm(gradients: np.ndarray, rng: SeededRng) -> np.ndar
     return clip_and_sum(gradients, clip_norm=1.0) + half.step(np.empty((0, 1)), rng=rng)
 
 
+def takes_nine_steps_for_one(gradients: np.ndarray, rng: SeededRng) -> np.ndarray:
+    """Claim for nine steps the epsilon of one: their mean has a third of its noise."""
+    return clip_and_sum(gradients, clip_norm=1.0) + NOISY.step(np.empty((0, 9)), rng=rng).mean()
+
+
 def lower_bound(step: Step, x: np.ndarray, x_prime: np.ndarray) -> float:
     return audit.epsilon_lower_bound(step, x, x_prime, n=N, delta=DELTA, confidence=CONFIDENCE).epsilon
 
@@ -49,7 +54,7 @@ def test_rows_that_are_not_finite_give_nothing_away() -> None:
     assert lower_bound(NOISY.step, BATCH, with_nan) < 0.5
 
 
-@pytest.mark.parametrize("mistake", [clips_the_batch, noise_for_half_of_the_norm])
+@pytest.mark.parametrize("mistake", [clips_the_batch, noise_for_half_of_the_norm, takes_nine_steps_for_one])
 def test_mistakes_are_found(mistake: Callable[..., np.ndarray]) -> None:
     """From the same noise every time: the power of the experiment is not a matter of luck."""
     assert lower_bound(partial(mistake, rng=SeededRng(1)), BATCH, NEIGHBOUR) > CLAIM
