@@ -21,7 +21,7 @@ fn middle(n: usize) -> usize {
 ///
 /// ```
 /// use dpnoise_core::{params::Relation, stability::median_distance_vartime};
-/// assert_eq!(median_distance_vartime(&[1, 3, 3, 3, 3, 3, 8], Relation::Substitute)?, 2);
+/// assert_eq!(median_distance_vartime(&[1_i64, 3, 3, 3, 3, 3, 8], Relation::Substitute)?, 2);
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 ///

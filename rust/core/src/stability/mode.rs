@@ -23,7 +23,7 @@ pub struct Mode {
 ///
 /// ```
 /// use dpnoise_core::{params::Relation, stability::mode_vartime};
-/// let mode = mode_vartime(&[1, 1, 2, 2, 2, 2, 2, 7], Relation::AddRemove)?.unwrap();
+/// let mode = mode_vartime(&[1_i64, 1, 2, 2, 2, 2, 2, 7], Relation::AddRemove)?.unwrap();
 /// assert_eq!((mode.place, mode.distance), (2, 2));
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
