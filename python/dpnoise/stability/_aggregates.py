@@ -206,7 +206,7 @@ class Mode(Aggregate):
         by_text = {_text(answer): answer for answer in read}
         text, distance, _ = mode(list(map(_text, read)), "substitute")
         value = None if by_text[text] is None else self.read(by_text[text])  # again, as other processes order sets
-        found = release_if_stable(value, distance, self._epsilon, self._delta, full_output=True, rng=rng)
+        found: Release = release_if_stable(value, distance, self._epsilon, self._delta, full_output=True, rng=rng)
         return replace(found, refusal=NO_ANSWER) if found.refusal is None and value is None else found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, Literal, TypeVar, overload
+from typing import Any, Final, TypeVar
 
 from dpnoise._native import ParameterError, RandomnessError
 from dpnoise._parameters import real
@@ -17,48 +17,6 @@ from dpnoise.stability._stable_release import Release, integer, warn_of_large
 Data = TypeVar("Data")
 
 _REFUSED: Final = "the test of the proposed bound failed, or the release did"
-
-
-@overload
-def propose_test_release(
-    data: Data,
-    *,
-    propose: float | Callable[[int], float],
-    distance: Callable[[Data, float], int],
-    release: Callable[[Data, float, float], Any],
-    epsilon: float,
-    delta: float,
-    full_output: Literal[False] = False,
-    rng: Rng = None,
-) -> Any: ...
-
-
-@overload
-def propose_test_release(
-    data: Data,
-    *,
-    propose: float | Callable[[int], float],
-    distance: Callable[[Data, float], int],
-    release: Callable[[Data, float, float], Any],
-    epsilon: float,
-    delta: float,
-    full_output: Literal[True],
-    rng: Rng = None,
-) -> Release: ...
-
-
-@overload
-def propose_test_release(
-    data: Data,
-    *,
-    propose: float | Callable[[int], float],
-    distance: Callable[[Data, float], int],
-    release: Callable[[Data, float, float], Any],
-    epsilon: float,
-    delta: float,
-    full_output: bool,
-    rng: Rng = None,
-) -> Any: ...
 
 
 def propose_test_release(

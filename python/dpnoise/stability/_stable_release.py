@@ -6,7 +6,7 @@ import operator
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Literal, overload
+from typing import Any, Final
 
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
@@ -36,24 +36,6 @@ class Release:
     def given(self, full_output: bool) -> Any:
         """Give all of it, or the answer alone."""
         return self if full_output else self.value
-
-
-@overload
-def release_if_stable(
-    value: Any, distance: int, epsilon: float, delta: float, *, full_output: Literal[False] = False, rng: Rng = None
-) -> Any: ...
-
-
-@overload
-def release_if_stable(
-    value: Any, distance: int, epsilon: float, delta: float, *, full_output: Literal[True], rng: Rng = None
-) -> Release: ...
-
-
-@overload
-def release_if_stable(
-    value: Any, distance: int, epsilon: float, delta: float, *, full_output: bool, rng: Rng = None
-) -> Any: ...
 
 
 def release_if_stable(
