@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import array_of
-from dpnoise._native import ParameterError, StabilityTest
+from dpnoise._native import ParameterError
 from dpnoise._parameters import real
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
@@ -22,6 +22,7 @@ from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import Mean, Median
 from dpnoise.queries._moments import part_of
 from dpnoise.sensitivity import Bounds, check_bounds
+from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import mode
 from dpnoise.stability._stable_release import Release, release_if_stable
 
@@ -187,7 +188,7 @@ class Mode(Aggregate):
     """The commonest answer, if it is far from being another one."""
 
     def __init__(self, *, epsilon: float, blocks: int, default: Any, delta: float) -> None:
-        test = StabilityTest(epsilon, delta)
+        test = stability_test(epsilon, delta)
         self._epsilon, self._delta = test.epsilon, test.delta
         self._default = None if default is None else self.read(default)
 
