@@ -9,7 +9,7 @@ Rust, below rust/core/src: a module may use its own layer and the layers below, 
 
 Rust, everywhere: ``unsafe`` only in rust/core/src/arch and rust/python/src/bit_generator.rs, each with its SAFETY
 comment.
-Python: the packages of the extras are imported at module level only by the command line and the plots.
+Python: the packages of the extras are imported at module level only by the command line, the plots and the backends.
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ EXTRAS = {
     "polars",
     "dask",
     "pyspark",
+    "diffprivlib",
+    "sklearn",
 }
-EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py")
+EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py", "python/dpnoise/backends/")
 
 
 class Violation(NamedTuple):

@@ -1,0 +1,6 @@
+"""Drop-in replacements for the mechanisms of other libraries: change one line, and their noise is exact and secure.
+
+- `dpnoise.backends.diffprivlib`: ``pip install 'dpnoise[diffprivlib]'``
+
+A backend is imported by its full name, and imports its host: ``from dpnoise.backends.diffprivlib import Laplace``.
+"""

@@ -1,0 +1,40 @@
+"""Mechanisms of diffprivlib with exact, secure noise: its names, its parameters, its checks and its errors.
+
+Each class is a subclass of diffprivlib's class of the same name. What differs is where the noise comes from, and that
+a mechanism can be pickled and has ``randomise_many``, for arrays. `patched` and `install` put the classes where
+diffprivlib's tools and models look for them.
+
+Real values are rounded to the grid of `dpnoise.Laplace` or `dpnoise.Gaussian`, and the noise is that of diffprivlib's
+parameters for the sensitivity on the grid, so that they hold in floating point as on paper. Where they leave no room
+for noise (a sensitivity of 0, an infinite epsilon or a delta of 1) a value is returned as it is, as diffprivlib does.
+
+Neighbours are what the sensitivity is about: the caller's data sets. A release costs the mechanism's ``epsilon`` and
+``delta``.
+"""
+
+from dpnoise.backends.diffprivlib._binary import Binary
+from dpnoise.backends.diffprivlib._bounded_laplace import LaplaceBoundedDomain
+from dpnoise.backends.diffprivlib._gaussian import Gaussian, GaussianAnalytic, GaussianDiscrete
+from dpnoise.backends.diffprivlib._geometric import Geometric, GeometricFolded, GeometricTruncated
+from dpnoise.backends.diffprivlib._laplace import Laplace, LaplaceFolded, LaplaceTruncated, Snapping
+from dpnoise.backends.diffprivlib._patch import install, patched
+from dpnoise.backends.diffprivlib._selection import Exponential, PermuteAndFlip
+
+__all__ = [
+    "Binary",
+    "Exponential",
+    "Gaussian",
+    "GaussianAnalytic",
+    "GaussianDiscrete",
+    "Geometric",
+    "GeometricFolded",
+    "GeometricTruncated",
+    "Laplace",
+    "LaplaceBoundedDomain",
+    "LaplaceFolded",
+    "LaplaceTruncated",
+    "PermuteAndFlip",
+    "Snapping",
+    "install",
+    "patched",
+]

@@ -1,0 +1,147 @@
+"""The Laplace mechanism on a bounded domain."""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import samplers
+from dpnoise._native import ParameterError
+from dpnoise.backends.diffprivlib._exact import pure_epsilon
+from dpnoise.backends.diffprivlib._host import mechanisms
+from dpnoise.backends.diffprivlib._laplace import LaplaceTruncated, as_float, noiseless
+
+# A scale of 2**39 steps leaves the sampler room for wider noise; the range must be counted in 64 bits.
+_FINENESS: Final = 39
+_MOST_STEPS: Final = 2**61
+_FEWEST_STEPS: Final = 2**10
+# Sums of four numbers up to 1 that may cancel down to 2**-62.
+_DIGITS: Final = Context(prec=80, traps=[])
+_ROUNDING: Final = Decimal("1e-40")
+
+
+class _Grid(NamedTuple):
+    """The points that are released, counted from a finite bound inward, and the noise on them."""
+
+    granularity: float
+    origin: int
+    """The first point, in steps; those after it lie above."""
+    last: int | None
+    """The number of the last one; None when there is none."""
+    scale: float
+    """Of the noise, in steps."""
+
+
+class LaplaceBoundedDomain(LaplaceTruncated, mechanisms.LaplaceBoundedDomain):
+    """The noise is discrete Laplace noise on the grid, given that the release lies between the bounds.
+
+    Its scale is the host's, widened until the loss of privacy, which the bounds add to and which is known exactly on a
+    grid, is what the parameters allow. How often it is drawn again depends on the value, as by the host.
+    """
+
+    def _noise(self) -> Any:
+        if noiseless(self) or self.delta == 1 or self.lower == self.upper:
+            return None
+        return _grid(self.epsilon, self.delta, self.sensitivity, *self._inward(), self._host_scale())
+
+    def randomise(self, value: float) -> float:
+        self._check_all(value)
+        return float(self._randomise_array(np.array(as_float(value))))
+
+    def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        grid = self._noise()
+        bounded = np.array(np.clip(values.astype(np.float64), self.lower, self.upper))
+        numbers = ~np.isnan(bounded)
+        if grid is not None and numbers.any():
+            bounded[numbers] = self._from_inside(self._release(grid, self._from_inside(bounded[numbers])))
+        return bounded
+
+    def _host_scale(self) -> float:
+        if self._scale is None:
+            self._scale: Any = self._find_scale()
+        return float(self._scale)
+
+    def _release(self, grid: _Grid, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        granularity, origin, last, _ = grid
+        furthest = _MOST_STEPS if last is None else last
+        # Python's integers, since bounds may be many steps away from zero. What is infinitely far counts as far.
+        limit = granularity * float(origin + furthest)
+        places = [math.floor(value / granularity) - origin for value in np.minimum(values, limit).tolist()]
+        noisy = _between(np.clip(np.array(places, object), 0, furthest).astype(np.int64), grid, self._test_rng)
+        return np.array([float(origin + place) * granularity for place in noisy.tolist()])
+
+    def _inward(self) -> tuple[float, float]:
+        lower, upper = float(self.lower), float(self.upper)
+        if math.isinf(lower) and math.isinf(upper):
+            raise ParameterError("lower or upper must be finite, got two infinite bounds: use Laplace")
+        return (-upper, -lower) if math.isinf(lower) else (lower, upper)
+
+    def _from_inside(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -values if math.isinf(self.lower) else values
+
+
+@lru_cache(maxsize=256)
+def _grid(epsilon: float, delta: float, sensitivity: float, lower: float, upper: float, scale: float) -> _Grid:
+    allowed = pure_epsilon(epsilon, delta)
+    if not 0 < scale < math.inf:  # where the host finds none
+        scale = sensitivity / allowed
+    granularity = 2.0 ** (math.ceil(math.log2(scale)) - _FINENESS)
+    if math.isfinite(upper):
+        granularity = max(granularity, 2.0 ** math.ceil(math.log2((upper - lower) / _MOST_STEPS)))
+    step = Fraction(granularity)
+    origin = math.ceil(Fraction(lower) / step)
+    last = math.floor(Fraction(upper) / step) - origin if math.isfinite(upper) else None
+    steps = scale / granularity
+    if steps < _FEWEST_STEPS or (last is not None and last < _FEWEST_STEPS):
+        raise ParameterError(
+            "upper - lower must be from 2**-29 to 2**50 times the noise's scale for a release on a grid, got "
+            f"{upper - lower!r} with a scale of {scale!r}"
+        )
+    return _Grid(granularity, origin, last, scale_for(allowed, math.ceil(Fraction(sensitivity) / step), last, steps))
+
+
+def scale_for(epsilon: float, sensitivity: int, last: int | None, at_least: float) -> float:
+    """Give a scale, in steps, for which noise within ``0, ..., last`` loses at most epsilon."""
+    scale, more = at_least, 2.0**-40
+    with localcontext(_DIGITS):
+        allowed = Decimal(epsilon) - _ROUNDING
+        while _loss(Decimal(scale), sensitivity, last) > allowed:
+            scale, more = at_least * (1 + more), 2 * more
+    return scale
+
+
+def _loss(scale: Decimal, sensitivity: int, last: int | None) -> Decimal:
+    """Give the largest logarithm of a ratio of probabilities: at the bound, for a neighbour as far as can be."""
+    far = sensitivity if last is None else min(sensitivity, last)
+    weight = (-1 / scale).exp()
+    beyond = [(-Decimal(far + 1) / scale).exp()]
+    beyond += [] if last is None else [(-Decimal(last - far + 1) / scale).exp()]
+    all_points = 0 if last is None else (-Decimal(last + 1) / scale).exp()
+    return far / scale + ((1 + weight - sum(beyond)) / (1 - all_points)).ln()
+
+
+def _between(places: NDArray[np.int64], grid: _Grid, rng: Any) -> NDArray[np.int64]:
+    """Add discrete Laplace noise to each place, given that the sum is on the grid."""
+    released = np.empty_like(places)
+    pending = np.arange(places.size)
+    while pending.size:
+        start = places[pending]
+        size = samplers.geometric(grid.scale, pending.size, rng=rng)
+        if grid.last is not None:
+            # The remainder of geometric noise is geometric noise below the divisor: no further than the further bound.
+            size %= np.maximum(start, grid.last - start) + 1
+        down = samplers.bernoulli(0.5, pending.size, rng=rng)
+        end = np.where(down, start - size, start + np.minimum(size, _MOST_STEPS))
+        # Zero has one sign.
+        fits = (end >= 0) & ~(down & (size == 0))
+        if grid.last is not None:
+            fits &= end <= grid.last
+        released[pending[fits]] = end[fits]
+        pending = pending[~fits]
+    return released

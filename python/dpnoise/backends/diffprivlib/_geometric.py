@@ -1,0 +1,96 @@
+"""The geometric mechanism and what is made of its releases."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpnoise
+from dpnoise.backends.diffprivlib._bounds import check_integer_bounds, fold_integers
+from dpnoise.backends.diffprivlib._host import mechanisms
+from dpnoise.backends.diffprivlib._laplace import as_numbers, noiseless
+from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays
+
+
+class IntegerNoise(NoiseForArrays):
+    """A mechanism that adds whole noise to integers."""
+
+    _example = 0
+    _kinds = "iub"
+    _kinds_refused = "Value to be randomised must be an integer"
+
+    def randomise(self, value: int) -> int:
+        """Randomise an integer.
+
+        Parameters
+        ----------
+        value : int
+            In the range of int64.
+
+        Returns
+        -------
+        int
+            Sums beyond the range of int64 saturate.
+
+        Raises
+        ------
+        TypeError
+            When the value is not an integer.
+        ValueError
+            When a parameter has been set to what is not allowed, or the value is out of range.
+        """
+        self._check_all(value)  # type: ignore[attr-defined]
+        noise = self._noise()
+        return int(value) if noise is None else int(noise.release(int(value), rng=self._test_rng))
+
+    def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        noise = self._noise()
+        integers = as_numbers(values) if values.size else values.astype(np.int64)
+        return integers.astype(np.int64) if noise is None else np.asarray(noise.release(integers, rng=self._test_rng))
+
+
+class Geometric(IntegerNoise, mechanisms.Geometric):
+    """The noise is discrete Laplace noise of scale ``sensitivity / epsilon``."""
+
+    def _noise(self) -> Any:
+        return None if noiseless(self) else _discrete_laplace(self.epsilon, int(self.sensitivity))
+
+
+class GeometricTruncated(Geometric, mechanisms.GeometricTruncated):
+    """A release of `Geometric` outside of the bounds becomes the nearer bound."""
+
+    def randomise(self, value: int) -> int:
+        return int(self._truncate(super().randomise(value)))
+
+    def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        # Whole bounds beyond int64 bound nothing, and no floating point may round those within.
+        lower, upper = (bound if math.isinf(bound) else int(bound) for bound in (self.lower, self.upper))
+        noisy = super()._randomise_array(values)
+        limits = np.iinfo(np.int64)
+        return np.asarray(np.clip(noisy, int(max(lower, limits.min)), int(min(upper, limits.max))))
+
+
+class GeometricFolded(Geometric, mechanisms.GeometricFolded):
+    """A release of `Geometric` outside of the bounds is reflected at them until it lies between them."""
+
+    def _noise(self) -> Any:
+        check_integer_bounds(self.lower, self.upper)
+        return super()._noise()
+
+    def randomise(self, value: int) -> int:
+        noisy = super().randomise(value)
+        if self.lower <= noisy <= self.upper:
+            return noisy
+        return int(fold_integers(np.array(noisy), self.lower, self.upper))
+
+    def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        return fold_integers(super()._randomise_array(values), self.lower, self.upper)
+
+
+@lru_cache(maxsize=256)
+def _discrete_laplace(epsilon: float, sensitivity: int) -> dpnoise.DiscreteLaplace:
+    return dpnoise.DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity)

@@ -1,0 +1,108 @@
+"""What the mechanisms have in common: where randomness comes from, pickling, and arrays."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise._arrays import array_of
+from dpnoise.bit_generator import SecureBitGenerator
+from dpnoise.hazmat import ScriptedRng, SeededRng
+
+# NumPy's global generator is what diffprivlib's tools and models pass on when no seed was set.
+UNSEEDED: Final = np.random.mtrand._rand
+
+
+class SecureNoise:
+    """A mechanism of the host whose noise is drawn by dpnoise. Comes before the host's class among the bases."""
+
+    _rng: Any
+
+    def __init_subclass__(cls) -> None:
+        # The host shows and checks its parameters by the signature, which the constructor below hides.
+        host = next((base for base in cls.__mro__ if base.__module__.startswith("diffprivlib.")), None)
+        if host is not None:
+            cls.__signature__ = inspect.signature(host)  # type: ignore[attr-defined]
+
+    def __init__(self, *, random_state: Any = None, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._rng = None  # so that no sampler of the host can be used by mistake
+        self.random_state = random_state
+        self._noise()
+
+    @property
+    def random_state(self) -> Any:
+        """None, or what stands for it, or a generator of `dpnoise.hazmat`."""
+        return self._random_state
+
+    @random_state.setter
+    def random_state(self, given: Any) -> None:
+        if not isinstance(given, SeededRng | ScriptedRng) and not is_secure(given):
+            raise ValueError(
+                "random_state must be None, since whoever knows a seed can subtract the noise, or for tests a "
+                f"generator of dpnoise.hazmat, got {type(given).__name__}"
+            )
+        self._random_state = given
+
+    @property
+    def _test_rng(self) -> SeededRng | ScriptedRng | None:
+        given = self._random_state
+        return given if isinstance(given, SeededRng | ScriptedRng) else None
+
+    def _noise(self) -> Any:
+        """Give what makes the noise for the parameters of now, None for no noise, or raise a ParameterError."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_random_state": self._test_rng}
+
+
+class NoiseForArrays(SecureNoise):
+    """A mechanism that takes arrays, too."""
+
+    _example: Any
+    """A value that passes the host's checks where the parameters do."""
+    _kinds: str
+    """The kinds of the dtypes that are allowed."""
+    _kinds_refused: str
+    """What the host says of other values."""
+
+    def randomise_many(self, values: ArrayLike) -> NDArray[Any]:
+        """Randomise each value of an array: what calls of ``randomise`` would give, in much less time.
+
+        Parameters
+        ----------
+        values : array_like
+            What ``randomise`` takes, of any shape.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of ``values``: float64, int64 or, for `Binary`, text.
+
+        Raises
+        ------
+        TypeError
+            When the values are not of the type that ``randomise`` takes.
+        ValueError
+            Where ``randomise`` raises it. Nothing has been drawn then.
+        """
+        self._check_all(self._example)  # type: ignore[attr-defined]
+        given = array_of(values, "values")
+        if given.size and given.dtype.kind not in self._kinds:
+            raise TypeError(f"{self._kinds_refused}, got an array of dtype {given.dtype}")
+        return self._randomise_array(given)
+
+    def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+def is_secure(state: Any) -> bool:
+    """Whether the host's ``random_state`` is one for which it draws securely, or could."""
+    if isinstance(state, np.random.RandomState):
+        return state is UNSEEDED or isinstance(state._bit_generator, SecureBitGenerator)
+    return state is None or isinstance(state, secrets.SystemRandom)

@@ -1,0 +1,136 @@
+"""Putting the mechanisms where the host's tools and models look for them."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from dpnoise.backends.diffprivlib import _host
+from dpnoise.backends.diffprivlib._binary import Binary
+from dpnoise.backends.diffprivlib._bounded_laplace import LaplaceBoundedDomain
+from dpnoise.backends.diffprivlib._gaussian import Gaussian, GaussianAnalytic, GaussianDiscrete
+from dpnoise.backends.diffprivlib._geometric import Geometric, GeometricFolded, GeometricTruncated
+from dpnoise.backends.diffprivlib._laplace import Laplace, LaplaceFolded, LaplaceTruncated, Snapping
+from dpnoise.backends.diffprivlib._mechanism import UNSEEDED
+from dpnoise.backends.diffprivlib._selection import Exponential, PermuteAndFlip
+from dpnoise.bit_generator import SecureBitGenerator
+
+_REPLACED: Final = (
+    Binary,
+    Exponential,
+    Gaussian,
+    GaussianAnalytic,
+    GaussianDiscrete,
+    Geometric,
+    GeometricFolded,
+    GeometricTruncated,
+    Laplace,
+    LaplaceBoundedDomain,
+    LaplaceFolded,
+    LaplaceTruncated,
+    PermuteAndFlip,
+    Snapping,
+)
+# Where the host's mechanisms are defined they refer to each other as they are.
+_PLACES: Final = ("diffprivlib.mechanisms", "diffprivlib.tools", "diffprivlib.models")
+
+_lock = threading.Lock()
+_users = 0
+_originals: list[tuple[Any, str, Any]] = []
+
+
+@contextmanager
+def patched() -> Iterator[None]:
+    """Let diffprivlib's tools and models use the mechanisms of this module, within a ``with`` block.
+
+    `diffprivlib.mechanisms`, too, gives them out by their names then. Names that were imported before are what they
+    were. Everything is put back when the last of the blocks ends, in whichever way and in whichever thread; until then
+    it holds for the whole process, but not for other processes: `LogisticRegression`, told to use several with
+    ``n_jobs``, raises an error.
+
+    What the tools and models draw themselves, without a seed, has secure bits then (`dpnoise.SecureBitGenerator`), and
+    the noise of the mechanisms that are not replaced, too; but that stays the host's floating point. A seed raises a
+    ValueError where it reaches a mechanism.
+
+    Examples
+    --------
+    >>> import diffprivlib
+    >>> from dpnoise.backends.diffprivlib import patched
+    >>> with patched():
+    ...     mean = diffprivlib.tools.mean([1.0, 2.0, 4.0], epsilon=1.0, bounds=(0.0, 5.0))
+    """
+    _enter()
+    try:
+        yield
+    finally:
+        _leave()
+
+
+def install() -> None:
+    """Do what `patched` does, for as long as the process runs. Calling it again changes nothing."""
+    _enter()
+
+
+def _enter() -> None:
+    global _users
+    with _lock:
+        if _users == 0:
+            for owner, name, replacement in _replacements():
+                _originals.append((owner, name, owner.__dict__.get(name)))
+                setattr(owner, name, replacement)
+        _users += 1
+
+
+def _leave() -> None:
+    global _users
+    with _lock:
+        _users -= 1
+        if _users == 0:
+            while _originals:
+                owner, name, original = _originals.pop()
+                if original is None:  # inherited
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, original)
+
+
+def _replacements() -> list[tuple[Any, str, Any]]:
+    by_original: dict[int, Any] = {id(getattr(_host.mechanisms, kind.__name__)): kind for kind in _REPLACED}
+    by_original[id(_host.check_random_state)] = _secure_random_state
+    return [
+        *(
+            (module, name, by_original[id(value)])
+            for module in _modules()
+            for name, value in module.__dict__.items()
+            if id(value) in by_original
+        ),
+        (_forest(), "_make_estimator", _make_tree),
+    ]
+
+
+def _forest() -> Any:
+    return sys.modules["diffprivlib.models.forest"].RandomForestClassifier
+
+
+def _modules() -> list[ModuleType]:
+    names = (name for name in sys.modules if name == _PLACES[0] or name.startswith(_PLACES[1:]))
+    return [sys.modules[name] for name in sorted(names)]
+
+
+def _secure_random_state(seed: Any, secure: bool = False) -> Any:
+    """Do what the host's function does, but without a seed give a generator with secure bits."""
+    if seed is None or seed is UNSEEDED:
+        return np.random.RandomState(SecureBitGenerator())
+    return _host.check_random_state(seed, secure)
+
+
+def _make_tree(forest: Any, append: bool = True, random_state: Any = None) -> Any:
+    """Do what the host inherits, but do not seed the trees of a forest that has no seed itself."""
+    make = super(_forest(), forest)._make_estimator
+    return make(append, random_state if forest.random_state is not None else None)

@@ -1,0 +1,111 @@
+"""The exponential mechanism, and permute-and-flip."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpnoise
+from dpnoise._arrays import reals_of
+from dpnoise._native import ParameterError
+from dpnoise.backends.diffprivlib._host import mechanisms
+from dpnoise.backends.diffprivlib._laplace import noiseless
+from dpnoise.backends.diffprivlib._mechanism import SecureNoise
+
+# What is left of epsilon when a weight and the sum of all weights are off by two steps of the grid each; a step is at
+# most 2**-20 of the scale, and of the scale times epsilon.
+_KEPT: Final = 1 - 2.0**-18
+_LEAST_EPSILON: Final = 2.0**-20
+# The sum of two integers up to here is exact as a float.
+_EXACT: Final = 2.0**52
+
+
+class Exponential(SecureNoise, mechanisms.Exponential):
+    """The choice is that of `dpnoise.Exponential`.
+
+    With a ``measure``, epsilon must be at least 2**-20: utilities and the logarithms of weights are rounded to a grid,
+    and what the rounding of weights can cost is taken off epsilon first, since weights may depend on the data.
+    """
+
+    def _noise(self) -> Any:
+        if self.measure and self.epsilon < _LEAST_EPSILON:
+            raise ParameterError(f"epsilon must be at least 2**-20 with a measure, got {self.epsilon}")
+        return self._mechanism(dpnoise.Exponential)
+
+    def _mechanism(self, kind: Any) -> Any:
+        if noiseless(self):
+            return None
+        return _mechanism(kind, self.epsilon, self.sensitivity, self.monotonic)
+
+    def randomise(self, value: None = None) -> Any:
+        """Choose a candidate.
+
+        Parameters
+        ----------
+        value : None
+            Nothing, as by the host.
+
+        Returns
+        -------
+        int or other
+            The chosen candidate, or its index when there are no names.
+
+        Raises
+        ------
+        ValueError
+            When a value is given, or a utility is not a number or too large to be exact.
+        """
+        self._check_all(value)
+        floats = all(isinstance(number, float) for number in self.utility)
+        utility = reals_of(np.array(self.utility) if floats else self.utility, "utility")
+        index = self._choose_weighed(utility) if self.measure else self._choose(utility)
+        return self.candidates[index] if self.candidates else index
+
+    def _choose(self, utility: NDArray[Any]) -> int:
+        mechanism = self._noise()
+        if mechanism is None:
+            best = np.flatnonzero(utility == utility.max())
+            return int(best[dpnoise.Exponential(epsilon=1.0).release(np.zeros(best.size), rng=self._test_rng)])
+        return int(mechanism.release(utility, rng=self._test_rng))
+
+    def _choose_weighed(self, utility: NDArray[Any]) -> int:
+        measure = np.array(self.measure, np.float64)
+        allowed = measure > 0
+        if not (measure >= 0).all() or not allowed.any():
+            raise ParameterError("measure must have no negative numbers and not only zeros")
+        if noiseless(self):
+            # The weights alone decide among the best.
+            allowed &= utility == utility[allowed].max()
+            epsilon, sensitivity, monotonic, utility = 1.0, 1.0, True, np.zeros(utility.size)
+        else:
+            epsilon, sensitivity, monotonic = self.epsilon * _KEPT, self.sensitivity, self.monotonic
+        step = _step(sensitivity * (2 - monotonic) / epsilon * min(epsilon, 1.0))
+        # On the grid a utility changes by whole steps.
+        steps = math.ceil(Fraction(sensitivity) / Fraction(step))
+        mechanism = _mechanism(dpnoise.Exponential, epsilon, steps * step, monotonic)
+        places = np.floor(utility[allowed] / step) + np.floor(mechanism.scale * np.log(measure[allowed]) / step)
+        if not (np.abs(places) < _EXACT).all():
+            raise ParameterError("utility must be numbers below 2**30 times sensitivity in magnitude")
+        return int(np.flatnonzero(allowed)[mechanism.release(places * step, rng=self._test_rng)])
+
+
+class PermuteAndFlip(Exponential, mechanisms.PermuteAndFlip):
+    """The choice is that of `dpnoise.PermuteAndFlip`, which has the same distribution."""
+
+    def _noise(self) -> Any:
+        return self._mechanism(dpnoise.PermuteAndFlip)
+
+
+@lru_cache(maxsize=256)
+def _mechanism(kind: Any, epsilon: float, sensitivity: float, monotonic: bool) -> Any:
+    return kind(epsilon=epsilon, sensitivity=sensitivity, monotonic=monotonic)
+
+
+def _step(width: float) -> float:
+    """Give a power of two that is about 2**-20 of a width."""
+    return 2.0 ** (math.floor(math.log2(width)) - 20)

@@ -1,0 +1,253 @@
+"""What `patched` and `install` replace, and that it is put back."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+import threading
+import warnings
+from importlib import metadata
+
+import numpy as np
+import pytest
+
+pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoise[diffprivlib]'")
+
+import diffprivlib
+from backends.diffprivlib_cases import ALL
+from diffprivlib import mechanisms, models, tools
+
+from dpnoise.backends import diffprivlib as ours
+from dpnoise.backends.diffprivlib import _patch, install, patched
+from dpnoise.hazmat import SeededRng
+
+ALL_MODULES = ["diffprivlib", *(found.name for found in pkgutil.walk_packages(diffprivlib.__path__, "diffprivlib."))]
+X = np.random.default_rng(0).random((400, 3))
+Y = (X.sum(axis=1) > 1.5).astype(int)
+BOUNDS = {"epsilon": 5.0, "bounds": (0, 1)}
+
+MODELS = {
+    "GaussianNB": lambda **more: models.GaussianNB(**BOUNDS, **more).fit(X, Y),
+    "KMeans": lambda **more: models.KMeans(n_clusters=2, **BOUNDS, **more).fit(X),
+    "LinearRegression": lambda **more: models.LinearRegression(
+        epsilon=5.0, bounds_X=(0, 1), bounds_y=(0, 1), **more
+    ).fit(X, Y),
+    "LogisticRegression": lambda **more: models.LogisticRegression(epsilon=5.0, data_norm=2.0, **more).fit(X, Y),
+    "PCA": lambda **more: models.PCA(n_components=2, data_norm=2.0, **BOUNDS, **more).fit(X),
+    "RandomForestClassifier": lambda **more: models.RandomForestClassifier(
+        n_estimators=3, classes=[0, 1], **BOUNDS, **more
+    ).fit(X, Y),
+    "StandardScaler": lambda **more: models.StandardScaler(**BOUNDS, **more).fit(X),
+}
+TOOLS = {
+    **{
+        name: lambda name=name, **more: getattr(tools, name)(X, **BOUNDS, **more)
+        for name in ("mean", "var", "std", "sum", "nanmean", "nanvar", "nanstd", "nansum", "median")
+    },
+    "quantile": lambda **more: tools.quantile(X, [0.25, 0.75], **BOUNDS, **more),
+    "percentile": lambda **more: tools.percentile(X, 10, **BOUNDS, **more),
+    "count_nonzero": lambda **more: tools.count_nonzero(X > 0.5, epsilon=1.0, **more),
+    "histogram": lambda **more: tools.histogram(X[:, 0], epsilon=1.0, range=(0, 1), **more),
+    "histogram2d": lambda **more: tools.histogram2d(*X[:, :2].T, epsilon=1.0, range=[(0, 1)] * 2, bins=3, **more),
+    "histogramdd": lambda **more: tools.histogramdd(X, epsilon=1.0, range=[(0, 1)] * 3, bins=3, **more),
+}
+# Their noise stays the host's.
+NOT_REPLACED = {"LogisticRegression"}
+
+
+def snapshot():
+    """Return what every module of the host holds, and the functions of its classes."""
+    held = {name: dict(vars(importlib.import_module(name))) for name in ALL_MODULES}
+    for names in held.values():
+        names.pop("__warningregistry__", None)
+    classes = {value for names in held.values() for value in names.values() if isinstance(value, type)}
+    classes = {kind for kind in classes if kind.__module__.startswith("diffprivlib")}
+    return held, {kind: {name: value for name, value in vars(kind).items() if callable(value)} for kind in classes}
+
+
+@pytest.fixture(autouse=True)
+def put_back():
+    before = snapshot()
+    yield
+    assert snapshot() == before
+
+
+def test_a_difference_would_be_noticed():
+    before = snapshot()
+    with patched():
+        assert snapshot() != before
+
+
+def test_names_are_replaced_in_the_block_only():
+    originals = {name: getattr(mechanisms, name) for name in ALL}
+    with patched():
+        for name, original in originals.items():
+            assert getattr(mechanisms, name) is getattr(ours, name)
+            left = [
+                module
+                for module in ALL_MODULES
+                if original in vars(importlib.import_module(module)).values() and original.__module__ != module
+            ]
+            # Modules of mechanisms name those that they derive from.
+            assert all(module.startswith("diffprivlib.mechanisms.") for module in left)
+    assert originals == {name: getattr(mechanisms, name) for name in ALL}
+
+
+def test_an_exception_puts_everything_back():
+    with pytest.raises(KeyError), patched():
+        raise KeyError
+
+
+def test_blocks_nest():
+    with patched(), patched():
+        with patched():
+            pass
+        assert mechanisms.Laplace is ours.Laplace
+
+
+def test_blocks_of_threads_overlap():
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with patched():
+            inside.set()
+            leave.wait(60)
+
+    holder = threading.Thread(target=hold)
+    with patched():
+        holder.start()
+        assert inside.wait(60)
+    assert mechanisms.Laplace is ours.Laplace
+    leave.set()
+    holder.join()
+    assert mechanisms.Laplace is not ours.Laplace
+
+
+def test_install_stays():
+    install()
+    install()
+    with patched():
+        pass
+    assert mechanisms.Laplace is ours.Laplace
+    for _ in range(2):
+        _patch._leave()
+
+
+def test_only_the_backend_imports_the_host():
+    program = (
+        "import sys, dpnoise, dpnoise.backends; assert not {'diffprivlib', 'sklearn', 'opendp'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("missing", ["diffprivlib", "sklearn.utils._missing"])
+def test_a_host_that_does_not_import_is_explained(missing):
+    program = f"""
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name == {missing!r}.split(".")[0]:
+            raise {"ModuleNotFoundError" if missing == "diffprivlib" else "ImportError"}("broken", name={missing!r})
+sys.meta_path.insert(0, Missing())
+try:
+    import dpnoise.backends.diffprivlib
+except ImportError as error:
+    print(error)
+"""
+    shown = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert "pip install 'dpnoise[diffprivlib]'" in shown
+    assert ("scikit-learn below" in shown) == (missing != "diffprivlib")
+
+
+@pytest.mark.parametrize("name", MODELS | TOOLS)
+def test_models_and_tools_work_without_a_seed(name, monkeypatch):
+    drawn = []
+    for kind in (getattr(ours, mechanism) for mechanism in ALL):
+        if "randomise" in vars(kind):
+            original = kind.randomise
+            monkeypatch.setattr(
+                kind, "randomise", lambda self, value=None, o=original: drawn.append(1) or o(self, value)
+            )
+    run = (MODELS | TOOLS)[name]
+    with patched(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run()
+    assert bool(drawn) == (name not in NOT_REPLACED)
+
+
+@pytest.mark.parametrize("name", sorted({*MODELS, *TOOLS} - NOT_REPLACED))
+@pytest.mark.parametrize("seed", [3, SeededRng(3)], ids=["seed", "hazmat"])
+def test_seeds_of_models_and_tools_are_refused(name, seed):
+    run = (MODELS | TOOLS)[name]
+    with patched(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=r"random_state.* must be|cannot be used to seed"):
+            run(random_state=seed)
+
+
+def test_trees_of_a_forest_are_not_seeded():
+    with patched():
+        forest = MODELS["RandomForestClassifier"]()
+    assert [tree.random_state for tree in forest.estimators_] == [None] * 3
+    assert all(tree.random_state is not None for tree in MODELS["RandomForestClassifier"]().estimators_)
+
+
+def test_the_global_generator_decides_nothing():
+    def draw():
+        np.random.seed(1)  # noqa: NPY002 - what a user may have done
+        return tools.quantile(X[:, 0], 0.5, epsilon=1e6, bounds=(0, 1))
+
+    assert draw() == draw()  # the host's choice is certain with that epsilon, and its place in the interval is seeded
+    with patched():
+        assert draw() != draw()
+
+
+def test_other_processes_are_refused():
+    three = np.arange(400) % 3
+    with patched(), pytest.raises(Exception, match="pickle"):
+        models.LogisticRegression(epsilon=5.0, data_norm=2.0, n_jobs=2).fit(X, three)
+
+
+# The README comes with the installed package.
+README = re.findall(
+    r"^```python\n(.*?)^```$", metadata.metadata("diffprivlib")["Description"], re.MULTILINE | re.DOTALL
+)
+EXAMPLES = {"README": README} | {
+    test.name: [example.source for example in test.examples]
+    for module in ALL_MODULES
+    for test in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(module), module)
+    if test.examples
+}
+# One gives its model a seed; NumPy's own use of one is its own business.
+SEEDED = "diffprivlib.models.forest.RandomForestClassifier"
+
+
+def run_examples(name):
+    namespace = {}
+    with patched(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for source in EXAMPLES[name]:
+            exec(compile(source, name, "exec"), namespace)  # noqa: S102
+    return namespace
+
+
+@pytest.mark.parametrize("name", sorted({*EXAMPLES} - {SEEDED}))
+def test_examples_of_the_hosts_documentation_run_unmodified(name, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    assert run_examples(name)
+
+
+def test_the_example_with_a_seed_is_refused():
+    with pytest.raises(ValueError, match="random_state must be None"):
+        run_examples(SEEDED)
+    EXAMPLES["without its seed"] = [source.replace(", random_state=0)", ")") for source in EXAMPLES[SEEDED]]
+    assert run_examples("without its seed")["clf"].random_state is None
+
+
+def test_there_are_examples():
+    assert len(README) == 5
+    assert len(EXAMPLES) >= 6
