@@ -47,6 +47,7 @@ EXTRAS = {
     "pyspark",
     "diffprivlib",
     "sklearn",
+    "opendp",
 }
 EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py", "python/dpnoise/backends/")
 

@@ -31,7 +31,7 @@ OF_ENGINES = ROOT / "docs/guide/engines.md"
 
 PAGES = [page for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))] if python_blocks(page)]
 PAGES.remove(OF_ENGINES)
-HOSTS = {ROOT / "docs/guide/backends.md": ("diffprivlib",)}
+HOSTS = {ROOT / "docs/guide/backends.md": ("diffprivlib", "opendp")}
 """The packages of other libraries that a page shows."""
 
 

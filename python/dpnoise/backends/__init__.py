@@ -1,6 +1,7 @@
 """Drop-in replacements for the mechanisms of other libraries: change one line, and their noise is exact and secure.
 
 - `dpnoise.backends.diffprivlib`: ``pip install 'dpnoise[diffprivlib]'``
+- `dpnoise.backends.opendp`: ``pip install 'dpnoise[opendp]'``
 
 A backend is imported by its full name, and imports its host: ``from dpnoise.backends.diffprivlib import Laplace``.
 """

@@ -1,0 +1,287 @@
+"""Measurements of OpenDP with fast noise: the constructors of its ``dp.m`` of the same names, with its arguments.
+
+Each makes OpenDP's own measurement first, so that its checks and errors are the host's, and returns a user-defined
+measurement with the same domain, metric, measure and output type, that can be chained with ``>>``. Its privacy map is
+OpenDP's, widened where real values are rounded to a coarser grid than OpenDP's. Neighbours, and what a release costs,
+are what OpenDP's metric and measure say.
+
+OpenDP asks for two features, which the caller has to enable, since they are promises: that whoever uses measurements
+that are not proved by OpenDP knows it, and that a privacy map that comes from elsewhere is right::
+
+    dp.enable_features("contrib", "honest-but-curious")
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import Exponential, ReportNoisyMax, samplers
+from dpnoise._extras import require
+from dpnoise._native import ParameterError
+
+__all__ = ["make_gaussian", "make_laplace", "make_noisy_max", "make_randomized_response_bitvec"]
+
+_host = require("opendp.measurements", "opendp")
+_OpenDPException = require("opendp.mod", "opendp").OpenDPException
+# By their names, which a program may give to those below.
+_CONSTRUCTORS: Final = {name: getattr(_host, name) for name in __all__}
+_make_user_measurement: Final = _host.make_user_measurement
+
+# The finest grid has this many steps in the noise's scale, or up to twice as many.
+_FINENESS: Final = 40
+# How many real values a vector may have whose domain does not say.
+_MOST_VALUES: Final = 2**20
+_TYPES: Final = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "u32": np.uint32}
+
+Function = Callable[[Any], Any]
+
+
+def make_laplace(
+    input_domain: Any, input_metric: Any, scale: float, k: int | None = None, MO: Any = "MaxDivergence"
+) -> Any:
+    """Make a measurement that adds noise from the discrete Laplace distribution, to real values on a grid.
+
+    Parameters
+    ----------
+    input_domain : opendp.mod.Domain
+        Of a number, or a vector of numbers; of the types i32, i64, u32, f32 or f64.
+    input_metric : opendp.mod.Metric
+        The absolute or the L1 distance.
+    scale : float
+        Of the noise, taken at its exact value; from 2**-40 to 2**40 for integers.
+    k : int, optional
+        Real values are rounded to multiples of ``2**k``. By default the finest grid that is allowed,
+        ``ceil(log2(scale)) - 40``.
+    MO : optional
+        The output measure, as by the host.
+
+    Returns
+    -------
+    opendp.mod.Measurement
+        Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid,
+        a distance that is not zero is increased by ``2**20`` steps, and vectors may have up to 2**20 values.
+
+    Raises
+    ------
+    opendp.mod.OpenDPException
+        Where the host raises it, and when a feature is not enabled.
+    ParameterError
+        When the scale, ``k`` or the type of the numbers is out of reach.
+    """
+    return _additive("laplace", input_domain, input_metric, scale, k, MO)
+
+
+def make_gaussian(
+    input_domain: Any, input_metric: Any, scale: float, k: int | None = None, MO: Any = "ZeroConcentratedDivergence"
+) -> Any:
+    """Make a measurement that adds noise from the discrete Gaussian distribution, to real values on a grid.
+
+    Parameters
+    ----------
+    input_domain : opendp.mod.Domain
+        Of a number, or a vector of numbers; of the types i32, i64, u32, f32 or f64.
+    input_metric : opendp.mod.Metric
+        The absolute or the L2 distance.
+    scale : float
+        The standard deviation, taken at its exact value; from 2**-20 to 2**40 for integers.
+    k : int, optional
+        Real values are rounded to multiples of ``2**k``. By default the finest grid that is allowed,
+        ``ceil(log2(scale)) - 40``.
+    MO : optional
+        The output measure, as by the host.
+
+    Returns
+    -------
+    opendp.mod.Measurement
+        Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid,
+        a distance that is not zero is increased by ``2**10`` steps, and vectors may have up to 2**20 values.
+
+    Raises
+    ------
+    opendp.mod.OpenDPException
+        Where the host raises it, and when a feature is not enabled.
+    ParameterError
+        When the scale, ``k`` or the type of the numbers is out of reach.
+    """
+    return _additive("gaussian", input_domain, input_metric, scale, k, MO)
+
+
+def make_randomized_response_bitvec(input_domain: Any, input_metric: Any, f: float, constant_time: bool = False) -> Any:
+    """Make a measurement that flips each bit of a bit vector with a probability of ``f / 2``, exactly.
+
+    Parameters
+    ----------
+    input_domain : opendp.mod.Domain
+        Of bit vectors.
+    input_metric : opendp.mod.Metric
+        The discrete distance.
+    f : float
+        From 0, exclusive, to 1.
+    constant_time : bool, default False
+        As by the host. The coins are drawn in constant time in any case.
+
+    Returns
+    -------
+    opendp.mod.Measurement
+        Its map is the host's.
+
+    Raises
+    ------
+    opendp.mod.OpenDPException
+        Where the host raises it, and when a feature is not enabled.
+    """
+    made = _CONSTRUCTORS["make_randomized_response_bitvec"](input_domain, input_metric, f, constant_time)
+    probability = float(f) / 2
+
+    def flip(bits: bytes) -> bytes:
+        given = np.frombuffer(bits, np.uint8)
+        return (given ^ np.packbits(samplers.bernoulli(probability, 8 * given.size))).tobytes()
+
+    return _measurement(made, flip, made.map, "BitVector")
+
+
+def make_noisy_max(
+    input_domain: Any, input_metric: Any, output_measure: Any, scale: float, negate: bool = False
+) -> Any:
+    """Make a measurement that chooses the index of the highest score: by `ReportNoisyMax` or `Exponential`.
+
+    Parameters
+    ----------
+    input_domain : opendp.mod.Domain
+        Of a vector of scores; of the types i32, i64, u32, f32 or f64. Integers up to 2**53 in magnitude.
+    input_metric : opendp.mod.Metric
+        The L-infinity distance.
+    output_measure : opendp.mod.Measure
+        The max divergence, for `ReportNoisyMax`, or the zero-concentrated divergence, for `Exponential`.
+    scale : float
+        Of the noise; up to 2**40.
+    negate : bool, default False
+        Choose the lowest score.
+
+    Returns
+    -------
+    opendp.mod.Measurement
+        Its map is the host's; for real scores, with a distance that is increased by a step of about
+        ``2**-40 * scale`` where it is not zero.
+
+    Raises
+    ------
+    opendp.mod.OpenDPException
+        Where the host raises it, and when a feature is not enabled.
+    ParameterError
+        When the scale or the type of the scores is out of reach.
+    """
+    made = _CONSTRUCTORS["make_noisy_max"](input_domain, input_metric, output_measure, scale, negate)
+    number = _number(input_domain)
+    if not 0 < scale <= 2.0**40:
+        raise ParameterError(f"scale must be positive and at most 2**40, got {scale!r}")
+    kind = Exponential if "ZeroConcentrated" in str(made.output_measure) else ReportNoisyMax
+    # A sensitivity of 1 is a whole number of steps, and this epsilon makes the scale no smaller.
+    mechanism = kind(epsilon=math.nextafter(1 / scale, 0.0), sensitivity=1.0, monotonic=True)
+
+    def choose(scores: Any) -> int:
+        given = np.array(scores, number)
+        given = given.astype(np.float64 if given.dtype.kind == "f" else np.int64)
+        return mechanism.release(-given if negate else given)
+
+    slack = mechanism.granularity if number in (np.float32, np.float64) else 0.0
+    return _measurement(made, choose, _widened(made.map, slack, number), "i32")
+
+
+def _additive(distribution: str, input_domain: Any, input_metric: Any, scale: float, k: int | None, MO: Any) -> Any:
+    make = _CONSTRUCTORS[f"make_{distribution}"]
+    made = make(input_domain, input_metric, scale, k, MO)
+    number = _number(input_domain)
+    if np.dtype(number).kind != "f":
+        draw = getattr(samplers, f"discrete_{distribution}")
+        draw(scale, 0)  # refuses a scale that is out of reach
+        return _measurement(made, _shaped(lambda x: _add_integers(x, draw(scale, x.size), number), number), made.map)
+    if not scale > 0:
+        raise ParameterError(f"scale must be positive, got {scale!r}")
+    finest = math.ceil(math.log2(scale)) - _FINENESS
+    if k is not None and k < finest:
+        raise ParameterError(f"k must be at least {finest} for a scale of {scale!r}, got {k}")
+    granularity = 2.0 ** (finest if k is None else k)
+    privacy_map, most = made.map, None
+    if k is None:
+        try:
+            privacy_map = make(input_domain, input_metric, scale, finest, MO).map
+        except _OpenDPException:  # it does not know the size
+            # Rounding moves each value by up to half a step, two neighbours' by a step.
+            steps = _MOST_VALUES if distribution == "laplace" else math.isqrt(_MOST_VALUES)
+            privacy_map, most = _widened(made.map, steps * granularity, number), _MOST_VALUES
+    draw = getattr(samplers, distribution)
+    draw(scale, 0, granularity=granularity)
+
+    def add(x: NDArray[Any]) -> NDArray[Any]:
+        if most is not None and x.size > most:
+            raise ParameterError(f"vectors must have at most {most} values where their domain has no size")
+        return _add_reals(x, draw(scale, x.size, granularity=granularity), granularity, number)
+
+    return _measurement(made, _shaped(add, number), privacy_map)
+
+
+def _number(domain: Any) -> Any:
+    name = str(domain.carrier_type).removeprefix("Vec<").removesuffix(">")
+    if name not in _TYPES:
+        raise ParameterError(f"input_domain must be of numbers of a type in {', '.join(_TYPES)}, got {name}")
+    return _TYPES[name]
+
+
+def _shaped(function: Callable[[NDArray[Any]], NDArray[Any]], number: Any) -> Function:
+    """Let a function of a vector take what the host's domain holds: one number, or a list of them."""
+
+    def shaped(x: Any) -> Any:
+        if isinstance(x, list | np.ndarray):
+            return function(np.array(x, number))
+        return function(np.array([x], number)).item()
+
+    return shaped
+
+
+def _add_reals(x: NDArray[Any], noise: NDArray[np.float64], granularity: float, number: Any) -> NDArray[Any]:
+    """Round to the grid, and once more after the sum, which is exact but for that."""
+    values = x.astype(np.float64)
+    # Larger ones are on the grid already.
+    near = np.abs(values) < 2.0**53 * granularity
+    values[near] = np.rint(values[near] / granularity) * granularity
+    largest = float(np.finfo(number).max)
+    with np.errstate(over="ignore"):
+        total = np.clip(values + noise, -largest, largest)
+    return total.astype(number)
+
+
+def _add_integers(x: NDArray[Any], noise: NDArray[np.int64], number: Any) -> NDArray[Any]:
+    values, limits = x.astype(np.int64), np.iinfo(np.int64)
+    total = values + noise
+    total = np.where((noise > 0) & (total < values), limits.max, total)
+    total = np.where((noise < 0) & (total > values), limits.min, total)
+    clipped: NDArray[Any] = np.clip(total, np.iinfo(number).min, np.iinfo(number).max).astype(number)
+    return clipped
+
+
+def _widened(privacy_map: Function, slack: float, number: Any) -> Function:
+    """Increase a distance by ``slack``, rounded up as a number of its type; but equal inputs stay equal."""
+    if slack == 0:
+        return privacy_map
+
+    def widened(d_in: Any) -> Any:
+        exact = privacy_map(d_in)  # where the host refuses a distance, so do we
+        if d_in == 0:
+            return exact
+        return privacy_map(float(np.nextafter(number(d_in + slack), number(np.inf))))
+
+    return widened
+
+
+def _measurement(made: Any, function: Function, privacy_map: Function, output: str | None = None) -> Any:
+    """Make a measurement that differs from the host's in its function, and in its map where that is wider."""
+    output_type = output or str(made.input_domain.carrier_type)
+    return _make_user_measurement(
+        made.input_domain, made.input_metric, made.output_measure, function, privacy_map, output_type
+    )

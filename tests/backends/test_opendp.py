@@ -1,0 +1,284 @@
+"""Measurements of OpenDP with noise of dpnoise: the host's checks, errors and types, and maps never narrower."""
+
+from __future__ import annotations
+
+import doctest
+import itertools
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("opendp", reason="needs OpenDP: pip install 'dpnoise[opendp]'")
+
+import opendp.prelude as dp
+
+from dpnoise import ParameterError
+from dpnoise.backends import opendp as ours
+from dpnoise.backends.opendp import _add_integers, _add_reals
+
+CONSTRUCTORS = ours.__all__
+VECTOR_METRICS = {"make_laplace": dp.l1_distance, "make_gaussian": dp.l2_distance, "make_noisy_max": dp.linf_distance}
+BITS = dp.bitvector_domain(max_weight=4), dp.discrete_distance()
+
+
+@pytest.fixture(autouse=True)
+def features():
+    dp.enable_features("contrib", "honest-but-curious")
+    yield
+    dp.disable_features("contrib", "honest-but-curious")
+
+
+def numbers(number):
+    return dp.atom_domain(T=number, nan=False) if number in (float, "f32") else dp.atom_domain(T=number)
+
+
+def scalar(name, number):
+    return numbers(number), dp.absolute_distance(T=number)
+
+
+def vector(name, number, size=None):
+    return dp.vector_domain(numbers(number), size=size), VECTOR_METRICS[name](T=number)
+
+
+def both(name, *arguments, **more):
+    return getattr(dp.m, name)(*arguments, **more), getattr(ours, name)(*arguments, **more)
+
+
+def error_of(call):
+    try:
+        call()
+    except Exception as error:
+        return type(error), str(error)
+    return None
+
+
+SPACES = [
+    *((name, scalar, number) for name in ("make_laplace", "make_gaussian") for number in (float, "f32", int, "i64")),
+    *((name, vector, number) for name in ("make_laplace", "make_gaussian") for number in (float, "f32", int, "u32")),
+]
+
+
+@pytest.mark.parametrize(("name", "space", "number"), SPACES, ids=lambda value: getattr(value, "__name__", str(value)))
+@pytest.mark.parametrize("scale", [0.5, 3.0, 1e6])
+def test_the_map_is_the_hosts_or_a_little_wider(name, space, number, scale):
+    theirs, mine = both(name, *space(name, number), scale)
+    real = number in (float, "f32")
+    for d_in in (0.0, 1e-3, 0.7, 1.0, 5.0) if real else (0, 1, 7):
+        expected, found = theirs.map(d_in), mine.map(d_in)
+        assert found >= expected
+        if not real:
+            assert found == expected
+        # A step is at most 2**-39 of the scale, and counts for up to 2**20 values.
+        assert found <= expected + 2.0**-17 * (1 + d_in / scale) ** 2
+
+
+@pytest.mark.parametrize("name", ["make_laplace", "make_gaussian"])
+@pytest.mark.parametrize("k", [-30, -3, 2])
+def test_the_map_for_a_granularity_is_the_hosts(name, k):
+    for space in (scalar(name, float), vector(name, float, size=100)):
+        theirs, mine = both(name, *space, 3.0, k=k)
+        assert [mine.map(d_in) for d_in in (0.0, 0.5, 1.0)] == [theirs.map(d_in) for d_in in (0.0, 0.5, 1.0)]
+        value = 100.3 if space[1] == dp.absolute_distance(T=float) else [100.3] * 100
+        assert np.all(np.mod(mine(value), 2.0**k) == 0)
+
+
+@pytest.mark.parametrize("measure", [dp.max_divergence(), dp.zero_concentrated_divergence()], ids=str)
+@pytest.mark.parametrize("number", [float, int])
+def test_the_map_of_a_choice(measure, number):
+    theirs, mine = both("make_noisy_max", *vector("make_noisy_max", number), measure, 2.0)
+    for d_in in (number(0), number(1), number(4)):
+        assert theirs.map(d_in) <= mine.map(d_in) <= theirs.map(d_in) + 1e-10
+        if number is int or not d_in:
+            assert mine.map(d_in) == theirs.map(d_in)
+    monotonic = vector("make_noisy_max", number)[0], dp.linf_distance(T=number, monotonic=True)
+    theirs, mine = both("make_noisy_max", *monotonic, measure, 2.0)
+    assert theirs.map(number(1)) <= mine.map(number(1)) <= theirs.map(number(1)) + 1e-10
+
+
+def test_the_map_of_bits_is_the_hosts():
+    theirs, mine = both("make_randomized_response_bitvec", *BITS, 0.3)
+    assert [mine.map(d_in) for d_in in (0, 1)] == [theirs.map(d_in) for d_in in (0, 1)]
+
+
+@pytest.mark.parametrize(("name", "space", "number"), SPACES, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_what_is_released_has_the_hosts_type(name, space, number):
+    theirs, mine = both(name, *space(name, number), 3.0)
+    value = 7.0 if number in (float, "f32") else 7
+    given = value if space is scalar else [value] * 5
+    released, expected = mine(given), theirs(given)
+    assert type(released) is type(expected)
+    assert repr(mine) == repr(theirs)
+    if space is vector:
+        assert len(released) == 5
+        assert {type(item) for item in released} == {type(item) for item in expected}
+        assert mine([]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        *itertools.product(
+            ["make_laplace", "make_gaussian"],
+            [(*scalar("", float), bad) for bad in (-1.0, math.nan, math.inf, "1", None)]
+            + [
+                (dp.atom_domain(T=float), dp.absolute_distance(T=float), 1.0),  # with NaN
+                (dp.atom_domain(T=int), dp.absolute_distance(T=float), 1.0, 3),
+                (dp.atom_domain(T=bool), dp.discrete_distance(), 1.0),
+                (dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.symmetric_distance(), 1.0),
+                (dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float), 1.0),
+                (*scalar("", float), 1.0, "a"),
+                (*scalar("", float), 1.0, None, "Renyi"),
+            ],
+        ),
+        *itertools.product(["make_randomized_response_bitvec"], [(*BITS, bad) for bad in (0.0, 1.1, -1.0, "a")]),
+        ("make_randomized_response_bitvec", (dp.atom_domain(T=int), dp.discrete_distance(), 0.5)),
+        *itertools.product(
+            ["make_noisy_max"],
+            [
+                (*vector("make_noisy_max", float), dp.max_divergence(), -1.0),
+                (*vector("make_noisy_max", float), dp.max_divergence(), math.nan),
+                (*vector("make_noisy_max", float), dp.renyi_divergence(), 1.0),
+                (*vector("make_laplace", float), dp.max_divergence(), 1.0),
+            ],
+        ),
+    ],
+    ids=str,
+)
+def test_bad_arguments_get_the_hosts_errors(name, arguments):
+    expected = error_of(lambda: getattr(dp.m, name)(*arguments))
+    assert expected is not None
+    assert error_of(lambda: getattr(ours, name)(*arguments)) == expected
+
+
+@pytest.mark.parametrize("bad", ["a", None, [1.0], 1], ids=repr)
+def test_bad_values_get_the_hosts_errors(bad):
+    theirs, mine = both("make_laplace", *scalar("", float), 1.0)
+    expected, found = error_of(lambda: theirs(bad)), error_of(lambda: mine(bad))
+    assert (found and found[0]) == (expected and expected[0])
+
+
+def test_bad_distances_get_the_hosts_errors():
+    for name in ("make_laplace", "make_gaussian"):
+        theirs, mine = both(name, *vector(name, float), 1.0)
+        for bad in (-1.0, math.nan, "a"):
+            assert error_of(lambda bad=bad, m=mine: m.map(bad))[0] is error_of(lambda bad=bad, m=theirs: m.map(bad))[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ours.make_laplace(*scalar("", float), 1.0, k=-41), "k must be at least -40"),
+        (lambda: ours.make_gaussian(*scalar("", float), 3.0, k=-1074), "k must be at least -38"),
+        (lambda: ours.make_laplace(*scalar("", float), 0.0), "scale must be positive"),
+        (lambda: ours.make_laplace(*scalar("", int), 0.0), "scale must be"),
+        (lambda: ours.make_laplace(*scalar("", int), 2.0**41), "scale must be"),
+        (lambda: ours.make_laplace(*scalar("", "u64"), 1.0), "input_domain must be of numbers of a type in f32"),
+        (lambda: ours.make_noisy_max(*vector("make_noisy_max", int), dp.max_divergence(), 0.0), "scale must be"),
+    ],
+)
+def test_what_cannot_be_honoured_is_refused(call, message):
+    with pytest.raises(ParameterError, match=message):
+        call()
+
+
+def test_long_vectors_need_a_size():
+    space = vector("make_laplace", float)
+    values = np.zeros(2**20 + 1)
+    with pytest.raises(dp.OpenDPException, match="at most 1048576 values"):
+        ours.make_laplace(*space, 1.0)(values)
+    sized = ours.make_laplace(*vector("make_laplace", float, size=values.size), 1.0)
+    assert len(sized(values)) == values.size
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_features_are_the_callers_to_enable(name):
+    arguments = {
+        "make_randomized_response_bitvec": (*BITS, 0.5),
+        "make_noisy_max": (*vector("make_noisy_max", float), dp.max_divergence(), 1.0),
+    }.get(name, (*scalar(name, float), 1.0))
+    for missing in ("contrib", "honest-but-curious"):
+        dp.disable_features(missing)
+        with pytest.raises(dp.OpenDPException, match=f"{missing}.*not enabled"):
+            getattr(ours, name)(*arguments)
+        dp.enable_features(missing)
+
+
+def test_importing_enables_nothing():
+    program = (
+        "import dpnoise.backends.opendp, opendp.mod; assert not opendp.mod.GLOBAL_FEATURES, opendp.mod.GLOBAL_FEATURES"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_measurements_are_chained():
+    count = (dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()) >> dp.t.then_count()
+    chained = count >> ours.make_laplace(*scalar("", int), 1e-3) >> (lambda released: released + 0.5)
+    assert chained([1, 2, 3]) == 3.5
+    assert chained.map(1) == 1000.0
+    assert chained.check(1, 1000.0)
+    assert not chained.check(1, 999.0)
+
+
+def test_choices():
+    scores = [1.0, 3.0, 2.0]
+    for measure, negate in itertools.product((dp.max_divergence(), dp.zero_concentrated_divergence()), (False, True)):
+        for number in (float, int):
+            theirs, mine = both("make_noisy_max", *vector("make_noisy_max", number), measure, 1e-3, negate)
+            given = [number(score) for score in scores]
+            assert mine(given) == theirs(given) == (0 if negate else 1)
+            assert type(mine(given)) is type(theirs(given))
+
+
+def test_bits():
+    theirs, mine = both("make_randomized_response_bitvec", *BITS, 1e-12)
+    assert mine(b"dpnoise") == theirs(b"dpnoise") == b"dpnoise"
+    assert ours.make_randomized_response_bitvec(*BITS, 1.0)(bytes(64)) != bytes(64)
+
+
+# --- what is added up ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("granularity", [2.0**-10, 1.0, 8.0])
+def test_rounding_brings_values_at_most_a_step_further_apart(granularity):
+    values = np.array([0.0, 0.49, 0.5, 0.51, 1.5, 2.5, 1e15 + 0.5, 2.0**53 - 1, 2.0**53, 2.0**60, 1e300])
+    values = np.concatenate(
+        [-values, values, values * granularity, np.nextafter(values, 0), np.nextafter(values, 1e308)]
+    )
+    on_grid = _add_reals(values, np.zeros(values.size), granularity, np.float64)
+    assert np.array_equal(np.mod(on_grid, granularity), np.zeros(values.size))
+    assert (np.abs(on_grid - values) <= granularity / 2).all()
+
+
+def test_sums_saturate():
+    most = 2**63 - 1
+    noise = np.array([1, most, -1, -most, 5])
+    values = np.array([most, most, -(2**63), -(2**63), 7])
+    assert _add_integers(values, noise, np.int64).tolist() == [most, most, -(2**63), -(2**63), 12]
+    assert _add_integers(np.array([7, 7]), np.array([-8, 2**40]), np.uint32).tolist() == [0, 2**32 - 1]
+    huge = np.array([1e308, -np.inf, np.inf])
+    released = _add_reals(huge, np.array([1e308, 1.0, 1.0]), 1.0, np.float64)
+    largest = np.finfo(float).max
+    assert released.tolist() == [largest, -largest, largest]
+
+
+# --- the host's documentation --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_examples_of_the_hosts_documentation_run_unmodified(name, monkeypatch):
+    import opendp.measurements
+
+    original = getattr(opendp.measurements, name)
+    # Those that chain, with then_..., take the constructor by its name there.
+    for module in (opendp.measurements, dp.m):
+        monkeypatch.setattr(module, name, getattr(ours, name))
+    (example,) = doctest.DocTestFinder(recurse=False).find(original, name, globs={"dp": dp, "np": np})
+    assert len(example.examples) >= 4
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(example, out=(shown := []).append)
+    # The bits that the host shows for a random release are an example of what may come.
+    allowed = int(name == "make_randomized_response_bitvec")
+    assert runner.failures <= allowed, "".join(shown)
