@@ -97,6 +97,13 @@ def test_names_are_replaced_in_the_block_only():
     assert originals == {name: getattr(mechanisms, name) for name in ALL}
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_mechanisms_work_in_the_block(name):
+    with patched():
+        for changes in ({}, {"sensitivity": 0} if "sensitivity" in ALL[name].parameters else {}):
+            getattr(mechanisms, name)(**{**ALL[name].parameters, **changes}).randomise(ALL[name].value)
+
+
 def test_an_exception_puts_everything_back():
     with pytest.raises(KeyError), patched():
         raise KeyError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from dpnoise.backends.diffprivlib._bounds import fold
 from dpnoise.backends.diffprivlib._exact import pure_epsilon
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays
+
+# Which is not found by its name while `patched` holds.
+_randomise_of_host: Final = mechanisms.Snapping.randomise
 
 
 class RealNoise(NoiseForArrays):
@@ -59,7 +62,7 @@ class RealNoise(NoiseForArrays):
             return floats
         if finite.all():
             return np.asarray(noise.release(as_numbers(values), rng=self._test_rng))
-        floats[finite] = noise.release(floats[finite], rng=self._test_rng)
+        floats[finite] = noise.release(values[finite], rng=self._test_rng)
         return floats
 
 
@@ -111,14 +114,14 @@ class Snapping(LaplaceTruncated, mechanisms.Snapping):
     def randomise(self, value: float) -> float:
         self._check_all(value)
         if self.sensitivity == 0:
-            snapped: float = mechanisms.Snapping.randomise(self, value)  # which draws nothing
+            snapped: float = _randomise_of_host(self, value)  # which draws nothing
             return snapped
         exact = as_float(value)
         return self._snap(Laplace.randomise(self, exact if math.isnan(exact) else self._between_bounds(exact)))
 
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
         if self.sensitivity == 0:
-            return np.array([mechanisms.Snapping.randomise(self, value) for value in values.flat]).reshape(values.shape)
+            return np.array([_randomise_of_host(self, value) for value in values.flat]).reshape(values.shape)
         noisy = Laplace._randomise_array(self, np.clip(values, self.lower, self.upper))
         return np.array([self._snap(value) for value in noisy.flat], np.float64).reshape(values.shape)
 
