@@ -13,6 +13,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 
 pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoise[diffprivlib]'")
 
@@ -21,7 +22,7 @@ from diffprivlib import mechanisms as host
 
 from dpnoise import ParameterError
 from dpnoise.backends import diffprivlib as ours
-from dpnoise.backends.diffprivlib._bounded_laplace import scale_for
+from dpnoise.backends.diffprivlib._bounded_laplace import _between, _Grid, scale_for
 from dpnoise.backends.diffprivlib._bounds import fold, fold_integers
 from dpnoise.backends.diffprivlib._exact import flip_probability, pure_epsilon
 from dpnoise.hazmat import SeededRng
@@ -376,6 +377,28 @@ def test_the_scale_between_bounds_is_the_hosts_or_a_little_more(bounds):
 def test_bounds_that_no_grid_serves_are_refused(bounds, message):
     with np.errstate(all="ignore"), pytest.raises(ParameterError, match=message):
         make("LaplaceBoundedDomain", lower=bounds[0], upper=bounds[1])
+
+
+@pytest.mark.parametrize(("place", "last"), [(0, 10), (4, 10), (10, 10), (2, None)])
+def test_noise_between_bounds_has_its_distribution(place, last):
+    n, scale = 100_000, 3.0
+    released = _between(np.full(n, place), _Grid(1.0, 0, last, scale), SeededRng(place))
+    ends = np.arange((last or 120) + 1)
+    assert set(released) <= set(ends)
+    weights = np.exp(-np.abs(ends - place) / scale)
+    common = n * weights / weights.sum() >= 50
+    counts = np.bincount(released, minlength=ends.size)
+
+    def p_value(weights):
+        expected = n * weights / weights.sum()
+        observed, expected = (np.append(x[common], x[~common].sum()) for x in (counts, expected))
+        return stats.chisquare(observed[expected > 0], expected[expected > 0]).pvalue
+
+    assert p_value(weights) > 1e-9
+    # Zero with two signs, and what is outside moved to the bounds.
+    twice = np.where(ends == place, 2.0, 1.0) * weights
+    moved = weights + np.where(ends == 0, np.exp(-(place + 1) / scale) / (1 - np.exp(-1 / scale)), 0)
+    assert max(p_value(twice), p_value(moved)) < 1e-9
 
 
 # --- choices -------------------------------------------------------------------------------------------------------

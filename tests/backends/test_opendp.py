@@ -213,6 +213,19 @@ def test_importing_enables_nothing():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_a_host_that_is_missing_is_explained():
+    program = """
+import sys
+sys.modules["opendp"] = None
+try:
+    import dpnoise.backends.opendp
+except ImportError as error:
+    print(error)
+"""
+    shown = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert "pip install 'dpnoise[opendp]'" in shown
+
+
 def test_measurements_are_chained():
     count = (dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()) >> dp.t.then_count()
     chained = count >> ours.make_laplace(*scalar("", int), 1e-3) >> (lambda released: released + 0.5)

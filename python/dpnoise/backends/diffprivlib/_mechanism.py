@@ -74,6 +74,11 @@ class NoiseForArrays(SecureNoise):
     def randomise_many(self, values: ArrayLike) -> NDArray[Any]:
         """Randomise each value of an array: what calls of ``randomise`` would give, in much less time.
 
+        Each value costs what a call costs. Where the sensitivity bounds the change of all of them together, the array
+        costs it once: in the L1 norm for Laplace and geometric noise, in the L2 norm for `Gaussian` and
+        `GaussianAnalytic`. That does not hold for `LaplaceBoundedDomain`, nor for a `GaussianDiscrete` of a sensitivity
+        above 1.
+
         Parameters
         ----------
         values : array_like
