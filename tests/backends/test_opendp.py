@@ -7,6 +7,7 @@ import itertools
 import math
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,9 +16,9 @@ pytest.importorskip("opendp", reason="needs OpenDP: pip install 'dpnoise[opendp]
 
 import opendp.prelude as dp
 
-from dpnoise import ParameterError
+from dpnoise import Exponential, ParameterError, ReportNoisyMax
 from dpnoise.backends import opendp as ours
-from dpnoise.backends.opendp import _add_integers, _add_reals
+from dpnoise.backends.opendp import _add_integers, _add_reals, _below_best
 
 CONSTRUCTORS = ours.__all__
 VECTOR_METRICS = {"make_laplace": dp.l1_distance, "make_gaussian": dp.l2_distance, "make_noisy_max": dp.linf_distance}
@@ -83,6 +84,30 @@ def test_the_map_for_a_granularity_is_the_hosts(name, k):
         assert [mine.map(d_in) for d_in in (0.0, 0.5, 1.0)] == [theirs.map(d_in) for d_in in (0.0, 0.5, 1.0)]
         value = 100.3 if space[1] == dp.absolute_distance(T=float) else [100.3] * 100
         assert np.all(np.mod(mine(value), 2.0**k) == 0)
+
+
+@pytest.mark.parametrize("name", ["make_laplace", "make_gaussian"])
+@pytest.mark.parametrize("distance", ["f32", "f64", "i32", "u32"])
+def test_the_map_counts_the_grid_for_distances_of_any_type(name, distance):
+    metric = VECTOR_METRICS[name](T=distance)
+    unsized = getattr(ours, name)(dp.vector_domain(numbers(float)), metric, 1.0)
+    sized = dp.vector_domain(numbers(float), size=2**20), metric
+    expected = getattr(dp.m, name)(*sized, 1.0, k=-40)
+    for d_in in (1, 64, 1024):
+        d_in = float(d_in) if distance[0] == "f" else d_in
+        steps = 2**20 if name == "make_laplace" else 2**10
+        exact = d_in + Fraction(steps, 2**40)
+        assert unsized.map(d_in) == expected.map(d_in) >= (exact if name == "make_laplace" else exact**2 / 2)
+
+
+@pytest.mark.parametrize("measure", [dp.max_divergence(), dp.zero_concentrated_divergence()], ids=str)
+def test_a_scale_of_few_digits_is_no_reason_for_less_noise(measure, monkeypatch):
+    made = []
+    for kind in (ReportNoisyMax, Exponential):
+        monkeypatch.setattr(ours, kind.__name__, lambda kind=kind, **more: made.append(kind(**more)) or made[-1])
+    for scale in (np.float16(3), np.float32(3), np.float32(0.1), 3, 2.0**40):
+        ours.make_noisy_max(*vector("make_noisy_max", float), measure, scale)
+        assert made[-1].scale >= float(scale)
 
 
 @pytest.mark.parametrize("measure", [dp.max_divergence(), dp.zero_concentrated_divergence()], ids=str)
@@ -172,6 +197,7 @@ def test_bad_distances_get_the_hosts_errors():
     [
         (lambda: ours.make_laplace(*scalar("", float), 1.0, k=-41), "k must be at least -40"),
         (lambda: ours.make_gaussian(*scalar("", float), 3.0, k=-1074), "k must be at least -38"),
+        (lambda: ours.make_laplace(*scalar("", float), 1.0, k=1024), "granularity must be"),
         (lambda: ours.make_laplace(*scalar("", float), 0.0), "scale must be positive"),
         (lambda: ours.make_laplace(*scalar("", int), 0.0), "scale must be"),
         (lambda: ours.make_laplace(*scalar("", int), 2.0**41), "scale must be"),
@@ -251,6 +277,36 @@ def test_bits():
     assert ours.make_randomized_response_bitvec(*BITS, 1.0)(bytes(64)) != bytes(64)
 
 
+@pytest.mark.parametrize("measure", [dp.max_divergence(), dp.zero_concentrated_divergence()], ids=str)
+def test_no_score_of_the_domain_is_refused(measure):
+    """An error would tell which scores there are."""
+    for number, scores in ((float, [-math.inf, 1e308, 3.0, math.inf]), ("f32", [-math.inf, 1.0, math.inf])):
+        for negate, best in ((False, len(scores) - 1), (True, 0)):
+            theirs, mine = both("make_noisy_max", *vector("make_noisy_max", number), measure, 1e-3, negate)
+            assert mine(scores) == theirs(scores) == best
+    for scores in ([0, -(2**63), 2**63 - 1], [2**63 - 1, -(2**63), 2**60], [2**60, 2**60 - 1], [-5]):
+        for negate in (False, True):
+            theirs, mine = both("make_noisy_max", *vector("make_noisy_max", "i64"), measure, 1e-3, negate)
+            assert mine(scores) == theirs(scores)
+
+
+def test_distances_to_the_best_score():
+    for scores in itertools.product([-(2**63), -3, 0, 2, 2**60, 2**63 - 1], repeat=3):
+        for negate, best in ((False, max), (True, min)):
+            expected = [-min(abs(best(scores) - score), 2**53) for score in scores]
+            assert _below_best(np.array(scores, np.int64), negate).tolist() == expected
+    assert _below_best(np.array([0, 2**32 - 1], np.uint32), False).tolist() == [-(2**32 - 1), 0]
+
+
+def test_what_is_no_number_is_zero_as_by_the_host():
+    for name in ("make_laplace", "make_gaussian"):
+        theirs, mine = both(name, *vector(name, float), 1e-6)
+        for measurement in (theirs, mine):
+            assert measurement([math.nan, math.inf, -math.inf]) == pytest.approx(
+                [0.0, 1.7e308, -1.7e308], rel=0.1, abs=1e-3
+            )
+
+
 # --- what is added up ----------------------------------------------------------------------------------------------
 
 
@@ -263,6 +319,9 @@ def test_rounding_brings_values_at_most_a_step_further_apart(granularity):
     on_grid = _add_reals(values, np.zeros(values.size), granularity, np.float64)
     assert np.array_equal(np.mod(on_grid, granularity), np.zeros(values.size))
     assert (np.abs(on_grid - values) <= granularity / 2).all()
+    # The host's map counts on halves that all go up.
+    halves = (np.arange(-9, 10) + 0.5) * granularity
+    assert np.array_equal(_add_reals(halves, np.zeros(19), granularity, np.float64), halves + granularity / 2)
 
 
 def test_sums_saturate():

@@ -27,7 +27,7 @@ from dpnoise._native import ParameterError
 __all__ = ["make_gaussian", "make_laplace", "make_noisy_max", "make_randomized_response_bitvec"]
 
 _host = require("opendp.measurements", "opendp")
-_OpenDPException = require("opendp.mod", "opendp").OpenDPException
+_vector_domain = require("opendp.domains", "opendp").vector_domain
 # By their names, which a program may give to those below.
 _CONSTRUCTORS: Final = {name: getattr(_host, name) for name in __all__}
 _make_user_measurement: Final = _host.make_user_measurement
@@ -64,7 +64,7 @@ def make_laplace(
     -------
     opendp.mod.Measurement
         Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid,
-        a distance that is not zero is increased by ``2**20`` steps, and vectors may have up to 2**20 values.
+        it is the map for 2**20 values, and vectors may have up to so many.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def make_gaussian(
     -------
     opendp.mod.Measurement
         Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid,
-        a distance that is not zero is increased by ``2**10`` steps, and vectors may have up to 2**20 values.
+        it is the map for 2**20 values, and vectors may have up to so many.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def make_noisy_max(
     Parameters
     ----------
     input_domain : opendp.mod.Domain
-        Of a vector of scores; of the types i32, i64, u32, f32 or f64. Integers up to 2**53 in magnitude.
+        Of a vector of scores; of the types i32, i64, u32, f32 or f64.
     input_metric : opendp.mod.Metric
         The L-infinity distance.
     output_measure : opendp.mod.Measure
@@ -178,19 +178,21 @@ def make_noisy_max(
     """
     made = _CONSTRUCTORS["make_noisy_max"](input_domain, input_metric, output_measure, scale, negate)
     number = _number(input_domain)
+    scale = float(scale)  # NumPy would divide by a narrower type in its precision
     if not 0 < scale <= 2.0**40:
         raise ParameterError(f"scale must be positive and at most 2**40, got {scale!r}")
+    real = np.dtype(number).kind == "f"
     kind = Exponential if "ZeroConcentrated" in str(made.output_measure) else ReportNoisyMax
     # A sensitivity of 1 is a whole number of steps, and this epsilon makes the scale no smaller.
     mechanism = kind(epsilon=math.nextafter(1 / scale, 0.0), sensitivity=1.0, monotonic=True)
 
     def choose(scores: Any) -> int:
         given = np.array(scores, number)
-        given = given.astype(np.float64 if given.dtype.kind == "f" else np.int64)
-        return mechanism.release(-given if negate else given)
+        if not real:
+            return mechanism.release(_below_best(given, negate))
+        return mechanism.release(-_finite(given) if negate else _finite(given))
 
-    slack = mechanism.granularity if number in (np.float32, np.float64) else 0.0
-    return _measurement(made, choose, _widened(made.map, slack, number), "i32")
+    return _measurement(made, choose, _widened(made.map, mechanism.granularity, number) if real else made.map, "i32")
 
 
 def _additive(distribution: str, input_domain: Any, input_metric: Any, scale: float, k: int | None, MO: Any) -> Any:
@@ -206,15 +208,13 @@ def _additive(distribution: str, input_domain: Any, input_metric: Any, scale: fl
     finest = math.ceil(math.log2(scale)) - _FINENESS
     if k is not None and k < finest:
         raise ParameterError(f"k must be at least {finest} for a scale of {scale!r}, got {k}")
-    granularity = 2.0 ** (finest if k is None else k)
+    granularity = 2.0 ** (finest if k is None else min(k, 1023))
     privacy_map, most = made.map, None
     if k is None:
-        try:
-            privacy_map = make(input_domain, input_metric, scale, finest, MO).map
-        except _OpenDPException:  # it does not know the size
-            # Rounding moves each value by up to half a step, two neighbours' by a step.
-            steps = _MOST_VALUES if distribution == "laplace" else math.isqrt(_MOST_VALUES)
-            privacy_map, most = _widened(made.map, steps * granularity, number), _MOST_VALUES
+        domain = input_domain
+        if _is_vector(domain) and domain.size is None:
+            domain, most = _vector_domain(domain.element_domain, size=_MOST_VALUES), _MOST_VALUES
+        privacy_map = make(domain, input_metric, scale, finest, MO).map
     draw = getattr(samplers, distribution)
     draw(scale, 0, granularity=granularity)
 
@@ -233,6 +233,10 @@ def _number(domain: Any) -> Any:
     return _TYPES[name]
 
 
+def _is_vector(domain: Any) -> bool:
+    return str(domain.carrier_type).startswith("Vec<")
+
+
 def _shaped(function: Callable[[NDArray[Any]], NDArray[Any]], number: Any) -> Function:
     """Let a function of a vector take what the host's domain holds: one number, or a list of them."""
 
@@ -245,15 +249,35 @@ def _shaped(function: Callable[[NDArray[Any]], NDArray[Any]], number: Any) -> Fu
 
 
 def _add_reals(x: NDArray[Any], noise: NDArray[np.float64], granularity: float, number: Any) -> NDArray[Any]:
-    """Round to the grid, and once more after the sum, which is exact but for that."""
-    values = x.astype(np.float64)
+    """Round to the grid, halves up as the host does, and once more after the sum, which is exact but for that."""
+    values = np.nan_to_num(_finite(x))  # the host, too, takes NaN for 0
     # Larger ones are on the grid already.
     near = np.abs(values) < 2.0**53 * granularity
-    values[near] = np.rint(values[near] / granularity) * granularity
+    places = values[near] / granularity
+    below = np.floor(places)
+    values[near] = (below + (places - below >= 0.5)) * granularity
     largest = float(np.finfo(number).max)
     with np.errstate(over="ignore"):
         total = np.clip(values + noise, -largest, largest)
     return total.astype(number)
+
+
+def _finite(x: NDArray[Any]) -> NDArray[np.float64]:
+    """Take the nearest numbers that are finite, as the host does; NaN, which its domains exclude, stays."""
+    largest = float(np.finfo(x.dtype).max)
+    return np.clip(x.astype(np.float64), -largest, largest)
+
+
+def _below_best(scores: NDArray[Any], negate: bool) -> NDArray[np.int64]:
+    """Give the distances to the best score, which choose as the scores do and are exact as far as they matter.
+
+    No two vectors get further apart. A score that is 2**53 worse is 2**13 scales worse, or more.
+    """
+    # Differences that 64 bits without a sign hold, so that it does not matter when numbers wrap.
+    wrapped = scores.astype(np.int64).astype(np.uint64)
+    if scores.size:
+        wrapped = wrapped - wrapped[scores.argmin()] if negate else wrapped[scores.argmax()] - wrapped
+    return -np.minimum(wrapped, np.uint64(2**53)).astype(np.int64)
 
 
 def _add_integers(x: NDArray[Any], noise: NDArray[np.int64], number: Any) -> NDArray[Any]:
@@ -267,8 +291,6 @@ def _add_integers(x: NDArray[Any], noise: NDArray[np.int64], number: Any) -> NDA
 
 def _widened(privacy_map: Function, slack: float, number: Any) -> Function:
     """Increase a distance by ``slack``, rounded up as a number of its type; but equal inputs stay equal."""
-    if slack == 0:
-        return privacy_map
 
     def widened(d_in: Any) -> Any:
         exact = privacy_map(d_in)  # where the host refuses a distance, so do we
