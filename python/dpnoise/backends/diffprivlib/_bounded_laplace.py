@@ -88,6 +88,9 @@ class LaplaceBoundedDomain(LaplaceTruncated, mechanisms.LaplaceBoundedDomain):
 
 @lru_cache(maxsize=256)
 def _grid(epsilon: float, delta: float, sensitivity: float, lower: float, upper: float, scale: float) -> _Grid:
+    for name, given in (("epsilon", epsilon), ("sensitivity", sensitivity)):
+        if not math.isfinite(given):
+            raise ParameterError(f"{name} must be finite, got {given!r}")
     allowed = pure_epsilon(epsilon, delta)
     if not 0 < scale < math.inf:  # where the host finds none
         scale = sensitivity / allowed

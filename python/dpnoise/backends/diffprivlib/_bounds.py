@@ -13,15 +13,17 @@ _LARGEST: Final = 2**61
 
 
 def fold(values: NDArray[np.float64], lower: float, upper: float) -> NDArray[np.float64]:
-    """Reflect each value at the bounds until it lies between them."""
+    """Reflect each value at the bounds until it lies between them. What is infinitely far from both stays there."""
     if not (np.isfinite(lower) and np.isfinite(upper)):
-        values = np.where(values < lower, 2 * lower - values, values)
-        return np.where(values > upper, 2 * upper - values, values)
+        with np.errstate(invalid="ignore"):  # what a bound at infinity gives is not taken
+            values = np.where(values < lower, 2 * lower - values, values)
+            return np.where(values > upper, 2 * upper - values, values)
     if lower == upper:
         return np.full_like(values, lower)
     period = 2 * (upper - lower)
-    into = np.mod(values - lower, period)
-    return np.clip(lower + np.minimum(into, period - into), lower, upper)
+    finite = np.isfinite(values)
+    into = np.mod(np.where(finite, values, lower) - lower, period)
+    return np.where(finite, np.clip(lower + np.minimum(into, period - into), lower, upper), values)
 
 
 def fold_integers(values: NDArray[np.int64], lower: Any, upper: Any) -> NDArray[np.int64]:

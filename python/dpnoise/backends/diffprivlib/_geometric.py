@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpnoise
+from dpnoise._native import ParameterError
 from dpnoise.backends.diffprivlib._bounds import check_integer_bounds, fold_integers
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import as_numbers, noiseless
@@ -50,7 +51,11 @@ class IntegerNoise(NoiseForArrays):
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
         noise = self._noise()
         integers = as_numbers(values) if values.size else values.astype(np.int64)
-        return integers.astype(np.int64) if noise is None else np.asarray(noise.release(integers, rng=self._test_rng))
+        if noise is not None:
+            return np.asarray(noise.release(integers, rng=self._test_rng))
+        if integers.dtype == np.uint64 and (integers > np.iinfo(np.int64).max).any():
+            raise ParameterError("values must be in the range of int64")
+        return integers.astype(np.int64)
 
 
 class Geometric(IntegerNoise, mechanisms.Geometric):

@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import dpnoise
+from dpnoise._arrays import reals_of
 from dpnoise._native import ParameterError
 from dpnoise.backends.diffprivlib._bounds import fold
 from dpnoise.backends.diffprivlib._exact import pure_epsilon
@@ -54,6 +55,11 @@ class RealNoise(NoiseForArrays):
             return exact
         return float(noise.release(exact, rng=self._test_rng))
 
+    def _array_of(self, values: ArrayLike) -> NDArray[Any]:
+        given = super()._array_of(values)
+        # NumPy rounds large integers that stand in a list with others, and they would be rounded when made floats.
+        return reals_of(values, "values") if given.size and given.dtype.kind != "b" else given
+
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
         noise = self._noise()
         floats = values.astype(np.float64)
@@ -91,7 +97,7 @@ class LaplaceFolded(Laplace, mechanisms.LaplaceFolded):
 
     def randomise(self, value: float) -> float:
         noisy = super().randomise(value)
-        if self.lower <= noisy <= self.upper or not math.isfinite(noisy):
+        if self.lower <= noisy <= self.upper:
             return noisy
         return float(fold(np.array(noisy), self.lower, self.upper))
 
@@ -122,7 +128,7 @@ class Snapping(LaplaceTruncated, mechanisms.Snapping):
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
         if self.sensitivity == 0:
             return np.array([_randomise_of_host(self, value) for value in values.flat]).reshape(values.shape)
-        noisy = Laplace._randomise_array(self, np.clip(values, self.lower, self.upper))
+        noisy = Laplace._randomise_array(self, np.clip(values.astype(np.float64), self.lower, self.upper))
         return np.array([self._snap(value) for value in noisy.flat], np.float64).reshape(values.shape)
 
     def _between_bounds(self, value: float) -> float:

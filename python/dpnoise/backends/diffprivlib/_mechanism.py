@@ -97,10 +97,13 @@ class NoiseForArrays(SecureNoise):
             Where ``randomise`` raises it. Nothing has been drawn then.
         """
         self._check_all(self._example)  # type: ignore[attr-defined]
+        return self._randomise_array(self._array_of(values))
+
+    def _array_of(self, values: ArrayLike) -> NDArray[Any]:
         given = array_of(values, "values")
         if given.size and given.dtype.kind not in self._kinds:
             raise TypeError(f"{self._kinds_refused}, got an array of dtype {given.dtype}")
-        return self._randomise_array(given)
+        return given
 
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
         raise NotImplementedError
