@@ -16,6 +16,8 @@ from dpnoise.hazmat import ScriptedRng, SeededRng
 # NumPy's global generator is what diffprivlib's tools and models pass on when no seed was set.
 UNSEEDED: Final = np.random.mtrand._rand
 
+SEEDS: Final = "since whoever knows a seed can subtract the noise"
+
 
 class SecureNoise:
     """A mechanism of the host whose noise is drawn by dpnoise. Comes before the host's class among the bases."""
@@ -43,8 +45,8 @@ class SecureNoise:
     def random_state(self, given: Any) -> None:
         if not isinstance(given, SeededRng | ScriptedRng) and not is_secure(given):
             raise ValueError(
-                "random_state must be None, since whoever knows a seed can subtract the noise, or for tests a "
-                f"generator of dpnoise.hazmat, got {type(given).__name__}"
+                f"random_state must be None, {SEEDS}, or for tests a generator of dpnoise.hazmat, "
+                f"got {type(given).__name__}"
             )
         self._random_state = given
 

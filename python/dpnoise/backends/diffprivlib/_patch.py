@@ -17,7 +17,7 @@ from dpnoise.backends.diffprivlib._bounded_laplace import LaplaceBoundedDomain
 from dpnoise.backends.diffprivlib._gaussian import Gaussian, GaussianAnalytic, GaussianDiscrete
 from dpnoise.backends.diffprivlib._geometric import Geometric, GeometricFolded, GeometricTruncated
 from dpnoise.backends.diffprivlib._laplace import Laplace, LaplaceFolded, LaplaceTruncated, Snapping
-from dpnoise.backends.diffprivlib._mechanism import UNSEEDED
+from dpnoise.backends.diffprivlib._mechanism import SEEDS, UNSEEDED, is_secure
 from dpnoise.backends.diffprivlib._selection import Exponential, PermuteAndFlip
 from dpnoise.bit_generator import SecureBitGenerator
 
@@ -55,8 +55,8 @@ def patched() -> Iterator[None]:
     ``n_jobs``, raises an error.
 
     What the tools and models draw themselves, without a seed, has secure bits then (`dpnoise.SecureBitGenerator`), and
-    the noise of the mechanisms that are not replaced, too; but that stays the host's floating point. A seed raises a
-    ValueError where it reaches a mechanism.
+    the noise of the mechanisms that are not replaced, too; but that stays the host's floating point. A tool or a model
+    that is given a seed raises a ValueError.
 
     Examples
     --------
@@ -124,9 +124,11 @@ def _modules() -> list[ModuleType]:
 
 
 def _secure_random_state(seed: Any, secure: bool = False) -> Any:
-    """Do what the host's function does, but without a seed give a generator with secure bits."""
+    """Do what the host's function does, but give a generator with secure bits, and refuse seeds."""
     if seed is None or seed is UNSEEDED:
         return np.random.RandomState(SecureBitGenerator())
+    if not is_secure(seed):
+        raise ValueError(f"random_state must be None, {SEEDS}, got {type(seed).__name__}")
     return _host.check_random_state(seed, secure)
 
 
