@@ -54,6 +54,20 @@ def test_a_replacement_looks_like_the_host(name):
     ]
 
 
+def test_a_subclass_of_a_user_shows_its_own_parameters():
+    class Halved(ours.Laplace):
+        def __init__(self, *, epsilon, name):
+            super().__init__(epsilon=epsilon / 2, sensitivity=1.0)
+            self.name = name
+
+    class Named(Halved):
+        pass
+
+    for kind in (Halved, Named):
+        assert list(inspect.signature(kind).parameters) == ["epsilon", "name"]
+        assert repr(kind(epsilon=1.0, name="a")).endswith("(epsilon=0.5, name='a')")
+
+
 def test_everything_is_tested():
     assert set(ours.__all__) - {"patched", "install"} == set(ALL)
 

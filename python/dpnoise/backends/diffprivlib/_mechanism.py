@@ -26,9 +26,12 @@ class SecureNoise:
 
     def __init_subclass__(cls) -> None:
         # The host shows and checks its parameters by the signature, which the constructor below hides.
-        host = next((base for base in cls.__mro__ if base.__module__.startswith("diffprivlib.")), None)
+        host = next((base for base in cls.__bases__ if base.__module__.startswith("diffprivlib.")), None)
         if host is not None:
             cls.__signature__ = inspect.signature(host)  # type: ignore[attr-defined]
+        elif "__init__" in vars(cls):  # a user's own
+            shown = inspect.signature(cls.__init__)
+            cls.__signature__ = shown.replace(parameters=[*shown.parameters.values()][1:])  # type: ignore[attr-defined]
 
     def __init__(self, *, random_state: Any = None, **parameters: Any) -> None:
         super().__init__(**parameters)
