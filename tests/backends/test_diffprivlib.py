@@ -22,7 +22,7 @@ from diffprivlib import mechanisms as host
 
 from dpnoise import ParameterError
 from dpnoise.backends import diffprivlib as ours
-from dpnoise.backends.diffprivlib._bounded_laplace import _between, _Grid, scale_for
+from dpnoise.backends.diffprivlib._bounded_laplace import _Grid, _moves, scale_for
 from dpnoise.backends.diffprivlib._bounds import fold, fold_integers
 from dpnoise.backends.diffprivlib._exact import flip_probability, pure_epsilon
 from dpnoise.hazmat import SeededRng
@@ -427,12 +427,26 @@ def test_the_scale_between_bounds_is_the_hosts_or_a_little_more(bounds):
     assert np.unique(released).size > 50
 
 
+@pytest.mark.parametrize("bounds", [(0, INF), (-3.5, INF), (-INF, 0)], ids=str)
+def test_values_far_from_the_only_bound_stay_there(bounds):
+    sign = 1 if bounds[1] == INF else -1
+    mechanism = make("LaplaceBoundedDomain", lower=bounds[0], upper=bounds[1])
+    for value in (1e3, 2.0**23, 1e9, 2.0**62, 1e300, np.finfo(float).max):
+        released = mechanism.randomise_many(np.full(5, sign * value))
+        # Noise of 250 scales comes once in 10^108 draws.
+        assert released * sign == pytest.approx(np.full(5, value), rel=1e-15, abs=1000)
+    assert mechanism.randomise(sign * INF) * sign > 1e308
+    assert mechanism.randomise(-sign * INF) * sign < 1000
+
+
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
         ((-INF, INF), "lower or upper must be finite"),
         ((0, 1e-12), "upper - lower"),
         ((0, 1e30), "upper - lower"),
+        ((NAN, 1), "lower must be a number"),
+        ((0, NAN), "upper must be a number"),
     ],
     ids=str,
 )
@@ -444,7 +458,7 @@ def test_bounds_that_no_grid_serves_are_refused(bounds, message):
 @pytest.mark.parametrize(("place", "last"), [(0, 10), (4, 10), (10, 10), (2, None)])
 def test_noise_between_bounds_has_its_distribution(place, last):
     n, scale = 100_000, 3.0
-    released = _between(np.full(n, place), _Grid(1.0, 0, last, scale), SeededRng(place))
+    released = place + _moves(np.full(n, place), _Grid(1.0, 0, last, scale), SeededRng(place))
     ends = np.arange((last or 120) + 1)
     assert set(released) <= set(ends)
     weights = np.exp(-np.abs(ends - place) / scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -21,6 +22,7 @@ from dpnoise.backends.diffprivlib._laplace import LaplaceTruncated, as_float, no
 _FINENESS: Final = 39
 _MOST_STEPS: Final = 2**61
 _FEWEST_STEPS: Final = 2**10
+_LARGEST: Final = 2**63 - 1
 # Sums of four numbers up to 1 that may cancel down to 2**-62.
 _DIGITS: Final = Context(prec=80, traps=[])
 _ROUNDING: Final = Decimal("1e-40")
@@ -68,16 +70,23 @@ class LaplaceBoundedDomain(LaplaceTruncated, mechanisms.LaplaceBoundedDomain):
         return float(self._scale)
 
     def _release(self, grid: _Grid, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        granularity, origin, last, _ = grid
-        furthest = _MOST_STEPS if last is None else last
-        # Python's integers, since bounds may be many steps away from zero. What is infinitely far counts as far.
-        limit = granularity * float(origin + furthest)
-        places = [math.floor(value / granularity) - origin for value in np.minimum(values, limit).tolist()]
-        noisy = _between(np.clip(np.array(places, object), 0, furthest).astype(np.int64), grid, self._test_rng)
-        return np.array([float(origin + place) * granularity for place in noisy.tolist()])
+        # Python's integers, since bounds and values may be many steps away from zero.
+        step, per_step = grid.granularity.as_integer_ratio()
+        largest = int(np.finfo(float).max) * per_step // step
+        furthest = largest if grid.last is None else grid.last
+        ratios = [value.as_integer_ratio() for value in np.minimum(values, np.finfo(float).max).tolist()]
+        places = [up * per_step // (down * step) - grid.origin for up, down in ratios]
+        places = [min(max(place, 0), furthest) for place in places]
+        starts = np.array([min(place, _LARGEST) for place in places], np.int64)
+        moves = _moves(starts, grid, self._test_rng).tolist()
+        ends = [grid.origin + place + move for place, move in zip(places, moves, strict=True)]
+        return np.array([min(end, largest) * step / per_step for end in ends])
 
     def _inward(self) -> tuple[float, float]:
         lower, upper = float(self.lower), float(self.upper)
+        for name, bound in (("lower", lower), ("upper", upper)):
+            if math.isnan(bound):
+                raise ParameterError(f"{name} must be a number, got NaN")
         if math.isinf(lower) and math.isinf(upper):
             raise ParameterError("lower or upper must be finite, got two infinite bounds: use Laplace")
         return (-upper, -lower) if math.isinf(lower) else (lower, upper)
@@ -94,7 +103,8 @@ def _grid(epsilon: float, delta: float, sensitivity: float, lower: float, upper:
     allowed = pure_epsilon(epsilon, delta)
     if not 0 < scale < math.inf:  # where the host finds none
         scale = sensitivity / allowed
-    granularity = 2.0 ** (math.ceil(math.log2(scale)) - _FINENESS)
+    # The smallest normal number where a finer grid has none, which is then refused.
+    granularity = max(2.0 ** (math.ceil(math.log2(scale)) - _FINENESS), sys.float_info.min)
     if math.isfinite(upper):
         granularity = max(granularity, 2.0 ** math.ceil(math.log2((upper - lower) / _MOST_STEPS)))
     step = Fraction(granularity)
@@ -129,22 +139,21 @@ def _loss(scale: Decimal, sensitivity: int, last: int | None) -> Decimal:
     return far / scale + ((1 + weight - sum(beyond)) / (1 - all_points)).ln()
 
 
-def _between(places: NDArray[np.int64], grid: _Grid, rng: Any) -> NDArray[np.int64]:
-    """Add discrete Laplace noise to each place, given that the sum is on the grid."""
-    released = np.empty_like(places)
-    pending = np.arange(places.size)
+def _moves(starts: NDArray[np.int64], grid: _Grid, rng: Any) -> NDArray[np.int64]:
+    """Draw discrete Laplace noise for each place, given that the sum is on the grid."""
+    moves = np.empty_like(starts)
+    pending = np.arange(starts.size)
     while pending.size:
-        start = places[pending]
+        start = starts[pending]
         size = samplers.geometric(grid.scale, pending.size, rng=rng)
         if grid.last is not None:
             # The remainder of geometric noise is geometric noise below the divisor: no further than the further bound.
             size %= np.maximum(start, grid.last - start) + 1
         down = samplers.bernoulli(0.5, pending.size, rng=rng)
-        end = np.where(down, start - size, start + np.minimum(size, _MOST_STEPS))
-        # Zero has one sign.
-        fits = (end >= 0) & ~(down & (size == 0))
+        # Zero has one sign. No noise is larger than the largest start, which may stand for one that is further away.
+        fits = ~down | ((size > 0) & (size <= start))
         if grid.last is not None:
-            fits &= end <= grid.last
-        released[pending[fits]] = end[fits]
+            fits &= down | (size <= grid.last - start)
+        moves[pending[fits]] = np.where(down, -size, size)[fits]
         pending = pending[~fits]
-    return released
+    return moves
