@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from dpnoise.backends import diffprivlib as ours
+
 
 class Case(NamedTuple):
     """Parameters, and what to randomise."""
@@ -34,3 +36,8 @@ CHOICES = {
     "PermuteAndFlip": Case({"epsilon": 2.0, "sensitivity": 1.0, "utility": UTILITY, "monotonic": True}),
 }
 ALL = ARRAYS | CHOICES
+
+
+def make(name, library=ours, **changes):
+    """Make the mechanism of this name with its parameters, but for those that are given."""
+    return getattr(library, name)(**{**ALL[name].parameters, **changes})
