@@ -37,7 +37,9 @@ test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with 
 	$(BIN)/python -X dev -m pytest tests/engines
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests with 10^8 samples each (6 GiB of memory), and kill ledgers
-	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical tests/vectors tests/security/test_ledger.py --durations=5
+	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical tests/vectors tests/security/test_ledger.py \
+		--ignore=tests/statistical/backends --durations=5
+	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
 
 test-aarch64: | check-tools ## run the Rust unit tests for aarch64, emulated
 	scripts/test_aarch64.sh

@@ -1,4 +1,4 @@
-"""What users of another library get for changing one line: the host's own noise beside ours, scalars and arrays."""
+"""What users of OpenDP get for changing one line."""
 
 from __future__ import annotations
 
@@ -9,64 +9,16 @@ import numpy as np
 import pytest
 
 from benches import moments
+from benches.backends.entrants import LONG, SHORT, calls, entrants
 from benches.peers import INSTALLED
 from benches.targets import OURS
-from benches.timing import Entrant
 
-CALLS = 200
-SHORT, LONG = 2000, 1_000_000
-# A classical Gaussian of epsilon 1 has a scale of the sensitivity for it.
-DELTA = 1.25 * np.exp(-0.5)
-
-DIFFPRIVLIB = {
-    "Laplace": ({"epsilon": 0.1, "sensitivity": 1.0}, 0.0, moments.laplace(10)),
-    "Geometric": ({"epsilon": 0.1}, 0, moments.discrete_laplace(10)),
-    "Gaussian": ({"epsilon": 1.0, "delta": DELTA, "sensitivity": 10.0}, 0.0, moments.normal(10)),
-    "GaussianDiscrete": ({"epsilon": 0.3, "delta": 1e-3}, 0, None),
-}
 OPENDP = {
     "make_laplace": (float, "l1_distance", moments.laplace(10)),
     "make_gaussian": (float, "l2_distance", moments.normal(10)),
     "make_laplace, integers": (int, "l1_distance", moments.discrete_laplace(10)),
     "make_gaussian, integers": (int, "l2_distance", moments.discrete_gaussian(10)),
 }
-
-
-def entrants(theirs: str, pairs: dict[str, tuple[Callable[[], Any], int]], expected: Any) -> list[Entrant]:
-    """Return entrants by their names, ours first, each with its work and how many samples that makes."""
-
-    def check(samples: Any) -> None:
-        if expected is not None:
-            moments.check(samples, expected)
-
-    named = {name or theirs: work for name, work in pairs.items()}
-    return [Entrant(name, work, check, items) for name, (work, items) in named.items()]
-
-
-def calls(call: Callable[[Any], Any], value: Any) -> tuple[Callable[[], Any], int]:
-    return lambda: [call(value) for _ in range(CALLS)], CALLS
-
-
-@pytest.mark.skipif("diffprivlib" not in INSTALLED, reason="diffprivlib is not installed")
-@pytest.mark.parametrize("column", ["scalar", "array"])
-@pytest.mark.parametrize("name", DIFFPRIVLIB)
-def test_diffprivlib(race: Any, name: str, column: str) -> None:
-    from diffprivlib import mechanisms
-
-    from dpnoise.backends import diffprivlib
-
-    parameters, zero, expected = DIFFPRIVLIB[name]
-    host, ours = getattr(mechanisms, name)(**parameters), getattr(diffprivlib, name)(**parameters)
-    if expected is None:
-        expected = moments.discrete_gaussian(float(host._scale))
-    zeros = np.full(LONG, zero)
-    mine = calls(ours.randomise, zero) if column == "scalar" else (lambda: ours.randomise_many(zeros), LONG)
-    race(
-        f"diffprivlib {name}",
-        column,
-        "ns per sample",
-        entrants("diffprivlib, one at a time", {OURS: mine, "": calls(host.randomise, zero)}, expected),
-    )
 
 
 @pytest.mark.skipif("opendp" not in INSTALLED, reason="opendp is not installed")
