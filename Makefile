@@ -15,7 +15,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust instructions docs
-.PHONY: wheel clean check-tools check-lint-tools check-constant-time-tools
+.PHONY: wheel crate clean check-tools check-lint-tools check-constant-time-tools
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -73,6 +73,9 @@ docs: $(VENV)/.native $(VENV)/.extra-docs ## build the documentation site in sit
 
 wheel: $(BIN)/maturin | check-tools ## build the wheel in dist/
 	$(BIN)/maturin build --release --out dist
+
+crate: | check-tools ## package the Rust crate as it would be published, and build that
+	cargo package --package dpnoise-core --locked --allow-dirty
 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

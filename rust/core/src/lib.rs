@@ -1,4 +1,6 @@
-//! Exact, constant-time, bulk random sampling for differential privacy.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Layers
 //!
 //! The layers, each of which may use only those below it:
 //!
