@@ -141,7 +141,7 @@ def test_install_stays():
         pass
     assert mechanisms.Laplace is ours.Laplace
     for _ in range(2):
-        _patch._leave()
+        _patch._PATCH.leave()
 
 
 def test_only_the_backend_imports_the_host():

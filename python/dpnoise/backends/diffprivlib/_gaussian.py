@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any
 
 import dpnoise
+from dpnoise.backends._gaussian import gaussian, with_scale
 from dpnoise.backends.diffprivlib._geometric import IntegerNoise
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import RealNoise, noiseless
@@ -18,7 +18,7 @@ class Gaussian(RealNoise, mechanisms.Gaussian):
     def _noise(self) -> Any:
         if noiseless(self):
             return None
-        return _gaussian(self.epsilon, self.delta, self.sensitivity, float(self._scale))
+        return gaussian(self.epsilon, self.delta, self.sensitivity, float(self._scale))
 
 
 class GaussianAnalytic(Gaussian, mechanisms.GaussianAnalytic):
@@ -35,23 +35,8 @@ class GaussianDiscrete(IntegerNoise, mechanisms.GaussianDiscrete):
 
 
 @lru_cache(maxsize=256)
-def _gaussian(epsilon: float, delta: float, sensitivity: float, scale: float) -> Any:
-    # A delta of 1 allows everything, but the host adds noise.
-    least = None if delta == 1 else dpnoise.Gaussian(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
-    return least if least and least.scale >= scale else _with_scale(dpnoise.Gaussian, sensitivity, scale)
-
-
-@lru_cache(maxsize=256)
 def _discrete_gaussian(epsilon: float, delta: float, sensitivity: int, scale: float) -> Any:
     # A delta of 1 allows everything, but the host adds noise.
     least = 0.0 if delta == 1 else dpnoise.DiscreteGaussian(epsilon=epsilon, delta=delta, sensitivity=sensitivity).scale
     # A sensitivity of 1, since each integer of an array is to get the noise of a single one.
-    return _with_scale(dpnoise.DiscreteGaussian, 1, max(least, scale))
-
-
-def _with_scale(kind: type, sensitivity: float, scale: float) -> Any:
-    """Make the mechanism whose scale is at least this one, and as near to it as a rho can say."""
-    rho = (sensitivity / scale) ** 2 / 2
-    while (mechanism := kind(rho=rho, sensitivity=sensitivity)).scale < scale:
-        rho = math.nextafter(rho, 0.0)
-    return mechanism
+    return with_scale(dpnoise.DiscreteGaussian, 1, max(least, scale))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 
+from dpnoise.backends._patch import Patch
 from dpnoise.backends.diffprivlib import _host
 from dpnoise.backends.diffprivlib._binary import Binary
 from dpnoise.backends.diffprivlib._bounded_laplace import LaplaceBoundedDomain
@@ -40,13 +39,8 @@ _REPLACED: Final = (
 # Where the host's mechanisms are defined they refer to each other as they are.
 _PLACES: Final = ("diffprivlib.mechanisms", "diffprivlib.tools", "diffprivlib.models")
 
-_lock = threading.Lock()
-_users = 0
-_originals: list[tuple[Any, str, Any]] = []
 
-
-@contextmanager
-def patched() -> Iterator[None]:
+def patched() -> AbstractContextManager[None]:
     """Let diffprivlib's tools and models use the mechanisms of this module, within a ``with`` block.
 
     `diffprivlib.mechanisms`, too, gives them out by their names then. Names that were imported before are what they
@@ -65,39 +59,12 @@ def patched() -> Iterator[None]:
     >>> with patched():
     ...     mean = diffprivlib.tools.mean([1.0, 2.0, 4.0], epsilon=1.0, bounds=(0.0, 5.0))
     """
-    _enter()
-    try:
-        yield
-    finally:
-        _leave()
+    return _PATCH.within()
 
 
 def install() -> None:
     """Do what `patched` does, for as long as the process runs. Calling it again changes nothing."""
-    _enter()
-
-
-def _enter() -> None:
-    global _users
-    with _lock:
-        if _users == 0:
-            for owner, name, replacement in _replacements():
-                _originals.append((owner, name, owner.__dict__.get(name)))
-                setattr(owner, name, replacement)
-        _users += 1
-
-
-def _leave() -> None:
-    global _users
-    with _lock:
-        _users -= 1
-        if _users == 0:
-            while _originals:
-                owner, name, original = _originals.pop()
-                if original is None:  # inherited
-                    delattr(owner, name)
-                else:
-                    setattr(owner, name, original)
+    _PATCH.enter()
 
 
 def _replacements() -> list[tuple[Any, str, Any]]:
@@ -112,6 +79,9 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         ),
         (_forest(), "_make_estimator", _make_tree),
     ]
+
+
+_PATCH: Final = Patch(_replacements)
 
 
 def _forest() -> Any:

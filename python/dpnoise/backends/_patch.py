@@ -1,0 +1,54 @@
+"""Putting replacements where a host looks for its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Replacements = Iterable[tuple[Any, str, Any]]
+"""Of attributes: their owner, their name and what they are to be."""
+
+
+class Patch:
+    """Attributes that are replaced for as long as somebody wants it, in whichever thread.
+
+    What they are to be is asked for when the first one does, so that the host is imported by then.
+    """
+
+    def __init__(self, replacements: Callable[[], Replacements]) -> None:
+        self._replacements = replacements
+        self._lock = threading.Lock()
+        self._users = 0
+        self._originals: list[tuple[Any, str, Any]] = []
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """Replace within a ``with`` block."""
+        self.enter()
+        try:
+            yield
+        finally:
+            self.leave()
+
+    def enter(self) -> None:
+        """Replace, if nobody did so before."""
+        with self._lock:
+            if self._users == 0:
+                for owner, name, replacement in list(self._replacements()):
+                    self._originals.append((owner, name, owner.__dict__.get(name)))
+                    setattr(owner, name, replacement)
+            self._users += 1
+
+    def leave(self) -> None:
+        """Put everything back, if nobody else wants it replaced."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                while self._originals:
+                    owner, name, original = self._originals.pop()
+                    if original is None:  # inherited
+                        delattr(owner, name)
+                    else:
+                        setattr(owner, name, original)
