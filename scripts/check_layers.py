@@ -48,6 +48,8 @@ EXTRAS = {
     "diffprivlib",
     "sklearn",
     "opendp",
+    "pydp",
+    "pipeline_dp",
 }
 EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py", "python/dpnoise/backends/")
 

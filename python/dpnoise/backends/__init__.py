@@ -2,6 +2,8 @@
 
 - `dpnoise.backends.diffprivlib`: ``pip install 'dpnoise[diffprivlib]'``
 - `dpnoise.backends.opendp`: ``pip install 'dpnoise[opendp]'``
+- `dpnoise.backends.pydp`: ``pip install 'dpnoise[pydp]'``
+- `dpnoise.backends.pipeline_dp`: ``pip install 'dpnoise[pipeline-dp]'``
 
 A backend is imported by its full name, and imports its host: ``from dpnoise.backends.diffprivlib import Laplace``.
 """

@@ -1,0 +1,55 @@
+"""What users of PipelineDP get for one line before their pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from importlib import util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benches import moments
+from benches.backends.entrants import LONG, SHORT, entrants
+from benches.targets import OURS
+
+MISSING = util.find_spec("pipeline_dp") is None
+SCALE = 10.0
+
+
+@pytest.mark.skipif(MISSING, reason="pipeline-dp is not installed")
+@pytest.mark.parametrize("column", ["vector sum", "array", "count by count"])
+def test_pipeline_dp(race: Any, column: str) -> None:
+    import pipeline_dp
+    from pipeline_dp import aggregate_params, dp_computations
+
+    from dpnoise.backends.pipeline_dp import patched
+
+    params = dp_computations.AdditiveVectorNoiseParams(
+        eps=1 / SCALE,
+        delta=0.0,
+        max_norm=1.0,
+        l0_sensitivity=1,
+        linf_sensitivity=1,
+        norm_kind=aggregate_params.NormKind.L1,
+        noise_kind=pipeline_dp.NoiseKind.LAPLACE,
+    )
+
+    def noise(size: int) -> Any:
+        if column == "vector sum":
+            return dp_computations.add_noise_vector(np.zeros(size), params)
+        mechanism = dp_computations.LaplaceMechanism.create_from_epsilon(1 / SCALE, 1.0)
+        if column == "array":
+            return mechanism.add_noise(np.zeros(size))
+        return [mechanism.add_noise(0) for _ in range(size)]
+
+    def work(block: Callable[[], Any], size: int) -> tuple[Callable[[], Any], int]:
+        def run() -> Any:
+            with block():
+                return noise(size)
+
+        return run, size
+
+    pairs = {OURS: work(patched, SHORT if column == "count by count" else LONG), "": work(nullcontext, SHORT)}
+    race("PipelineDP, Laplace", column, "ns per sample", entrants("pipeline-dp", pairs, moments.laplace(SCALE)))

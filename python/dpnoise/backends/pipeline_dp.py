@@ -1,0 +1,116 @@
+"""PipelineDP with exact, secure noise: its pipelines stay as they are, within `patched` or after `install`.
+
+Its counts, sums, means, variances and vectors get their noise from `dpnoise.backends.pydp`, arrays at once, and its
+groups are selected there. Its exponential mechanism chooses by `dpnoise.Exponential`. What the local backend samples,
+to bound the contributions of a person, it samples with secure bits.
+
+Noise of its quantiles is made in PyDP's library, and stays as it is. Neighbours and costs are PipelineDP's: its budget
+accountant says what a pipeline costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import Exponential, SecureBitGenerator
+from dpnoise._extras import require
+from dpnoise.backends import pydp
+from dpnoise.backends._patch import Patch
+from dpnoise.backends.pydp._mechanisms import GridNoise
+
+__all__ = ["install", "patched"]
+
+_computations = require("pipeline_dp.dp_computations", "pipeline-dp")
+_sampling = require("pipeline_dp.sampling_utils", "pipeline-dp")
+_backends = require("pipeline_dp.pipeline_backend", "pipeline-dp")
+_add_noise_one_by_one: Final = _computations.AdditiveMechanism.add_noise
+_add_noise_to_each: Final = _computations.add_noise_vector
+
+
+@contextmanager
+def patched() -> Iterator[None]:
+    """Let PipelineDP use the mechanisms of dpnoise, within a ``with`` block.
+
+    The pipelines of its local backend are lazy: their results have to be read within the block. Everything is put back
+    when the last of the blocks ends, in whichever way and in whichever thread; until then it holds for the whole
+    process, but not for other processes.
+
+    Examples
+    --------
+    >>> import pipeline_dp
+    >>> from dpnoise.backends.pipeline_dp import patched
+    >>> from pipeline_dp.dp_computations import LaplaceMechanism
+    >>> with patched():
+    ...     released = LaplaceMechanism.create_from_epsilon(0.5, l1_sensitivity=1.0).add_noise(37.2)
+    """
+    with pydp.patched(), _PATCH.within():
+        yield
+
+
+def install() -> None:
+    """Do what `patched` does, for as long as the process runs. Calling it again changes nothing."""
+    pydp.install()
+    _PATCH.enter()
+
+
+def _replacements() -> list[tuple[Any, str, Any]]:
+    return [
+        (_computations.AdditiveMechanism, "add_noise", _add_noise),
+        (_computations, "add_noise_vector", _add_noise_vector),
+        (_computations.ExponentialMechanism, "apply", _apply),
+        (_sampling, "choose_from_list_without_replacement", _choose),
+        (_backends.LocalBackend, "sample_fixed_per_key", _sample_fixed_per_key),
+    ]
+
+
+_PATCH: Final = Patch(_replacements)
+
+
+def _add_noise(mechanism: Any, value: Any) -> Any:
+    """Do what the host does, but with arrays as a whole."""
+    # A mechanism that was made before is the host's.
+    if isinstance(value, np.ndarray) and isinstance(mechanism._mechanism, GridNoise):
+        return mechanism._mechanism.add_noise(1.0 * value)
+    return _add_noise_one_by_one(mechanism, value)
+
+
+class _AtOnce:
+    """A vector that gives all of its values when the host asks for one after the other."""
+
+    def __init__(self, vector: NDArray[Any]) -> None:
+        self.size = vector.size
+        self._vector = vector
+
+    def __iter__(self) -> Any:
+        yield self._vector
+
+
+def _add_noise_vector(vec: NDArray[Any], noise_params: Any) -> NDArray[np.float64]:
+    """Do what the host does, but with the vector as a whole: the host finds the sensitivity, and checks it."""
+    released: NDArray[np.float64] = _add_noise_to_each(_AtOnce(vec), noise_params)[0]
+    return released
+
+
+def _apply(mechanism: Any, eps: float, inputs_to_score_col: list[Any]) -> Any:
+    """Choose as the host does: what it gives out is an element of an array of the inputs."""
+    scoring = mechanism._scoring_function
+    scores = [float(scoring.score(value)) for value in inputs_to_score_col]
+    chosen = Exponential(
+        epsilon=eps, sensitivity=float(scoring.global_sensitivity), monotonic=bool(scoring.is_monotonic)
+    ).release(scores)
+    return np.asarray(inputs_to_score_col)[chosen]
+
+
+def _choose(a: list[Any], size: int) -> list[Any]:
+    if len(a) <= size:
+        return a
+    return [a[i] for i in np.random.Generator(SecureBitGenerator()).choice(len(a), size, replace=False)]
+
+
+def _sample_fixed_per_key(backend: Any, col: Any, n: int, stage_name: str | None = None) -> Any:
+    return backend.map_values(backend.group_by_key(col), lambda values: _choose(values, n), stage_name)

@@ -1,0 +1,257 @@
+"""The Laplace and Gaussian mechanisms."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from numbers import Integral
+from typing import Any, Final, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+import dpnoise
+from dpnoise._arrays import reals_of
+from dpnoise._native import ParameterError
+from dpnoise._parameters import real
+from dpnoise.backends._gaussian import gaussian, with_scale
+from dpnoise.backends.pydp import _host
+
+# By how much the noise is more than the host's, so that rounding is paid for: see the proofs.
+WIDENING: Final = 1 + 2.0**-20
+_LARGEST: Final = 2**53
+_INT64: Final = np.iinfo(np.int64)
+
+
+class GridNoise:
+    """A mechanism of the host whose noise is drawn by dpnoise. Comes before the host's class among the bases."""
+
+    _noise: Any
+
+    @overload
+    def add_noise(self, result: int) -> int: ...
+    @overload
+    def add_noise(self, result: float) -> float: ...
+    @overload
+    def add_noise(self, result: ArrayLike) -> Any: ...
+    def add_noise(self, result: Any) -> Any:
+        """Add noise to a number, or to each number of an array, which PyDP does not take.
+
+        Each number costs what a call costs. Where the sensitivity bounds the change of all of them together, in the L1
+        norm for Laplace and the L2 norm for Gaussian noise, they cost it once.
+
+        Parameters
+        ----------
+        result : int, float or array_like
+            Integers have at most 2**53 in magnitude, since a float has to hold them.
+
+        Returns
+        -------
+        int, float, or ndarray of int64 or float64
+            An integer for an integer: the noisy number is rounded, as by PyDP. NaN and infinities give NaN, as by PyDP.
+
+        Raises
+        ------
+        TypeError
+            When ``result`` is not made of real numbers; PyDP raises it with the value in its message.
+        ParameterError
+            When an integer is too large. Nothing has been drawn then.
+        """
+        if isinstance(result, float):
+            return self._noise.release(result) if math.isfinite(result) else math.nan
+        if isinstance(result, int):
+            return round(self._noise.release(_exact(result)))
+        given = reals_of(result, "result")
+        noisy = self._released(given.astype(np.float64))
+        if given.dtype.kind in "iu":
+            # The largest double below 2**63 is 1024 less than that.
+            noisy = np.clip(np.rint(noisy), _INT64.min, _INT64.max - 1023).astype(np.int64)
+        return noisy.item() if given.ndim == 0 and not isinstance(result, np.ndarray) else noisy
+
+    def noised_value_above_threshold(self, result: float, threshold: float) -> bool:
+        """Say whether a number with noise is above a threshold, which costs as much as the noisy number.
+
+        Parameters
+        ----------
+        result : float
+            The number.
+        threshold : float
+            Public.
+
+        Returns
+        -------
+        bool
+            False where either is NaN, as by PyDP.
+
+        Raises
+        ------
+        TypeError
+            When one of them is not a number.
+        ParameterError
+            When ``result`` is an integer that is too large.
+        """
+        value = _exact(result)
+        return bool((self._noise.release(value) if math.isfinite(value) else value) > real(threshold, "threshold"))
+
+    def noise_confidence_interval(self, confidence_level: float, noised_result: float) -> Any:
+        """Bracket the true value of a release of ``add_noise``.
+
+        Parameters
+        ----------
+        confidence_level : float
+            Between 0 and 1.
+        noised_result : int or float
+            What ``add_noise`` returned. An integer was rounded, which the interval counts in and PyDP's does not.
+
+        Returns
+        -------
+        ConfidenceInterval
+
+        Raises
+        ------
+        RuntimeError, TypeError
+            Where PyDP raises it.
+        """
+        found = super().noise_confidence_interval(confidence_level, noised_result)  # type: ignore[misc]
+        error = self._noise.error(found.confidence_level)
+        if isinstance(noised_result, Integral):
+            error = math.floor(error + 0.5)
+        found.lower_bound, found.upper_bound = float(noised_result) - error, float(noised_result) + error
+        return found
+
+    def _released(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        finite = np.isfinite(values)
+        if finite.all():
+            return np.asarray(self._noise.release(values))
+        values[~finite] = np.nan
+        values[finite] = self._noise.release(values[finite])
+        return values
+
+
+class LaplaceMechanism(GridNoise, _host.LaplaceMechanism):
+    """The Laplace mechanism: epsilon-differentially private for values that differ by the sensitivity, in the L1 norm.
+
+    Parameters
+    ----------
+    epsilon : float
+        From 2**-39, where PyDP takes 2**-50.
+    sensitivity : float, default 1.0
+        The L1 sensitivity, positive.
+
+    Raises
+    ------
+    RuntimeError, TypeError
+        Where PyDP raises it.
+    ParameterError
+        When the scale is out of the reach of `dpnoise.Laplace`.
+
+    Examples
+    --------
+    >>> from dpnoise.backends.pydp import LaplaceMechanism
+    >>> mechanism = LaplaceMechanism(epsilon=0.5)
+    >>> released = mechanism.add_noise(37.2)
+    >>> many = mechanism.add_noise([120, 5, 0])
+    """
+
+    def __init__(self, epsilon: float, sensitivity: float = 1.0) -> None:
+        _host.LaplaceMechanism.__init__(self, epsilon, sensitivity)
+        self._noise = laplace(self.epsilon, self.sensitivity)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the parameters; there is no other state."""
+        return type(self), (self.epsilon, self.sensitivity)
+
+
+class GaussianMechanism(GridNoise, _host.GaussianMechanism):
+    """The Gaussian mechanism: (epsilon, delta)-differentially private for values that differ by the L2 sensitivity.
+
+    The noise has PyDP's standard deviation, or the least that suffices, if that is more.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive.
+    delta : float
+        Between 0 and 1.
+    sensitivity : float, default 1.0
+        The L2 sensitivity, positive.
+
+    Raises
+    ------
+    RuntimeError, TypeError
+        Where PyDP raises it.
+    ParameterError
+        When the scale is out of the reach of `dpnoise.Gaussian`.
+
+    Examples
+    --------
+    >>> from dpnoise.backends.pydp import GaussianMechanism
+    >>> released = GaussianMechanism(epsilon=0.5, delta=1e-6).add_noise(37.2)
+    """
+
+    def __init__(self, epsilon: float, delta: float, sensitivity: float = 1.0) -> None:
+        _host.GaussianMechanism.__init__(self, epsilon, delta, sensitivity)
+        self._noise = gaussian(self.epsilon, self.delta, self.l2_sensitivity * WIDENING, self.std * WIDENING)
+
+    @staticmethod
+    def create_from_standard_deviation(std: float) -> GaussianMechanism:
+        """Make a mechanism whose epsilon, delta and sensitivity are for the caller to know; they are 0 here.
+
+        Parameters
+        ----------
+        std : float
+            The standard deviation of the noise, positive; PyDP takes 0, too.
+
+        Returns
+        -------
+        GaussianMechanism
+
+        Raises
+        ------
+        RuntimeError, TypeError
+            Where PyDP raises it.
+        ParameterError
+            When it is 0, or out of the reach of `dpnoise.Gaussian`.
+        """
+        return _OfStandardDeviation(std)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the parameters; there is no other state."""
+        return type(self), (self.epsilon, self.delta, self.l2_sensitivity)
+
+
+class _OfStandardDeviation(GaussianMechanism):
+    epsilon = delta = l2_sensitivity = 0.0
+    std = 0.0
+
+    def __init__(self, std: float) -> None:
+        made = _host.GaussianMechanism.create_from_standard_deviation(std)
+        if made.std == 0:
+            raise ParameterError("std must be positive, got 0.0")
+        # The part of the object that is the host's has to be made, but nothing is asked of it.
+        _host.GaussianMechanism.__init__(self, 1.0, 0.5)
+        self.std = made.std
+        self._noise = _gaussian(self.std)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.std,)
+
+
+def _exact(result: Any) -> float:
+    # Asking for Integral takes as long as drawing a sample.
+    if isinstance(result, int) or isinstance(result, Integral):  # noqa: SIM101
+        if abs(int(result)) > _LARGEST:
+            raise ParameterError("result must have integers of at most 2**53 in magnitude")
+        return float(result)
+    return real(result, "result")
+
+
+@lru_cache(maxsize=256)
+def laplace(epsilon: float, sensitivity: float) -> dpnoise.Laplace:
+    """Make the mechanism for PyDP's parameters."""
+    return dpnoise.Laplace(epsilon=epsilon, sensitivity=sensitivity * WIDENING)
+
+
+@lru_cache(maxsize=256)
+def _gaussian(std: float) -> Any:
+    return with_scale(dpnoise.Gaussian, std, std * WIDENING)

@@ -1,0 +1,380 @@
+"""Partition selection: which groups may be released, when which groups there are is private too."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, Final
+
+from dpnoise import samplers
+from dpnoise._native import ParameterError
+from dpnoise._parameters import real
+from dpnoise.backends._gaussian import gaussian
+from dpnoise.backends.pydp import _host
+from dpnoise.backends.pydp._mechanisms import WIDENING, laplace
+
+PartitionSelectionStrategyType = _host.partition_selection.PartitionSelectionStrategyType
+
+# By their names, which `patched` gives to those below.
+_create_gaussian = _host.partition_selection.create_gaussian_partition_strategy
+_create_laplace = _host.partition_selection.create_laplace_partition_strategy
+_create_pre_thresholding = _host.partition_selection.create_pre_thresholding_partition_strategy
+_create_truncated_geometric = _host.partition_selection.create_truncated_geometric_partition_strategy
+
+# What is given up for safety: that much of epsilon and delta, or of the scale above the threshold.
+_MARGIN: Final = 2.0**-20
+_LEAST_EPSILON: Final = 2.0**-30
+# So many digits that a logarithm near 1 keeps enough of them for the smallest double.
+_DELTA_DIGITS: Final = Context(prec=400, traps=[])
+_DIGITS: Final = Context(prec=60, traps=[])
+
+
+def create_truncated_geometric_partition_strategy(
+    epsilon: float, delta: float, max_partitions_contributed: int
+) -> PartitionSelectionStrategy:
+    """Make the strategy that keeps as many groups as epsilon and delta allow.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive; at least ``2**-30 * max_partitions_contributed``.
+    delta : float
+        From 0 to 1.
+    max_partitions_contributed : int
+        In how many groups a person is.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+        ``should_keep`` takes whole numbers of people.
+
+    Raises
+    ------
+    RuntimeError, TypeError
+        Where PyDP raises it.
+    ParameterError
+        When epsilon is too small.
+
+    References
+    ----------
+    Desfontaines, Voss, Gipson and Mandayam (2022), "Differentially private partition selection", Theorem 1.
+    """
+    return _TruncatedGeometric(_create_truncated_geometric(epsilon, delta, max_partitions_contributed))
+
+
+def create_laplace_partition_strategy(
+    epsilon: float, delta: float, max_partitions_contributed: int
+) -> PartitionSelectionStrategy:
+    """Make the strategy that keeps a group whose number of people, with Laplace noise, reaches a threshold.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive.
+    delta : float
+        From 0 to 1.
+    max_partitions_contributed : int
+        In how many groups a person is.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+        With ``noised_value_if_should_keep``, which gives the noisy number or None.
+
+    Raises
+    ------
+    RuntimeError, TypeError
+        Where PyDP raises it.
+    ParameterError
+        When the scale is out of the reach of `dpnoise.Laplace`.
+    """
+    made = _create_laplace(epsilon, delta, max_partitions_contributed)
+    return _Thresholding(
+        create_laplace_partition_strategy,
+        made,
+        laplace(made.epsilon, float(made.max_partitions_contributed)),
+        _laplace_quantile(*_shared(made.delta, made.max_partitions_contributed)),
+    )
+
+
+def create_gaussian_partition_strategy(
+    epsilon: float, delta: float, max_partitions_contributed: int
+) -> PartitionSelectionStrategy:
+    """Make the strategy that keeps a group whose number of people, with Gaussian noise, reaches a threshold.
+
+    One half of delta is for the noise, the other for the threshold, as by PyDP.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive.
+    delta : float
+        From 0, exclusive, to 1.
+    max_partitions_contributed : int
+        In how many groups a person is.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+        With ``noised_value_if_should_keep``, which gives the noisy number or None.
+
+    Raises
+    ------
+    RuntimeError, TypeError
+        Where PyDP raises it.
+    ParameterError
+        When the scale is out of the reach of `dpnoise.Gaussian`.
+    """
+    made = _create_gaussian(epsilon, delta, max_partitions_contributed)
+    half, sensitivity = made.delta / 2, math.sqrt(made.max_partitions_contributed)
+    std = _host.GaussianMechanism(made.epsilon, half, sensitivity).std
+    return _Thresholding(
+        create_gaussian_partition_strategy,
+        made,
+        gaussian(made.epsilon, half, sensitivity * WIDENING, std * WIDENING),
+        -NormalDist().inv_cdf(_shared(half, made.max_partitions_contributed)[0]),
+    )
+
+
+def create_pre_thresholding_partition_strategy(
+    epsilon: float,
+    delta: float,
+    max_partitions_contributed: int,
+    pre_threshold: int,
+    strategy_type: Any,
+) -> PartitionSelectionStrategy:
+    """Make a strategy that keeps no group with fewer people than ``pre_threshold``, and counts from there.
+
+    Parameters
+    ----------
+    epsilon, delta, max_partitions_contributed
+        As for the strategy of that type.
+    pre_threshold : int
+        Positive.
+    strategy_type : PartitionSelectionStrategyType
+        PyDP's.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+
+    Raises
+    ------
+    RuntimeError, TypeError
+        Where PyDP raises it.
+    ParameterError
+        Where the strategy of that type does.
+    """
+    made = _create_pre_thresholding(epsilon, delta, max_partitions_contributed, pre_threshold, strategy_type)
+    create = {
+        PartitionSelectionStrategyType.NEAR_TRUNCATED_GEOMETRIC: create_truncated_geometric_partition_strategy,
+        PartitionSelectionStrategyType.LAPLACE: create_laplace_partition_strategy,
+        PartitionSelectionStrategyType.GAUSSIAN: create_gaussian_partition_strategy,
+    }[strategy_type]
+    return _PreThresholding(made, strategy_type, create(epsilon, delta, max_partitions_contributed))
+
+
+def create_partition_strategy(
+    strategy: str, epsilon: float, delta: float, max_partitions_contributed: int, pre_threshold: int | None = None
+) -> PartitionSelectionStrategy:
+    """Make the strategy of that name.
+
+    Parameters
+    ----------
+    strategy : {"truncated_geometric", "laplace", "gaussian"}
+        In letters of either case.
+    epsilon, delta, max_partitions_contributed
+        As for that strategy.
+    pre_threshold : int, optional
+        With it no group of fewer people is kept.
+
+    Returns
+    -------
+    PartitionSelectionStrategy
+
+    Raises
+    ------
+    ValueError
+        When there is no such strategy.
+    RuntimeError, TypeError
+        Where PyDP raises it.
+    ParameterError
+        Where that strategy does.
+    """
+    types = PartitionSelectionStrategyType
+    creators = {
+        "truncated_geometric": (create_truncated_geometric_partition_strategy, types.NEAR_TRUNCATED_GEOMETRIC),
+        "laplace": (create_laplace_partition_strategy, types.LAPLACE),
+        "gaussian": (create_gaussian_partition_strategy, types.GAUSSIAN),
+    }
+    if strategy.lower() not in creators:
+        raise ValueError(f"Strategy '{strategy}' is not supported.")
+    create, of_type = creators[strategy.lower()]
+    budget = epsilon, delta, max_partitions_contributed
+    if pre_threshold is None:
+        return create(*budget)
+    return create_pre_thresholding_partition_strategy(*budget, pre_threshold, of_type)
+
+
+class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStrategy):
+    """A strategy that is (epsilon, delta)-differentially private for people who are in so many groups at most.
+
+    Neighbours differ by one person. The number of people of a group, which ``should_keep`` takes, counts each once.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Of all groups together.
+    max_partitions_contributed : int
+        In how many groups a person is.
+    """
+
+    def __init__(self, made: Any) -> None:
+        self._made = made
+        self.epsilon = float(made.epsilon)
+        self.delta = float(made.delta)
+        self.max_partitions_contributed = int(made.max_partitions_contributed)
+
+    @property
+    def _budget(self) -> tuple[float, float, int]:
+        return self.epsilon, self.delta, self.max_partitions_contributed
+
+    def probability_of_keep(self, num_users: float) -> float:
+        """Give PyDP's probability, which is a few millionths of itself above what is drawn with."""
+        return float(self._made.probability_of_keep(num_users))
+
+    def should_keep(self, num_users: float) -> bool:
+        """Say whether a group is released.
+
+        Parameters
+        ----------
+        num_users : int or float
+            How many people are in it; more than none.
+
+        Raises
+        ------
+        TypeError
+            When that is not a number.
+        ParameterError
+            When the strategy is the truncated geometric one, and the number is not whole.
+        """
+        raise NotImplementedError
+
+
+class _TruncatedGeometric(PartitionSelectionStrategy):
+    def __init__(self, made: Any) -> None:
+        super().__init__(made)
+        if self.epsilon / self.max_partitions_contributed < _LEAST_EPSILON:
+            raise ParameterError(
+                f"epsilon must be at least 2**-30 * max_partitions_contributed (which is "
+                f"{self.max_partitions_contributed}), got {self.epsilon!r}"
+            )
+
+    def should_keep(self, num_users: float) -> bool:
+        people = real(num_users, "num_users")
+        if not people.is_integer():
+            raise ParameterError("num_users must be a whole number")
+        probability, drops = _coin(*self._budget, int(people))
+        return bool(samplers.bernoulli(probability)) != drops
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return create_truncated_geometric_partition_strategy, self._budget
+
+
+class _Thresholding(PartitionSelectionStrategy):
+    def __init__(self, create: Any, made: Any, noise: Any, quantile: float) -> None:
+        super().__init__(made)
+        self._create = create
+        self._noise = noise
+        safe = max(made.threshold, 1 + quantile * noise.scale)
+        self.threshold = safe + _MARGIN * noise.scale + 2.0**-50 * max(safe, 0.0)
+
+    def should_keep(self, num_users: float) -> bool:
+        return self.noised_value_if_should_keep(num_users) is not None
+
+    def noised_value_if_should_keep(self, num_users: float) -> float | None:
+        people = real(num_users, "num_users")
+        noisy: float = self._noise.release(people) if math.isfinite(people) else people
+        return noisy if noisy >= self.threshold else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._create, self._budget
+
+
+class _PreThresholding(PartitionSelectionStrategy):
+    def __init__(self, made: Any, strategy_type: Any, inner: PartitionSelectionStrategy) -> None:
+        super().__init__(made)
+        self.pre_threshold = float(made.pre_threshold)
+        self._type = strategy_type
+        self._inner = inner
+
+    def should_keep(self, num_users: float) -> bool:
+        people = real(num_users, "num_users")
+        return people >= self.pre_threshold and self._inner.should_keep(people - (self.pre_threshold - 1))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return create_pre_thresholding_partition_strategy, (*self._budget, int(self.pre_threshold), self._type)
+
+
+def _shared(delta: float, partitions: int) -> tuple[float, float]:
+    """Give the part of a delta for each of so many groups, and one minus it."""
+    if delta == 1:
+        return 1.0, 0.0
+    logarithm = math.log1p(-delta) / partitions
+    return -math.expm1(logarithm), math.exp(logarithm)
+
+
+def _laplace_quantile(above: float, below: float) -> float:
+    """Give what noise of scale 1 reaches with the probability ``above``."""
+    if above <= 0.5:
+        return -math.log(2 * above) if above else math.inf
+    return math.log(2 * below) if below else -math.inf
+
+
+class _Probabilities:
+    """Those of Theorem 1, for slightly smaller parameters, so that doubles may be rounded."""
+
+    def __init__(self, epsilon: float, delta: float, partitions: int) -> None:
+        safe = 1 - Decimal(_MARGIN)
+        with localcontext(_DELTA_DIGITS):
+            self._delta = Decimal(delta)
+            if 0 < delta < 1:
+                self._delta = safe * (1 - ((1 - self._delta).ln() / partitions).exp())
+        with localcontext(_DIGITS):
+            self._epsilon = safe * Decimal(epsilon) / partitions
+            grown = self._epsilon.exp()
+            self._step = self._delta / (grown - 1)
+            self._first = 0
+            if self._delta:
+                reached = (1 + (grown - 1) / (grown + 1) * (1 / self._delta - 1)).ln() / self._epsilon
+                self._first = 1 + int(reached.to_integral_value(ROUND_FLOOR))
+            self._dropped_first = 1 - self._kept(self._first)
+
+    def of(self, people: int) -> tuple[Decimal, Decimal]:
+        """Give the probabilities to keep a group of so many people, and to drop it."""
+        if people <= 0 or not self._delta:
+            return Decimal(0), Decimal(1)
+        with localcontext(_DIGITS):
+            if people <= self._first:
+                kept = self._kept(people)
+                return kept, 1 - kept
+            beyond = ((self._first - people) * self._epsilon).exp()
+            dropped = max(beyond * (self._dropped_first + self._step) - self._step, Decimal(0))
+            return 1 - dropped, dropped
+
+    def _kept(self, people: int) -> Decimal:
+        return ((people * self._epsilon).exp() - 1) * self._step
+
+
+@lru_cache(maxsize=256)
+def _probabilities(epsilon: float, delta: float, partitions: int) -> _Probabilities:
+    return _Probabilities(epsilon, delta, partitions)
+
+
+@lru_cache(maxsize=2**14)
+def _coin(epsilon: float, delta: float, partitions: int, people: int) -> tuple[float, bool]:
+    """Give the smaller probability, which has the smaller error as a double, and whether it is the one to drop."""
+    kept, dropped = _probabilities(epsilon, delta, partitions).of(people)
+    return float(min(kept, dropped)), dropped < kept

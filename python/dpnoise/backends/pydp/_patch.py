@@ -1,0 +1,52 @@
+"""Putting the mechanisms where PyDP, and who uses it, looks for them."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from dpnoise.backends._patch import Patch
+from dpnoise.backends.pydp import _host, _mechanisms, _partition_selection
+
+_REPLACED: Final = {
+    _host.numerical_mechanisms: (_mechanisms, ("GaussianMechanism", "LaplaceMechanism")),
+    _host.partition_selection: (
+        _partition_selection,
+        (
+            "create_gaussian_partition_strategy",
+            "create_laplace_partition_strategy",
+            "create_partition_strategy",
+            "create_pre_thresholding_partition_strategy",
+            "create_truncated_geometric_partition_strategy",
+        ),
+    ),
+}
+
+
+def patched() -> AbstractContextManager[None]:
+    """Let programs that look into PyDP's modules find the mechanisms of this one, within a ``with`` block.
+
+    These are `pydp.algorithms.numerical_mechanisms` and `pydp.algorithms.partition_selection`. Names that were imported
+    from them before are what they were. Everything is put back when the last of the blocks ends, in whichever way and
+    in whichever thread; until then it holds for the whole process, but not for other processes.
+
+    Examples
+    --------
+    >>> from dpnoise.backends.pydp import patched
+    >>> from pydp.algorithms import numerical_mechanisms
+    >>> with patched():
+    ...     released = numerical_mechanisms.LaplaceMechanism(0.5).add_noise(37.2)
+    """
+    return _PATCH.within()
+
+
+def install() -> None:
+    """Do what `patched` does, for as long as the process runs. Calling it again changes nothing."""
+    _PATCH.enter()
+
+
+def _replacements() -> list[tuple[Any, str, Any]]:
+    return [(owner, name, getattr(ours, name)) for owner, (ours, names) in _REPLACED.items() for name in names]
+
+
+_PATCH: Final = Patch(_replacements)

@@ -1,0 +1,74 @@
+"""What every `patched` must keep: everything is put back, whichever way blocks end and threads overlap."""
+
+import threading
+
+import pytest
+
+
+def check_blocks(patched, snapshot):
+    """Check blocks of ``patched``, where ``snapshot()`` tells whether they hold."""
+    before = snapshot()
+    with patched():
+        within = snapshot()
+        assert within != before
+    assert snapshot() == before
+
+    with pytest.raises(KeyError), patched():
+        raise KeyError
+    assert snapshot() == before
+
+    with patched(), patched():
+        with patched():
+            pass
+        assert snapshot() == within
+    assert snapshot() == before
+
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with patched():
+            inside.set()
+            leave.wait(60)
+
+    holder = threading.Thread(target=hold)
+    with patched():
+        holder.start()
+        assert inside.wait(60)
+    assert snapshot() == within
+    leave.set()
+    holder.join()
+    assert snapshot() == before
+
+
+def check_install(install, patched, snapshot, leave):
+    """Check that ``install`` outlasts blocks; ``leave()`` undoes one call of it."""
+    before = snapshot()
+    install()
+    install()
+    try:
+        with patched():
+            within = snapshot()
+        assert snapshot() == within != before
+    finally:
+        leave()
+        leave()
+    assert snapshot() == before
+
+
+def check_many_threads(patched, check, snapshot):
+    """Enter and leave in many threads at once; ``check()`` is asserted within."""
+    before, failures = snapshot(), []
+
+    def work():
+        for _ in range(200):
+            with patched():
+                if not check():
+                    failures.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert snapshot() == before
