@@ -3,6 +3,8 @@
 import math
 import pickle
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -94,7 +96,7 @@ def extractors():
 
 
 def aggregate(metrics, noise=NOISES[0], public=None, accountant=None, rows=VISITS, **more):
-    accountant = accountant or pipeline_dp.NaiveBudgetAccountant(total_epsilon=50.0, total_delta=1e-6)
+    accountant = accountant or pipeline_dp.NaiveBudgetAccountant(total_epsilon=50.0, total_delta=1e-12)
     engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
     bounds = {"min_value": 0, "max_value": 20} if "vector_size" not in more else {}
     params = pipeline_dp.AggregateParams(
@@ -118,7 +120,7 @@ def test_the_example_of_the_hosts_documentation(noise, public):
     with ours.patched():
         found = aggregate([METRICS.COUNT, METRICS.SUM, METRICS.MEAN, METRICS.PRIVACY_ID_COUNT], noise, public)
     assert {"day0", "day1", "day2"} <= {*found}
-    assert "day9" not in found or public  # a probability of at most 1e-6
+    assert "day9" not in found or public  # a probability of at most 1e-12
     # Each person is in two of the three days, by chance: a deviation of 150 has a probability below 1e-40.
     assert sum(found[f"day{day}"].count for day in range(3)) == pytest.approx(800, abs=150)
     for day in range(3):
@@ -150,7 +152,7 @@ def test_quantiles_stay_the_hosts():
 @pytest.mark.parametrize("strategy", pipeline_dp.PartitionSelectionStrategy, ids=lambda strategy: strategy.name)
 def test_selecting_partitions(strategy):
     with ours.patched():
-        accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=5.0, total_delta=1e-6)
+        accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=5.0, total_delta=1e-12)
         engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
         params = pipeline_dp.SelectPartitionsParams(max_partitions_contributed=2, partition_selection_strategy=strategy)
         result = engine.select_partitions(VISITS, params, extractors())
@@ -162,7 +164,7 @@ def test_selecting_partitions(strategy):
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 def test_noise_for_aggregates(noise):
     with ours.patched():
-        accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=5.0, total_delta=1e-6)
+        accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=5.0, total_delta=1e-12)
         engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
         params = pipeline_dp.aggregate_params.AddDPNoiseParams(
             noise_kind=noise, l0_sensitivity=1, linf_sensitivity=1, output_noise_stddev=True
@@ -341,3 +343,10 @@ def test_seeds_of_numpy_decide_nothing():
     assert draw() == draw()
     with ours.patched():
         assert draw() != draw()
+
+
+def test_a_missing_host_is_named():
+    program = "import sys; sys.modules['pipeline_dp'] = None; import dpnoise.backends.pipeline_dp"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "this needs pipeline_dp" in shown.stderr
+    assert "pip install 'dpnoise[pipeline-dp]'" in shown.stderr

@@ -3,6 +3,8 @@
 import copy
 import math
 import pickle
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -297,3 +299,10 @@ def test_large_noise_of_integers_saturates():
     assert (np.abs(released.astype(float)) > 2.0**60).any()
     assert (released > 0).any()
     assert (released < 0).any()
+
+
+def test_a_missing_host_is_named():
+    program = "import sys; sys.modules['pydp'] = None; import dpnoise.backends.pydp"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "this needs pydp" in shown.stderr
+    assert "pip install 'dpnoise[pydp]'" in shown.stderr

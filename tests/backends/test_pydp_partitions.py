@@ -86,6 +86,13 @@ def test_coins_are_the_hosts(budget):
         assert float(kept) <= theirs.probability_of_keep(people)
 
 
+@pytest.mark.parametrize("epsilon", [600.0, 3000.0, 1e9, 1e300])
+def test_a_large_epsilon(epsilon):
+    """Where PyDP's probability for one person becomes NaN."""
+    kept = [float(of_coin((epsilon, 1e-5, 1), people)[0]) for people in range(4)]
+    assert kept == pytest.approx([0, 1e-5, 1, 1], rel=1e-5)
+
+
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_thresholds_keep_delta(name, budget):

@@ -65,7 +65,7 @@ def test_mechanisms_as_in_the_hosts_documentation():
             noisy = [mechanism.add_noise(float(ages.mean())) for _ in range(2000)]
             assert mechanism.diversity == pytest.approx(73 / 1000 / epsilon)
             errors.append(statistics.fmean(abs(value - ages.mean()) for value in noisy))
-        # The mean error is the scale; the mean of 2000 errors is within a third of it, but for one case in 10**40.
+        # The mean error is the scale; the mean of 2000 errors is within a third of it, but for one case in 10**38.
         assert errors == pytest.approx([0.73, 0.073, 0.0073], rel=0.33)
         gaussian = numerical_mechanisms.GaussianMechanism(1.0, 1e-5, 1.0)
         interval = gaussian.noise_confidence_interval(0.95, gaussian.add_noise(1000.0))

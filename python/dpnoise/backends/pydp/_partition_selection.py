@@ -26,6 +26,7 @@ _create_truncated_geometric = _host.partition_selection.create_truncated_geometr
 # What is given up for safety: that much of epsilon and delta, or of the scale above the threshold.
 _MARGIN: Final = 2.0**-20
 _LEAST_EPSILON: Final = 2.0**-30
+_MOST_EPSILON: Final = Decimal(2000)
 # So many digits that a logarithm near 1 keeps enough of them for the smallest double.
 _DELTA_DIGITS: Final = Context(prec=400, traps=[])
 _DIGITS: Final = Context(prec=60, traps=[])
@@ -343,7 +344,8 @@ class _Probabilities:
             if 0 < delta < 1:
                 self._delta = safe * (1 - ((1 - self._delta).ln() / partitions).exp())
         with localcontext(_DIGITS):
-            self._epsilon = safe * Decimal(epsilon) / partitions
+            # Beyond the most, which is as good as infinite, its exponential would be so, too.
+            self._epsilon = min(safe * Decimal(epsilon) / partitions, _MOST_EPSILON)
             grown = self._epsilon.exp()
             self._step = self._delta / (grown - 1)
             self._first = 0
