@@ -14,6 +14,7 @@ pytest.importorskip("pydp", reason="needs PyDP: pip install 'dpnoise[pydp]'")
 
 from pydp.algorithms import numerical_mechanisms as host
 
+import dpnoise
 from dpnoise import ParameterError
 from dpnoise.backends import pydp as ours
 
@@ -47,9 +48,15 @@ def test_there_is_never_less_noise(name, arguments):
     mine = getattr(ours, name)(*arguments)
     ratio = Fraction(mine._noise.scale) / Fraction(scale_of(mine))
     assert ratio > 1
-    # A sensitivity of few steps is rounded up to one more. PyDP's standard deviation always suffices.
+    # A sensitivity of few steps is rounded up to one more. PyDP's standard deviation suffices here.
     assert ratio < 1.002
     assert ratio < 1.00001 or arguments[0] < 1e-5
+
+
+def test_a_standard_deviation_that_does_not_suffice_is_replaced():
+    theirs, mine = (library.GaussianMechanism(1e9, 1e-5) for library in (host, ours))
+    assert theirs.std < 1e-300
+    assert mine._noise.scale > dpnoise.Gaussian(epsilon=1e9, delta=1e-5).scale > 1e-5
 
 
 def test_the_rounding_of_many_values_is_paid_for():
