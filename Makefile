@@ -6,6 +6,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TUMULT := .venv-tumult
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -type f -not -name '*.pyc')
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -16,6 +17,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust instructions docs
 .PHONY: wheel crate clean check-tools check-lint-tools check-constant-time-tools
+.PHONY: test-tumult bench-tumult
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -35,6 +37,10 @@ test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests on all 
 
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
 	$(BIN)/python -X dev -m pytest tests/engines
+
+test-tumult: $(TUMULT)/.native ## test the backend of Tumult Core, in an environment with its older NumPy (needs Java 17)
+	$(TUMULT)/bin/python -X dev -m pytest $(wildcard tests/backends/*tumult*.py tests/statistical/backends/*tumult*.py) \
+		tests/test_readme.py -k tumult
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests with 10^8 samples each (6 GiB of memory), and kill ledgers
 	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical tests/vectors tests/security/test_ledger.py \
@@ -62,6 +68,9 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks and keep their record in benches/records (15 minutes)
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
+bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core and keep their record
+	$(TUMULT)/bin/python -m pytest benches/backends/bench_tumult.py --benchmark-quiet --quiet --record=tumult
+
 bench-rust: | check-tools ## time the parts of the Rust crate
 	cargo bench --package dpnoise-core --bench parts --locked
 
@@ -78,7 +87,7 @@ crate: | check-tools ## package the Rust crate as it would be published, and bui
 	cargo package --package dpnoise-core --locked --allow-dirty
 
 clean: ## remove everything that was built, .venv too
-	rm -rf $(VENV) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(TUMULT) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/dpnoise/_native.*.so python/dpnoise/_native*.pyd
 	find python tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
@@ -104,4 +113,11 @@ $(VENV)/.native: $(NATIVE_SOURCES) | check-tools $(BIN)/maturin
 # dpnoise itself is installed by now, so pip resolves the extra from its metadata and fetches only what it names.
 $(VENV)/.extra-%: pyproject.toml | $(VENV)/.native
 	$(BIN)/python -m pip install --quiet 'dpnoise[$*]'
+	@touch $@
+
+# The same module and files in another environment: the module is of the stable interface, and is compiled once.
+$(TUMULT)/.native: $(VENV)/.native pyproject.toml
+	$(PYTHON) -m venv $(TUMULT)
+	. $(TUMULT)/bin/activate && PIP_QUIET=1 $(BIN)/maturin develop --release
+	$(TUMULT)/bin/python -m pip install --quiet 'dpnoise[test-tumult]'
 	@touch $@

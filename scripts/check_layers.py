@@ -50,6 +50,7 @@ EXTRAS = {
     "opendp",
     "pydp",
     "pipeline_dp",
+    "tmlt",
 }
 EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py", "python/dpnoise/backends/")
 
