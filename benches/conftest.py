@@ -21,11 +21,13 @@ RECORD = pytest.StashKey[Record]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--record", action="store_true", help="keep the record of this run in benches/records")
+    parser.addoption(
+        "--record", nargs="?", const="", metavar="PART", help="keep the record of this run, or part, in benches/records"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[RECORD] = Record(whole=config.getoption("--record"))
+    config.stash[RECORD] = Record(whole=config.getoption("--record") == "")
 
 
 @pytest.fixture
@@ -87,5 +89,6 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     if not record.tables and not record.texts:
         return
     terminalreporter.write_line(f"\n{record}")
-    if config.getoption("--record") and not exitstatus:
-        terminalreporter.write_line(f"written to {record.write().relative_to(config.rootpath)}")
+    part = config.getoption("--record")
+    if part is not None and not exitstatus:
+        terminalreporter.write_line(f"written to {record.write(part).relative_to(config.rootpath)}")

@@ -116,9 +116,9 @@ more than short ones, and has no room for a second thread.
         verdict = {len(factors): "yes", 0: "no"}.get(reached, f"in {reached} of {len(factors)} cases")
         return [work, str(target), measured, verdict]
 
-    def write(self) -> Path:
+    def write(self, part: str) -> Path:
         FOLDER.mkdir(exist_ok=True)
-        path = FOLDER / f"{today()}.md"
+        path = FOLDER / f"{'-'.join(filter(None, (today(), part)))}.md"
         path.write_text(str(self), encoding="utf-8")
         return path
 
