@@ -213,6 +213,7 @@ CALLS = {
     "a series of integers for floats": lambda: AddNoiseToSeries(MAKE["laplace"](2))(pd.Series([1])),
     "a series with nan": lambda: AddNoiseToSeries(MAKE["laplace"](2))(pd.Series([1.0, math.nan])),
     "a series of text": lambda: AddNoiseToSeries(MAKE["discrete gaussian"](2))(pd.Series(["1"])),
+    "a list": lambda: AddNoiseToSeries(MAKE["geometric"](2))([1]),
     "a negative scale": lambda: MAKE["laplace"](-1),
     "an infinite alpha": lambda: MAKE["geometric"](math.inf),
     "a domain with nan": lambda: AddLaplaceNoise(NumpyFloatDomain(allow_nan=True), 1),

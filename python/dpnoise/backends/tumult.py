@@ -198,10 +198,12 @@ def _call_gaussian(measurement: Any, value: Any) -> float:
 def _call_series(measurement: Any, values: Any) -> Any:
     """Do what the host does, but for all values at once where they are of the type that its domain says."""
     add = _ADD_TO_COLUMN.get(type(measurement.noise_measurement))
-    noisy = add(measurement.noise_measurement, values.to_numpy()) if add and len(values) else None
+    noisy = None
+    if add and isinstance(values, _series.pd.Series) and len(values):
+        noisy = add(measurement.noise_measurement, values.to_numpy())
     if noisy is None:
         return _host_calls[_series.AddNoiseToSeries](measurement, values)
-    return type(values)(noisy, values.index, name=values.name)
+    return _series.pd.Series(noisy, values.index, name=values.name)
 
 
 def _add_laplace_to_column(measurement: Any, values: NDArray[Any]) -> NDArray[Any] | None:
