@@ -26,6 +26,7 @@ from tmlt.core.measures import PureDP
 from tmlt.core.random import discrete_gaussian, laplace
 from tmlt.core.utils.distributions import discrete_gaussian_pmf, double_sided_geometric_pmf
 
+from dpnoise.audit.attacks import low_order_bits
 from dpnoise.backends import tumult
 from dpnoise.backends.tumult import patched
 
@@ -320,16 +321,22 @@ def test_an_empty_series_stays_empty(name):
 # --- what floating point gives away --------------------------------------------------------------------------------
 
 
-def some_have_bits_that_one_cannot_have(add_noise):
-    """Whether a number below 1 comes from 1.0 with a bit that no float has that is 1.0 plus another."""
-    return any((add_noise(1.0) * 2**53) % 1 for _ in range(500))
+def attack(measurement, parameter):
+    """Look for what rho = 1/2, or epsilon = 1, does not allow."""
+    claim = {"gaussian": {"epsilon": 3.6, "delta": 0.01}, "laplace": {"epsilon": 1.0, "delta": 0.0, "scale": 1.0}}
+    return low_order_bits(MAKE[measurement](parameter), n=20_000, confidence=1 - 1e-9, **claim[measurement])
 
 
 def test_gaussian_noise_is_rounded_once():
-    add_noise = AddGaussianNoise(REALS, 1)
-    assert not some_have_bits_that_one_cannot_have(add_noise)  # while 0.0 gives such numbers, a quarter of the time
+    assert attack("gaussian", 1).refuted  # a float that is 1.0 plus another has no bits that are smaller than 2**-53
     with patched():
-        assert some_have_bits_that_one_cannot_have(add_noise)
+        assert not attack("gaussian", 1).refuted
+
+
+def test_laplace_noise_gives_nothing_away():
+    with patched():
+        assert not attack("laplace", 1).refuted
+        assert attack("laplace", "1/3").refuted
 
 
 def test_laplace_noise_is_on_a_grid():
