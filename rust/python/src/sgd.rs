@@ -6,7 +6,7 @@ use numpy::{Element, PyArrayDyn};
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
 
-use crate::errors::to_py;
+use crate::errors::{ParameterError, to_py};
 use crate::numbers::real;
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
@@ -37,6 +37,18 @@ fn clip_and_sum(
     for_dtype!(gradients, write_sum(&clipping, gradients, out, threads.get()))
 }
 
+/// Writes that sum to `sums`, in whole steps of the grid.
+#[pyfunction]
+fn clip_and_sum_steps(
+    gradients: &Bound<'_, PyAny>,
+    sums: &Bound<'_, PyAny>,
+    clip_norm: &Bound<'_, PyAny>,
+    threads: Threads,
+) -> PyResult<()> {
+    let clipping = Clipping::new(real(clip_norm, "clip_norm")?).map_err(to_py)?;
+    for_dtype!(gradients, write_steps(&clipping, gradients, sums, threads.get()))
+}
+
 fn write_sum<T: Real + Element>(
     kind: &str,
     clipping: &Clipping,
@@ -50,6 +62,19 @@ fn write_sum<T: Real + Element>(
     for (out, &steps) in out.iter_mut().zip(&*sums) {
         *out = T::from_f64(steps as f64 * clipping.granularity());
     }
+    Ok(())
+}
+
+fn write_steps<T: Real + Element>(
+    kind: &str,
+    clipping: &Clipping,
+    gradients: &Bound<'_, PyAny>,
+    sums: &Bound<'_, PyAny>,
+    threads: usize,
+) -> PyResult<()> {
+    let mut sums = buffers::writable::<i64>(sums, "sums", "int64")?;
+    let sums = buffers::elements(&mut sums, "sums")?;
+    sums.copy_from_slice(&sums_of::<T>(kind, clipping, gradients, sums.len(), threads)?);
     Ok(())
 }
 
@@ -124,6 +149,18 @@ impl NoisyGradient {
     ) -> PyResult<()> {
         for_dtype!(gradients, write_step(&self.0, gradients, out, threads.get(), rng))
     }
+
+    /// Writes `sums` of clipped gradients, in whole steps of the grid, to `out` with noise, divided.
+    #[pyo3(signature = (sums, out, threads, rng=None))]
+    fn release(
+        &self,
+        sums: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        threads: Threads,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        for_dtype!(out, write_release(&self.0, sums, out, threads.get(), rng))
+    }
 }
 
 fn write_step<T: Real + Element>(
@@ -134,14 +171,47 @@ fn write_step<T: Real + Element>(
     threads: usize,
     rng: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let mut rng = hazmat::given(rng)?;
     let mut out = buffers::writable::<T>(out, "out", kind)?;
     let out = buffers::elements(&mut out, "out")?;
+    let sums = sums_of::<T>(kind, noisy.clipping(), gradients, out.len(), threads)?;
+    write_noisy(gradients.py(), noisy, sums, out, threads, rng)
+}
+
+fn write_release<T: Real + Element>(
+    kind: &str,
+    noisy: &sgd::NoisyGradient,
+    sums: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    threads: usize,
+    rng: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let mut out = buffers::writable::<T>(out, "out", kind)?;
+    let out = buffers::elements(&mut out, "out")?;
+    let given = buffers::readable::<i64>(sums, "sums", "int64")?;
+    let given = buffers::slice(&given, "sums")?;
+    if given.len() != out.len() {
+        return Err(ParameterError::new_err(format!(
+            "sums must be as many as out, got {} for {}",
+            given.len(),
+            out.len()
+        )));
+    }
+    write_noisy(sums.py(), noisy, Zeroizing::new(given.to_vec()), out, threads, rng)
+}
+
+/// Adds noise to `sums` and writes them to `out`.
+fn write_noisy<T: Real>(
+    py: Python<'_>,
+    noisy: &sgd::NoisyGradient,
+    mut sums: Zeroizing<Vec<i64>>,
+    out: &mut [T],
+    threads: usize,
+    rng: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
     let noise = noisy.noise(out.len());
-    let mut sums = sums_of::<T>(kind, noisy.clipping(), gradients, out.len(), threads)?;
-    match &mut rng {
+    match &mut hazmat::given(rng)? {
         Some(rng) => noisy.perturb(&noise, &mut sums, &mut **rng).map_err(to_py)?,
-        None => runtime::in_parts(gradients.py(), &mut sums, |part| {
+        None => runtime::in_parts(py, &mut sums, |part| {
             fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| noisy.perturb(&noise, part, rng))
         })?,
     }
@@ -151,5 +221,6 @@ fn write_step<T: Real + Element>(
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NoisyGradient>()?;
-    module.add_function(wrap_pyfunction!(clip_and_sum, module)?)
+    module.add_function(wrap_pyfunction!(clip_and_sum, module)?)?;
+    module.add_function(wrap_pyfunction!(clip_and_sum_steps, module)?)
 }

@@ -1,0 +1,153 @@
+"""Clipped gradients of whole models, on NumPy arrays: their sum on a grid, and its noise.
+
+This is what the backends of training frameworks share. A framework's tensors come in as arrays, a row for each example,
+and nothing but integers in steps of a grid is added up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from dpnoise import _native
+from dpnoise._native import ParameterError
+from dpnoise.samplers._draw import Rng
+from dpnoise.sgd._gradients import gradients_of
+
+# Gradients of several arrays are copied side by side, so many numbers at a time.
+_NUMBERS: Final = 2**26
+
+
+def mechanism(clip_norm: float, noise_multiplier: float) -> _native.NoisyGradient:
+    """Give the mechanism, or raise a ParameterError for parameters that are out of range."""
+    return _native.NoisyGradient(clip_norm=clip_norm, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
+
+
+def clipped_sum(
+    gradients: Sequence[NDArray[Any]], *, clip_norm: float, threads: int | None = None
+) -> NDArray[np.int64]:
+    """Clip the gradient of each example, over all arrays together, and add them up in whole steps of the grid.
+
+    The result is **not private**. Such sums can be added up, modulo 2**64; their noise comes from `noisy`.
+
+    Parameters
+    ----------
+    gradients : sequence of ndarray, floating point, shape (n, ...)
+        An array for each parameter of the model; all have a row for each example, and n may be 0.
+    clip_norm : float
+        The L2 norm that is kept, from 2**-80 to 2**80.
+    threads : int, optional
+        How many threads to use; all cores that the process may use when not given.
+
+    Returns
+    -------
+    ndarray of int64, shape (d,)
+        The sums of all numbers of the arrays, one array after the other. One example changes them by at most the
+        sensitivity of `dpnoise.sgd.NoisyGradient`, in steps of its granularity, for the same ``clip_norm``.
+
+    Raises
+    ------
+    ParameterError
+        When ``clip_norm`` is out of range, or the arrays have no numbers or not as many rows.
+    TypeError
+        When an array is not of floating-point numbers of at most 64 bits.
+    """
+    if len({len(array) for array in gradients}) > 1:  # how many rows is private
+        raise ParameterError("gradients must have as many rows in all arrays")
+    rows = [array.reshape(len(array), math.prod(array.shape[1:])) for array in gradients]
+    width = sum(array.shape[1] for array in rows)
+    if width == 0:
+        raise ParameterError("gradients must have a number for each example, got none")
+    sums = np.zeros(width, np.int64)
+    part = np.empty_like(sums)
+    several = max(1, _NUMBERS // width)
+    for first in range(0, max(1, len(rows[0])), several):
+        side_by_side = [array[first : first + several] for array in rows]
+        matrix = gradients_of(side_by_side[0] if len(rows) == 1 else np.concatenate(side_by_side, axis=1))
+        _native.clip_and_sum_steps(matrix, part, clip_norm, threads)
+        sums += part
+    return sums
+
+
+def noisy(
+    sums: NDArray[np.int64],
+    *,
+    clip_norm: float,
+    noise_multiplier: float,
+    dtype: DTypeLike = np.float32,
+    threads: int | None = None,
+    rng: Rng = None,
+) -> NDArray[Any]:
+    """Add discrete Gaussian noise to the sum of clipped gradients, on the grid, and give it as floats.
+
+    For neighbours that differ by one example, added or removed, this is 1/(2 noise_multiplier**2)-zCDP; on Poisson
+    samples it costs less, as `dpnoise.sgd.epsilon_spent` says.
+
+    Parameters
+    ----------
+    sums : ndarray of int64, shape (d,)
+        Sums of `clipped_sum`, or of several of them, for the same ``clip_norm``.
+    clip_norm : float
+        As for `clipped_sum`.
+    noise_multiplier : float
+        The ratio of the standard deviation of the noise to the sensitivity on the grid; from 2**-20 to 2**11.
+    dtype : float32 or float64, default float32
+        Of the result; the noisy sum is rounded to it once.
+    threads : int, optional
+        As for `clipped_sum`.
+    rng : dpnoise.hazmat generator, optional
+        For tests only: such a sum is not private.
+
+    Returns
+    -------
+    ndarray, shape (d,)
+        The noisy sum.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range. Nothing has been drawn then.
+    RandomnessError
+        When the source of randomness fails.
+    """
+    out = np.empty(sums.shape, dtype)
+    mechanism(clip_norm, noise_multiplier).release(np.ascontiguousarray(sums), out, threads, rng)
+    return out
+
+
+def multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_multiplier: float) -> list[float]:
+    """Give the noise multiplier of each part of a gradient, where parts are clipped to norms of their own.
+
+    All parts get noise of the same standard deviation, which is ``noise_multiplier`` times the sensitivity of all of
+    them together, the root of the sum of the squares of theirs; rounded up.
+
+    Parameters
+    ----------
+    clip_norms, widths : sequence
+        The norm of each part, and how many numbers it has.
+    noise_multiplier : float
+        Of the whole gradient.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+    """
+    squares = [
+        Fraction(mechanism(norm, noise_multiplier).sensitivity(width)) ** 2
+        for norm, width in zip(clip_norms, widths, strict=True)
+    ]
+    return [root(Fraction(noise_multiplier) ** 2 * sum(squares) / square) for square in squares]
+
+
+def root(square: Fraction) -> float:
+    """Give the root of ``square``, rounded up to a float."""
+    found = math.nextafter(math.sqrt(square), 0.0)
+    while Fraction(found) ** 2 < square:
+        found = math.nextafter(found, math.inf)
+    return found
