@@ -15,9 +15,9 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
-.PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust instructions docs
-.PHONY: wheel crate clean check-tools check-lint-tools check-constant-time-tools
-.PHONY: test-tumult bench-tumult
+.PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
+.PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
+.PHONY: bench-tumult test-torch
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -41,6 +41,10 @@ test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with 
 test-tumult: $(TUMULT)/.native ## test the backend of Tumult Core, in an environment with its older NumPy (needs Java 17)
 	$(TUMULT)/bin/python -X dev -m pytest $(wildcard tests/backends/*tumult*.py tests/statistical/backends/*tumult*.py) \
 		tests/test_readme.py -k tumult
+
+test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opacus (PyTorch takes 5 GB)
+	$(BIN)/python -X dev -m pytest tests/backends tests/test_readme.py -k opacus
+	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the statistical tests with 10^8 samples each (6 GiB of memory), and kill ledgers
 	DPNOISE_TEST_SAMPLES=100000000 $(BIN)/python -m pytest tests/statistical tests/vectors tests/security/test_ledger.py \

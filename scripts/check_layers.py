@@ -51,6 +51,8 @@ EXTRAS = {
     "pydp",
     "pipeline_dp",
     "tmlt",
+    "opacus",
+    "torch",
 }
 EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py", "python/dpnoise/backends/")
 

@@ -36,6 +36,8 @@ BACKENDS = ROOT / "docs/backends"
 PACKAGES = {"tumult": "tmlt.core"}
 
 
+# What Opacus and PyTorch say whenever they are used.
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
     if page.parent == BACKENDS:

@@ -5,6 +5,7 @@
 - `dpnoise.backends.pydp`: ``pip install 'dpnoise[pydp]'``
 - `dpnoise.backends.pipeline_dp`: ``pip install 'dpnoise[pipeline-dp]'``
 - `dpnoise.backends.tumult`: ``pip install 'dpnoise[tumult]'``, in an environment of its own
+- `dpnoise.backends.opacus`: ``pip install 'dpnoise[opacus]'``
 
 A backend is imported by its full name, and imports its host: ``from dpnoise.backends.diffprivlib import Laplace``.
 """

@@ -30,7 +30,7 @@ where
     }
     mechanism.check(values).map_err(to_py)?;
     let noise = mechanism.noise(values.len()).map_err(to_py)?;
-    runtime::in_parts(array.py(), values, |part| {
+    runtime::in_parts(array.py(), values, |_, part| {
         fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| mechanism.perturb(&noise, part, rng))
     })
 }

@@ -30,13 +30,15 @@ pub(crate) fn interruptible<P: Send>(
     })
 }
 
-/// Runs `work` on part after part of `items`; when it fails or is interrupted, all are overwritten.
+/// Runs `work` on part after part of `items`, and tells it the index of the first one; when it fails or is interrupted,
+/// all are overwritten.
 pub(crate) fn in_parts<T, F>(py: Python<'_>, items: &mut [T], work: F) -> PyResult<()>
 where
     T: Copy + Default + Send,
-    F: Fn(&mut [T]) -> Result<(), Error> + Sync,
+    F: Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
 {
-    let result = interruptible(py, items.chunks_mut(ITEMS), &work);
+    let parts = items.chunks_mut(ITEMS).enumerate();
+    let result = interruptible(py, parts, |(index, part)| work(index * ITEMS, part));
     if result.is_err() {
         items.fill(T::default());
     }

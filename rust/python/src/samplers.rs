@@ -208,7 +208,7 @@ where
     if let Some(mut rng) = hazmat::given(rng)? {
         return distribution.fill(&mut *rng, out).map_err(to_py);
     }
-    runtime::in_parts(py, out, |part| {
+    runtime::in_parts(py, out, |_, part| {
         fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| distribution.fill(rng, part))
     })
 }

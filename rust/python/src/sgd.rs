@@ -174,7 +174,7 @@ fn write_step<T: Real + Element>(
     let mut out = buffers::writable::<T>(out, "out", kind)?;
     let out = buffers::elements(&mut out, "out")?;
     let sums = sums_of::<T>(kind, noisy.clipping(), gradients, out.len(), threads)?;
-    write_noisy(gradients.py(), noisy, sums, out, threads, rng)
+    write_noisy(gradients.py(), noisy, &sums, out, threads, rng)
 }
 
 fn write_release<T: Real + Element>(
@@ -196,27 +196,28 @@ fn write_release<T: Real + Element>(
             out.len()
         )));
     }
-    write_noisy(sums.py(), noisy, Zeroizing::new(given.to_vec()), out, threads, rng)
+    write_noisy(sums.py(), noisy, given, out, threads, rng)
 }
 
 /// Adds noise to `sums` and writes them to `out`.
 fn write_noisy<T: Real>(
     py: Python<'_>,
     noisy: &sgd::NoisyGradient,
-    mut sums: Zeroizing<Vec<i64>>,
+    sums: &[i64],
     out: &mut [T],
     threads: usize,
     rng: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let noise = noisy.noise(out.len());
     match &mut hazmat::given(rng)? {
-        Some(rng) => noisy.perturb(&noise, &mut sums, &mut **rng).map_err(to_py)?,
-        None => runtime::in_parts(py, &mut sums, |part| {
-            fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| noisy.perturb(&noise, part, rng))
-        })?,
+        Some(rng) => noisy.release(&noise, sums, out, &mut **rng).map_err(to_py),
+        None => runtime::in_parts(py, out, |start, part| {
+            let sums = &sums[start..];
+            fill_parallel(part, NOISE_UNIT, threads, |rng, first, part| {
+                noisy.release(&noise, &sums[first..], part, rng)
+            })
+        }),
     }
-    noisy.divide(&sums, out);
-    Ok(())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

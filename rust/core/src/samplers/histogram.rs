@@ -108,7 +108,7 @@ impl Histogram {
         &self,
         rng: &mut R,
         values: &mut [T],
-        add: impl Fn(&mut [T], &[i64]) -> Result<(), Error>,
+        mut add: impl FnMut(&mut [T], &[i64]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut samples = Wiped::new(values.len().min(CHUNK));
         for values in values.chunks_mut(CHUNK) {

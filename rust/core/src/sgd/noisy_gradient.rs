@@ -5,7 +5,7 @@ use rand_core::TryCryptoRng;
 use super::{Clipping, Real};
 use crate::error::Error;
 use crate::params::{Ratio, Scale};
-use crate::rng::{NOISE_UNIT, SecureRng, Wiped, fill_parallel};
+use crate::rng::{NOISE_UNIT, Wiped, fill_parallel};
 use crate::samplers::DiscreteGaussian;
 
 /// The mean of clipped gradients, with discrete Gaussian noise on their sum.
@@ -77,8 +77,8 @@ impl NoisyGradient {
     /// The step for the gradients `rows` of a batch, each as long as `out`; there may be none.
     ///
     /// # Errors
-    /// [`Error::Randomness`], and then `out` is as it was; [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend
-    /// of this CPU.
+    /// [`Error::Randomness`], and then `out` is zeros; [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of
+    /// this CPU.
     ///
     /// # Panics
     /// When `out` is empty, `rows` are not whole rows, or `threads` is zero.
@@ -86,33 +86,34 @@ impl NoisyGradient {
         let mut sums = Wiped::new(out.len());
         self.clipping.add(rows, &mut sums, threads)?;
         let noise = self.noise(sums.len());
-        fill_parallel(&mut sums, NOISE_UNIT, threads, |rng: &mut SecureRng, _, part| self.perturb(&noise, part, rng))?;
-        self.divide(&sums, out);
-        Ok(())
-    }
-
-    /// Adds `noise` to sums in steps of the grid, modulo 2^64.
-    ///
-    /// # Errors
-    /// [`Error::Randomness`], and then no sum may be used.
-    pub fn perturb<R: TryCryptoRng + ?Sized>(
-        &self,
-        noise: &DiscreteGaussian,
-        sums: &mut [i64],
-        rng: &mut R,
-    ) -> Result<(), Error> {
-        noise.perturb(rng, sums, |sums, noise| {
-            for (sum, &noise) in sums.iter_mut().zip(noise) {
-                *sum = sum.wrapping_add(noise);
-            }
-            Ok(())
+        fill_parallel(out, NOISE_UNIT, threads, |rng, first, out| {
+            self.release(&noise, &sums[first..][..out.len()], out, rng)
         })
     }
 
-    /// Noisy sums as numbers, divided by the expected batch size.
-    pub fn divide<T: Real>(&self, noisy: &[i64], out: &mut [T]) {
-        for (out, &steps) in out.iter_mut().zip(noisy) {
-            *out = T::from_f64(steps as f64 * self.clipping.granularity() / self.expected_batch_size);
-        }
+    /// Writes to `out` the `sums` in steps of the grid with `noise`, added modulo 2^64, as numbers divided by the expected
+    /// batch size.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`], and then nothing of `out` may be used.
+    ///
+    /// # Panics
+    /// When there are less sums than numbers in `out`.
+    pub fn release<T: Real, R: TryCryptoRng + ?Sized>(
+        &self,
+        noise: &DiscreteGaussian,
+        mut sums: &[i64],
+        out: &mut [T],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        noise.perturb(rng, out, |out, noise| {
+            let (own, others) = sums.split_at(out.len());
+            sums = others;
+            for ((out, &sum), &noise) in out.iter_mut().zip(own).zip(noise) {
+                let steps = sum.wrapping_add(noise) as f64;
+                *out = T::from_f64(steps * self.clipping.granularity() / self.expected_batch_size);
+            }
+            Ok(())
+        })
     }
 }

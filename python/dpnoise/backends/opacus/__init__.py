@@ -1,0 +1,33 @@
+"""Training with Opacus and exact noise: `PrivacyEngine` in place of Opacus's, and the optimizers that it makes.
+
+Change one line: ``from dpnoise.backends.opacus import PrivacyEngine``. Arguments, checks, errors and the accountant are
+the host's. What is different is what its guarantee rests on:
+
+- Clipped gradients are added up as integers, on a grid, so that no rounding raises the sensitivity.
+- Noise is discrete Gaussian on that grid, of ``noise_multiplier`` times the sensitivity on the grid, from the operating
+  system's randomness.
+- Batches are Poisson samples by exact coins. Each makes a noisy step, also those that are empty.
+
+So ``secure_mode=True`` needs no other package, and its noise is not different. Seeds are refused.
+
+Neighbours differ by one example, added or removed. The number of examples in the data set is public, as it is for the
+host, and how many are in a batch is private.
+"""
+
+from dpnoise.backends.opacus._engine import PrivacyEngine
+from dpnoise.backends.opacus._optimizers import (
+    AdaClipDPOptimizer,
+    DistributedDPOptimizer,
+    DPOptimizer,
+    DPPerLayerOptimizer,
+    SimpleDistributedPerLayerOptimizer,
+)
+
+__all__ = [
+    "AdaClipDPOptimizer",
+    "DPOptimizer",
+    "DPPerLayerOptimizer",
+    "DistributedDPOptimizer",
+    "PrivacyEngine",
+    "SimpleDistributedPerLayerOptimizer",
+]

@@ -1,0 +1,75 @@
+"""Per-sample gradients in, their clipped sum in whole steps of a grid out; tensors where they are."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dpnoise.backends import _gradients
+from dpnoise.backends.opacus._host import torch
+
+Tensor = Any  # torch.Tensor
+
+# Rows are worked on by a device as doubles, so many numbers at a time.
+_NUMBERS: Final = 2**24
+# Of what a norm should be: more than all roundings of doubles on the way can take.
+_SHRINKAGE: Final = 1 - 2.0**-48
+# Rows with a number that is larger count as zeros, as those with a NaN do.
+_LARGEST: Final = 2.0**511
+_SMALLEST_EXPONENT: Final = -1000
+
+
+def clipped_sums(gradients: list[Tensor], clip_norm: float) -> list[Tensor]:
+    """Clip each example over all tensors together, and give their sums as tensors of int64, in steps of the grid."""
+    if any(tensor.device.type == "cuda" for tensor in gradients):
+        return clipped_sums_on_device(gradients, clip_norm)[0]
+    arrays = [_in_memory(tensor) for tensor in gradients]
+    sums = torch.from_numpy(_gradients.clipped_sum(arrays, clip_norm=clip_norm))
+    return [
+        part.reshape(tensor.shape[1:]).to(tensor.device)
+        for part, tensor in zip(sums.split([_width(tensor) for tensor in gradients]), gradients, strict=True)
+    ]
+
+
+def clipped_sums_on_device(gradients: list[Tensor], clip_norm: float) -> tuple[list[Tensor], int]:
+    """Do the same with operations of torch, and count the examples that were not clipped.
+
+    The steps of an example depend on nothing but its own gradient: over its numbers, too, integers are added up.
+    """
+    sums = [torch.zeros(tensor.shape[1:], dtype=torch.int64, device=tensor.device) for tensor in gradients]
+    unit = 1 / _gradients.mechanism(clip_norm, 1.0).granularity  # exact, a power of two
+    width, unclipped = sum(map(_width, gradients)), 0
+    several = max(1, _NUMBERS // width)
+    for first in range(0, len(gradients[0]), several):
+        rows = [tensor[first : first + several].unsqueeze(-1).flatten(1).double() for tensor in gradients]
+        device = rows[0].device
+        largest = torch.stack([row.abs().amax(1).to(device) for row in rows if row.shape[1]]).amax(0)
+        finite = largest < _LARGEST  # and no NaN
+        rows = [torch.where(finite.to(row.device)[:, None], row, 0.0) for row in rows]
+        norms = _norms(rows, torch.where(finite, largest, 0.0), width)
+        unclipped += int((finite & (norms <= clip_norm)).sum())
+        factors = torch.clamp(clip_norm * unit * _SHRINKAGE / norms, max=unit)
+        for total, row in zip(sums, rows, strict=True):
+            total += (row * factors.to(row.device)[:, None]).round().long().sum(0).view_as(total)
+    return sums, unclipped
+
+
+def _norms(rows: list[Tensor], largest: Tensor, width: int) -> Tensor:
+    """Give the norm of each example, rounded up but for less than `_SHRINKAGE` allows."""
+    scales = torch.exp2(-torch.frexp(largest).exponent.clamp(min=_SMALLEST_EXPONENT).double())
+    # Squares of numbers up to 1, in steps of a size whose sum stays below 2**63, rounded up.
+    steps = 2.0 ** (62 - width.bit_length())
+    squares = torch.zeros(len(largest), dtype=torch.int64, device=largest.device)
+    for row in rows:
+        scaled = row * scales.to(row.device)[:, None]
+        squares += (scaled.square() * steps).ceil().long().sum(1).to(largest.device)
+    return (squares.double() / steps).sqrt() / scales
+
+
+def _width(tensor: Tensor) -> int:
+    width: int = tensor.shape[1:].numel()
+    return width
+
+
+def _in_memory(tensor: Tensor) -> Any:
+    wide = tensor.dtype == torch.float64
+    return tensor.detach().to("cpu", torch.float64 if wide else torch.float32).numpy()

@@ -1,0 +1,242 @@
+"""The optimizers of Opacus whose gradients are added up and get their noise on a grid."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import wraps
+from typing import Any, Final
+
+import numpy as np
+
+from dpnoise import samplers
+from dpnoise._native import ParameterError
+from dpnoise.backends import _gradients
+from dpnoise.backends.opacus._clipping import Tensor, clipped_sums, clipped_sums_on_device
+from dpnoise.backends.opacus._host import flags, optimizers, torch
+from dpnoise.hazmat import ScriptedRng, SeededRng
+
+Parts = list[tuple[list[Any], float]]
+
+
+def check_generator(given: Any, name: str) -> None:
+    """Refuse what could repeat noise, or tell it to somebody."""
+    if given is not None and not isinstance(given, SeededRng | ScriptedRng):
+        raise ValueError(
+            f"{name} must be None, since whoever knows a seed can subtract the noise, or for tests a generator of "
+            f"dpnoise.hazmat, got {type(given).__name__}"
+        )
+
+
+def check_noise(max_grad_norm: Any, noise_multiplier: Any) -> None:
+    """Refuse parameters that are out of range, by the names that they have in Opacus."""
+    norms = max_grad_norm if isinstance(max_grad_norm, list | tuple) else [max_grad_norm]
+    for norm in norms:
+        try:
+            _gradients.mechanism(norm.item() if isinstance(norm, torch.Tensor) else norm, noise_multiplier)
+        except (ParameterError, TypeError) as error:
+            raise type(error)(str(error).replace("clip_norm", "max_grad_norm")) from None
+
+
+class DPOptimizer(optimizers.DPOptimizer):
+    """Opacus's ``DPOptimizer`` with sums and noise on a grid.
+
+    A step is 1/(2 noise_multiplier**2)-zCDP for neighbours that differ by one example of the batch, added or removed;
+    on Poisson samples it costs less, as Opacus's accountants say.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+        What makes the step, from noisy gradients.
+    noise_multiplier : float
+        The ratio of the standard deviation of the noise to the sensitivity; from 2**-20 to 2**11.
+    max_grad_norm : float
+        The L2 norm that the gradient of no example exceeds once it is clipped; from 2**-80 to 2**80.
+    expected_batch_size : int or None
+        As for the host.
+    loss_reduction : {"mean", "sum"}, default "mean"
+        As for the host.
+    generator : dpnoise.hazmat generator, optional
+        For tests only: such a step is not private.
+    secure_mode : bool, default False
+        Noise is secure in any case.
+
+    Raises
+    ------
+    ValueError
+        Where the host raises it; for another ``generator``; and in a step, when ``max_grad_norm`` has changed since the
+        first of several batches that are to make one step.
+    ParameterError
+        When a parameter is out of range. Nothing has been drawn then.
+
+    Notes
+    -----
+    ``summed_grad`` of a parameter is a tensor of integers: steps of the grid. A gradient with a NaN or an infinity
+    counts as zeros.
+    """
+
+    @wraps(optimizers.DPOptimizer.__init__, assigned=())  # type: ignore[misc]
+    def __init__(self, optimizer: Any, *, generator: Any = None, **parameters: Any) -> None:
+        check_generator(generator, "generator")
+        super().__init__(optimizer, generator=generator, **parameters)
+        self._clip_norms: list[float] = []
+        self._noise_multipliers()
+
+    def clip_and_accumulate(self) -> None:
+        """Clip per-sample gradients, and add them to ``summed_grad`` in whole steps of the grid."""
+        parts = self._parts()
+        norms = [norm for _, norm in parts]
+        if all(p.summed_grad is None for p in self.params):
+            self._clip_norms = norms
+        elif norms != self._clip_norms:
+            raise ValueError("max_grad_norm must not change between batches that make one step: call zero_grad first")
+        for params, norm in parts:
+            for p in params:
+                flags._check_processed_flag(p.grad_sample)
+            sums = self._clipped_sums([self._get_flat_grad_sample(p) for p in params], norm)
+            for p, more in zip(params, sums, strict=True):
+                p.summed_grad = more if p.summed_grad is None else p.summed_grad + more
+                flags._mark_as_processed(p.grad_sample)
+
+    def add_noise(self) -> None:
+        """Add discrete Gaussian noise on the grid, and give the result as ``grad``."""
+        for p in self.params:
+            flags._check_processed_flag(p.summed_grad)
+        parts = zip(self._parts(), self._clip_norms, self._noise_multipliers(), strict=True)
+        for (params, _), norm, noise_multiplier in parts:
+            sums = torch.cat([p.summed_grad.reshape(-1).to(params[0].device) for p in params])
+            wide = any(p.dtype == torch.float64 for p in params)
+            noisy = self._noisy(sums, norm, noise_multiplier, np.float64 if wide else np.float32)
+            for p, grad in zip(params, noisy.split([p.numel() for p in params]), strict=True):
+                p.grad = grad.view_as(p).to(p)
+                flags._mark_as_processed(p.summed_grad)
+
+    def _parts(self) -> Parts:
+        """Give the parameters that are clipped together, and to which norm."""
+        return [(self.params, float(self.max_grad_norm))]
+
+    def _effective_noise_multiplier(self) -> float:
+        return float(self.noise_multiplier)
+
+    def _noise_multipliers(self) -> list[float]:
+        """Give that of each part, or raise a ParameterError."""
+        parts = self._parts()
+        norms = [norm for _, norm in parts]
+        check_noise(norms, self.noise_multiplier)
+        widths = [sum(p.numel() for p in params) for params, _ in parts]
+        return _gradients.multipliers(norms, widths, self._effective_noise_multiplier())
+
+    def _clipped_sums(self, gradients: list[Tensor], norm: float) -> list[Tensor]:
+        return clipped_sums(gradients, norm)
+
+    def _noisy(self, sums: Tensor, norm: float, noise_multiplier: float, dtype: Any) -> Tensor:
+        noisy = _gradients.noisy(
+            sums.cpu().numpy(), clip_norm=norm, noise_multiplier=noise_multiplier, dtype=dtype, rng=self.generator
+        )
+        return torch.from_numpy(noisy).to(sums.device)
+
+
+class DPPerLayerOptimizer(DPOptimizer, optimizers.DPPerLayerOptimizer):
+    """Opacus's ``DPPerLayerOptimizer``, with a norm for each parameter, with sums and noise on grids.
+
+    All get noise of the same standard deviation: ``noise_multiplier`` times the root of the sum of the squares of their
+    sensitivities. Parameters, guarantee and errors are those of `DPOptimizer`, but for ``max_grad_norm``, which is a
+    list; and schedulers of ``max_grad_norm``, which would not change what is clipped, raise a ValueError.
+    """
+
+    def _parts(self) -> Parts:
+        if self.max_grad_norm != torch.norm(torch.Tensor(self.max_grad_norms), p=2).item():
+            raise ValueError("max_grad_norm cannot be changed where each parameter has a norm of its own")
+        return [([p], float(norm)) for p, norm in zip(self.params, self.max_grad_norms, strict=True)]
+
+
+class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
+    """Opacus's ``AdaClipDPOptimizer``, which adapts ``max_grad_norm``, with sums, counts and noise on grids.
+
+    What is released besides the gradient is, for examples of the batch, how many more were not clipped than were, with
+    discrete Gaussian noise of ``2 * unclipped_num_std``. The share of those not clipped is estimated with the expected
+    batch size, as by the source, where the host takes the batch's own, which is private. Both releases together are
+    1/(2 noise_multiplier**2)-zCDP. Parameters and errors are those of the host and of `DPOptimizer`.
+
+    References
+    ----------
+    Andrew, Thakkar, McMahan and Ramaswamy (2021), "Differentially private learning with adaptive clipping", theorem 1.
+    """
+
+    @wraps(optimizers.AdaClipDPOptimizer.__init__, assigned=())  # type: ignore[misc]
+    def __init__(self, optimizer: Any, **parameters: Any) -> None:
+        super().__init__(optimizer, **parameters)
+        self._balance = 0  # how many examples were not clipped, less how many were
+        if self.expected_batch_size is None:
+            raise ValueError("expected_batch_size must be given where max_grad_norm is adaptive")
+        if not 2.0**-10 <= self.unclipped_num_std <= 2.0**19:
+            raise ParameterError(f"unclipped_num_std must be from 2**-10 to 2**19, got {self.unclipped_num_std!r}")
+
+    def zero_grad(self, set_to_none: bool = False) -> None:
+        """Clear gradients and counts, but for a step that is not complete."""
+        super().zero_grad(set_to_none)
+        if not self._is_last_step_skipped:
+            self._balance = 0
+
+    def add_noise(self) -> None:
+        """Add noise to gradients and to the count."""
+        super().add_noise()
+        # From here on the host finds nothing that is private.
+        self.sample_size = self.expected_batch_size * self.accumulated_iterations
+        # On a grid that is much finer than the count, as the account, for continuous noise, asks for.
+        noise = samplers.gaussian(2 * self.unclipped_num_std, granularity=2.0**-20, rng=self.generator)
+        self.unclipped_num = torch.tensor((self.sample_size + self._balance + noise) / 2)
+
+    def _effective_noise_multiplier(self) -> float:
+        loss = Fraction(self.noise_multiplier) ** -2 - Fraction(2 * self.unclipped_num_std) ** -2
+        if loss <= 0:
+            raise ParameterError(
+                f"noise_multiplier must be smaller than 2 * unclipped_num_std, got {self.noise_multiplier!r}"
+            )
+        return _gradients.root(1 / loss)
+
+    def _clipped_sums(self, gradients: list[Tensor], norm: float) -> list[Tensor]:
+        sums, unclipped = clipped_sums_on_device(gradients, norm)
+        self._balance += 2 * unclipped - len(gradients[0])
+        return sums
+
+
+class DistributedDPOptimizer(DPOptimizer, optimizers.DistributedDPOptimizer):
+    """Opacus's ``DistributedDPOptimizer`` with sums and noise on a grid.
+
+    The workers' sums are added up as integers; the first worker adds noise, and sends the result to all. Parameters,
+    guarantee and errors are those of `DPOptimizer`.
+    """
+
+    def reduce_gradients(self) -> None:
+        """Divide the gradients, which are the same everywhere by now."""
+        if self.loss_reduction == "mean":
+            for p in self.params:
+                p.grad /= self.world_size
+
+    def _noisy(self, sums: Tensor, norm: float, noise_multiplier: float, dtype: Any) -> Tensor:
+        torch.distributed.reduce(sums, dst=0)
+        if self.rank == 0:
+            noisy = super()._noisy(sums, norm, noise_multiplier, dtype)
+        else:
+            noisy = torch.from_numpy(np.empty(len(sums), dtype)).to(sums.device)
+        torch.distributed.broadcast(noisy, src=0)
+        return noisy
+
+
+class SimpleDistributedPerLayerOptimizer(
+    DPPerLayerOptimizer, DistributedDPOptimizer, optimizers.SimpleDistributedPerLayerOptimizer
+):
+    """Opacus's optimizer of that name, with sums and noise on grids: `DPPerLayerOptimizer` on several workers."""
+
+
+REPLACED: Final = {
+    ours.__bases__[-1]: ours
+    for ours in (
+        DPOptimizer,
+        DPPerLayerOptimizer,
+        AdaClipDPOptimizer,
+        DistributedDPOptimizer,
+        SimpleDistributedPerLayerOptimizer,
+    )
+}
+"""What takes the place of each optimizer of the host."""

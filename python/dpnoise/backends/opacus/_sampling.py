@@ -1,0 +1,71 @@
+"""Who is in a batch, by coins and permutations that nobody can predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dpnoise.backends.opacus._host import data, samplers, torch
+from dpnoise.bit_generator import SecureBitGenerator
+from dpnoise.sgd import poisson_sample
+
+
+class PoissonSampler(samplers.UniformWithReplacementSampler):
+    """Opacus's ``UniformWithReplacementSampler`` with exact, secret coins."""
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for _ in range(self.steps):
+            yield poisson_sample(self.num_samples, self.sample_rate).tolist()
+
+
+class DistributedPoissonSampler(samplers.DistributedUniformWithReplacementSampler):
+    """Opacus's ``DistributedUniformWithReplacementSampler`` with such coins, which gives empty batches, too.
+
+    Without them workers would make different numbers of steps, and tell by that who was in a batch.
+    """
+
+    def __iter__(self) -> Iterator[list[int]]:
+        indices = np.arange(self.total_size)
+        if self.shuffle:  # by a public seed, which all workers have
+            generator = torch.Generator().manual_seed(self.shuffle_seed + self.epoch)
+            indices = torch.randperm(self.total_size, generator=generator).numpy()
+        own = indices[self.rank :: self.num_replicas]
+        for _ in range(self.num_batches):
+            yield own[poisson_sample(len(own), self.sample_rate)].tolist()
+
+
+class Shuffler(data.Sampler):
+    """All examples, in a random order."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[int]:
+        yield from np.random.Generator(SecureBitGenerator()).permutation(self._size).tolist()
+
+
+def secure(loader: Any) -> Any:
+    """Give a data loader that was made by the host its batches by secure randomness."""
+    sampler = loader.batch_sampler
+    if isinstance(sampler, samplers.UniformWithReplacementSampler):
+        ours = PoissonSampler(num_samples=sampler.num_samples, sample_rate=sampler.sample_rate, steps=sampler.steps)
+    elif isinstance(sampler, samplers.DistributedUniformWithReplacementSampler):
+        ours = DistributedPoissonSampler(
+            total_size=sampler.total_size,
+            sample_rate=sampler.sample_rate,
+            shuffle=sampler.shuffle,
+            shuffle_seed=sampler.shuffle_seed,
+            steps=sampler.num_batches,
+        )
+    elif type(sampler.sampler) is data.RandomSampler and not sampler.sampler.replacement:
+        ours = data.BatchSampler(Shuffler(len(sampler.sampler)), sampler.batch_size, sampler.drop_last)
+    else:
+        raise ValueError(f"secure_mode knows no secure sampler in place of {type(sampler.sampler).__name__}")
+    # A loader refuses a new sampler because of what iterations have made of the old one; here there were none.
+    object.__setattr__(loader, "batch_sampler", ours)
+    return loader
