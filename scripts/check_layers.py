@@ -53,6 +53,8 @@ EXTRAS = {
     "tmlt",
     "opacus",
     "torch",
+    "jax",
+    "optax",
 }
 EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py", "python/dpnoise/backends/")
 

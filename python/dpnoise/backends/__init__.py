@@ -6,6 +6,7 @@
 - `dpnoise.backends.pipeline_dp`: ``pip install 'dpnoise[pipeline-dp]'``
 - `dpnoise.backends.tumult`: ``pip install 'dpnoise[tumult]'``, in an environment of its own
 - `dpnoise.backends.opacus`: ``pip install 'dpnoise[opacus]'``
+- `dpnoise.backends.optax`: ``pip install 'dpnoise[optax]'``
 
 A backend is imported by its full name, and imports its host: ``from dpnoise.backends.diffprivlib import Laplace``.
 """

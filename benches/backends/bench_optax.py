@@ -1,0 +1,43 @@
+"""What users of optax get for changing one line: a compiled step of DP-SGD beside optax's own, and beside its noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benches import moments
+from benches.backends.entrants import LONG, entrants
+from benches.peers import version
+from benches.targets import OURS
+
+ROWS = {"1 row": 1, "64 rows": 64}
+
+
+@pytest.mark.skipif(version("optax") == "not installed", reason="optax is not installed")
+@pytest.mark.parametrize("column", ROWS)
+def test_optax(race: Any, column: str) -> None:
+    import jax
+    from optax import contrib
+
+    from dpnoise.backends import optax
+
+    rows = jax.numpy.zeros((ROWS[column], LONG))
+    keys = iter(jax.random.split(jax.random.key(np.random.default_rng().integers(2**31)), 1000))
+
+    def step(library: Any, **key: Any) -> tuple[Callable[[], Any], int]:
+        made = library.differentially_private_aggregate(1.0, 10.0 * ROWS[column], **key)
+        update, state = jax.jit(made.update), made.init(None)
+        return lambda: update(rows, state)[0].block_until_ready(), LONG
+
+    normal = jax.jit(lambda key: 10 * jax.random.normal(key, LONG))
+    pairs = {
+        OURS: step(optax),
+        "optax": step(contrib, key=next(keys)),
+        "jax.random.normal": (lambda: normal(next(keys)).block_until_ready(), LONG),
+    }
+    race(
+        "optax differentially_private_aggregate", column, "ns per parameter", entrants("", pairs, moments.normal(10)), 9
+    )

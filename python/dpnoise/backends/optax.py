@@ -1,0 +1,210 @@
+"""DP-SGD of optax with exact, secure noise: the transformations of ``optax.contrib`` of the same names.
+
+Each makes a gradient transformation that takes what optax's takes, a tree of gradients with a row for each example, and
+gives what optax's gives. Gradients are clipped, added up and given noise by `dpnoise.sgd.NoisyGradient`, on the CPU.
+
+Neighbours differ by one example, added or removed, where a row of zeros stands for nobody: how many rows a batch has
+is public, as by the host, who divides by it. What steps cost is said by `dpnoise.sgd.epsilon_spent`.
+
+Under ``jax.jit`` a step is a callback with a side effect, which JAX runs once each time the step is reached, with
+fresh noise. ``jax.grad`` and ``jax.checkpoint`` refuse it. ``jax.vmap`` makes a release, with noise of its own, for
+each member whose gradients are its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise._extras import require
+from dpnoise._native import ParameterError
+from dpnoise._parameters import real
+from dpnoise.hazmat import ScriptedRng, SeededRng
+from dpnoise.sgd import NoisyGradient
+
+__all__ = ["differentially_private_aggregate", "dpsgd"]
+
+jax = require("jax", "optax")
+jnp = require("jax.numpy", "optax")
+io_callback = require("jax.experimental", "optax").io_callback
+optax = require("optax", "optax")
+# By its name, which a program may give to the one below.
+_host_aggregate: Final = require("optax.contrib", "optax").differentially_private_aggregate
+
+
+def differentially_private_aggregate(
+    l2_norm_clip: ArrayLike, noise_multiplier: ArrayLike, key: Any = None, *, seed: Any = None
+) -> Any:
+    """Clip the gradient of each example to a norm, and give the mean over the rows with noise.
+
+    Parameters
+    ----------
+    l2_norm_clip : float
+        The L2 norm, over the whole tree, that the gradient of no example exceeds once it is clipped; from 2**-80 to
+        2**80.
+    noise_multiplier : float
+        The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
+    key, seed : optional
+        None, or for tests one generator of `dpnoise.hazmat`. A key of JAX raises a ValueError: whoever knows it can
+        subtract the noise, and to ignore it would be to draw fresh noise where the program means the same.
+
+    Returns
+    -------
+    optax.GradientTransformation
+        Its ``update`` takes a tree of real arrays, of shapes (rows, ...), and gives a tree of arrays without the first
+        axis, of the host's dtypes. It has no state. A row with a NaN or an infinity counts as zeros.
+
+    Raises
+    ------
+    ValueError
+        When there is a key; and where the host raises it, also by ``update``.
+    ParameterError
+        When a parameter is out of range; by ``update``, when there are no rows or no parameters.
+    TypeError
+        When a parameter is not one number; and where the host raises it; by ``update``, when gradients are complex.
+    NotImplementedError
+        By ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device would draw noise of its own.
+    RandomnessError
+        When the source of randomness fails; under ``jax.jit`` it is a ``jax.errors.JaxRuntimeError``. Nothing is
+        released.
+
+    Notes
+    -----
+    A step on all data is 1/(2 noise_multiplier**2)-zCDP. The sensitivity is that of `dpnoise.sgd.NoisyGradient`, with
+    the rounding to a grid counted in, so that the noise is larger than the host's by less than a part in 10**6 for
+    10**6 parameters.
+
+    References
+    ----------
+    Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar and Zhang (2016), "Deep learning with differential privacy",
+    algorithm 1.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpnoise.backends.optax import differentially_private_aggregate
+    >>> aggregate = differentially_private_aggregate(l2_norm_clip=1.0, noise_multiplier=1.1)
+    >>> gradients = {"weights": jnp.ones((64, 3)), "bias": jnp.zeros(64)}  # of 64 examples
+    >>> noisy, state = aggregate.update(gradients, aggregate.init(None))
+    >>> noisy["weights"].shape
+    (3,)
+    """
+    rng = _generator(key, seed)
+    host = _host_aggregate(l2_norm_clip, noise_multiplier, key=0)
+    state = host.init(None)
+    clip_norm, multiplier = _number(l2_norm_clip, "l2_norm_clip"), _number(noise_multiplier, "noise_multiplier")
+    try:
+        NoisyGradient(clip_norm, multiplier, expected_batch_size=1.0)
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("clip_norm", "l2_norm_clip")) from None
+
+    def update(updates: Any, unchanged: Any, params: Any = None) -> tuple[Any, Any]:
+        del params
+        released, _ = jax.eval_shape(host.update, updates, state)
+        rows = _rows(updates)
+        noisy = NoisyGradient(clip_norm, multiplier, expected_batch_size=len(rows))
+
+        def step(rows: Any) -> NDArray[Any]:
+            return np.asarray(noisy.step(np.asarray(rows), rng=rng))
+
+        if isinstance(rows, jax.core.Tracer):
+            return _tree(io_callback(step, jax.ShapeDtypeStruct(rows.shape[1:], rows.dtype), rows), released), unchanged
+        return _tree(step(rows), released), unchanged
+
+    return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
+
+
+def dpsgd(
+    learning_rate: Any,
+    l2_norm_clip: ArrayLike,
+    noise_multiplier: ArrayLike,
+    seed: Any = None,
+    momentum: Any = None,
+    nesterov: bool = False,
+) -> Any:
+    """Make the optimizer DP-SGD: `differentially_private_aggregate`, momentum and a learning rate.
+
+    Parameters
+    ----------
+    learning_rate : float or callable
+        As by the host: a number, or a schedule.
+    l2_norm_clip, noise_multiplier : float
+        As for `differentially_private_aggregate`.
+    seed : optional
+        None, which is to leave it out, or for tests a generator of `dpnoise.hazmat`. A seed raises a ValueError.
+    momentum : float, optional
+        As by the host: the decay rate of a trace, which is left out by default.
+    nesterov : bool, default False
+        As by the host.
+
+    Returns
+    -------
+    optax.GradientTransformation
+        As by `differentially_private_aggregate`.
+
+    Raises
+    ------
+    ValueError, ParameterError, TypeError
+        As by `differentially_private_aggregate`; its ``update`` as well.
+
+    Notes
+    -----
+    The cost is that of `differentially_private_aggregate`: what comes after it is post-processing.
+    """
+    return optax.chain(
+        differentially_private_aggregate(l2_norm_clip, noise_multiplier, seed=seed),
+        optax.identity() if momentum is None else optax.trace(decay=momentum, nesterov=nesterov),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+
+def _generator(key: Any, seed: Any) -> SeededRng | ScriptedRng | None:
+    given = {name: value for name, value in (("key", key), ("seed", seed)) if value is not None}
+    for name, value in given.items():
+        if not isinstance(value, SeededRng | ScriptedRng):
+            raise ValueError(
+                f"{name} must be left out or None, since whoever knows it can subtract the noise, or for tests a "
+                f"generator of dpnoise.hazmat, got {type(value).__name__}"
+            )
+    if len(given) > 1:
+        raise ValueError("Only one of seed or key can be specified.")
+    return next(iter(given.values()), None)
+
+
+def _number(value: Any, name: str) -> float:
+    """Give a number, or the only one of an array, at its exact value."""
+    return real(value.item() if hasattr(value, "item") else value, name)
+
+
+def _rows(updates: Any) -> Any:
+    """Give the gradients of all examples as a matrix, of the least dtype that `NoisyGradient` takes them in exactly."""
+    leaves = jax.tree.leaves(updates)
+    if jax.sharding.get_abstract_mesh().manual_axes:
+        raise NotImplementedError(
+            "under shard_map and pmap each device would draw noise of its own, for sums that others may know: use "
+            "update outside, on sharded gradients, for which noise is drawn once"
+        )
+    dtype = jnp.result_type(np.float32, *leaves)
+    if dtype not in (np.float32, np.float64):
+        raise TypeError(f"updates must be real numbers of at most 64 bits, got dtype {dtype}")
+    count = len(leaves[0])
+    width = sum(math.prod(leaf.shape[1:]) for leaf in leaves)
+    if not count or not width:
+        raise ParameterError(
+            "updates must have a row for each of one or more examples, and one or more parameters, got none"
+        )
+    return jnp.concatenate([jnp.reshape(leaf, (count, math.prod(leaf.shape[1:]))).astype(dtype) for leaf in leaves], 1)
+
+
+def _tree(flat: Any, released: Any) -> Any:
+    """Give the numbers as a tree of such shapes and dtypes."""
+    leaves, structure = jax.tree.flatten(released)
+    ends = itertools.accumulate(leaf.size for leaf in leaves)
+    parts = [flat[end - leaf.size : end] for leaf, end in zip(leaves, ends, strict=True)]
+    return structure.unflatten(
+        [jnp.asarray(part, leaf.dtype).reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+    )
