@@ -74,10 +74,29 @@ class DPOptimizer(optimizers.DPOptimizer):
     counts as zeros.
     """
 
-    @wraps(optimizers.DPOptimizer.__init__, assigned=())  # type: ignore[misc]
-    def __init__(self, optimizer: Any, *, generator: Any = None, **parameters: Any) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        *,
+        noise_multiplier: float,
+        max_grad_norm: Any,
+        expected_batch_size: int | None,
+        loss_reduction: str = "mean",
+        generator: Any = None,
+        secure_mode: bool = False,
+        **kwargs: Any,
+    ) -> None:
         check_generator(generator, "generator")
-        super().__init__(optimizer, generator=generator, **parameters)
+        super().__init__(
+            optimizer,
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=max_grad_norm,
+            expected_batch_size=expected_batch_size,
+            loss_reduction=loss_reduction,
+            generator=generator,
+            secure_mode=secure_mode,
+            **kwargs,
+        )
         self._clip_norms: list[float] = []
         self._noise_multipliers()
 
