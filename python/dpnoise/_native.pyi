@@ -31,8 +31,8 @@ __all__ = [
     "Subsets",
     "TestRng",
     "__version__",
+    "add_clipped",
     "clip_and_sum",
-    "clip_and_sum_steps",
     "cpu_backend",
     "interquartile_range",
     "iqr_distance",
@@ -275,7 +275,7 @@ def mode(
 ) -> tuple[int, int] | None: ...
 def mode_of_counts(counts: Sequence[int], relation: str) -> tuple[int, int] | None: ...
 def clip_and_sum(gradients: Any, out: Any, clip_norm: Any, threads: int | None) -> None: ...
-def clip_and_sum_steps(gradients: Any, sums: Any, clip_norm: Any, threads: int | None) -> None: ...
+def add_clipped(gradients: Any, sums: Any, clip_norm: Any, threads: int | None) -> None: ...
 
 @final
 class NoisyGradient:

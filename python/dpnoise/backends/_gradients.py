@@ -20,7 +20,7 @@ from dpnoise.samplers._draw import Rng
 from dpnoise.sgd._gradients import gradients_of
 
 # Gradients of several arrays are copied side by side, so many numbers at a time.
-_NUMBERS: Final = 2**26
+_NUMBERS: Final = 2**24
 
 
 def mechanism(clip_norm: float, noise_multiplier: float) -> _native.NoisyGradient:
@@ -64,13 +64,16 @@ def clipped_sum(
     if width == 0:
         raise ParameterError("gradients must have a number for each example, got none")
     sums = np.zeros(width, np.int64)
-    part = np.empty_like(sums)
+    if len(rows) == 1:
+        _native.add_clipped(gradients_of(rows[0]), sums, clip_norm, threads)
+        return sums
     several = max(1, _NUMBERS // width)
+    buffer = np.empty((min(several, len(rows[0])), width), np.result_type(*rows))
     for first in range(0, max(1, len(rows[0])), several):
         side_by_side = [array[first : first + several] for array in rows]
-        matrix = gradients_of(side_by_side[0] if len(rows) == 1 else np.concatenate(side_by_side, axis=1))
-        _native.clip_and_sum_steps(matrix, part, clip_norm, threads)
-        sums += part
+        matrix = buffer[: len(side_by_side[0])]
+        np.concatenate(side_by_side, axis=1, out=matrix)
+        _native.add_clipped(gradients_of(matrix), sums, clip_norm, threads)
     return sums
 
 

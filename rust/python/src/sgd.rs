@@ -37,16 +37,16 @@ fn clip_and_sum(
     for_dtype!(gradients, write_sum(&clipping, gradients, out, threads.get()))
 }
 
-/// Writes that sum to `sums`, in whole steps of the grid.
+/// Adds that sum to `sums`, in whole steps of the grid; when it is interrupted, they are spoilt.
 #[pyfunction]
-fn clip_and_sum_steps(
+fn add_clipped(
     gradients: &Bound<'_, PyAny>,
     sums: &Bound<'_, PyAny>,
     clip_norm: &Bound<'_, PyAny>,
     threads: Threads,
 ) -> PyResult<()> {
     let clipping = Clipping::new(real(clip_norm, "clip_norm")?).map_err(to_py)?;
-    for_dtype!(gradients, write_steps(&clipping, gradients, sums, threads.get()))
+    for_dtype!(gradients, add_steps(&clipping, gradients, sums, threads.get()))
 }
 
 fn write_sum<T: Real + Element>(
@@ -65,7 +65,7 @@ fn write_sum<T: Real + Element>(
     Ok(())
 }
 
-fn write_steps<T: Real + Element>(
+fn add_steps<T: Real + Element>(
     kind: &str,
     clipping: &Clipping,
     gradients: &Bound<'_, PyAny>,
@@ -73,9 +73,7 @@ fn write_steps<T: Real + Element>(
     threads: usize,
 ) -> PyResult<()> {
     let mut sums = buffers::writable::<i64>(sums, "sums", "int64")?;
-    let sums = buffers::elements(&mut sums, "sums")?;
-    sums.copy_from_slice(&sums_of::<T>(kind, clipping, gradients, sums.len(), threads)?);
-    Ok(())
+    add::<T>(kind, clipping, gradients, buffers::elements(&mut sums, "sums")?, threads)
 }
 
 /// The sums of so many columns, in steps of the grid.
@@ -86,12 +84,22 @@ fn sums_of<T: Real + Element>(
     width: usize,
     threads: usize,
 ) -> PyResult<Zeroizing<Vec<i64>>> {
+    let mut sums = Zeroizing::new(vec![0; width]);
+    add::<T>(kind, clipping, gradients, &mut sums, threads)?;
+    Ok(sums)
+}
+
+fn add<T: Real + Element>(
+    kind: &str,
+    clipping: &Clipping,
+    gradients: &Bound<'_, PyAny>,
+    sums: &mut [i64],
+    threads: usize,
+) -> PyResult<()> {
     let gradients = buffers::readable::<T>(gradients, "gradients", kind)?;
     let rows = buffers::slice(&gradients, "gradients")?;
-    let mut sums = Zeroizing::new(vec![0; width]);
-    let parts = rows.chunks((NUMBERS / width).max(1) * width);
-    runtime::interruptible(gradients.py(), parts, |rows| clipping.add(rows, &mut sums, threads))?;
-    Ok(sums)
+    let parts = rows.chunks((NUMBERS / sums.len()).max(1) * sums.len());
+    runtime::interruptible(gradients.py(), parts, |rows| clipping.add(rows, sums, threads))
 }
 
 /// The mean of clipped gradients, with noise.
@@ -223,5 +231,5 @@ fn write_noisy<T: Real>(
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NoisyGradient>()?;
     module.add_function(wrap_pyfunction!(clip_and_sum, module)?)?;
-    module.add_function(wrap_pyfunction!(clip_and_sum_steps, module)?)
+    module.add_function(wrap_pyfunction!(add_clipped, module)?)
 }
