@@ -1,7 +1,7 @@
 """DP-SGD of optax with exact, secure noise: the transformations of ``optax.contrib`` of the same names.
 
 Each makes a gradient transformation that takes what optax's takes, a tree of gradients with a row for each example, and
-gives what optax's gives. Gradients are clipped, added up and given noise by `dpnoise.sgd.NoisyGradient`, on the CPU.
+gives what optax's gives. Gradients are clipped, added up and given noise on the CPU, as by `dpnoise.sgd.NoisyGradient`.
 
 Neighbours differ by one example, added or removed, where a row of zeros stands for nobody: how many rows a batch has
 is public, as by the host, who divides by it. What steps cost is said by `dpnoise.sgd.epsilon_spent`.
@@ -14,7 +14,6 @@ each member whose gradients are its own.
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any, Final
 
 import numpy as np
@@ -23,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise._extras import require
 from dpnoise._native import ParameterError
 from dpnoise._parameters import real
+from dpnoise.backends._gradients import clipped_sum, mechanism, noisy
 from dpnoise.hazmat import ScriptedRng, SeededRng
-from dpnoise.sgd import NoisyGradient
 
 __all__ = ["differentially_private_aggregate", "dpsgd"]
 
@@ -98,22 +97,27 @@ def differentially_private_aggregate(
     state = host.init(None)
     clip_norm, multiplier = _number(l2_norm_clip, "l2_norm_clip"), _number(noise_multiplier, "noise_multiplier")
     try:
-        NoisyGradient(clip_norm, multiplier, expected_batch_size=1.0)
+        mechanism(clip_norm, multiplier)
     except ParameterError as error:
         raise ParameterError(str(error).replace("clip_norm", "l2_norm_clip")) from None
 
     def update(updates: Any, unchanged: Any, params: Any = None) -> tuple[Any, Any]:
         del params
         released, _ = jax.eval_shape(host.update, updates, state)
-        rows = _rows(updates)
-        noisy = NoisyGradient(clip_norm, multiplier, expected_batch_size=len(rows))
+        leaves, dtype = _leaves(updates)
+        count = len(leaves[0])
 
-        def step(rows: Any) -> NDArray[Any]:
-            return np.asarray(noisy.step(np.asarray(rows), rng=rng))
+        def step(*leaves: Any) -> NDArray[Any]:
+            sums = clipped_sum([np.asarray(leaf) for leaf in leaves], clip_norm=clip_norm)
+            total = noisy(sums, clip_norm=clip_norm, noise_multiplier=multiplier, dtype=dtype, rng=rng)
+            return np.asarray(total / count)
 
-        if isinstance(rows, jax.core.Tracer):
-            return _tree(io_callback(step, jax.ShapeDtypeStruct(rows.shape[1:], rows.dtype), rows), released), unchanged
-        return _tree(step(rows), released), unchanged
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            shape = jax.ShapeDtypeStruct((sum(leaf.size for leaf in leaves) // count,), dtype)
+            mean = io_callback(step, shape, *leaves)
+        else:
+            mean = step(*leaves)
+        return _tree(mean, released), unchanged
 
     return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
 
@@ -180,8 +184,8 @@ def _number(value: Any, name: str) -> float:
     return real(value.item() if hasattr(value, "item") else value, name)
 
 
-def _rows(updates: Any) -> Any:
-    """Give the gradients of all examples as a matrix, of the least dtype that `NoisyGradient` takes them in exactly."""
+def _leaves(updates: Any) -> tuple[list[Any], Any]:
+    """Give the arrays, in the least dtype that holds all of them and that can be clipped, and that dtype."""
     leaves = jax.tree.leaves(updates)
     if jax.sharding.get_abstract_mesh().manual_axes:
         raise NotImplementedError(
@@ -191,13 +195,11 @@ def _rows(updates: Any) -> Any:
     dtype = jnp.result_type(np.float32, *leaves)
     if dtype not in (np.float32, np.float64):
         raise TypeError(f"updates must be real numbers of at most 64 bits, got dtype {dtype}")
-    count = len(leaves[0])
-    width = sum(math.prod(leaf.shape[1:]) for leaf in leaves)
-    if not count or not width:
+    if not sum(leaf.size for leaf in leaves):
         raise ParameterError(
             "updates must have a row for each of one or more examples, and one or more parameters, got none"
         )
-    return jnp.concatenate([jnp.reshape(leaf, (count, math.prod(leaf.shape[1:]))).astype(dtype) for leaf in leaves], 1)
+    return [jnp.asarray(leaf, dtype) for leaf in leaves], dtype
 
 
 def _tree(flat: Any, released: Any) -> Any:
