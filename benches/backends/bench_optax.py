@@ -23,7 +23,9 @@ def test_optax(race: Any, column: str) -> None:
     from optax import contrib
 
     from dpnoise.backends import optax
+    from dpnoise.backends._gradients import noisy
 
+    zeros = np.zeros(LONG, np.int64)
     rows = jax.numpy.zeros((ROWS[column], LONG))
     keys = iter(jax.random.split(jax.random.key(np.random.default_rng().integers(2**31)), 1000))
 
@@ -35,6 +37,7 @@ def test_optax(race: Any, column: str) -> None:
     normal = jax.jit(lambda key: 10 * jax.random.normal(key, LONG))
     pairs = {
         OURS: step(optax),
+        f"{OURS}, noise alone": (lambda: noisy(zeros, clip_norm=1.0, noise_multiplier=10.0, threads=1), LONG),
         "optax": step(contrib, key=next(keys)),
         "jax.random.normal": (lambda: normal(next(keys)).block_until_ready(), LONG),
     }
