@@ -12,6 +12,7 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._interchange import array_from, is_foreign
 from dpnoise._native import ParameterError
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -20,6 +21,8 @@ Size = SupportsIndex | Sequence[SupportsIndex]
 
 # Integers up to here are exact as float64.
 _EXACT = 2**53
+
+_NESTED = (list, tuple, np.ma.MaskedArray)
 
 
 def shape_of(size: Size) -> tuple[int, ...]:
@@ -63,7 +66,8 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
     kind = np.dtype(dtype)
     if not isinstance(out, np.ndarray) or out.dtype != kind:
         found = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
-        raise TypeError(f"out must be a NumPy array of dtype {kind}, got {found}")
+        shared = ": pass np.from_dlpack(out), which shares its memory" if is_foreign(type(out)) else ""
+        raise TypeError(f"out must be a NumPy array of dtype {kind}, got {found}{shared}")
     if size is not None and out.shape != shape_of(size):
         raise ParameterError(f"out must have the shape of size {shape_of(size)}, got {out.shape}")
     if not out.flags.writeable:
@@ -74,13 +78,8 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
 
 
 def array_of(x: Any, name: str) -> NDArray[Any]:
-    """Take ``x`` as an array, but refuse masked values, also in lists: what they stand for is the caller's to say."""
-    if _has_masked(x):
-        raise ParameterError(f"{name} must have no masked values: fill or drop them first")
-    try:
-        return np.asarray(x)
-    except ValueError:
-        raise ParameterError(f"{name} must be an array, got nested sequences of different lengths") from None
+    """Take ``x`` as an array, of whatever library; refuse missing and masked values: they are the caller's to fill."""
+    return _as_array(_read(x, name), name)
 
 
 def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
@@ -88,16 +87,24 @@ def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
 
     What to do with larger integers is said by ``otherwise``.
     """
-    given = array_of(x, name)
+    read = _read(x, name)
+    given = _as_array(read, name)
     if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
         large = bool(np.any(given > _EXACT) | np.any(given < -_EXACT))
     elif given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
         raise TypeError(f"{name} must be real numbers of at most 64 bits, got dtype {given.dtype}")
     else:
-        large = given.dtype.kind == "f" and isinstance(x, list | tuple) and _has_large_integers(x)
+        large = given.dtype.kind == "f" and isinstance(read, list | tuple) and _has_large_integers(read)
     if large:
         raise ParameterError(f"{name} must have integers of at most 2**53 in magnitude{otherwise}")
     return given
+
+
+def _as_array(read: Any, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(read)
+    except ValueError:
+        raise ParameterError(f"{name} must be an array, got nested sequences of different lengths") from None
 
 
 def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
@@ -105,9 +112,12 @@ def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
     return any(isinstance(item, numbers.Integral) and abs(int(item)) > _EXACT for item in np.array(x, object).flat)
 
 
-def _has_masked(x: Any) -> bool:
+def _read(x: Any, name: str) -> Any:
+    """Give what other libraries made as arrays, in lists too: NumPy itself is not careful with what is missing."""
     if isinstance(x, list | tuple):
         # Looking at types first makes short work of a long list of numbers.
-        nested = any(issubclass(kind, list | tuple | np.ma.MaskedArray) for kind in set(map(type, x)))
-        return nested and any(map(_has_masked, x))
-    return isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x)
+        nested = any(issubclass(kind, _NESTED) or is_foreign(kind) for kind in set(map(type, x)))
+        return [_read(item, name) for item in x] if nested else x
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ParameterError(f"{name} must have no masked values: fill or drop them first")
+    return array_from(x, name) if is_foreign(type(x)) else x

@@ -11,9 +11,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._interchange import array_from, is_foreign
 from dpnoise._native import ParameterError
 
-_COLUMNS: Final = "NumPy array, list, pandas or polars series, or Arrow array"
+_COLUMNS: Final = "NumPy array, list, pandas or polars series, Arrow array or tensor"
 
 _MIXED: Final = "must be of texts, of numbers or of booleans, got"
 
@@ -23,9 +24,6 @@ _KINDS: Final[dict[str, Any]] = {
     "booleans": (bool, np.bool_),
     "numbers": numbers.Real,
 }
-
-# How to leave out missing values.
-_DROP: Final = {"pandas": "dropna", "polars": "drop_nulls", "pyarrow": "drop_null"}
 
 
 def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
@@ -106,40 +104,16 @@ def array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
         array = np.fromiter(column, object, len(column))
         if any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, column))):
             raise ParameterError(f"{name} must have one dimension, got sequences")
-    elif hasattr(column, "to_numpy"):  # pandas, polars and pyarrow
-        array = _by_to_numpy(column, missing)
-    elif hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
-        array = _by_to_numpy(_pyarrow_array(column), missing)
+    elif is_foreign(type(column)):
+        # Integers beside missing values would become floats, and large ones the same float.
+        array = array_from(column, name, "keep" if missing else "drop")
+    elif hasattr(column, "to_numpy"):
+        array = np.asarray(column.to_numpy())
     else:
         raise TypeError(f"{name} must be a {_COLUMNS}, got {type(column).__name__}")
     if array.ndim != 1:
         raise ParameterError(f"{name} must have one dimension, got {array.ndim}")
     return array
-
-
-def _by_to_numpy(column: Any, missing: bool) -> NDArray[Any]:
-    module = type(column).__module__.partition(".")[0]
-    if not missing and module in _DROP:
-        column = getattr(column, _DROP[module])()  # or integers would become floats, and large ones the same float
-    if module == "pyarrow":
-        column = _decoded(column)
-    options = {"zero_copy_only": False} if module == "pyarrow" and not hasattr(column, "chunks") else {}
-    return np.asarray(column.to_numpy(**options))
-
-
-def _decoded(column: Any) -> Any:
-    """Undo an encoding by a dictionary: pyarrow makes the last value in it, which hangs on other rows, of a null."""
-    from pyarrow import types
-
-    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
-
-
-def _pyarrow_array(column: Any) -> Any:
-    try:
-        import pyarrow
-    except ModuleNotFoundError as error:
-        raise ImportError("Arrow data need pyarrow: pip install 'dpnoise[arrow]'") from error
-    return pyarrow.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pyarrow.array(column)
 
 
 def to_float(item: Any) -> float:

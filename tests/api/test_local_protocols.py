@@ -268,7 +268,7 @@ def test_an_unsigned_value_beyond_int64_is_outside_the_domain():
         ([2**70], TypeError, "values must be integers, got dtype object"),
         ([True, False], TypeError, "values must be integers, got dtype bool: cast with .astype(int)"),
         (["7"], TypeError, "values must be integers, got dtype <U1: replace every value by its index"),
-        (pa.array([1, None]), TypeError, "values must be integers, got dtype float64: fill or drop missing values"),
+        (pa.array([1, None]), ParameterError, "values must have no missing values: fill or drop them first"),
         (None, TypeError, "values must be integers, for example a NumPy array of dtype int64, got None"),
         (np.ma.masked_array([7, 1], [False, True]), ParameterError, "values must have no masked values: fill or drop"),
         (7, ParameterError, "values must be one-dimensional, one for each person, got shape ()"),

@@ -225,7 +225,11 @@ BAD = {
     "a null of Arrow": (pa.array([1, None, 2]), ParameterError, NOT_FINITE),
     "a masked value": (np.ma.masked_array([1, 2], mask=[0, 1]), ParameterError, NOT_FINITE),
     "two dimensions": (np.zeros((3, 2)), ParameterError, "x must have one dimension, got 2"),
-    "a number": (3.0, TypeError, "x must be a NumPy array, list, pandas or polars series, or Arrow array, got float"),
+    "a number": (
+        3.0,
+        TypeError,
+        "x must be a NumPy array, list, pandas or polars series, Arrow array or tensor, got float",
+    ),
     "dates": (np.array(["2026-11-21"], "M8[D]"), TypeError, "x must be of real numbers, got dtype datetime64"),
     "texts": (["a", "b"], TypeError, "x must be of real numbers, got str"),
     "texts and numbers": (["a", 1], TypeError, "x must be of real numbers, got int and str"),

@@ -470,7 +470,7 @@ UNUSABLE = {
         "rows",
         {},
         TypeError,
-        "data must be a NumPy array, a list, or a pandas or polars frame or series, got str",
+        "data must be a NumPy array, a list, a tensor, or a pandas, polars or pyarrow table or column, got str",
     ),
     "dict": ({"a": [1]}, {}, TypeError, "data must be a NumPy array.* got dict"),
     "lazy": (pl.LazyFrame({"a": [1]}), {}, TypeError, "data must be a NumPy array.* got LazyFrame"),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dpnoise import local
 from dpnoise.cli.console import InputError, listing, suffix_of, to_json
-from dpnoise.local._arrow import PROTOCOL_KEY, REPORT
+from dpnoise.local._arrow import PROTOCOL_KEY, REPORT, column_of
 from dpnoise.local._parquet import DOMAIN_KEY
 
 _FILE_KEY: Final = b"dpnoise.file"
@@ -93,20 +93,18 @@ def report_writer(
     target: BinaryIO, protocol: local.Protocol, domain: Sequence[str]
 ) -> Iterator[Callable[[NDArray[np.uint8]], None]]:
     """Write a Parquet file of reports; yields a function that takes a batch of them as rows of bytes."""
-    kind = pa.binary(protocol.report_bytes)
     metadata = {
         PROTOCOL_KEY: protocol.to_json(),
         DOMAIN_KEY: json.dumps(list(domain), ensure_ascii=False),
         # Files are told apart by their content, and two of a few reports each could be the same by chance.
         _FILE_KEY: secrets.token_hex(16),
     }
-    schema = pa.schema([pa.field(REPORT, kind, nullable=False)], metadata=metadata)
+    schema = pa.schema([pa.field(REPORT, pa.binary(protocol.report_bytes), nullable=False)], metadata=metadata)
     # Reports are random bits: compression, dictionaries and minima would cost time and save nothing.
     with pq.ParquetWriter(target, schema, compression="none", use_dictionary=False, write_statistics=False) as writer:
 
         def write(reports: NDArray[np.uint8]) -> None:
-            column = pa.FixedSizeBinaryArray.from_buffers(kind, len(reports), [None, pa.py_buffer(reports)])
-            writer.write_batch(pa.record_batch([column], schema=schema))
+            writer.write_batch(pa.record_batch([column_of(reports)], schema=schema))
 
         yield write
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
-from dpnoise.local import Protocol
+from dpnoise.local import Protocol, _arrow
 
 
-def perturbed(protocol: Protocol, values: NDArray[Any]) -> Any:
+def perturbed(protocol: Protocol, values: Any) -> Any:
     """Give a report for each value, as a pyarrow array of type fixed_size_binary."""
-    import pyarrow
-
     # One thread: the engine has a worker for every core.
     reports = protocol.perturb(values, threads=1)  # type: ignore[attr-defined] # every protocol has it, but not alike
-    kind = pyarrow.binary(protocol.report_bytes)
-    return pyarrow.FixedSizeBinaryArray.from_buffers(kind, len(values), [None, pyarrow.py_buffer(reports)])
+    return _arrow.column_of(reports)

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from dpnoise._extras import require
+from dpnoise._interchange import is_arrow
 from dpnoise.engines import _columns, _states
 from dpnoise.local import Accumulator, Protocol
-from dpnoise.local._arrow import is_arrow
 
 __all__ = ["aggregate", "perturb"]
 
@@ -102,7 +102,7 @@ def _partitions(reports: Any) -> list[Any]:
 def _perturb(values: Any, protocol: Protocol) -> Any:
     import pandas
 
-    reports = _columns.perturbed(protocol, values.to_numpy())
+    reports = _columns.perturbed(protocol, values)
     return pandas.Series(pandas.arrays.ArrowExtensionArray(reports), name="report")
 
 

@@ -99,7 +99,7 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
         import pyarrow
 
         for batch in batches:
-            reports = _columns.perturbed(protocol, batch.column(0).to_numpy(zero_copy_only=False))
+            reports = _columns.perturbed(protocol, batch.column(0))
             yield pyarrow.record_batch([reports.cast(pyarrow.binary())], ["report"])
 
     return frame.select(column).mapInArrow(randomise, "report binary")

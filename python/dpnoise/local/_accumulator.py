@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from os import PathLike
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from dpnoise import _native
+from dpnoise._interchange import Values
 from dpnoise._native import ParameterError
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, from_state
@@ -92,7 +91,7 @@ class Accumulator:
 
     def add(
         self,
-        reports: ArrayLike | _arrow.ArrowArray | _arrow.ArrowStream,
+        reports: Values,
         *,
         threads: int | None = None,
         strict: bool = False,

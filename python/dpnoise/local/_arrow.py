@@ -1,17 +1,14 @@
-"""Reports in Arrow data: columns, record batches, tables and streams of them, of any library (PyCapsule interface).
-
-pyarrow does the work. What reads Parquet needs it anyway, and crates for Arrow would make the native module several
-times as large.
-"""
+"""Reports in Arrow data: columns, record batches, tables and streams of them, of any library (PyCapsule interface)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._interchange import ArrowArray, ArrowStream, is_arrow, require_pyarrow
 from dpnoise._native import ParameterError
 from dpnoise.local import _protocol
 
@@ -25,32 +22,6 @@ _BLOCK_BYTES: Final = 1 << 24
 
 Block = tuple[Any, Mapping[str, int]]
 """Reports as a protocol takes them, and how many rows beside them are none, by reason."""
-
-
-class ArrowArray(Protocol):
-    """A column or record batch of any library that speaks Arrow."""
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
-
-
-class ArrowStream(Protocol):
-    """A chunked column, table or reader of any library that speaks Arrow."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
-
-
-def is_arrow(reports: object) -> TypeGuard[ArrowArray | ArrowStream]:
-    """Say whether an object offers itself as Arrow data."""
-    return hasattr(reports, "__arrow_c_stream__") or hasattr(reports, "__arrow_c_array__")
-
-
-def require_pyarrow() -> Any:
-    """Import pyarrow, or say what to install."""
-    try:
-        import pyarrow
-    except ModuleNotFoundError as error:
-        raise ImportError("Arrow data and Parquet files need pyarrow: pip install 'dpnoise[arrow]'") from error
-    return pyarrow
 
 
 def rows_per_block(report_bytes: int) -> int:
@@ -79,6 +50,21 @@ def blocks(reports: ArrowArray | ArrowStream, protocol: _protocol.Protocol) -> I
     for column in _columns(pa, reports, protocol):
         for start in range(0, len(column), rows):
             yield _block(pa, column.slice(start, rows), protocol.report_bytes)
+
+
+def column_of(reports: NDArray[np.uint8]) -> Any:
+    """Give rows of bytes as a pyarrow array of type fixed_size_binary that is a view of them."""
+    pa = require_pyarrow()
+    kind = pa.binary(reports.shape[1])
+    return pa.FixedSizeBinaryArray.from_buffers(kind, len(reports), [None, pa.py_buffer(reports)])
+
+
+def batch_of(reports: NDArray[np.uint8], protocol: _protocol.Protocol) -> Any:
+    """Give rows of bytes as a pyarrow record batch, a view of them, whose metadata name the protocol."""
+    pa = require_pyarrow()
+    column = column_of(reports)
+    field = pa.field(REPORT, column.type, nullable=False)
+    return pa.record_batch([column], schema=pa.schema([field], metadata={PROTOCOL_KEY: protocol.to_json()}))
 
 
 def check_protocol(found: _protocol.Protocol | None, protocol: _protocol.Protocol) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._interchange import Values
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.local import _inputs
 from dpnoise.local._protocol import Protocol
@@ -59,7 +60,7 @@ class FrequencyProtocol(Protocol):
         """
         return self._native.variance(n, frequency)
 
-    def aggregate(self, reports: ArrayLike, *, threads: int | None = None) -> Estimate:
+    def aggregate(self, reports: Values, *, threads: int | None = None) -> Estimate:
         """Count reports and estimate how many people have each value: an accumulator for one batch.
 
         Parameters
@@ -85,7 +86,7 @@ class FrequencyProtocol(Protocol):
         accumulator.add(reports, threads=threads)
         return accumulator.estimate()
 
-    def simulate(self, true_counts: ArrayLike) -> Estimate:
+    def simulate(self, true_counts: Values) -> Estimate:
         """Draw the estimate that a collection would give, without making a report.
 
         Parameters

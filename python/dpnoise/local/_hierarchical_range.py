@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpnoise import _native
+from dpnoise._interchange import Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._range_estimate import Level, RangeEstimate, Tree
 from dpnoise.local._values import OfValues
@@ -58,7 +58,7 @@ class HierarchicalRange(OfValues):
         """The children of a node."""
         return int(self._specified()["branching"])
 
-    def estimate(self, collected: Accumulator | ArrayLike, level: float = 0.95) -> RangeEstimate:
+    def estimate(self, collected: Accumulator | Values, level: float = 0.95) -> RangeEstimate:
         """Estimate how many people have each value, and how many have one between two others.
 
         Parameters

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dpnoise._interchange import Values
 from dpnoise.local import _inputs
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._memo import ClientMemo
@@ -18,7 +19,7 @@ class LongitudinalProtocol(FrequencyProtocol):
 
     def perturb(
         self,
-        values: ArrayLike,
+        values: Values,
         memo: ClientMemo,
         *,
         question: str,

@@ -7,8 +7,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dpnoise._interchange import Values
 from dpnoise._native import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise.local._accumulator import Accumulator
@@ -53,7 +54,7 @@ class MeanProtocol(NumberProtocol):
 
     __slots__ = ()
 
-    def estimate(self, collected: Accumulator | ArrayLike, level: float = 0.95) -> MeanEstimate:
+    def estimate(self, collected: Accumulator | Values, level: float = 0.95) -> MeanEstimate:
         """Estimate the mean of people's numbers.
 
         Parameters

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise._arrays import output
+from dpnoise._interchange import Values
 from dpnoise.local import _inputs
 from dpnoise.local._protocol import Protocol, Rng
 
@@ -17,7 +18,7 @@ class NumberProtocol(Protocol):
 
     def perturb(
         self,
-        values: ArrayLike,
+        values: Values,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,

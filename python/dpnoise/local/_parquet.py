@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any, Final
 
+from dpnoise._interchange import require_pyarrow
 from dpnoise._native import ParameterError
 from dpnoise.local import _arrow
 from dpnoise.local._frequencies import FrequencyProtocol
@@ -73,7 +74,7 @@ def _domain(metadata: dict[bytes, bytes], protocol: Protocol | None) -> list[str
 
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
-    pa = _arrow.require_pyarrow()
+    pa = require_pyarrow()
     import pyarrow.parquet as pq
 
     open(path, "rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one

@@ -6,9 +6,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._interchange import Values
 from dpnoise.local import _inputs
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
 from dpnoise.local._protocol import Protocol, Rng
@@ -103,7 +104,7 @@ class PrefixExtension(Protocol):
 
     def perturb(
         self,
-        values: ArrayLike,
+        values: Values,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,
@@ -140,7 +141,7 @@ class PrefixExtension(Protocol):
         """
         return self._reports(_inputs.integers(values), out, threads, rng)
 
-    def estimate(self, collected: Accumulator | ArrayLike, level: float = 0.95) -> HeavyHitters:
+    def estimate(self, collected: Accumulator | Values, level: float = 0.95) -> HeavyHitters:
         """Find frequent values and estimate how many people have them.
 
         Parameters

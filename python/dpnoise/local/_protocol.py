@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._interchange import Values
 from dpnoise._native import ParameterError, ScriptedRng, SeededRng
 from dpnoise.local import _inputs
 from dpnoise.local._memo import ClientMemo
@@ -114,7 +115,7 @@ class Protocol:
 
         return Accumulator(self)
 
-    def _collected(self, collected: Accumulator | ArrayLike) -> Accumulator:
+    def _collected(self, collected: Accumulator | Values) -> Accumulator:
         """Give what was collected with this protocol: an accumulator as it is, reports in a new one."""
         from dpnoise.local._accumulator import Accumulator  # it imports this module
 
@@ -126,7 +127,7 @@ class Protocol:
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
         return collected
 
-    def messages(self, reports: ArrayLike) -> list[bytes]:
+    def messages(self, reports: Values) -> list[bytes]:
         """Give each report as a message of its own, for devices that send one.
 
         Parameters
@@ -148,6 +149,34 @@ class Protocol:
         """
         header = self._native.message_header
         return [header + row.tobytes() for row in self._rows(reports)]
+
+    def to_arrow(self, reports: Values) -> Any:
+        """Give reports as Arrow data that say which protocol they are of, without copying them.
+
+        Parameters
+        ----------
+        reports : ndarray of uint8, shape (n, report_bytes)
+            As ``perturb`` made them; not to be changed afterwards, since the result is a view of them. For
+            `RandomizedResponse` booleans of shape (n,), too.
+
+        Returns
+        -------
+        pyarrow.RecordBatch
+            With the column "report" of type fixed_size_binary. The specification is in the metadata, where
+            `Accumulator.add` looks for it. Other libraries take it by ``__arrow_c_array__`` or ``__arrow_c_stream__``.
+
+        Raises
+        ------
+        ParameterError
+            When the shape is another.
+        TypeError
+            When the dtype is another.
+        ImportError
+            When pyarrow is not installed.
+        """
+        from dpnoise.local import _arrow  # it imports this module
+
+        return _arrow.batch_of(self._rows(reports), self)
 
     def _reports(
         self, values: NDArray[np.int64], out: NDArray[np.uint8] | None, threads: int | None, rng: Rng
@@ -175,7 +204,7 @@ class Protocol:
         self._native.perturb_remembering(values, memo._secrets, question, reports, threads, rng)
         return reports
 
-    def _rows(self, reports: ArrayLike) -> NDArray[np.uint8]:
+    def _rows(self, reports: Values) -> NDArray[np.uint8]:
         return _inputs.matrix(reports, self.report_bytes, "reports")
 
     def __eq__(self, other: object) -> bool:

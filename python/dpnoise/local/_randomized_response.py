@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._interchange import Values
 from dpnoise.local import _inputs
 from dpnoise.local._estimate import Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
@@ -65,7 +66,7 @@ class RandomizedResponse(FrequencyProtocol):
 
     def perturb(
         self,
-        values: ArrayLike,
+        values: Values,
         *,
         out: NDArray[np.bool_] | None = None,
         threads: int | None = None,
@@ -105,7 +106,7 @@ class RandomizedResponse(FrequencyProtocol):
         self._native.perturb(vector, reports.view(np.uint8), threads, rng)
         return reports
 
-    def estimate(self, collected: Accumulator | ArrayLike, level: float = 0.95) -> Estimate:
+    def estimate(self, collected: Accumulator | Values, level: float = 0.95) -> Estimate:
         """Estimate how many people would truly answer no (index 0) and yes (index 1).
 
         Parameters
@@ -131,5 +132,5 @@ class RandomizedResponse(FrequencyProtocol):
     def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         return super()._draw_counters(counts, generator)[1:]  # the one bit says yes
 
-    def _rows(self, reports: ArrayLike) -> NDArray[np.uint8]:
+    def _rows(self, reports: Values) -> NDArray[np.uint8]:
         return _inputs.answers(reports)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._interchange import Values
 from dpnoise.local import _bloom_decoding, _texts
-from dpnoise.local._arrow import ArrowArray, ArrowStream
 from dpnoise.local._bloom_decoding import RapporEstimate
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._protocol import Protocol, Rng
@@ -126,7 +126,7 @@ class Rappor(Protocol):
 
     def perturb(
         self,
-        values: ArrayLike | ArrowArray | ArrowStream,
+        values: Values,
         memo: ClientMemo,
         *,
         question: str,
@@ -177,8 +177,8 @@ class Rappor(Protocol):
 
     def estimate(
         self,
-        collected: Accumulator | ArrayLike,
-        candidates: ArrayLike | ArrowArray | ArrowStream,
+        collected: Accumulator | Values,
+        candidates: Values,
         level: float = 0.95,
         simultaneous: bool = False,
     ) -> RapporEstimate:

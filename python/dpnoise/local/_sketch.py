@@ -6,10 +6,10 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dpnoise._interchange import Values
 from dpnoise.local import _texts
-from dpnoise.local._arrow import ArrowArray, ArrowStream
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
 from dpnoise.local._protocol import Protocol, Rng
 
@@ -40,7 +40,7 @@ class Sketch(Protocol):
 
     def perturb(
         self,
-        values: ArrayLike | ArrowArray | ArrowStream,
+        values: Values,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,
@@ -81,8 +81,8 @@ class Sketch(Protocol):
 
     def estimate(
         self,
-        collected: Accumulator | ArrayLike,
-        candidates: ArrayLike | ArrowArray | ArrowStream,
+        collected: Accumulator | Values,
+        candidates: Values,
         level: float = 0.95,
         simultaneous: bool = False,
     ) -> SketchEstimate:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dpnoise import _native
+from dpnoise._interchange import Values
 from dpnoise._native import ParameterError
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._density_estimate import DensityEstimate, likeliest
@@ -64,7 +64,7 @@ class SquareWave(NumberProtocol):
         """The number of bins."""
         return self._native.k
 
-    def estimate(self, collected: Accumulator | ArrayLike, smoothing: bool = True) -> DensityEstimate:
+    def estimate(self, collected: Accumulator | Values, smoothing: bool = True) -> DensityEstimate:
         """Estimate how people's numbers are distributed.
 
         Parameters

@@ -60,6 +60,10 @@ class Tabular:
         """
         return _require("polars").DataFrame(self._columns())
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Offer the table of `to_arrow` to any library that speaks Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     @abstractmethod
     def _columns(self) -> dict[str, NDArray[np.generic]]:
         """Give the columns, as arrays that the table may keep."""

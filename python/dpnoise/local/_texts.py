@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._interchange import arrow_column, is_arrow, require_pyarrow
 from dpnoise._native import ParameterError
-from dpnoise.local import _arrow
 
 
 def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:
     """Give the fingerprints of texts: a sequence of str or of bytes, or an Arrow column of strings or binary."""
-    data, offsets = _from_arrow(texts, name) if _arrow.is_arrow(texts) else _from_sequence(texts, name)
+    data, offsets = _from_arrow(texts, name) if is_arrow(texts) else _from_sequence(texts, name)
     found = np.empty(offsets.size - 1, np.int64)
     _native.text_fingerprints(data, offsets, found)
     return found
@@ -23,7 +23,7 @@ def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:
 
 def as_list(texts: Any) -> list[Any]:
     """Give texts, which `fingerprints` has taken, as a list."""
-    found: list[Any] = _column(texts).to_pylist() if _arrow.is_arrow(texts) else np.asarray(texts, object).tolist()
+    found: list[Any] = arrow_column(texts).to_pylist() if is_arrow(texts) else np.asarray(texts, object).tolist()
     return found
 
 
@@ -51,23 +51,16 @@ def _from_sequence(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np
 
 
 def _from_arrow(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    pa, column = _arrow.require_pyarrow(), _column(texts)
+    pa, column = require_pyarrow(), arrow_column(texts)
     texts_types = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     types = (*texts_types, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
     if not any(is_type(column.type) for is_type in types):
         raise TypeError(f"{name} must be str or bytes, all of one type, got a column of type {column.type}")
     if column.null_count:
         raise ParameterError(f"{name} must have no missing values: fill or drop them first")
-    column = column.cast(pa.large_binary())
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
+    column = column.cast(pa.large_binary()).combine_chunks()
     _, offsets, data = column.buffers() if len(column) else (None, None, None)
     if offsets is None:
         return np.empty(0, np.uint8), np.zeros(1, np.int64)
     ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
     return np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]], ends - ends[0]
-
-
-def _column(texts: Any) -> Any:
-    pa = _arrow.require_pyarrow()
-    return pa.chunked_array(texts) if hasattr(texts, "__arrow_c_stream__") else pa.array(texts)

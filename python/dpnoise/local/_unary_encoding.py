@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._interchange import Values
 from dpnoise._native import ParameterError
 from dpnoise.local import _inputs
 from dpnoise.local._protocol import Rng
@@ -19,7 +20,7 @@ class UnaryRows(UnaryReports, ValueProtocol):
 
     __slots__ = ()
 
-    def encode(self, values: ArrayLike) -> NDArray[np.uint8]:
+    def encode(self, values: Values) -> NDArray[np.uint8]:
         """Encode values as one-hot rows, which are not private yet.
 
         Parameters

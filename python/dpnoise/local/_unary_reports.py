@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
-
-from dpnoise.local._arrow import ArrowArray, ArrowStream, in_blocks
+from dpnoise._interchange import Values
+from dpnoise.local._arrow import in_blocks
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._popcounts import PopcountCheck, check
 
@@ -14,7 +13,7 @@ class UnaryReports(FrequencyProtocol):
 
     __slots__ = ()
 
-    def check_popcounts(self, reports: ArrayLike | ArrowArray | ArrowStream) -> PopcountCheck:
+    def check_popcounts(self, reports: Values) -> PopcountCheck:
         """Check whether the numbers of set bits of reports are those of honest people.
 
         One bit of an honest report is set with probability p and each of the others with probability q, whatever the

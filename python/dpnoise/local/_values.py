@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from dpnoise._interchange import Values
 from dpnoise.local import _inputs
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._protocol import Protocol, Rng
@@ -22,7 +23,7 @@ class OfValues(Protocol):
 
     def perturb(
         self,
-        values: ArrayLike,
+        values: Values,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import reals_of
+from dpnoise._interchange import Values
 from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
@@ -155,7 +156,7 @@ class AboveThreshold(Mechanism):
         """
         return AboveThresholdRun(self._native.start(rng))
 
-    def release(self, values: ArrayLike, *, rng: Rng = None) -> NDArray[np.bool_]:
+    def release(self, values: Values, *, rng: Rng = None) -> NDArray[np.bool_]:
         """Ask a run of its own about values that are all known beforehand.
 
         Parameters

@@ -6,10 +6,11 @@ import numbers
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import array_of, reals_of
+from dpnoise._interchange import Values
 from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
@@ -39,7 +40,7 @@ class RealNoise(Mechanism):
     @overload
     def release(self, x: float, *, threads: int | None = None, rng: Rng = None) -> float: ...
     @overload
-    def release(self, x: ArrayLike, *, threads: int | None = None, rng: Rng = None) -> Any: ...
+    def release(self, x: Values, *, threads: int | None = None, rng: Rng = None) -> Any: ...
     def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
         """Release a value, or an array of values whose joint sensitivity is ``sensitivity``.
 
@@ -96,7 +97,7 @@ class RealNoise(Mechanism):
         """
         return self._native.error(level, 1)
 
-    def confidence_interval(self, released: ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
+    def confidence_interval(self, released: Values, level: float = 0.95) -> tuple[Any, Any]:
         """Bracket the true value of each release.
 
         Parameters
@@ -141,7 +142,7 @@ class IntegerNoise(Mechanism):
     @overload
     def release(self, x: int, *, threads: int | None = None, rng: Rng = None) -> int: ...
     @overload
-    def release(self, x: ArrayLike, *, threads: int | None = None, rng: Rng = None) -> Any: ...
+    def release(self, x: Values, *, threads: int | None = None, rng: Rng = None) -> Any: ...
     def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
         """Release an integer, or an array of integers whose joint sensitivity is ``sensitivity``.
 
@@ -194,7 +195,7 @@ class IntegerNoise(Mechanism):
         """
         return self._native.error(level, 1)
 
-    def confidence_interval(self, released: ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
+    def confidence_interval(self, released: Values, level: float = 0.95) -> tuple[Any, Any]:
         """Bracket the true value of each release.
 
         Parameters
@@ -245,7 +246,7 @@ def _integers(x: Any) -> NDArray[np.int64]:
     if isinstance(x, numbers.Integral) and not isinstance(x, bool) and not -(2**63) <= int(x) < 2**63:
         raise ParameterError("x must be in the range of int64")
     given = array_of(x, "x")
-    if given.size == 0 and not isinstance(x, np.ndarray):
+    if given.size == 0 and isinstance(x, list | tuple):
         given = given.astype(np.int64)  # an empty list has no dtype of its own
     if given.dtype.kind not in "iu":
         raise TypeError(f"x must be integers, got dtype {given.dtype}: round them, or use a mechanism for real values")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import reals_of
+from dpnoise._interchange import Values
 from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
@@ -75,7 +76,7 @@ class OneOfMany(SelectionMechanism):
 
     __slots__ = ()
 
-    def release(self, scores: ArrayLike, *, rng: Rng = None) -> int:
+    def release(self, scores: Values, *, rng: Rng = None) -> int:
         """Choose a candidate.
 
         Parameters
@@ -109,4 +110,4 @@ def _scores(scores: Any) -> NDArray[np.float64]:
     given = reals_of(scores, "scores")
     if given.ndim != 1:
         raise ParameterError(f"scores must have one dimension, got {given.ndim}")
-    return np.ascontiguousarray(given, np.float64)
+    return np.require(given, np.float64, ["C_CONTIGUOUS", "ALIGNED"])

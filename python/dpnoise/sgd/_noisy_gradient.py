@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from dpnoise import _native
+from dpnoise._interchange import Values
 from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
 from dpnoise.samplers._draw import Rng
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
@@ -92,9 +91,7 @@ class NoisyGradient:
         """The step of the grid that clipped gradients are rounded to."""
         return self._native.granularity
 
-    def step(
-        self, gradients: ArrayLike, *, out: Floats | None = None, threads: int | None = None, rng: Rng = None
-    ) -> Any:
+    def step(self, gradients: Values, *, out: Floats | None = None, threads: int | None = None, rng: Rng = None) -> Any:
         """Clip the gradient of each example of a batch, add them up, add noise, and divide.
 
         Parameters

@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._interchange import library_of
 from dpnoise._native import ParameterError
 
 
 def number_of_rows(data: Any) -> int:
     """Count the rows of data that `rows_at` can take rows of."""
-    frame = type(data).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(data, "__len__")
-    if not frame and not isinstance(data, np.ndarray | list | tuple):
+    frame = library_of(type(data)) in ("pandas", "polars", "pyarrow") and hasattr(data, "__len__")
+    if not frame and not isinstance(data, list | tuple) and not hasattr(data, "__dlpack__"):
         raise TypeError(
-            f"data must be a NumPy array, a list, or a pandas or polars frame or series, got {type(data).__name__}"
+            "data must be a NumPy array, a list, a tensor, or a pandas, polars or pyarrow table or column, got"
+            f" {type(data).__name__}"
         )
     rows = 0 if getattr(data, "ndim", 1) == 0 else len(data)
     if rows == 0:
@@ -27,4 +29,6 @@ def rows_at(data: Any, positions: NDArray[np.int64]) -> Any:
     """Take rows, as data of the same kind."""
     if isinstance(data, list | tuple):
         return [data[position] for position in positions]
+    if library_of(type(data)) == "pyarrow":
+        return data.take(positions)
     return data.iloc[positions] if hasattr(data, "iloc") else data[positions]

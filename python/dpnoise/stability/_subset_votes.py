@@ -142,4 +142,4 @@ def _matrix(data: Any) -> NDArray[np.float64]:
     matrix = reals_of(data, "data")
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise ParameterError(f"data must be a matrix with rows and columns, got the shape {matrix.shape}")
-    return np.ascontiguousarray(matrix, np.float64)
+    return np.require(matrix, np.float64, ["C_CONTIGUOUS", "ALIGNED"])

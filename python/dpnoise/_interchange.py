@@ -1,0 +1,195 @@
+"""Columns, tables and tensors of other libraries as NumPy arrays, views of them where their layout allows.
+
+pandas and polars give NumPy arrays themselves, and NumPy reads DLPack. Everything else that has the Arrow PyCapsule
+interface is read by pyarrow: crates for Arrow would make the native module several times as large. No message shows a
+value, or says which one is meant.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Literal, Protocol, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpnoise._native import ParameterError
+
+Missing = Literal["refuse", "keep", "drop"]
+"""What becomes of missing values: an error; NaN, None or NA in the array; nothing."""
+
+# The kinds of memory that DLPack numbers, but for those of the CPU.
+_DEVICES: Final = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA (managed)", 14: "oneAPI"}
+
+# Its own, and what it shares with CUDA and ROCm devices.
+_CPU: Final = (1, 3, 11)
+
+
+class ArrowArray(Protocol):
+    """A column or record batch of any library that speaks Arrow."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+
+class ArrowStream(Protocol):
+    """A chunked column, table or reader of any library that speaks Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class Tensor(Protocol):
+    """A tensor of any library that speaks DLPack."""
+
+    def __dlpack__(self) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+Values = ArrayLike | ArrowArray | ArrowStream | Tensor
+
+
+def is_arrow(x: object) -> TypeGuard[ArrowArray | ArrowStream]:
+    """Say whether an object, or what is of a type, offers itself as Arrow data."""
+    return hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
+
+
+def is_foreign(kind: type) -> bool:
+    """Say whether `array_from` reads what is of this type."""
+    if issubclass(kind, np.ndarray):
+        return False
+    return is_arrow(kind) or hasattr(kind, "__dlpack__") or (library_of(kind) == "pandas" and hasattr(kind, "to_numpy"))
+
+
+def library_of(kind: type) -> str:
+    """Name the library that a type is of."""
+    return kind.__module__.partition(".")[0]
+
+
+def array_from(x: Any, name: str, missing: Missing = "refuse") -> NDArray[Any]:
+    """Give a column or tensor of another library as an array, and, unless values may be missing, a table as a matrix.
+
+    Raises
+    ------
+    ParameterError
+        When values are missing that must not be, a column is nested, the columns of a table are not of one dtype, or a
+        tensor is not in the memory of the CPU.
+    TypeError
+        When there is no such array.
+    ImportError
+        When pyarrow is needed and not installed.
+    """
+    try:
+        return _reader(type(x))(x, name, missing)
+    except (ParameterError, ImportError, MemoryError):
+        raise
+    except Exception:  # of another library, whose message might show a value
+        found = type(x).__name__
+        if _reader(type(x)) is _from_dlpack:
+            found += f" of dtype {getattr(x, 'dtype', 'unknown')}: detach it from gradients, and cast it if need be"
+        raise TypeError(f"{name} must be data that NumPy can read, got {found}") from None
+
+
+def arrow_column(x: ArrowArray | ArrowStream) -> Any:
+    """Give a column of any library as a chunked array of pyarrow that is not encoded: by a dictionary, say."""
+    pa = require_pyarrow()
+    column = pa.chunked_array(x if hasattr(x, "__arrow_c_stream__") else [pa.array(x)])
+    # Only what is decoded knows how many values are missing, and pyarrow makes others of those it encodes in chunks.
+    while decode := _decoder(pa, column.type):
+        column = pa.chunked_array([decode(chunk) for chunk in column.chunks or [pa.nulls(0, column.type)]])
+    return column
+
+
+def require_pyarrow() -> Any:
+    """Import pyarrow, or say what to install."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+    except ModuleNotFoundError as error:
+        raise ImportError("Arrow data and Parquet files need pyarrow: pip install 'dpnoise[arrow]'") from error
+    return pyarrow
+
+
+def _reader(kind: type) -> Callable[[Any, str, Missing], NDArray[Any]]:
+    if library_of(kind) in ("pandas", "polars"):
+        return _from_pandas if library_of(kind) == "pandas" else _from_polars
+    return _from_arrow if is_arrow(kind) else _from_dlpack
+
+
+def _from_pandas(x: Any, name: str, missing: Missing) -> NDArray[Any]:
+    if len(x.shape) == 2:
+        return _matrix((_from_pandas(column, name, missing) for _, column in x.items()), name, missing)
+    if hasattr(x.dtype, "pyarrow_dtype"):
+        return _from_arrow(getattr(x, "array", x).__arrow_array__(), name, missing)
+    # The missing values of NumPy's own dtypes are NaN, and NaN are the caller's.
+    if missing == "refuse" and not isinstance(x.dtype, np.dtype) and x.isna().any():
+        raise _missing(name)
+    if missing == "drop":
+        x = x.dropna()
+    return np.asarray(x.to_numpy())
+
+
+def _from_polars(x: Any, name: str, missing: Missing) -> NDArray[Any]:
+    if len(x.shape) == 2:
+        return _matrix((_from_polars(column, name, missing) for column in x.iter_columns()), name, missing)
+    if missing == "refuse" and x.null_count():
+        raise _missing(name)
+    if missing == "refuse" and x.dtype.is_nested():
+        raise _nested(name)
+    if missing == "drop":
+        x = x.drop_nulls()
+    return np.asarray(x.to_numpy())
+
+
+def _from_arrow(x: Any, name: str, missing: Missing) -> NDArray[Any]:
+    column = arrow_column(x)
+    types = require_pyarrow().types
+    if missing == "refuse" and column.null_count:
+        raise _missing(name)
+    if types.is_struct(column.type):  # how a table comes
+        return _matrix((_from_arrow(field, name, missing) for field in column.flatten()), name, missing)
+    if missing == "refuse" and types.is_nested(column.type):  # values may be missing further inside
+        raise _nested(name)
+    if missing == "drop":
+        column = column.drop_null()
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _from_dlpack(x: Any, name: str, _: Missing) -> NDArray[Any]:
+    device, number = map(int, x.__dlpack_device__())
+    if device not in _CPU:
+        found = _DEVICES.get(device, f"DLPack's device type {device},")
+        raise ParameterError(f"{name} must be in the memory of the CPU, got a tensor on {found} device {number}")
+    return np.from_dlpack(x)
+
+
+def _decoder(pa: Any, kind: Any) -> Callable[[Any], Any] | None:
+    if isinstance(kind, pa.BaseExtensionType):
+        return operator.attrgetter("storage")
+    if pa.types.is_run_end_encoded(kind):
+        decode: Callable[[Any], Any] = pa.compute.run_end_decode
+        return decode
+    if not pa.types.is_dictionary(kind):
+        return None
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}  # nothing can be taken of them
+    values = views.get(kind.value_type, kind.value_type)
+    return lambda chunk: chunk.dictionary.cast(values).take(chunk.indices)
+
+
+def _matrix(columns: Iterable[NDArray[Any]], name: str, missing: Missing) -> NDArray[Any]:
+    if missing != "refuse":
+        raise ParameterError(f"{name} must have one dimension, got a table: pass one of its columns")
+    found = list(columns)
+    if not found:
+        raise ParameterError(f"{name} must have columns, got a table without")
+    dtypes = sorted({column.dtype.type.__name__ for column in found})
+    if len(dtypes) > 1:  # NumPy would round large integers beside floats
+        raise ParameterError(f"{name} must have columns of one dtype, got {' and '.join(dtypes)}: cast them first")
+    return np.stack(found, axis=1)
+
+
+def _missing(name: str) -> ParameterError:
+    return ParameterError(f"{name} must have no missing values: fill or drop them first")
+
+
+def _nested(name: str) -> ParameterError:
+    return ParameterError(f"{name} must be a column of single values, got one of lists, arrays or structs")

@@ -1,0 +1,135 @@
+"""The public functions that take values, each as a function of the values alone, and values for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dpnoise
+from dpnoise import local, queries, sgd, stability
+from dpnoise.hazmat import SeededRng
+
+Array = NDArray[Any]
+Call = tuple[Callable[[Any], Any], Array]
+
+N = 36
+INTEGERS = np.arange(N) * 5 % 13
+REALS = np.linspace(-40.0, 90.5, N) / 8
+UNIT = np.linspace(-1.0, 1.0, N)
+TRUTHS = INTEGERS % 3 == 0
+TEXTS = np.array(["tea", "coffee", "", "Wasser", "tea", "\N{HOT BEVERAGE}"] * (N // 6), object)
+MATRIX = np.outer(REALS, [1.0, -0.5, 0.0, 0.25])
+STEADY = np.where(INTEGERS > 1, 3.0, 1.0)
+MEMO = local.ClientMemo.generate(N)
+BOUNDS = (-4.0, 9.0)
+
+
+def _seeded(release: Callable[..., Any], **options: Any) -> Callable[[Any], Any]:
+    return lambda values: release(values, rng=SeededRng(8), **options)
+
+
+def _remembering(protocol: Any) -> Callable[[Any], Any]:
+    return lambda values: protocol.perturb(values, MEMO, question="beverage", rng=SeededRng(8))
+
+
+NOISE: dict[str, Call] = {
+    "Laplace": (_seeded(dpnoise.Laplace(epsilon=1.0).release), REALS),
+    "Laplace, integers": (_seeded(dpnoise.Laplace(epsilon=1.0).release), INTEGERS),
+    "Gaussian": (_seeded(dpnoise.Gaussian(epsilon=1.0, delta=1e-6).release), REALS),
+    "DiscreteLaplace": (_seeded(dpnoise.DiscreteLaplace(epsilon=1.0).release), INTEGERS),
+    "DiscreteGaussian": (_seeded(dpnoise.DiscreteGaussian(rho=0.5).release), INTEGERS),
+    "Laplace.confidence_interval": (dpnoise.Laplace(epsilon=1.0).confidence_interval, REALS),
+    "DiscreteLaplace.confidence_interval": (dpnoise.DiscreteLaplace(epsilon=1.0).confidence_interval, INTEGERS),
+    "Exponential": (_seeded(dpnoise.Exponential(epsilon=1.0).release), REALS),
+    "ReportNoisyMax": (_seeded(dpnoise.ReportNoisyMax(epsilon=1.0).release), INTEGERS),
+    "TopK": (_seeded(dpnoise.TopK(k=3, epsilon=1.0).release), REALS),
+    "AboveThreshold": (_seeded(dpnoise.AboveThreshold(epsilon=1.0, threshold=3.0, max_positives=9).release), REALS),
+}
+
+QUERIES: dict[str, Call] = {
+    "Count": (_seeded(queries.Count(epsilon=1.0).release), TRUTHS),
+    "Sum": (_seeded(queries.Sum(bounds=BOUNDS, epsilon=1.0).release), REALS),
+    "Sum, integers": (_seeded(queries.Sum(bounds=(2, 9), epsilon=1.0).release), INTEGERS),
+    "Mean": (_seeded(queries.Mean(bounds=BOUNDS, epsilon=1.0).release), REALS),
+    "Variance": (_seeded(queries.Variance(bounds=BOUNDS, epsilon=1.0).release), REALS),
+    "Median": (_seeded(queries.Median(bounds=BOUNDS, epsilon=1.0).release), REALS),
+    "Quantile": (_seeded(queries.Quantile(0.9, bounds=BOUNDS, epsilon=1.0).release), INTEGERS),
+    "Histogram of bins": (_seeded(queries.Histogram(edges=[-5, 0, 5, 12], epsilon=1.0).release), REALS),
+    "Histogram of categories": (_seeded(queries.Histogram(categories=[3, 0, 5], epsilon=1.0).release), INTEGERS),
+    "StabilityHistogram": (_seeded(queries.StabilityHistogram(epsilon=9.0, delta=0.1).release), INTEGERS),
+}
+
+STABILITY: dict[str, Call] = {
+    "median_distance": (stability.median_distance, REALS),
+    "mode_distance": (stability.mode_distance, INTEGERS),
+    "iqr_distance": (stability.iqr_distance, REALS),
+    "release_median": (_seeded(stability.release_median, epsilon=9.0, delta=0.01), STEADY),
+    "release_mode": (_seeded(stability.release_mode, epsilon=9.0, delta=0.01), np.minimum(INTEGERS, 1)),
+    "release_scale": (_seeded(stability.release_scale, epsilon=9.0, delta=0.01), REALS),
+    "stable_bootstrap": (
+        _seeded(stability.stable_bootstrap, f="median", epsilon=60.0, delta=0.01, full_output=True),
+        STEADY,
+    ),
+}
+
+LOCAL: dict[str, Call] = {
+    "OptimizedUnaryEncoding": (_seeded(local.OptimizedUnaryEncoding(k=13, epsilon=1.0).perturb), INTEGERS),
+    "OptimizedUnaryEncoding.encode": (local.OptimizedUnaryEncoding(k=13, epsilon=1.0).encode, INTEGERS),
+    "GeneralizedRandomizedResponse": (
+        _seeded(local.GeneralizedRandomizedResponse(k=13, epsilon=1.0).perturb),
+        INTEGERS,
+    ),
+    "LocalHashing": (_seeded(local.LocalHashing(k=13, epsilon=1.0).perturb), INTEGERS),
+    "HadamardResponse": (_seeded(local.HadamardResponse(k=13, epsilon=1.0).perturb), INTEGERS),
+    "SubsetSelection": (_seeded(local.SubsetSelection(k=13, epsilon=1.0).perturb), INTEGERS),
+    "SummationHistogramEncoding": (_seeded(local.SummationHistogramEncoding(k=13, epsilon=1.0).perturb), INTEGERS),
+    "HierarchicalRange": (_seeded(local.HierarchicalRange(k=16, epsilon=1.0).perturb), INTEGERS),
+    "PrefixExtension": (_seeded(local.PrefixExtension(epsilon=1.0, bits=16, rows=4, width=16).perturb), INTEGERS),
+    "RandomizedResponse": (_seeded(local.RandomizedResponse(epsilon=1.0).perturb), TRUTHS),
+    "DuchiMean": (_seeded(local.DuchiMean(epsilon=1.0).perturb), UNIT),
+    "LaplaceMean": (_seeded(local.LaplaceMean(epsilon=1.0).perturb), UNIT),
+    "SquareWave": (_seeded(local.SquareWave(k=16, epsilon=1.0).perturb), abs(UNIT)),
+    "LOLOHA": (_remembering(local.LOLOHA(k=13, epsilon_permanent=2.0, epsilon_first=1.0)), INTEGERS),
+    "DBitFlip": (_remembering(local.DBitFlip(k=13, d=3, epsilon=2.0)), INTEGERS),
+}
+
+VECTORS = {**NOISE, **QUERIES, **STABILITY, **LOCAL}
+"""Those of a column."""
+
+SKETCH = local.CountMeanSketch(epsilon=1.0, rows=4, width=16)
+RAPPOR = local.Rappor(num_bloombits=16, num_hashes=2, num_cohorts=4, f=0.5, p=0.5, q=0.75)
+
+OF_TEXTS: dict[str, Call] = {
+    "CountMeanSketch": (_seeded(SKETCH.perturb), TEXTS),
+    "CountMeanSketch.estimate": (lambda texts: SKETCH.estimate(SKETCH.accumulator(), texts).candidates, TEXTS[:5]),
+    "Rappor": (_remembering(RAPPOR), TEXTS),
+    "HadamardCountMeanSketch": (_seeded(local.HadamardCountMeanSketch(epsilon=1.0, rows=4, width=16).perturb), TEXTS),
+    "Histogram of categories": (_seeded(queries.Histogram(categories=["tea", ""], epsilon=1.0).release), TEXTS),
+    "StabilityHistogram": (_seeded(queries.StabilityHistogram(epsilon=9.0, delta=0.1).release), TEXTS),
+    "mode_distance": (stability.mode_distance, TEXTS),
+}
+"""Those of a column of texts."""
+
+RESPONSE = local.OptimizedUnaryEncoding(k=30, epsilon=1.0)
+ONE_HOT = RESPONSE.encode(INTEGERS)
+
+MATRICES: dict[str, Call] = {
+    "Laplace": (_seeded(dpnoise.Laplace(epsilon=1.0).release), MATRIX),
+    "DiscreteGaussian": (_seeded(dpnoise.DiscreteGaussian(rho=0.5).release), MATRIX.round().astype(np.int64)),
+    "clip_and_sum": (lambda values: sgd.clip_and_sum(values, clip_norm=1.0), MATRIX),
+    "clip_and_sum, float32": (lambda values: sgd.clip_and_sum(values, clip_norm=1.0), MATRIX.astype(np.float32)),
+    "NoisyGradient": (
+        _seeded(sgd.NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=9).step),
+        MATRIX,
+    ),
+    "stable_bootstrap": (
+        _seeded(stability.stable_bootstrap, f="argmax_column_sum", epsilon=60.0, delta=0.01, full_output=True),
+        MATRIX,
+    ),
+    "perturb_encoded": (_seeded(RESPONSE.perturb_encoded), ONE_HOT),
+    "aggregate": (lambda reports: RESPONSE.aggregate(reports).counts, ONE_HOT),
+}
+"""Those of a matrix."""
