@@ -66,7 +66,7 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
     kind = np.dtype(dtype)
     if not isinstance(out, np.ndarray) or out.dtype != kind:
         found = out.dtype if isinstance(out, np.ndarray) else type(out).__name__
-        shared = ": pass np.from_dlpack(out), which shares its memory" if is_foreign(type(out)) else ""
+        shared = ": pass what shares its memory, np.from_dlpack(out) or out.numpy()" if is_foreign(type(out)) else ""
         raise TypeError(f"out must be a NumPy array of dtype {kind}, got {found}{shared}")
     if size is not None and out.shape != shape_of(size):
         raise ParameterError(f"out must have the shape of size {shape_of(size)}, got {out.shape}")

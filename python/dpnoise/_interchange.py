@@ -83,19 +83,29 @@ def array_from(x: Any, name: str, missing: Missing = "refuse") -> NDArray[Any]:
     except (ParameterError, ImportError, MemoryError):
         raise
     except Exception:  # of another library, whose message might show a value
-        found = type(x).__name__
-        if _reader(type(x)) is _from_dlpack:
-            found += f" of dtype {getattr(x, 'dtype', 'unknown')}: detach it from gradients, and cast it if need be"
-        raise TypeError(f"{name} must be data that NumPy can read, got {found}") from None
+        raise _unreadable(x, name) from None
 
 
-def arrow_column(x: ArrowArray | ArrowStream) -> Any:
-    """Give a column of any library as a chunked array of pyarrow that is not encoded: by a dictionary, say."""
+def arrow_column(x: ArrowArray | ArrowStream, name: str) -> Any:
+    """Give a column of any library as a chunked array of pyarrow that is not encoded: by a dictionary, say.
+
+    Raises
+    ------
+    TypeError
+        When pyarrow cannot read it.
+    ImportError
+        When pyarrow is not installed.
+    """
     pa = require_pyarrow()
-    column = pa.chunked_array(x if hasattr(x, "__arrow_c_stream__") else [pa.array(x)])
-    # Only what is decoded knows how many values are missing, and pyarrow makes others of those it encodes in chunks.
-    while decode := _decoder(pa, column.type):
-        column = pa.chunked_array([decode(chunk) for chunk in column.chunks or [pa.nulls(0, column.type)]])
+    try:
+        column = pa.chunked_array(x if hasattr(x, "__arrow_c_stream__") else [pa.array(x)])
+        # Only what is decoded knows how many values are missing, and pyarrow makes values of nulls in encoded chunks.
+        while decode := _decoder(pa, column.type):
+            column = pa.chunked_array([decode(chunk) for chunk in column.chunks or [pa.nulls(0, column.type)]])
+    except MemoryError:
+        raise
+    except Exception:
+        raise _unreadable(x, name) from None
     return column
 
 
@@ -141,7 +151,7 @@ def _from_polars(x: Any, name: str, missing: Missing) -> NDArray[Any]:
 
 
 def _from_arrow(x: Any, name: str, missing: Missing) -> NDArray[Any]:
-    column = arrow_column(x)
+    column = arrow_column(x, name)
     types = require_pyarrow().types
     if missing == "refuse" and column.null_count:
         raise _missing(name)
@@ -185,6 +195,13 @@ def _matrix(columns: Iterable[NDArray[Any]], name: str, missing: Missing) -> NDA
     if len(dtypes) > 1:  # NumPy would round large integers beside floats
         raise ParameterError(f"{name} must have columns of one dtype, got {' and '.join(dtypes)}: cast them first")
     return np.stack(found, axis=1)
+
+
+def _unreadable(x: Any, name: str) -> TypeError:
+    found = type(x).__name__
+    if _reader(type(x)) is _from_dlpack:
+        found += f" of dtype {getattr(x, 'dtype', 'unknown')}: detach it from gradients, and cast it if need be"
+    return TypeError(f"{name} must be data that NumPy or pyarrow can read, got {found}")
 
 
 def _missing(name: str) -> ParameterError:

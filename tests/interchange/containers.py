@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import nanoarrow
@@ -49,6 +48,13 @@ class OnlyTensor:
         return self.device
 
 
+class Versioned(OnlyTensor):
+    """The same, as of version 1.0, which says whether memory may be written."""
+
+    def __dlpack__(self, *, stream: object = None, max_version: Any = None, **_: object) -> Any:
+        return self.data.__dlpack__(max_version=max_version) if max_version else self.data.__dlpack__()
+
+
 class Tagged(pa.ExtensionType):
     """A type of a user's own."""
 
@@ -72,10 +78,12 @@ def _read_only(a: Array) -> Array:
     return found
 
 
-def _jax(a: Array) -> Any:
+def jax_array(a: Array) -> Any:
+    """Give an array of JAX in the memory of the CPU, with all 64 bits."""
     import jax
+    import jax.experimental
 
-    with jax.enable_x64(True):
+    with (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64(True):
         return jax.device_put(a, jax.devices("cpu")[0])
 
 
@@ -108,7 +116,7 @@ def _polars_chunks(a: Array) -> pl.Series:
 
 
 def _nullable(a: Array) -> str:
-    return {"bool": "boolean", "uint8": "UInt8"}.get(a.dtype.name, a.dtype.name.capitalize())
+    return {"bool": "boolean"}.get(a.dtype.name, a.dtype.name.capitalize().replace("Ui", "UI"))
 
 
 Make = Callable[[Array], Any]
@@ -152,16 +160,14 @@ PANDAS: dict[str, Make] = {
 }
 
 TENSORS: dict[str, Make] = {"DLPack": OnlyTensor, "DLPack strided": lambda a: OnlyTensor(np.repeat(a, 2)[::2])}
-if find_spec("jax"):
-    TENSORS["JAX"] = _jax
 
 COLUMNS = {**NUMPY, **ARROW, **PANDAS, **TENSORS}
 """How to make a column or a vector."""
 
-TEXTS = {name: ARROW[name] for name in ARROW if name != "pandas of an Arrow dictionary"} | {
-    "polars Categorical": lambda a: pl.Series(a).cast(pl.Categorical),
-    "polars Enum": lambda a: pl.Series(a).cast(pl.Enum(np.unique(a).tolist())),
-}
+TEXTS = {name: make for name, make in ARROW.items() if name != "pandas of an Arrow dictionary"}
+if not pl.__version__.startswith("1."):  # whose first ones offer categories that pyarrow cannot read
+    TEXTS["polars Categorical"] = lambda a: pl.Series(a).cast(pl.Categorical)
+    TEXTS["polars Enum"] = lambda a: pl.Series(a).cast(pl.Enum(np.unique(a).tolist()))
 """How to make a column of texts."""
 
 
@@ -190,5 +196,3 @@ MATRICES: dict[str, Make] = {
     "DLPack of columns": lambda a: OnlyTensor(np.asfortranarray(a)),
 }
 """How to make a matrix."""
-if find_spec("jax"):
-    MATRICES["JAX"] = _jax

@@ -67,7 +67,7 @@ CONTAINERS = {
     "nanoarrow": lambda values: nanoarrow.Array(pa.array(values)),
     "polars": lambda values: pl.Series(values),
     "polars chunks": lambda values: pl.concat([pl.Series(values[:1]), pl.Series(values)], rechunk=False),
-    "pandas nullable": lambda values: pd.Series(values).convert_dtypes(),
+    "pandas nullable": lambda values: pd.Series(pd.array(values)),
     "pandas categorical": lambda values: pd.Series(pd.Categorical(values)),
     "pandas of Arrow": lambda values: pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([values]))),
     "pandas of a dictionary": lambda values: pd.Series(pd.arrays.ArrowExtensionArray(dictionary(values))),
@@ -142,3 +142,13 @@ def test_they_are_missing_in_queries(container):
     found = released(queries.Histogram(categories=[str(SECRET)], epsilon=1.0), texts)
     present = [item for item in objects_of(texts) if item is not None]
     assert found == released(queries.Histogram(categories=[str(SECRET)], epsilon=1.0), present)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_large_integers_beside_them_stay_apart(container):
+    large = 2**53 + 1
+    column = CONTAINERS[container]([large, None, large, large])
+    histogram = queries.Histogram(categories=[large - 1, large], epsilon=1.0)
+    found = histogram.release(column, rng=SeededRng(1))
+    expected = histogram.release([large] * objects_of(column).count(large), rng=SeededRng(1))
+    assert found.tolist() == expected.tolist()

@@ -227,7 +227,7 @@ class Rappor(Protocol):
             self._collected(collected)._state,
             self._specified(),
             set_bits,
-            _texts.as_list(candidates),
+            _texts.as_list(candidates, "candidates"),
             level,
             simultaneous,
         )

@@ -116,7 +116,7 @@ class Sketch(Protocol):
         state = self._collected(collected)._state
         counts, standard_errors, n, rejected = state.estimate_candidates(fingerprints)
         lower, upper = intervals(counts, standard_errors, quantile)
-        texts = _texts.as_list(candidates)
+        texts = _texts.as_list(candidates, "candidates")
         return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, level, simultaneous)
 
 

@@ -21,9 +21,9 @@ def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:
     return found
 
 
-def as_list(texts: Any) -> list[Any]:
+def as_list(texts: Any, name: str) -> list[Any]:
     """Give texts, which `fingerprints` has taken, as a list."""
-    found: list[Any] = arrow_column(texts).to_pylist() if is_arrow(texts) else np.asarray(texts, object).tolist()
+    found: list[Any] = arrow_column(texts, name).to_pylist() if is_arrow(texts) else np.asarray(texts, object).tolist()
     return found
 
 
@@ -51,7 +51,7 @@ def _from_sequence(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np
 
 
 def _from_arrow(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    pa, column = require_pyarrow(), arrow_column(texts)
+    pa, column = require_pyarrow(), arrow_column(texts, name)
     texts_types = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     types = (*texts_types, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
     if not any(is_type(column.type) for is_type in types):

@@ -1,0 +1,227 @@
+"""What cannot be taken exactly is refused as it is in a NumPy array, whatever holds it, and no message shows it."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="the extra `test` is not installed")
+
+import nanoarrow
+import pandas as pd
+import polars as pl
+from interchange.calls import LOCAL, MATRICES, NOISE, OF_TEXTS, QUERIES
+from interchange.containers import COLUMNS, OnlyArray, OnlyStream, OnlyTensor
+
+from dpnoise import DiscreteLaplace, Laplace, ParameterError, local, queries, sgd
+from dpnoise.hazmat import SeededRng
+
+SECRET = 7001
+REFUSALS = (ParameterError, TypeError)
+
+
+def refusal(call: Callable[[Any], Any], values: Any) -> tuple[type[Exception], str]:
+    with pytest.raises(REFUSALS) as caught:
+        call(values)
+    return type(caught.value), str(caught.value)
+
+
+BAD = {
+    "large integers": (["Laplace", "Exponential", "AboveThreshold"], np.array([1, 2**53 + 1, -3])),
+    "large unsigned integers": (["DiscreteLaplace", "Laplace"], np.array([1, 2**63, 3], np.uint64)),
+    "NaN": (["Laplace", "Gaussian", "DuchiMean", "Exponential"], np.array([0.5, np.nan, 0.25])),
+    "NaN of another payload": (["Laplace"], np.array([0x7FF8_0000_0000_1B59] * 3, np.uint64).view(np.float64)),
+    "infinity": (["Laplace", "LaplaceMean"], np.array([0.5, -np.inf])),
+    "out of range": (["OptimizedUnaryEncoding", "LocalHashing", "LOLOHA"], np.arange(36) + SECRET),
+    "floats": (["DiscreteLaplace", "DiscreteGaussian", "OptimizedUnaryEncoding"], np.array([1.0, 2.5])),
+    "booleans": (["Laplace", "DiscreteLaplace", "OptimizedUnaryEncoding"], np.array([True, False])),
+    "integers": (["RandomizedResponse"], np.array([0, 1])),
+}
+"""Values that functions refuse in a NumPy array."""
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_the_refusals_are_those_for_numpy(name):
+    functions, values = BAD[name]
+    for function in functions:
+        call = {**NOISE, **LOCAL}[function][0]
+        expected = refusal(call, values)
+        assert str(SECRET) not in expected[1]
+        for container, make in COLUMNS.items():
+            if container == "byte-swapped" and "got dtype" in expected[1]:
+                continue  # its dtype has another name
+            found = refusal(call, make(values))
+            if name.startswith("NaN") and container.startswith("pandas"):  # for which NaN may be missing
+                assert found == expected or "must have no missing values" in found[1]
+            else:
+                assert found == expected, container
+
+
+def test_float16_is_exact():
+    values = np.array([0.5, -2.0, 1 / 3], np.float16)
+    expected = Laplace(epsilon=1.0).release(values, rng=SeededRng(1))
+    for make in (pa.array, pd.Series, pl.Series, OnlyTensor, lambda a: OnlyArray(pa.array(a))):
+        assert np.array_equal(Laplace(epsilon=1.0).release(make(values), rng=SeededRng(1)), expected)
+
+
+KINDS = {
+    "decimals": [Decimal("7001.1"), Decimal(1)],
+    "texts": [str(SECRET), "1"],
+    "bytes": [b"7001", b"1"],
+    "dates": [datetime.date(7001, 1, 1)] * 2,
+    "instants": [datetime.datetime(2001, 7, 1)] * 2,
+    "durations": [datetime.timedelta(SECRET)] * 2,
+    "times": [datetime.time(7, 1)] * 2,
+    "lists": [[SECRET, 1], [2, 3]],
+}
+"""Kinds of values that no function for numbers takes."""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_other_kinds_are_refused_not_converted(name):
+    values = KINDS[name]
+    for make in (pa.array, lambda a: OnlyStream(pa.chunked_array([a])), pl.Series, pd.Series, nanoarrow_of):
+        for call in (
+            NOISE["Laplace"][0],
+            NOISE["DiscreteLaplace"][0],
+            LOCAL["OptimizedUnaryEncoding"][0],
+            LOCAL["DuchiMean"][0],
+            QUERIES["Sum"][0],
+            lambda gradients: sgd.clip_and_sum(gradients, clip_norm=1.0),
+        ):
+            assert not re.search(r"7001|\b7\b", refusal(call, make(values))[1])
+
+
+def nanoarrow_of(values: list[Any]) -> Any:
+    return nanoarrow.c_array(pa.array(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (pl.Series([[1, None], [3, 4]], dtype=pl.Array(pl.Int64, 2)), "x must be a column of single values"),
+        (pa.array([[1, None], [3, 4]], pa.list_(pa.int64(), 2)), "x must be a column of single values"),
+        (pa.table({}), "x must have columns, got a table without"),
+        (pd.DataFrame(), "x must have columns, got a table without"),
+        (pl.DataFrame(), "x must have columns, got a table without"),
+        (pa.nulls(3), "x must have no missing values: fill or drop them first"),
+        (pa.array([{"a": 1}, None]), "x must have no missing values: fill or drop them first"),
+        (pa.array([{"a": 1}, {"a": None}]), "x must have no missing values: fill or drop them first"),
+        ([pl.Series([1, None])], "x must have no missing values: fill or drop them first"),
+        ([[OnlyArray(pa.array([1, None]))]], "x must have no missing values: fill or drop them first"),
+        ([np.ma.masked_array([1], mask=True)], "x must have no masked values: fill or drop them first"),
+        (np.ma.masked_array([1, 2], mask=[0, 1]), "x must have no masked values: fill or drop them first"),
+        (pd.Series([1, pd.NA], dtype=object), "x must be integers, got dtype object"),
+        ([1, pd.NA], "x must be integers, got dtype object"),
+        (pd.Timestamp(2026, 11, 21), "x must be data that NumPy or pyarrow can read, got Timestamp"),
+        (pl.LazyFrame({"a": [1]}), "x must be integers, got dtype object"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_cannot_be_used(values, message):
+    assert refusal(DiscreteLaplace(epsilon=1.0).release, values)[1].startswith(message)
+
+
+BIG, HALF = [1, 2**53 + 1], [0.5, 1.5]
+MIXED = {
+    "pandas": pd.DataFrame({"a": BIG, "b": HALF}),
+    "pandas nullable": pd.DataFrame({"a": BIG, "b": HALF}).convert_dtypes(),
+    "polars": pl.DataFrame({"a": BIG, "b": HALF}),
+    "pyarrow table": pa.table({"a": BIG, "b": HALF}),
+    "pyarrow batch": pa.record_batch({"a": BIG, "b": HALF}),
+    "stream": OnlyStream(pa.table({"a": BIG, "b": HALF})),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_a_table_of_integers_and_floats_is_not_rounded(name):
+    wanted = "x must have columns of one dtype, got float64 and int64: cast them first"
+    assert refusal(Laplace(epsilon=1.0).release, MIXED[name]) == (ParameterError, wanted)
+
+
+def test_columns_in_a_list_are_not_rounded():
+    wanted = "x must have integers of at most 2**53 in magnitude, or use a discrete mechanism"
+    for make in (pa.array, pl.Series, pd.Series, lambda a: OnlyTensor(np.array(a))):
+        assert refusal(Laplace(epsilon=1.0).release, [make(BIG), make(HALF)]) == (ParameterError, wanted)
+
+
+@pytest.mark.parametrize(
+    ("device", "found"),
+    [((2, 1), "CUDA device 1"), ((8, 0), "Metal device 0"), ((10, 3), "ROCm device 3"), ((99, 0), "device type 99")],
+)
+def test_a_tensor_elsewhere_is_not_fetched(device, found):
+    tensor = OnlyTensor(np.array([0.25, 0.5]), device)
+    for call in (NOISE["Laplace"][0], LOCAL["DuchiMean"][0], QUERIES["Sum"][0], MATRICES["clip_and_sum"][0]):
+        kind, message = refusal(call, tensor)
+        assert kind is ParameterError
+        assert "must be in the memory of the CPU, got a tensor on" in message
+        assert found in message
+
+
+def test_memory_that_a_device_shares_is_read():
+    values = np.array([0.25, 0.5])
+    found = Laplace(epsilon=1.0).release(OnlyTensor(values, (3, 0)), rng=SeededRng(1))
+    assert np.array_equal(found, Laplace(epsilon=1.0).release(values, rng=SeededRng(1)))
+
+
+class Loud:
+    """What fails with a message that shows a value."""
+
+    dtype = "bfloat16"
+
+    def _fail(self, *_: object, **__: object) -> Any:
+        raise TypeError(f"cannot convert {SECRET}")
+
+
+class LoudTensor(Loud):
+    __dlpack__ = Loud._fail
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class LoudArray(Loud):
+    __arrow_c_array__ = Loud._fail
+
+
+class LoudStream(Loud):
+    __arrow_c_stream__ = Loud._fail
+
+
+@pytest.mark.parametrize("loud", [LoudTensor(), LoudArray(), LoudStream()], ids=lambda loud: type(loud).__name__)
+def test_messages_of_other_libraries_are_not_passed_on(loud):
+    calls = [NOISE["Laplace"][0], QUERIES["Sum"][0], LOCAL["OptimizedUnaryEncoding"][0]]
+    if not isinstance(loud, LoudTensor):
+        calls.append(OF_TEXTS["CountMeanSketch"][0])
+    for call in calls:
+        with pytest.raises(TypeError, match="must be data that NumPy or pyarrow can read, got Loud") as caught:
+            call(loud)
+        assert str(SECRET) not in str(caught.value)
+        assert caught.value.__suppress_context__
+
+
+def test_what_works_without_pyarrow(monkeypatch):
+    values = np.array([1.5, 2.5])
+    streams = OnlyStream(pa.chunked_array([values]))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    release = Laplace(epsilon=1.0).release
+    for column in (
+        pl.Series(values),
+        pd.Series(values),
+        pd.array(values),
+        OnlyTensor(values),
+        pl.DataFrame({"a": values}),
+    ):
+        release(column)
+        if not isinstance(column, pl.DataFrame):
+            queries.Sum(bounds=(0, 1), epsilon=1.0).release(column)
+    for call in (release, queries.Sum(bounds=(0, 1), epsilon=1.0).release, local.DuchiMean(epsilon=1.0).perturb):
+        with pytest.raises(ImportError, match=re.escape("pip install 'dpnoise[arrow]'")):
+            call(streams)
