@@ -32,8 +32,9 @@ class NumberProtocol(Protocol):
         Parameters
         ----------
         values : array of numbers in the range of the protocol, shape (n,)
-            Any floating-point or integer dtype, converted to float64, or a list of numbers. Empty is legal. The range
-            is [0, 1] for `SquareWave` and [-1, 1] for the others, both ends included.
+            Any floating-point or integer dtype, converted to float64, a list of numbers, or a column or tensor of
+            another library: pandas, polars, Arrow data, DLPack. Empty is legal. The range is [0, 1] for `SquareWave`
+            and [-1, 1] for the others, both ends included.
         out : ndarray of uint8, shape (n, report_bytes), optional
             A writable C-contiguous array to fill.
         threads : int, optional

@@ -37,7 +37,8 @@ class OfValues(Protocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, or a list of ints. Empty is legal.
+            Any integer dtype, a list of ints, or a column or tensor of another library: pandas, polars, Arrow data,
+            DLPack. Empty is legal.
         out : ndarray of uint8, shape (n, report_bytes), optional
             A writable C-contiguous array to fill.
         threads : int, optional

@@ -47,7 +47,8 @@ class RealNoise(Mechanism):
         Parameters
         ----------
         x : float or array_like
-            Finite real values; integers up to 2**53 in magnitude. Any shape and memory layout.
+            Finite real values; integers up to 2**53 in magnitude. Any shape and memory layout. Columns, tables and
+            tensors of other libraries, too: pandas, polars, Arrow data, DLPack.
         threads : int, optional
             How many threads to use for an array; all cores that the process may use when not given.
         rng : dpnoise.hazmat generator, optional
@@ -62,7 +63,8 @@ class RealNoise(Mechanism):
         Raises
         ------
         ParameterError
-            When a value is not finite, or an integer too large to be exact as a float. Nothing has been drawn then.
+            When a value is missing or not finite, or an integer too large to be exact as a float. Nothing has been
+            drawn then.
         TypeError
             When ``x`` is not made of real numbers.
         RandomnessError
@@ -149,7 +151,8 @@ class IntegerNoise(Mechanism):
         Parameters
         ----------
         x : int or array_like of int
-            In the range of int64. Any shape, memory layout and integer dtype.
+            In the range of int64. Any shape, memory layout and integer dtype. Columns, tables and tensors of other
+            libraries, too: pandas, polars, Arrow data, DLPack.
         threads : int, optional
             How many threads to use for an array; all cores that the process may use when not given.
         rng : dpnoise.hazmat generator, optional
@@ -163,7 +166,7 @@ class IntegerNoise(Mechanism):
         Raises
         ------
         ParameterError
-            When a value is outside the range of int64. Nothing has been drawn then.
+            When a value is missing or outside the range of int64. Nothing has been drawn then.
         TypeError
             When ``x`` is not made of integers.
         RandomnessError

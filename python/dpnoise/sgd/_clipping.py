@@ -19,8 +19,8 @@ def clip_and_sum(gradients: Values, *, clip_norm: float, out: Floats | None = No
     ----------
     gradients : array_like of float32 or float64, shape (n, d)
         A row for each example, with all parameters of the model; d at least 1, and n may be 0. C-contiguous arrays of
-        these dtypes are read in place and must not be changed meanwhile; others are converted, float16 to float32 and
-        integers to float64.
+        these dtypes are read in place and must not be changed meanwhile, and so are tensors on the CPU of other
+        libraries (DLPack); others are converted, float16 to float32 and integers to float64.
     clip_norm : float
         From 2**-80 to 2**80.
     out : ndarray, shape (d,), optional
