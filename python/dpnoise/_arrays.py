@@ -92,12 +92,18 @@ def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
     if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
         large = bool(np.any(given > _EXACT) | np.any(given < -_EXACT))
     elif given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
-        raise TypeError(f"{name} must be real numbers of at most 64 bits, got dtype {given.dtype}")
+        raise TypeError(f"{name} must be real numbers of at most 64 bits, got dtype {dtype_of(given)}")
     else:
         large = given.dtype.kind == "f" and isinstance(read, list | tuple) and _has_large_integers(read)
     if large:
         raise ParameterError(f"{name} must have integers of at most 2**53 in magnitude{otherwise}")
     return given
+
+
+def dtype_of(array: NDArray[Any]) -> str:
+    """Name the dtype of an array, without the length of the longest text."""
+    name = array.dtype.name
+    return name.rstrip("0123456789") if array.dtype.kind in "SU" else name
 
 
 def _as_array(read: Any, name: str) -> NDArray[Any]:

@@ -320,7 +320,7 @@ def test_ranges_have_ends() -> None:
     [
         ([0.5, None], TypeError, "values must be real numbers, got dtype object: cast with .astype(float)"),
         ([True, False], TypeError, "values must be real numbers, got dtype bool"),
-        (["0.5"], TypeError, "values must be real numbers, got dtype <U3"),
+        (["0.5"], TypeError, "values must be real numbers, got dtype str"),
         ([0.5j], TypeError, "values must be real numbers, got dtype complex128"),
         (None, TypeError, "values must be real numbers, for example a NumPy array of dtype float64, got None"),
         (np.ma.masked_array([0.7, 1], [False, True]), ParameterError, "values must have no masked values"),

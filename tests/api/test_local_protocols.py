@@ -267,7 +267,7 @@ def test_an_unsigned_value_beyond_int64_is_outside_the_domain():
         ([1, None], TypeError, "values must be integers, got dtype object: fill or drop missing values (None, NA)"),
         ([2**70], TypeError, "values must be integers, got dtype object"),
         ([True, False], TypeError, "values must be integers, got dtype bool: cast with .astype(int)"),
-        (["7"], TypeError, "values must be integers, got dtype <U1: replace every value by its index"),
+        (["7"], TypeError, "values must be integers, got dtype str: replace every value by its index"),
         (pa.array([1, None]), ParameterError, "values must have no missing values: fill or drop them first"),
         (None, TypeError, "values must be integers, for example a NumPy array of dtype int64, got None"),
         (np.ma.masked_array([7, 1], [False, True]), ParameterError, "values must have no masked values: fill or drop"),

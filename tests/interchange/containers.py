@@ -78,15 +78,6 @@ def _read_only(a: Array) -> Array:
     return found
 
 
-def jax_array(a: Array) -> Any:
-    """Give an array of JAX in the memory of the CPU, with all 64 bits."""
-    import jax
-    import jax.experimental
-
-    with (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64(True):
-        return jax.device_put(a, jax.devices("cpu")[0])
-
-
 def _sliced(a: Array) -> pa.Array:
     """Give an array that starts in the middle of its buffer, and of a byte where values are bits."""
     return pa.array(np.concatenate([a[-3:], a, a[:5]]))[min(3, len(a)) :][: len(a)]

@@ -23,7 +23,6 @@ from interchange.containers import (
     OnlyStream,
     OnlyTensor,
     Versioned,
-    jax_array,
 )
 
 from dpnoise import DiscreteLaplace, Laplace, ParameterError, local, samplers, sgd
@@ -81,14 +80,6 @@ def buffers_of(container: Any) -> list[Any]:
         container = pa.chunked_array(container)
     chunks = container.chunks if isinstance(container, pa.ChunkedArray) else [container]
     return [np.frombuffer(buffer, np.uint8) for chunk in chunks if chunk for buffer in chunk.buffers() if buffer]
-
-
-def test_arrays_of_jax_are_read_in_place():
-    pytest.importorskip("jax", reason="JAX is not installed")
-    array = jax_array(VALUES)
-    found = array_of(array, "x")
-    assert np.array_equal(found, VALUES)
-    assert found.ctypes.data == array.unsafe_buffer_pointer()
 
 
 def peak_of(call: Callable[[], Any]) -> int:

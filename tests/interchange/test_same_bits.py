@@ -13,7 +13,7 @@ pa = pytest.importorskip("pyarrow", reason="the extra `test` is not installed")
 import pandas as pd
 import polars as pl
 from interchange.calls import MATRICES, OF_TEXTS, REALS, VECTORS, Call
-from interchange.containers import COLUMNS, TEXTS, Make, OnlyTensor, jax_array
+from interchange.containers import COLUMNS, TEXTS, Make, OnlyTensor
 from interchange.containers import MATRICES as TABLES
 
 from dpnoise import stability
@@ -65,12 +65,6 @@ def test_tables(name):
     left_out = ARROW_TABLES if name == "aggregate" else ()
     kept = ("unaligned", "polars", "DLPack") if name == "stable_bootstrap" else TABLES.keys() - left_out
     assert others(MATRICES[name], {key: TABLES[key] for key in kept}) == {}
-
-
-def test_arrays_of_jax():
-    pytest.importorskip("jax", reason="JAX is not installed")
-    calls = {**VECTORS, **{f"{name} of a matrix": call for name, call in MATRICES.items()}}
-    assert {name: found for name, call in calls.items() if (found := others(call, {"JAX": jax_array}))} == {}
 
 
 class Tensor(OnlyTensor):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import array_of
+from dpnoise._arrays import array_of, dtype_of
 from dpnoise._native import ParameterError
 
 
@@ -20,7 +20,7 @@ def integers(values: Any) -> NDArray[np.int64]:
             "f": "fill or drop missing values (NaN) first, then cast with .astype('int64')",
             "O": "fill or drop missing values (None, NA) first, then cast with .astype('int64')",
         }.get(found.dtype.kind, "replace every value by its index in the list of possible values")
-        raise TypeError(f"values must be integers, got dtype {found.dtype}: {hint}")
+        raise TypeError(f"values must be integers, got dtype {dtype_of(found)}: {hint}")
     return np.array(found, dtype=np.int64, order="C")
 
 
@@ -29,7 +29,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
     found = _vector(values, "real numbers, for example a NumPy array of dtype float64", np.float64)
     if found.dtype.kind not in "iuf":
         hint = "cast with .astype(float) if they stand for numbers; fill or drop missing values first"
-        raise TypeError(f"values must be real numbers, got dtype {found.dtype}: {hint}")
+        raise TypeError(f"values must be real numbers, got dtype {dtype_of(found)}: {hint}")
     with np.errstate(all="ignore"):  # a warning would show data; what is too large becomes infinite, and is refused
         return np.array(found, dtype=np.float64, order="C")
 
@@ -39,7 +39,7 @@ def booleans(values: Any) -> NDArray[np.uint8]:
     found = _vector(values, "booleans, for example a NumPy array of dtype bool", np.bool_)
     if found.dtype.kind != "b":
         hint = "compare to get booleans, for example answers == 1; fill or drop missing values first"
-        raise TypeError(f"values must be booleans, got dtype {found.dtype}: {hint}")
+        raise TypeError(f"values must be booleans, got dtype {dtype_of(found)}: {hint}")
     return np.array(found, order="C").view(np.uint8)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._arrays import dtype_of
 from dpnoise._interchange import arrow_column, is_arrow, require_pyarrow
 from dpnoise._native import ParameterError
 
@@ -34,7 +35,7 @@ def _from_sequence(texts: Any, name: str) -> tuple[NDArray[np.uint8], NDArray[np
         raise TypeError(f"{wanted}, in a list or an array, got {type(texts).__name__}")
     if isinstance(texts, np.ndarray) and (texts.ndim != 1 or texts.dtype.kind == "S"):
         # NumPy drops zero bytes at the end of what it stores as fixed-size bytes.
-        raise ParameterError(f"{wanted}, in one dimension, got shape {texts.shape} and dtype {texts.dtype}")
+        raise ParameterError(f"{wanted}, in one dimension, got shape {texts.shape} and dtype {dtype_of(texts)}")
     kinds = {kind.__name__ for kind in map(type, texts) if not issubclass(kind, str | bytes)}
     if kinds:
         raise TypeError(f"{wanted}, got {', '.join(sorted(kinds))}; fill or drop missing values first")

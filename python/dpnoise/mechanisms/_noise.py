@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_of, reals_of
+from dpnoise._arrays import array_of, dtype_of, reals_of
 from dpnoise._interchange import Values
 from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
@@ -252,7 +252,9 @@ def _integers(x: Any) -> NDArray[np.int64]:
     if given.size == 0 and isinstance(x, list | tuple):
         given = given.astype(np.int64)  # an empty list has no dtype of its own
     if given.dtype.kind not in "iu":
-        raise TypeError(f"x must be integers, got dtype {given.dtype}: round them, or use a mechanism for real values")
+        raise TypeError(
+            f"x must be integers, got dtype {dtype_of(given)}: round them, or use a mechanism for real values"
+        )
     if given.dtype.kind == "u" and given.dtype.itemsize == 8 and np.any(given > np.uint64(2**63 - 1)):
         raise ParameterError("x must be in the range of int64")
     return np.array(given, np.int64, order="C")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import array_of, output
+from dpnoise._arrays import array_of, dtype_of, output
 from dpnoise._native import ParameterError
 
 Floats = NDArray[np.floating[Any]]  # of 32 or 64 bits
@@ -17,7 +17,7 @@ def gradients_of(gradients: Any) -> Floats:
     """Take per-example gradients as a C-contiguous matrix of float32 or float64; no message may show a value."""
     given = array_of(gradients, "gradients")
     if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
-        raise TypeError(f"gradients must be real numbers of at most 64 bits, got dtype {given.dtype}")
+        raise TypeError(f"gradients must be real numbers of at most 64 bits, got dtype {dtype_of(given)}")
     if given.ndim != 2 or given.shape[1] == 0:
         raise ParameterError(
             "gradients must be of shape (examples, parameters), a row for each example with all of its parameters"
