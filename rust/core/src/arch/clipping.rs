@@ -21,6 +21,12 @@ const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// The bytes of a row that are asked for ahead of the sums of squares: hardware alone is late for rows from memory.
 const AHEAD: usize = 1 << 12;
 
+/// The same for the addition of several rows, of which hardware does not follow so many.
+const AHEAD_OF_EACH: usize = 1 << 11;
+
+/// The bytes that a processor gets at once from memory.
+const LINE: usize = 64;
+
 /// By what rows are multiplied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Factors {
@@ -30,33 +36,58 @@ pub struct Factors {
     masks: [i64; ROWS],
 }
 
+/// Some columns of a matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'a, T> {
+    /// At most [`ROWS`] whole rows.
+    pub rows: &'a [T],
+    /// How many numbers a row has.
+    pub stride: usize,
+    /// The first of the columns.
+    pub first: usize,
+}
+
 /// A number of a gradient: `f32` or `f64`. Singles below 2^-126 and doubles below 2^-511 in magnitude count as zero.
 pub trait Real: Copy + Default + Send + Sync {
-    /// Adds the square of number i of a row to `sums[i % LANES]`.
+    /// Whether it gains time to get the next rows from memory while others are worked on. With doubles, half the work for
+    /// as many bytes, the memory has little to spare.
+    const OVERLAPS: bool;
+
+    /// Adds the square of number i of a row to `sums[i % LANES]`. Meanwhile the memory is asked for the numbers from
+    /// `soon` on, half as many as are read, if there are any.
     ///
     /// # Panics
     /// When the row is not padded to a multiple of [`LANES`].
-    fn add_squares(backend: Backend, row: &[Self], sums: &mut [f64; LANES]);
+    fn add_squares(backend: Backend, row: &[Self], soon: &[Self], sums: &mut [f64; LANES]);
 
     /// Multiplies each row by its factor, rounds the products to whole numbers, half to even, and adds these to `sums`,
-    /// modulo 2^64. Products must be below 2^51. `rows` are at most [`ROWS`] rows of `stride` numbers, of which there is a
-    /// sum for the first ones.
+    /// modulo 2^64. Products must be below 2^51. For what `soon` is see [`Real::add_squares`].
     ///
     /// # Panics
-    /// When `sums` is not padded to a multiple of [`LANES`], or `rows` are not whole rows, or too many.
-    fn add_scaled(backend: Backend, rows: &[Self], stride: usize, factors: &Factors, sums: &mut [i64]);
+    /// When `sums` is not padded to a multiple of [`LANES`], or beyond the rows, or these are too many.
+    fn add_scaled(backend: Backend, rows: Columns<Self>, soon: &[Self], factors: &Factors, sums: &mut [i64]);
 
     /// The nearest number to a double.
     fn from_f64(value: f64) -> Self;
 }
 
 impl Real for f32 {
-    fn add_squares(backend: Backend, row: &[f32], sums: &mut [f64; LANES]) {
-        square_singles(backend, row, sums);
+    const OVERLAPS: bool = true;
+
+    fn add_squares(backend: Backend, row: &[f32], soon: &[f32], sums: &mut [f64; LANES]) {
+        if soon.is_empty() {
+            square_singles(backend, row, sums);
+        } else {
+            square_singles_overlapping(backend, row, soon, sums);
+        }
     }
 
-    fn add_scaled(backend: Backend, rows: &[f32], stride: usize, factors: &Factors, sums: &mut [i64]) {
-        add_singles(backend, rows, stride, factors, sums);
+    fn add_scaled(backend: Backend, rows: Columns<f32>, soon: &[f32], factors: &Factors, sums: &mut [i64]) {
+        if soon.is_empty() {
+            add_singles(backend, rows, factors, sums);
+        } else {
+            add_singles_overlapping(backend, rows, soon, factors, sums);
+        }
     }
 
     fn from_f64(value: f64) -> f32 {
@@ -65,12 +96,14 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
-    fn add_squares(backend: Backend, row: &[f64], sums: &mut [f64; LANES]) {
+    const OVERLAPS: bool = false;
+
+    fn add_squares(backend: Backend, row: &[f64], _: &[f64], sums: &mut [f64; LANES]) {
         square_doubles(backend, row, sums);
     }
 
-    fn add_scaled(backend: Backend, rows: &[f64], stride: usize, factors: &Factors, sums: &mut [i64]) {
-        add_doubles(backend, rows, stride, factors, sums);
+    fn add_scaled(backend: Backend, rows: Columns<f64>, _: &[f64], factors: &Factors, sums: &mut [i64]) {
+        add_doubles(backend, rows, factors, sums);
     }
 
     fn from_f64(value: f64) -> f64 {
@@ -86,12 +119,33 @@ fn square_doubles(backend: Backend, row: &[f64], sums: &mut [f64; LANES]) {
     on_backend!(backend, squares(row: &[f64], sums: &mut [f64; LANES]));
 }
 
-fn add_singles(backend: Backend, rows: &[f32], stride: usize, factors: &Factors, sums: &mut [i64]) {
-    on_backend!(backend, scaled(rows: &[f32], stride: usize, factors: &Factors, sums: &mut [i64]));
+fn square_singles_overlapping(backend: Backend, row: &[f32], soon: &[f32], sums: &mut [f64; LANES]) {
+    on_backend!(backend, squares_overlapping(row: &[f32], soon: &[f32], sums: &mut [f64; LANES]));
 }
 
-fn add_doubles(backend: Backend, rows: &[f64], stride: usize, factors: &Factors, sums: &mut [i64]) {
-    on_backend!(backend, scaled(rows: &[f64], stride: usize, factors: &Factors, sums: &mut [i64]));
+fn add_singles(backend: Backend, rows: Columns<f32>, factors: &Factors, sums: &mut [i64]) {
+    let Columns { rows, stride, first } = rows;
+    on_backend!(backend, scaled(rows: &[f32], stride: usize, first: usize, factors: &Factors, sums: &mut [i64]));
+}
+
+fn add_doubles(backend: Backend, rows: Columns<f64>, factors: &Factors, sums: &mut [i64]) {
+    let Columns { rows, stride, first } = rows;
+    on_backend!(backend, scaled(rows: &[f64], stride: usize, first: usize, factors: &Factors, sums: &mut [i64]));
+}
+
+fn add_singles_overlapping(backend: Backend, rows: Columns<f32>, soon: &[f32], factors: &Factors, sums: &mut [i64]) {
+    let Columns { rows, stride, first } = rows;
+    on_backend!(
+        backend,
+        scaled_overlapping(
+            rows: &[f32],
+            stride: usize,
+            first: usize,
+            soon: &[f32],
+            factors: &Factors,
+            sums: &mut [i64]
+        )
+    );
 }
 
 /// The factors of rows whose squares sum up to `squares`: the smaller one of `unit`, a power of two, and
@@ -168,6 +222,44 @@ impl Loaded for f64 {
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
 unsafe fn squares<S: InstructionSet>(row: &[impl Loaded], sums: &mut [f64; LANES]) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        add_all_squares::<S, _>(row, sums, |numbers, _| {
+            ask_for::<S, _>(numbers, AHEAD * LANES / size_of_val(numbers), LANES);
+        });
+    }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn squares_overlapping<S: InstructionSet>(row: &[f32], soon: &[f32], sums: &mut [f64; LANES]) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        add_all_squares::<S, _>(row, sums, |_, place| {
+            ask_for::<S, _>(soon, place.wrapping_mul(LANES / 2), LANES / 2);
+        });
+    }
+}
+
+/// Asks the memory for some numbers, which may lie outside of the slice.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn ask_for<S: InstructionSet, T>(numbers: &[T], first: usize, count: usize) {
+    for offset in (0..count * size_of::<T>()).step_by(LINE) {
+        // SAFETY: passed on from the caller.
+        unsafe { S::U64::prefetch(numbers.as_ptr().wrapping_add(first).cast::<u8>().wrapping_add(offset)) }
+    }
+}
+
+/// `ask` may ask for numbers: it is told those that are read, as many as lanes, and how many of such there were before.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_all_squares<S: InstructionSet, T: Loaded>(row: &[T], sums: &mut [f64; LANES], ask: impl Fn(&[T], usize)) {
     assert!(row.len().is_multiple_of(LANES));
     let pair = 2 * S::U64::N;
     // SAFETY: passed on from the caller; a pair of vectors divides the partial sums.
@@ -176,10 +268,8 @@ unsafe fn squares<S: InstructionSet>(row: &[impl Loaded], sums: &mut [f64; LANES
         for (total, sums) in totals.iter_mut().zip(sums.chunks_exact(pair)) {
             *total = [S::U64::load_float(sums), S::U64::load_float(&sums[S::U64::N..])];
         }
-        for numbers in row.chunks_exact(LANES) {
-            for line in (0..size_of_val(numbers)).step_by(64) {
-                S::U64::prefetch(numbers.as_ptr().cast::<u8>().wrapping_add(AHEAD + line));
-            }
+        for (numbers, place) in row.chunks_exact(LANES).zip(0..) {
+            ask(numbers, place);
             for (total, numbers) in totals.iter_mut().zip(numbers.chunks_exact(pair)) {
                 *total = add_squares::<S, _>(numbers, *total);
             }
@@ -205,11 +295,53 @@ unsafe fn add_squares<S: InstructionSet, T: Loaded>(numbers: &[T], [low, high]: 
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn scaled<S: InstructionSet>(rows: &[impl Loaded], stride: usize, factors: &Factors, sums: &mut [i64]) {
-    assert!(sums.len().is_multiple_of(LANES) && sums.len() <= stride && rows.len() <= ROWS * stride);
+unsafe fn scaled<S: InstructionSet>(
+    rows: &[impl Loaded],
+    stride: usize,
+    first: usize,
+    factors: &Factors,
+    sums: &mut [i64],
+) {
+    // SAFETY: passed on from the caller.
+    unsafe { add_all_scaled::<S, _>(Columns { rows, stride, first }, factors, sums, |_, _| ()) }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn scaled_overlapping<S: InstructionSet>(
+    rows: &[f32],
+    stride: usize,
+    first: usize,
+    soon: &[f32],
+    factors: &Factors,
+    sums: &mut [i64],
+) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        add_all_scaled::<S, _>(Columns { rows, stride, first }, factors, sums, |numbers, place| {
+            ask_for::<S, _>(numbers, AHEAD_OF_EACH / size_of::<f32>(), LANES);
+            ask_for::<S, _>(soon, place.wrapping_mul(LANES / 2), LANES / 2);
+        });
+    }
+}
+
+/// What `ask` is, [`add_all_squares`] says.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_all_scaled<S: InstructionSet, T: Loaded>(
+    Columns { rows, stride, first }: Columns<T>,
+    factors: &Factors,
+    sums: &mut [i64],
+    ask: impl Fn(&[T], usize),
+) {
+    assert!(sums.len().is_multiple_of(LANES) && first + sums.len() <= stride && rows.len() <= ROWS * stride);
     let pair = 2 * S::U64::N;
     let count = (rows.len() / stride) as u64;
-    for (sums, first) in sums.chunks_exact_mut(LANES).zip((0..stride).step_by(LANES)) {
+    let mut place = 0usize;
+    for (sums, first) in sums.chunks_exact_mut(LANES).zip((first..stride).step_by(LANES)) {
         // SAFETY: passed on from the caller; a pair of vectors divides the lanes.
         unsafe {
             let mut totals = [[S::U64::splat(0); 2]; MOST_PAIRS];
@@ -217,11 +349,15 @@ unsafe fn scaled<S: InstructionSet>(rows: &[impl Loaded], stride: usize, factors
                 let excess = S::U64::splat(count.wrapping_mul(ROUNDER.to_bits()));
                 *total = [S::U64::load(sums).sub(excess), S::U64::load(&sums[S::U64::N..]).sub(excess)];
             }
-            for ((row, &scale), &mask) in rows.chunks_exact(stride).zip(&factors.scales).zip(&factors.masks) {
-                for (total, numbers) in totals.iter_mut().zip(row[first..][..LANES].chunks_exact(pair)) {
+            let factors = factors.scales.iter().zip(&factors.masks).zip(0..ROWS);
+            for (row, ((&scale, &mask), r)) in rows.chunks_exact(stride).zip(factors) {
+                let numbers = &row[first..][..LANES];
+                ask(numbers, place.wrapping_add(r));
+                for (total, numbers) in totals.iter_mut().zip(numbers.chunks_exact(pair)) {
                     *total = add_scaled::<S, _>(numbers, scale, mask.cast_unsigned(), *total);
                 }
             }
+            place = place.wrapping_add(count as usize);
             for (total, sums) in totals.into_iter().zip(sums.chunks_exact_mut(pair)) {
                 total[0].store(sums);
                 total[1].store(&mut sums[S::U64::N..]);
@@ -332,17 +468,20 @@ mod tests {
             for (height, width, stride) in
                 [(0, 32, 32), (1, 32, 32), (3, 64, 70), (8, 96, 96), (8, 32, 41), (2, 224, 224)]
             {
-                let results = |backend| {
+                let results = |backend, soon| {
                     let rows = &numbers[..height * stride];
                     let mut squares = [1.5; LANES];
-                    T::add_squares(backend, &rows[..rows.len() / LANES * LANES], &mut squares);
+                    T::add_squares(backend, &rows[..rows.len() / LANES * LANES], soon, &mut squares);
                     let norms = [0.0, 5e-324, 0.3, 1.0, 1e300, f64::INFINITY, f64::NAN, -f64::NAN];
                     let factors = factors(backend, 1e9, 2f64.powi(31), &norms);
                     let mut sums = vec![-3; width];
-                    T::add_scaled(backend, rows, stride, &factors, &mut sums);
+                    let rows = Columns { rows, stride, first: stride - width };
+                    T::add_scaled(backend, rows, soon, &factors, &mut sums);
                     (bits(&squares), bits(&factors.scales), factors.masks, sums)
                 };
-                assert_eq!(results(backend), results(Backend::PORTABLE), "{} {height} {width}", backend.name());
+                let expected = results(Backend::PORTABLE, &[]);
+                assert_eq!(results(backend, &[]), expected, "{} {height} {width}", backend.name());
+                assert_eq!(results(backend, numbers), expected, "{} {height} {width}", backend.name());
             }
         }
     }
@@ -405,12 +544,12 @@ mod tests {
             let mut sums = [0.0; LANES];
             let mut row = [0.0; LANES];
             row[..4].copy_from_slice(&[f32::MIN_POSITIVE.next_down(), f32::MIN_POSITIVE, 3.0, f32::MAX]);
-            f32::add_squares(backend, &row, &mut sums);
+            f32::add_squares(backend, &row, &[], &mut sums);
             assert_eq!(sums[..4], [0.0, 2f64.powi(-252), 9.0, f64::from(f32::MAX).powi(2)]);
             let mut row = [0.0; LANES];
             row[..4].copy_from_slice(&[2f64.powi(-511).next_down(), -2f64.powi(-511), 3.0, 1e200]);
             sums = [0.0; LANES];
-            f64::add_squares(backend, &row, &mut sums);
+            f64::add_squares(backend, &row, &[], &mut sums);
             assert_eq!(sums[..4], [0.0, f64::MIN_POSITIVE, 9.0, f64::INFINITY]);
         }
     }
