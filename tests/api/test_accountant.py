@@ -419,7 +419,12 @@ def test_sampling_costs_less(method: Any) -> None:
         (
             lambda: Accountant().compose(PrivacyCost(0.1), sampling_probability=0.0),
             ParameterError,
-            "sampling_probability must be above 0 and at most 1, got 0.0",
+            r"sampling_probability must be from 2\*\*-1022 to 1, got 0.0",
+        ),
+        (
+            lambda: Accountant().compose(PrivacyCost(0.1), sampling_probability=5e-324),
+            ParameterError,
+            r"sampling_probability must be from 2\*\*-1022 to 1, got 5e-324",
         ),
         (
             lambda: Accountant().compose(Count(epsilon=0.1, relation="substitute"), sampling_probability=0.5),

@@ -274,8 +274,9 @@ WANTED: dict[str, Any] = {"epsilon": 1.0, "sample_rate": 0.1, "steps": 10, "delt
 BAD_COSTS = [
     ("noise_multiplier", 0.0, ValueError, "noise_multiplier must be from"),
     ("noise_multiplier", math.nan, ValueError, "noise_multiplier must be from"),
-    ("sample_rate", 0.0, ValueError, "sample_rate must be above 0 and at most 1, got 0.0"),
-    ("sample_rate", 1.5, ValueError, "sample_rate must be above 0 and at most 1, got 1.5"),
+    ("sample_rate", 0.0, ValueError, r"sample_rate must be from 2\*\*-1022 to 1, got 0.0"),
+    ("sample_rate", 5e-324, ValueError, r"sample_rate must be from 2\*\*-1022 to 1, got 5e-324"),
+    ("sample_rate", 1.5, ValueError, r"sample_rate must be from 2\*\*-1022 to 1, got 1.5"),
     ("sample_rate", None, TypeError, "sample_rate must be a number"),
     ("steps", 0, ValueError, "steps must be an integer from 1 .*got 0"),
     ("steps", 1.5, TypeError, "steps must be an int, got float"),
@@ -429,6 +430,23 @@ def test_the_noise_found_suffices_and_a_little_less_does_not(
         return epsilon_spent(noise_multiplier=multiplier, sample_rate=rate, steps=steps, delta=delta, method=method)
 
     assert spent(found) <= epsilon < spent(found / (1 + 1e-4))
+
+
+def test_for_a_huge_epsilon_as_little_noise_is_found_as_there_may_be_without_any_distribution(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.delattr(Accountant, "_distribution")
+        found = noise_multiplier_for(epsilon=1e6, delta=1e-5, sample_rate=0.1, steps=10)
+        with pytest.raises(AttributeError):
+            noise_multiplier_for(epsilon=500.0, delta=1e-5, sample_rate=0.1, steps=10)
+    Accountant().compose(NoisyGradient(1.0, found, 1.0), 10, sampling_probability=0.1)
+    with pytest.raises(dpnoise.ParameterError, match="count must be smaller for 'pld', or mechanism have more noise"):
+        Accountant().compose(NoisyGradient(1.0, found / (1 + 1e-4), 1.0), 10, sampling_probability=0.1)
+
+
+def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:
+    assert 0 <= epsilon_spent(**SPENT | {"sample_rate": 2.0**-1022}) < 1e-9
 
 
 def test_the_names_are_those_of_the_package() -> None:

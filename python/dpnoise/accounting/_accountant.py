@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from dpnoise.sgd import NoisyGradient
 
 _WIDEST: Final = 200.0  # the loss of a release
-_LARGEST: Final = 500.0  # the divergence of order 2 of all; distributions of more would not fit in memory
+SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overflow
+LARGEST_DIVERGENCE: Final = 500.0  # the divergence of order 2 of all; distributions of more would not fit in memory
 _ROUNDING: Final = 1e-13  # of a Fourier transform of dp-accounting's
 
 
@@ -89,7 +90,7 @@ class Accountant:
             How many releases, at least 1.
         sampling_probability : float, default 1
             When each release is from a secret sample of its own, in which each person is with this probability,
-            independently (Poisson sampling); above 0 and at most 1. Neighbours then differ by one person who is added
+            independently (Poisson sampling); from 2**-1022 to 1. Neighbours then differ by one person who is added
             or removed, and the sensitivity must be for these.
 
         Returns
@@ -108,8 +109,8 @@ class Accountant:
         """
         times = integer(count, "count", range(1, 2**53))
         probability = real(sampling_probability, "sampling_probability")
-        if not 0 < probability <= 1:
-            raise ParameterError(f"sampling_probability must be above 0 and at most 1, got {probability!r}")
+        if not SMALLEST_RATE <= probability <= 1:
+            raise ParameterError(f"sampling_probability must be from 2**-1022 to 1, got {probability!r}")
         loss = _loss_of(mechanism)
         if probability < 1:
             if getattr(mechanism, "relation", None) == "substitute":
@@ -119,7 +120,7 @@ class Accountant:
             raise ParameterError(f"mechanism must have a loss of at most {_WIDEST:g} for 'pld', got {mechanism!r}")
         if math.isinf(self._slack_of(loss)):
             raise ParameterError(f"mechanism must have more noise for {self._method!r}, got {mechanism!r}")
-        if self._method == "pld" and self._divergence(loss, times) > _LARGEST:
+        if self._method == "pld" and self._divergence(loss, times) > LARGEST_DIVERGENCE:
             raise ParameterError(f"count must be smaller for 'pld', or mechanism have more noise, got {times}")
         self._counts[loss] += times
         self._composed = None
@@ -177,7 +178,7 @@ class Accountant:
         failure, slack = self._failure, self._slack
         if target >= self._sequential:
             return failure
-        if slack > _LARGEST:
+        if slack > LARGEST_DIVERGENCE:
             return 1.0  # nothing is known, and the factor might overflow
         tight = math.exp(slack) * self._tight_delta(target - 2 * slack) + self._rounding
         return min(failure + (1 - failure) * tight, 1.0)

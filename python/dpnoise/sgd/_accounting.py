@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from dpnoise._native import ParameterError
 from dpnoise._parameters import integer, real
-from dpnoise.accounting._accountant import Accountant
+from dpnoise.accounting._accountant import LARGEST_DIVERGENCE, SMALLEST_RATE, Accountant
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 
@@ -28,7 +28,7 @@ def epsilon_spent(
     noise_multiplier : float
         The ratio of the noise to the sensitivity, that of `NoisyGradient`; from 2**-20 to 2**11.
     sample_rate : float
-        The probability of each example to be in a batch, as for `poisson_sample`; above 0 and at most 1.
+        The probability of each example to be in a batch, as for `poisson_sample`; from 2**-1022 to 1.
     steps : int
         How many steps, at least 1.
     delta : float
@@ -91,8 +91,8 @@ def noise_multiplier_for(
     Returns
     -------
     float
-        A noise multiplier for `NoisyGradient` whose `epsilon_spent` has been computed and is at most ``epsilon``, while
-        that of a multiplier smaller by a part in 10**4 is not.
+        A noise multiplier for `NoisyGradient` whose `epsilon_spent` is at most ``epsilon``, while that of a multiplier
+        smaller by a part in 10**4 is not, or is refused.
 
     Raises
     ------
@@ -115,6 +115,9 @@ def noise_multiplier_for(
         raise ParameterError(f"epsilon must be positive and finite, got {goal!r}")
     rate, count, target = _checked(sample_rate, steps, delta)
     Accountant(method)
+    # The divergence of order 2 bounds epsilon (Mironov 2017, proposition 3), and for "pld" it is limited. Twice as much
+    # leaves room for what distributions are rounded up.
+    suffices = method == "pld" and goal > 2 * (LARGEST_DIVERGENCE - math.log(target))
 
     def excess(multiplier: float) -> float:
         """Give the logarithm of how many times too large epsilon is."""
@@ -122,6 +125,8 @@ def noise_multiplier_for(
             accountant = _composed(multiplier, rate, count, method)
         except ParameterError:  # too little noise to say how much is spent
             return math.inf
+        if suffices:
+            return -math.inf
         spent = accountant.epsilon(target)
         return math.log(spent / goal) if spent else -math.inf
 
@@ -172,8 +177,8 @@ def _checked(sample_rate: float, steps: int, delta: float) -> tuple[float, int, 
         integer(steps, "steps", range(1, 2**53)),
         real(delta, "delta"),
     )
-    if not 0 < rate <= 1:
-        raise ParameterError(f"sample_rate must be above 0 and at most 1, got {rate!r}")
+    if not SMALLEST_RATE <= rate <= 1:
+        raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
     if not 0 < target < 1:
         raise ParameterError(f"delta must be between 0 and 1, both excluded, got {target!r}")
     return rate, count, target
