@@ -217,13 +217,18 @@ def test_errors_are_the_hosts(changes):
     assert found == expected
 
 
-def test_gradients_that_were_used_are_refused_as_by_the_host():
+@pytest.mark.parametrize("clipping", CLIPPINGS)
+@pytest.mark.parametrize("cleared", ["nothing", "rows"])
+def test_gradients_that_were_used_are_refused_as_by_the_host(clipping, cleared):
+    """The rows of the last step, and its sum: `zero_grad` of the model clears the rows alone."""
     found = []
     for library in (opacus, ours):
-        model, optimizer, _ = parts_of(library.PrivacyEngine(), poisson_sampling=False)
+        model, optimizer, _ = parts_of(library.PrivacyEngine(), poisson_sampling=False, **CLIPPINGS[clipping])
         batch = examples(5)
         backward(model, *batch)
         optimizer.step()
+        if cleared == "rows":
+            model.zero_grad()
         backward(model, *batch)
         found.append(error_of(optimizer.step))
     assert found[0][0] is ValueError

@@ -102,19 +102,20 @@ class DPOptimizer(optimizers.DPOptimizer):
 
     def clip_and_accumulate(self) -> None:
         """Clip per-sample gradients, and add them to ``summed_grad`` in whole steps of the grid."""
+        for p in self.params:
+            flags._check_processed_flag(p.grad_sample)
+            flags._check_processed_flag(p.summed_grad)  # whose mark a sum of it and others would not have
         parts = self._parts()
         norms = [norm for _, norm in parts]
         if all(p.summed_grad is None for p in self.params):
             self._clip_norms = norms
         elif norms != self._clip_norms:
-            raise ValueError("max_grad_norm must not change between batches that make one step: call zero_grad first")
+            raise ValueError("max_grad_norm must not change between batches that make one step")
         for params, norm in parts:
-            for p in params:
-                flags._check_processed_flag(p.grad_sample)
             sums = self._clipped_sums([self._get_flat_grad_sample(p) for p in params], norm)
             for p, more in zip(params, sums, strict=True):
-                p.summed_grad = more if p.summed_grad is None else p.summed_grad + more
                 flags._mark_as_processed(p.grad_sample)
+                p.summed_grad = more if p.summed_grad is None else p.summed_grad + more
 
     def add_noise(self) -> None:
         """Add discrete Gaussian noise on the grid, and give the result as ``grad``."""
