@@ -62,10 +62,15 @@ def secure(loader: Any) -> Any:
             shuffle_seed=sampler.shuffle_seed,
             steps=sampler.num_batches,
         )
-    elif type(sampler.sampler) is data.RandomSampler and not sampler.sampler.replacement:
+    elif type(sampler) is data.BatchSampler and _shuffles_all(sampler.sampler):
         ours = data.BatchSampler(Shuffler(len(sampler.sampler)), sampler.batch_size, sampler.drop_last)
     else:
-        raise ValueError(f"secure_mode knows no secure sampler in place of {type(sampler.sampler).__name__}")
+        raise ValueError("secure_mode knows no secure sampler in place of that of data_loader, only of shuffle=True")
     # A loader refuses a new sampler because of what iterations have made of the old one; here there were none.
     object.__setattr__(loader, "batch_sampler", ours)
     return loader
+
+
+def _shuffles_all(sampler: Any) -> bool:
+    """Tell if this is what ``shuffle=True`` makes: each example once, in a random order."""
+    return type(sampler) is data.RandomSampler and not sampler.replacement and len(sampler) == len(sampler.data_source)
