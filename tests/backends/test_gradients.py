@@ -183,6 +183,11 @@ def test_parts_lose_no_more_than_the_whole(clip_norms, widths):
     assert math.isclose(deviations[0], 1.1 * math.hypot(*clip_norms), rel_tol=1e-6)
 
 
+def test_parts_that_need_too_much_noise_are_refused():
+    with pytest.raises(ParameterError, match=r"noise_multiplier must be from 2\*\*-20 to 2\*\*11, got 9999"):
+        multipliers([1.0, 1e-5], [3, 3], 1.0)
+
+
 def test_roots_are_rounded_up():
     for square in [Fraction(2), Fraction(1, 3), Fraction(10**40, 7), Fraction(4), Fraction(0.1) ** 2]:
         assert Fraction(math.nextafter(root(square), 0.0)) ** 2 < square <= Fraction(root(square)) ** 2

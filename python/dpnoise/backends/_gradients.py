@@ -139,13 +139,16 @@ def multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_multip
     Raises
     ------
     ParameterError
-        When a parameter is out of range.
+        When a parameter, or the multiplier of a part, is out of range.
     """
     squares = [
         Fraction(mechanism(norm, noise_multiplier).sensitivity(width)) ** 2
         for norm, width in zip(clip_norms, widths, strict=True)
     ]
-    return [root(Fraction(noise_multiplier) ** 2 * sum(squares) / square) for square in squares]
+    found = [root(Fraction(noise_multiplier) ** 2 * sum(squares) / square) for square in squares]
+    for norm, multiplier in zip(clip_norms, found, strict=True):
+        mechanism(norm, multiplier)
+    return found
 
 
 def root(square: Fraction) -> float:
