@@ -315,6 +315,14 @@ def test_a_generator_of_an_optimizer_is_refused():
         ours.DPOptimizer(optimizer, **{**parameters, "max_grad_norm": 0.0})
 
 
+def test_complex_parameters_are_refused():
+    """A conversion to real numbers would drop half of them without an error."""
+    model = nn.ParameterDict({"real": torch.zeros(2), "complex": torch.zeros(2, dtype=torch.complex64)})
+    parameters = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "expected_batch_size": 4}
+    with pytest.raises(TypeError, match="parameters must be real, got complex ones"):
+        ours.DPOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), **parameters)
+
+
 def test_norms_and_noise_that_schedulers_change():
     model, optimizer, _ = parts_of()
     backward(model, *examples(5))

@@ -67,6 +67,8 @@ class DPOptimizer(optimizers.DPOptimizer):
         first of several batches that are to make one step.
     ParameterError
         When a parameter is out of range. Nothing has been drawn then.
+    TypeError
+        When a parameter of the model is complex.
 
     Notes
     -----
@@ -138,7 +140,9 @@ class DPOptimizer(optimizers.DPOptimizer):
         return float(self.noise_multiplier)
 
     def _noise_multipliers(self) -> list[float]:
-        """Give that of each part, or raise a ParameterError."""
+        """Give that of each part, or raise an error for what cannot be honoured."""
+        if any(p.is_complex() for p in self.params):
+            raise TypeError("parameters must be real, got complex ones")
         parts = self._parts()
         norms = [norm for _, norm in parts]
         check_noise(norms, self.noise_multiplier)
