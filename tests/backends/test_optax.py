@@ -182,6 +182,7 @@ def steps_of_all_kinds(make: Any) -> dict[str, np.ndarray]:
     """Give the noisy means of the same gradients, of steps that a program takes again and again."""
     made = make()
     step = compiled(made)
+    constants = jax.jit(lambda: released(made, SAME))
 
     def scanned(gradients: jax.Array) -> jax.Array:
         return jax.lax.scan(lambda state, _: made.update(gradients, state)[::-1], made.init(None), length=20)[1]
@@ -196,7 +197,8 @@ def steps_of_all_kinds(make: Any) -> dict[str, np.ndarray]:
         "eager": np.array([released(made, SAME) for _ in range(5)]),
         "compiled": np.array([step(SAME) for _ in range(20)]),
         "compiled again": np.array([compiled(make())(SAME) for _ in range(2)]),
-        "constants": np.array([jax.jit(lambda: released(made, SAME))() for _ in range(2)]),
+        "constants": np.array([constants() for _ in range(2)]),
+        "scan of constants": np.asarray(jax.lax.scan(lambda *_: (None, released(made, SAME)), None, length=20)[1]),
         "twice in one": np.array(jax.jit(lambda x: (released(made, x), released(made, x)))(SAME)),
         "scan": np.asarray(jax.jit(scanned)(SAME)),
         "loop": np.asarray(jax.jit(looped)(SAME)),

@@ -112,7 +112,8 @@ def differentially_private_aggregate(
             total = noisy(sums, clip_norm=clip_norm, noise_multiplier=multiplier, dtype=dtype, rng=rng)
             return np.asarray(total / count)
 
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        # A new array is traced under jax.jit, also where gradients are constants, which would be given noise once.
+        if any(isinstance(array, jax.core.Tracer) for array in (jnp.zeros(()), *leaves)):
             shape = jax.ShapeDtypeStruct((sum(leaf.size for leaf in leaves) // count,), dtype)
             mean = io_callback(step, shape, *leaves)
         else:
