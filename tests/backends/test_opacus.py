@@ -286,11 +286,18 @@ def test_a_refused_model_stays_as_it_was():
     model = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     loader = DataLoader(TensorDataset(*examples()), batch_size=20)
-    good = {"module": model, "optimizer": optimizer, "data_loader": loader, "max_grad_norm": 1.0}
-    for noise_multiplier, more in ((0.0, {}), (1.0, {"rand_on_empty": True}), (1.0, {"noise_generator": 1})):
-        with pytest.raises(ValueError, match="must be"):
-            ours.PrivacyEngine().make_private(**good, noise_multiplier=noise_multiplier, **more)
-    ours.PrivacyEngine().make_private(**good, noise_multiplier=1.0)
+    seeded = DataLoader(TensorDataset(*examples()), batch_size=20, generator=torch.Generator())
+    good = {
+        "module": model,
+        "optimizer": optimizer,
+        "data_loader": loader,
+        "noise_multiplier": 1.0,
+        "max_grad_norm": 1.0,
+    }
+    for bad in ({"noise_multiplier": 0.0}, {"rand_on_empty": True}, {"noise_generator": 1}, {"data_loader": seeded}):
+        with pytest.raises(ValueError, match=r"must (be|have)"):
+            ours.PrivacyEngine().make_private(**{**good, **bad})
+    ours.PrivacyEngine().make_private(**good)
 
 
 def test_a_generator_of_the_loader_is_refused():

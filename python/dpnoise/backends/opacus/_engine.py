@@ -37,6 +37,7 @@ class PrivacyEngine(engine.PrivacyEngine):
         data_loader: Any,
         noise_multiplier: float,
         max_grad_norm: Any,
+        poisson_sampling: bool = True,
         noise_generator: Any = None,
         grad_sample_mode: str = "hooks",
         rand_on_empty: bool = False,
@@ -65,6 +66,8 @@ class PrivacyEngine(engine.PrivacyEngine):
             raise ValueError("module must not be an FSDPModule, whose gradients are added up in floating point")
         if rand_on_empty:
             raise ValueError("rand_on_empty must be False: a made-up example in an empty batch doubles the sensitivity")
+        if (poisson_sampling or self.secure_mode) and data_loader.generator is not None:
+            raise ValueError("data_loader must have no generator, since whoever knows its seed knows who is in a batch")
         check_generator(noise_generator, "noise_generator")
         check_noise(max_grad_norm, noise_multiplier)
         return super().make_private(
@@ -72,17 +75,15 @@ class PrivacyEngine(engine.PrivacyEngine):
             data_loader=data_loader,
             noise_multiplier=noise_multiplier,
             max_grad_norm=max_grad_norm,
+            poisson_sampling=poisson_sampling,
             noise_generator=noise_generator,
             grad_sample_mode=grad_sample_mode,
             **others,
         )
 
     def _prepare_data_loader(self, data_loader: Any, *, poisson_sampling: bool, **others: Any) -> Any:
-        drawn = poisson_sampling or self.secure_mode
-        if drawn and data_loader.generator is not None:
-            raise ValueError("data_loader must have no generator, since whoever knows its seed knows who is in a batch")
         prepared = super()._prepare_data_loader(data_loader, poisson_sampling=poisson_sampling, **others)
-        return secure(prepared) if drawn else prepared
+        return secure(prepared) if poisson_sampling or self.secure_mode else prepared
 
     def _prepare_optimizer(
         self,
