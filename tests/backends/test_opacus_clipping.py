@@ -15,6 +15,7 @@ import torch
 from backends.test_gradients import NUMBERS, gradients, length, sensitivity
 from opacus.optimizers import DPOptimizer
 
+from dpnoise import ParameterError
 from dpnoise.backends import opacus as ours
 from dpnoise.backends.opacus import _clipping
 from dpnoise.backends.opacus._clipping import clipped_sums, clipped_sums_on_device
@@ -100,6 +101,12 @@ def test_rows_that_are_not_finite_count_as_zeros(bad):
     sums, unclipped = clipped_sums_on_device(tensors([spoilt[:, :6], spoilt[:, 6:]]), 100.0)
     np.testing.assert_array_equal(flat(sums), on_device([rows], 100.0))
     assert unclipped == 5
+
+
+@pytest.mark.parametrize("sums_of", [clipped_sums, clipped_sums_on_device])
+def test_how_many_rows_differ_is_not_told(sums_of):
+    with pytest.raises(ParameterError, match=r"^gradients must have as many rows in all arrays$"):
+        sums_of([torch.ones(2, 3), torch.ones(5)], 1.0)
 
 
 def test_empty_batches_and_empty_parameters():

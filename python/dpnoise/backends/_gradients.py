@@ -57,8 +57,7 @@ def clipped_sum(
     TypeError
         When an array is not of floating-point numbers of at most 64 bits.
     """
-    if len({len(array) for array in gradients}) > 1:  # how many rows is private
-        raise ParameterError("gradients must have as many rows in all arrays")
+    check_rows(gradients)
     rows = [array.reshape(len(array), math.prod(array.shape[1:])) for array in gradients]
     width = sum(array.shape[1] for array in rows)
     if width == 0:
@@ -75,6 +74,12 @@ def clipped_sum(
         np.concatenate(side_by_side, axis=1, out=matrix)
         _native.add_clipped(gradients_of(matrix), sums, clip_norm, threads)
     return sums
+
+
+def check_rows(gradients: Sequence[Any]) -> None:
+    """Refuse arrays of different lengths, without a word about how many examples there are, which is private."""
+    if len(set(map(len, gradients))) > 1:
+        raise ParameterError("gradients must have as many rows in all arrays")
 
 
 def noisy(

@@ -35,6 +35,7 @@ def clipped_sums_on_device(gradients: list[Tensor], clip_norm: float) -> tuple[l
 
     The steps of an example depend on nothing but its own gradient: over its numbers, too, integers are added up.
     """
+    _gradients.check_rows(gradients)
     sums = [torch.zeros(tensor.shape[1:], dtype=torch.int64, device=tensor.device) for tensor in gradients]
     unit = 1 / _gradients.mechanism(clip_norm, 1.0).granularity  # exact, a power of two
     width, unclipped = sum(map(_width, gradients)), 0
