@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
@@ -22,7 +22,11 @@ Size = SupportsIndex | Sequence[SupportsIndex]
 # Integers up to here are exact as float64.
 _EXACT = 2**53
 
-_NESTED = (list, tuple, np.ma.MaskedArray)
+# What NumPy reads at once: looking further would take longer than drawing a sample.
+_PLAIN = (np.ndarray, float, int)
+
+# What has parts, and no sequence to NumPy.
+_NO_SEQUENCE = (str, bytes, dict, np.generic)
 
 
 def shape_of(size: Size) -> tuple[int, ...]:
@@ -106,9 +110,9 @@ def dtype_of(array: NDArray[Any]) -> str:
     return name.rstrip("0123456789") if array.dtype.kind in "SU" else name
 
 
-def _as_array(read: Any, name: str) -> NDArray[Any]:
+def _as_array(read: Any, name: str, convert: Callable[[Any], NDArray[Any]] = np.asarray) -> NDArray[Any]:
     try:
-        return np.asarray(read)
+        return convert(read)
     except ValueError:
         raise ParameterError(f"{name} must be an array, got nested sequences of different lengths") from None
 
@@ -120,10 +124,38 @@ def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
 
 def _read(x: Any, name: str) -> Any:
     """Give what other libraries made as arrays, in lists too: NumPy itself is not careful with what is missing."""
+    kind = type(x)
+    if kind in _PLAIN:
+        return x
+    if is_foreign(kind):
+        return array_from(x, name)
+    if hasattr(kind, "__array__"):
+        found = _as_array(x, name, np.asanyarray)  # np.asarray would forget the mask of what another class gives
+        if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
+            raise ParameterError(f"{name} must have no masked values: fill or drop them first")
+        return found
+    if not _is_sequence(x):
+        return x
+    parts = x if isinstance(x, list | tuple) else list(x)
+    # Looking at types first makes short work of a long list of numbers.
+    return [_read(part, name) for part in parts] if any(map(_may_be_read, set(map(type, parts)))) else parts
+
+
+def _is_sequence(x: Any) -> bool:
+    """Whether NumPy asks an object for its parts, and does not read its memory, as that of an `array.array`."""
     if isinstance(x, list | tuple):
-        # Looking at types first makes short work of a long list of numbers.
-        nested = any(issubclass(kind, _NESTED) or is_foreign(kind) for kind in set(map(type, x)))
-        return [_read(item, name) for item in x] if nested else x
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-        raise ParameterError(f"{name} must have no masked values: fill or drop them first")
-    return array_from(x, name) if is_foreign(type(x)) else x
+        return True
+    if isinstance(x, _NO_SEQUENCE) or not all(hasattr(x, method) for method in ("__getitem__", "__len__")):
+        return False
+    try:
+        memoryview(x)
+    except TypeError:
+        return not hasattr(x, "__array_interface__") and not hasattr(x, "__array_struct__")
+    return False
+
+
+def _may_be_read(kind: type) -> bool:
+    """Whether `_read` may change what is of this type."""
+    if kind in (float, int) or issubclass(kind, _NO_SEQUENCE):
+        return False
+    return hasattr(kind, "__getitem__") or hasattr(kind, "__array__") or is_foreign(kind)

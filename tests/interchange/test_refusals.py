@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import datetime
 import re
 import sys
@@ -21,6 +23,7 @@ from interchange.calls import LOCAL, MATRICES, NOISE, OF_TEXTS, QUERIES
 from interchange.containers import COLUMNS, OnlyArray, OnlyStream, OnlyTensor
 
 from dpnoise import DiscreteLaplace, Laplace, ParameterError, local, queries, sgd
+from dpnoise._arrays import array_of
 from dpnoise.hazmat import SeededRng
 
 SECRET = 7001
@@ -154,6 +157,49 @@ def test_columns_in_a_list_are_not_rounded():
     wanted = "x must have integers of at most 2**53 in magnitude, or use a discrete mechanism"
     for make in (pa.array, pl.Series, pd.Series, lambda a: OnlyTensor(np.array(a))):
         assert refusal(Laplace(epsilon=1.0).release, [make(BIG), make(HALF)]) == (ParameterError, wanted)
+
+
+class Giving:
+    """What gives an array, of whatever class."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def __array__(self, dtype: object = None, copy: object = None) -> Any:
+        return self.data
+
+
+MASKED = np.ma.masked_array([1, SECRET], mask=[0, 1])
+
+
+@pytest.mark.parametrize("sequence", [list, collections.deque, collections.UserList, lambda parts: [tuple(parts)]])
+def test_sequences_of_any_class_are_looked_into(sequence):
+    release = DiscreteLaplace(epsilon=1.0).release
+    gap = pa.chunked_array([pa.array([5, None, 7]).dictionary_encode(), pa.array([7]).dictionary_encode()])
+    assert refusal(release, sequence([gap]))[1] == "x must have no missing values: fill or drop them first"
+    assert refusal(release, sequence([MASKED]))[1] == "x must have no masked values: fill or drop them first"
+    wanted = "x must have integers of at most 2**53 in magnitude, or use a discrete mechanism"
+    assert refusal(Laplace(epsilon=1.0).release, sequence([2**53 + 1, 0.5]))[1] == wanted
+    assert np.shape(release(sequence([1, 2]))) in ((2,), (1, 2))
+
+
+def test_masks_of_what_another_class_gives_are_seen():
+    release = DiscreteLaplace(epsilon=1.0).release
+    for values in (Giving(MASKED), [Giving(MASKED)]):
+        assert refusal(release, values)[1] == "x must have no masked values: fill or drop them first"
+    assert release(Giving(MASKED[:1])).shape == (1,)
+
+
+@pytest.mark.parametrize("make", [lambda a: a, memoryview, lambda a: array.array("h", a.tolist()), Giving])
+def test_memory_is_read_as_it_is(make):
+    values = np.array([1, -2, 3], np.int16)
+    assert array_of(make(values), "x").dtype == np.int16
+    assert array_of([make(values)], "x").dtype == np.int16
+
+
+@pytest.mark.parametrize("values", [{1: 2}, {1, 2}, "12", b"12"])
+def test_what_is_no_sequence_to_numpy_is_none(values):
+    assert refusal(DiscreteLaplace(epsilon=1.0).release, values)[0] is TypeError
 
 
 @pytest.mark.parametrize(
