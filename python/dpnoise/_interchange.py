@@ -88,7 +88,7 @@ def array_from(x: Any, name: str, missing: Missing = "refuse") -> NDArray[Any]:
 
 
 def arrow_column(x: ArrowArray | ArrowStream, name: str) -> Any:
-    """Give a column of any library as a chunked array of pyarrow that is not encoded: by a dictionary, say.
+    """Give a column of any library as a chunked array of pyarrow, without dictionaries, runs, views and types of users.
 
     Raises
     ------
@@ -179,9 +179,12 @@ def _decoder(pa: Any, kind: Any) -> Callable[[Any], Any] | None:
     if pa.types.is_run_end_encoded(kind):
         decode: Callable[[Any], Any] = pa.compute.run_end_decode
         return decode
+    # Nothing can be taken of views, and nulls cannot be dropped.
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    if kind in views:
+        return operator.methodcaller("cast", views[kind])
     if not pa.types.is_dictionary(kind):
         return None
-    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}  # nothing can be taken of them
     values = views.get(kind.value_type, kind.value_type)
     return lambda chunk: chunk.dictionary.cast(values).take(chunk.indices)
 

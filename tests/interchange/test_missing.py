@@ -144,6 +144,19 @@ def test_they_are_missing_in_queries(container):
     assert found == released(queries.Histogram(categories=[str(SECRET)], epsilon=1.0), present)
 
 
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), pa.dictionary(pa.int8(), pa.string_view())])
+def test_whether_a_text_is_missing_does_not_decide_whether_a_query_fails(kind):
+    values = ["tea", None, "tea"]
+    if pa.types.is_dictionary(kind):
+        column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(values[:2], kind.value_type))
+    else:
+        column = pa.array(values, kind)
+    texts = ["tea" if kind != pa.binary_view() else b"tea"] * 2
+    for columns in (column, pa.chunked_array([column[:1], column[1:]]), OnlyArray(column)):
+        query = queries.StabilityHistogram(epsilon=9.0, delta=0.9)
+        assert query.release(columns, rng=SeededRng(1)) == query.release(texts, rng=SeededRng(1))
+
+
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_large_integers_beside_them_stay_apart(container):
     large = 2**53 + 1
