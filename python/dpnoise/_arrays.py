@@ -105,9 +105,9 @@ def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
 
 
 def dtype_of(array: NDArray[Any]) -> str:
-    """Name the dtype of an array, without the length of the longest text."""
+    """Name the dtype of an array, without the length of the longest text, or of records that have one."""
     name = array.dtype.name
-    return name.rstrip("0123456789") if array.dtype.kind in "SU" else name
+    return name.rstrip("0123456789") if array.dtype.kind in "SUV" else name
 
 
 def _as_array(read: Any, name: str, convert: Callable[[Any], NDArray[Any]] = np.asarray) -> NDArray[Any]:

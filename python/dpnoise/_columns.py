@@ -98,7 +98,7 @@ def array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
         array = column.data.astype(object)
         array[np.ma.getmaskarray(column)] = None
     elif isinstance(column, np.ndarray):
-        array = column
+        array = np.asarray(column)  # no subclass, which may count and compare in its own way
     elif isinstance(column, list | tuple | range):
         # Not by np.asarray, which makes texts of numbers beside texts, and numbers of booleans beside numbers.
         array = np.fromiter(column, object, len(column))

@@ -62,8 +62,9 @@ def is_foreign(kind: type) -> bool:
 
 
 def library_of(kind: type) -> str:
-    """Name the library that a type is of."""
-    return kind.__module__.partition(".")[0]
+    """Name the library that a type is of: pandas, too, for a subclass of its series that is of another."""
+    found = [base.__module__.partition(".")[0] for base in kind.__mro__]
+    return next((library for library in found if library in ("pandas", "polars", "pyarrow")), found[0])
 
 
 def array_from(x: Any, name: str, missing: Missing = "refuse") -> NDArray[Any]:

@@ -69,6 +69,8 @@ def test_how_long_the_longest_text_is_stays_out_of_messages():
     for call in (NOISE["Laplace"][0], LOCAL["DuchiMean"][0], LOCAL["LOLOHA"][0], MATRICES["clip_and_sum"][0]):
         assert refusal(call, ["a" * 7001]) == refusal(call, ["a"])
         assert refusal(call, [b"a" * 7001]) == refusal(call, [b"a"])
+        long, short = (np.rec.array([("a" * length, 1.0)]) for length in (7001, 1))
+        assert refusal(call, long) == refusal(call, short)
 
 
 def test_float16_is_exact():
@@ -200,6 +202,34 @@ def test_memory_is_read_as_it_is(make):
 @pytest.mark.parametrize("values", [{1: 2}, {1, 2}, "12", b"12"])
 def test_what_is_no_sequence_to_numpy_is_none(values):
     assert refusal(DiscreteLaplace(epsilon=1.0).release, values)[0] is TypeError
+
+
+class Series(pd.Series):  # type: ignore[misc]
+    """A series of a library that is built on pandas."""
+
+
+class Frame(pd.DataFrame):  # type: ignore[misc]
+    """A table of one."""
+
+
+class Quantity(np.ndarray):
+    """An array that counts in its own way."""
+
+    def astype(self, *_: object, **__: object) -> Any:
+        return np.zeros(len(self) + 1)
+
+
+def test_subclasses_are_what_they_derive_from():
+    gradients = {"a": [0.5, np.nan], "b": [0.25, 2.0]}
+    clip = MATRICES["clip_and_sum"][0]
+    assert np.array_equal(clip(Frame(gradients)), clip(pd.DataFrame(gradients)))
+    assert refusal(NOISE["Laplace"][0], Series([1, None], dtype="Int64"))[1].startswith("x must have no missing values")
+    large = Series(pd.Categorical([2**53 + 1, None]))
+    histogram = queries.Histogram(categories=[2**53, 2**53 + 1], epsilon=1.0)
+    expected = histogram.release([2**53 + 1], rng=SeededRng(1))
+    assert np.array_equal(histogram.release(large, rng=SeededRng(1)), expected)
+    total = queries.Sum(bounds=(0, 1), epsilon=1.0).release
+    assert total(np.ones(9).view(Quantity), rng=SeededRng(1)) == total(np.ones(9), rng=SeededRng(1))
 
 
 @pytest.mark.parametrize(
