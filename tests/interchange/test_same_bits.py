@@ -10,9 +10,11 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="the extra `test` is not installed")
 
+import nanoarrow
 import pandas as pd
 import polars as pl
-from interchange.calls import MATRICES, OF_TEXTS, REALS, VECTORS, Call
+from interchange.calls import MATRICES, OF_TEXTS, RAPPOR, REALS, VECTORS, Call
+from interchange.calls import TEXTS as TEXTS_OF_CALLS
 from interchange.containers import COLUMNS, TEXTS, Make, OnlyTensor
 from interchange.containers import MATRICES as TABLES
 
@@ -57,6 +59,15 @@ def test_columns(name):
 @pytest.mark.parametrize("name", OF_TEXTS)
 def test_columns_of_texts(name):
     assert others(OF_TEXTS[name], TEXTS) == {}
+
+
+def test_streams_that_can_be_read_once():
+    def stream(a: Any) -> Any:
+        return nanoarrow.ArrayStream(pa.chunked_array([pa.array(a)]))
+
+    rappor = (lambda texts: RAPPOR.estimate(RAPPOR.accumulator(), texts).candidates, TEXTS_OF_CALLS[:4])
+    for call in (VECTORS["Laplace"], VECTORS["Mean"], *OF_TEXTS.values(), rappor):
+        assert others(call, {"stream": stream}) == {}
 
 
 @pytest.mark.parametrize("name", MATRICES)

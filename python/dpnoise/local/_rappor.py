@@ -220,6 +220,7 @@ class Rappor(Protocol):
         ImportError
             When scipy is not installed: it comes with ``dpnoise[decode]``.
         """
+        candidates = _texts.readable_twice(candidates, "candidates")
         fingerprints = _texts.fingerprints(candidates, "candidates")
         set_bits = np.empty((fingerprints.size, self.num_cohorts, self.num_hashes), np.int64)
         self._native.bloom_bits(fingerprints, set_bits)

@@ -111,6 +111,7 @@ class Sketch(Protocol):
         TypeError
             When the candidates are not texts.
         """
+        candidates = _texts.readable_twice(candidates, "candidates")
         fingerprints = _texts.fingerprints(candidates, "candidates")
         quantile = normal_quantile(level, max(fingerprints.size, 1) if simultaneous else 1)
         state = self._collected(collected)._state
