@@ -110,9 +110,9 @@ def dtype_of(array: NDArray[Any]) -> str:
     return name.rstrip("0123456789") if array.dtype.kind in "SUV" else name
 
 
-def _as_array(read: Any, name: str, convert: Callable[[Any], NDArray[Any]] = np.asarray) -> NDArray[Any]:
+def _as_array(read: Any, name: str) -> NDArray[Any]:
     try:
-        return convert(read)
+        return np.asarray(read)
     except ValueError:
         raise ParameterError(f"{name} must be an array, got nested sequences of different lengths") from None
 
@@ -130,15 +130,24 @@ def _read(x: Any, name: str) -> Any:
     if is_foreign(kind):
         return array_from(x, name)
     if hasattr(kind, "__array__"):
-        found = _as_array(x, name, np.asanyarray)  # np.asarray would forget the mask of what another class gives
+        found = _asked(x, name, np.asanyarray)  # np.asarray would forget the mask of what another class gives
         if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
             raise ParameterError(f"{name} must have no masked values: fill or drop them first")
         return found
     if not _is_sequence(x):
         return x
-    parts = x if isinstance(x, list | tuple) else list(x)
+    parts = x if isinstance(x, list | tuple) else _asked(x, name, list)
     # Looking at types first makes short work of a long list of numbers.
     return [_read(part, name) for part in parts] if any(map(_may_be_read, set(map(type, parts)))) else parts
+
+
+def _asked(x: Any, name: str, convert: Callable[[Any], Any]) -> Any:
+    try:
+        return convert(x)
+    except MemoryError:
+        raise
+    except Exception:  # of a class of any kind, whose message might show a value
+        raise TypeError(f"{name} must be data that NumPy or pyarrow can read, got {type(x).__name__}") from None
 
 
 def _is_sequence(x: Any) -> bool:

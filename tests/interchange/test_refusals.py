@@ -275,6 +275,25 @@ class LoudStream(Loud):
     __arrow_c_stream__ = Loud._fail
 
 
+class LoudSequence(Loud):
+    __getitem__ = Loud._fail
+
+    def __len__(self) -> int:
+        return 2
+
+
+class LoudConversion(Loud):
+    __array__ = Loud._fail
+
+
+@pytest.mark.parametrize("loud", [LoudSequence(), LoudConversion()], ids=lambda loud: type(loud).__name__)
+def test_messages_of_other_classes_are_not_passed_on(loud):
+    for call in (NOISE["Laplace"][0], LOCAL["OptimizedUnaryEncoding"][0], MATRICES["clip_and_sum"][0]):
+        for values in (loud, [loud]):
+            message = refusal(call, values)[1]
+            assert message.endswith(f"must be data that NumPy or pyarrow can read, got {type(loud).__name__}")
+
+
 @pytest.mark.parametrize("loud", [LoudTensor(), LoudArray(), LoudStream()], ids=lambda loud: type(loud).__name__)
 def test_messages_of_other_libraries_are_not_passed_on(loud):
     calls = [NOISE["Laplace"][0], QUERIES["Sum"][0], LOCAL["OptimizedUnaryEncoding"][0]]
