@@ -28,6 +28,7 @@ BUDGETS = [
     (40.0, 1e-12, 1),
     (2.0**-30, 0.1, 1),
 ]
+LEAST_DELTA = (12.0, 3 * 2.0**-1000, 3)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,11 +61,11 @@ def private(coins, epsilon, delta):
     )
 
 
-@pytest.mark.parametrize("budget", BUDGETS[:-1])
+@pytest.mark.parametrize("budget", [*BUDGETS[:-1], LEAST_DELTA])
 def test_coins_keep_the_promise_exactly(budget):
     epsilon, delta, partitions = budget
     with localcontext() as context:
-        context.prec = 100
+        context.prec = 400
         # For one of the groups; the product over all of them is what delta allows.
         delta = 1 - ((1 - Decimal(delta)).ln() / partitions).exp()
         epsilon = Decimal(epsilon) / partitions
@@ -93,7 +94,7 @@ def test_a_large_epsilon(epsilon):
     assert kept == pytest.approx([0, 1e-5, 1, 1], rel=1e-5)
 
 
-@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("budget", [*BUDGETS, LEAST_DELTA])
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_thresholds_keep_delta(name, budget):
     mine = ours.create_partition_strategy(name, *budget)
@@ -101,7 +102,7 @@ def test_thresholds_keep_delta(name, budget):
 
     def chance(threshold):
         """Return a bound of the probability that one person's group is kept, in one of all groups."""
-        with mpmath.workprec(200):
+        with mpmath.workprec(1300):
             scale, step = mpmath.mpf(mine._noise.scale), mpmath.mpf(mine._noise.granularity)
             # The number 1 is rounded to the grid.
             distance = (mpmath.mpf(threshold) - 1) / step - (0 if step <= 1 else 1)
@@ -186,6 +187,15 @@ def test_what_is_out_of_reach_is_refused():
         ours.create_truncated_geometric_partition_strategy(2.0**-29, 1e-5, 3)
     with pytest.raises(ParameterError, match="epsilon must be such that"):
         ours.create_laplace_partition_strategy(1e300, 1e-5, 1)
+
+
+@pytest.mark.parametrize("pre_threshold", [None, 5])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_delta_of_too_few_digits_is_refused(name, pre_threshold):
+    for delta, partitions in [(5e-324, 1), (1e-322, 3), (1e-315, 2**31 - 1), (2.0**-1000, 2)]:
+        with pytest.raises(ParameterError, match=r"delta must be 0, or at least 2\*\*-1000"):
+            ours.create_partition_strategy(name, 1.0, delta, partitions, pre_threshold)
+    assert not ours.create_partition_strategy(name, 1.0, 2.0**-1000, 1, pre_threshold).should_keep(1)
 
 
 @pytest.mark.parametrize("name", NAMES)

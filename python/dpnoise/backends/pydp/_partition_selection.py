@@ -27,6 +27,8 @@ _create_truncated_geometric = _host.partition_selection.create_truncated_geometr
 _MARGIN: Final = 2.0**-20
 _LEAST_EPSILON: Final = 2.0**-30
 _MOST_EPSILON: Final = Decimal(2000)
+# For each group of a person: doubles have fewer digits below 2**-1022.
+_LEAST_DELTA: Final = 2.0**-1000
 # So many digits that a logarithm near 1 keeps enough of them for the smallest double.
 _DELTA_DIGITS: Final = Context(prec=400, traps=[])
 _DIGITS: Final = Context(prec=60, traps=[])
@@ -42,7 +44,7 @@ def create_truncated_geometric_partition_strategy(
     epsilon : float
         Positive; at least ``2**-30 * max_partitions_contributed``.
     delta : float
-        From 0 to 1.
+        From 0 to 1; if positive, at least ``2**-1000 * max_partitions_contributed``.
     max_partitions_contributed : int
         In how many groups a person is.
 
@@ -56,13 +58,13 @@ def create_truncated_geometric_partition_strategy(
     RuntimeError, TypeError
         Where PyDP raises it.
     ParameterError
-        When epsilon is too small.
+        When epsilon or delta is too small.
 
     References
     ----------
     Desfontaines, Voss, Gipson and Mandayam (2022), "Differentially private partition selection", Theorem 1.
     """
-    return _TruncatedGeometric(_create_truncated_geometric(epsilon, delta, max_partitions_contributed))
+    return _TruncatedGeometric(_checked(_create_truncated_geometric(epsilon, delta, max_partitions_contributed)))
 
 
 def create_laplace_partition_strategy(
@@ -75,7 +77,7 @@ def create_laplace_partition_strategy(
     epsilon : float
         Positive.
     delta : float
-        From 0 to 1.
+        From 0 to 1; if positive, at least ``2**-1000 * max_partitions_contributed``.
     max_partitions_contributed : int
         In how many groups a person is.
 
@@ -89,9 +91,9 @@ def create_laplace_partition_strategy(
     RuntimeError, TypeError
         Where PyDP raises it.
     ParameterError
-        When the scale is out of the reach of `dpnoise.Laplace`.
+        When delta is too small, or the scale is out of the reach of `dpnoise.Laplace`.
     """
-    made = _create_laplace(epsilon, delta, max_partitions_contributed)
+    made = _checked(_create_laplace(epsilon, delta, max_partitions_contributed))
     return _Thresholding(
         create_laplace_partition_strategy,
         made,
@@ -112,7 +114,7 @@ def create_gaussian_partition_strategy(
     epsilon : float
         Positive.
     delta : float
-        From 0, exclusive, to 1.
+        From ``2**-1000 * max_partitions_contributed`` to 1.
     max_partitions_contributed : int
         In how many groups a person is.
 
@@ -126,9 +128,9 @@ def create_gaussian_partition_strategy(
     RuntimeError, TypeError
         Where PyDP raises it.
     ParameterError
-        When the scale is out of the reach of `dpnoise.Gaussian`.
+        When delta is too small, or the scale is out of the reach of `dpnoise.Gaussian`.
     """
-    made = _create_gaussian(epsilon, delta, max_partitions_contributed)
+    made = _checked(_create_gaussian(epsilon, delta, max_partitions_contributed))
     half, sensitivity = made.delta / 2, math.sqrt(made.max_partitions_contributed)
     std = _host.GaussianMechanism(made.epsilon, half, sensitivity).std
     return _Thresholding(
@@ -317,6 +319,16 @@ class _PreThresholding(PartitionSelectionStrategy):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return create_pre_thresholding_partition_strategy, (*self._budget, int(self.pre_threshold), self._type)
+
+
+def _checked(made: Any) -> Any:
+    """Refuse a delta whose parts for each group are too small to be computed with."""
+    if 0 < made.delta < _LEAST_DELTA * made.max_partitions_contributed:
+        raise ParameterError(
+            f"delta must be 0, or at least 2**-1000 * max_partitions_contributed (which is "
+            f"{made.max_partitions_contributed}), got {made.delta!r}"
+        )
+    return made
 
 
 def _shared(delta: float, partitions: int) -> tuple[float, float]:
