@@ -34,6 +34,7 @@ def snapshot():
         dp_computations,
         dp_computations.AdditiveMechanism,
         dp_computations.ExponentialMechanism,
+        pipeline_dp.DPEngine,
         pipeline_backend.LocalBackend,
         sampling_utils,
     )
@@ -126,6 +127,55 @@ def test_the_example_of_the_hosts_documentation(noise, public):
     for day in range(3):
         assert found[f"day{day}"].mean == pytest.approx(12, abs=3)
         assert found[f"day{day}"].count != round(found[f"day{day}"].count)
+
+
+def pipelines(engine):
+    """Make one of each kind, which are lazy."""
+    sums = pipeline_dp.AggregateParams(
+        metrics=[METRICS.SUM],
+        max_partitions_contributed=2,
+        max_contributions_per_partition=1,
+        min_value=0,
+        max_value=20,
+    )
+    weighted, plain = (
+        pipeline_dp.SelectPartitionsParams(max_partitions_contributed=2, partition_selection_strategy=strategy)
+        for strategy in (
+            pipeline_dp.PartitionSelectionStrategy.WEIGHTED_GAUSSIAN_THRESHOLDING,
+            pipeline_dp.PartitionSelectionStrategy.TRUNCATED_GEOMETRIC,
+        )
+    )
+    noise = pipeline_dp.aggregate_params.AddDPNoiseParams(noise_kind=NOISES[0], l0_sensitivity=1, linf_sensitivity=1)
+    bounds = pipeline_dp.CalculatePrivateContributionBoundsParams(
+        aggregation_noise_kind=NOISES[0],
+        aggregation_eps=1.0,
+        aggregation_delta=0.0,
+        calculation_eps=1.0,
+        max_partitions_contributed_upper_bound=5,
+    )
+    return [
+        engine.aggregate(VISITS, sums, extractors()),
+        engine.select_partitions(VISITS, weighted, extractors()),
+        engine.select_partitions(VISITS, plain, extractors()),
+        engine.add_dp_noise([(key, 5.0) for key in range(3)], noise),
+        engine.calculate_private_contribution_bounds(VISITS, bounds, extractors(), ["day0", "day1", "day2"]),
+    ]
+
+
+@pytest.mark.usefixtures("no_noise_of_the_host")
+def test_results_that_are_read_after_the_block():
+    before = snapshot()
+    with ours.patched():
+        accountant = pipeline_dp.NaiveBudgetAccountant(total_epsilon=50.0, total_delta=1e-12)
+        results = pipelines(pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend()))
+        accountant.compute_budgets()
+    assert snapshot() == before
+    read = [list(result) for result in results]
+    assert [len(each) for each in read] == [3, 3, 3, 3, 1]
+    assert [list(result) for result in results] == read  # PipelineDP remembers them
+    for result in results:
+        next(iter(result))
+        assert snapshot() == before
 
 
 @pytest.mark.usefixtures("no_noise_of_the_host")

@@ -10,8 +10,9 @@ accountant says what a pipeline costs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = ["install", "patched"]
 _computations = require("pipeline_dp.dp_computations", "pipeline-dp")
 _sampling = require("pipeline_dp.sampling_utils", "pipeline-dp")
 _backends = require("pipeline_dp.pipeline_backend", "pipeline-dp")
+_engine = require("pipeline_dp.dp_engine", "pipeline-dp")
 _add_noise_one_by_one: Final = _computations.AdditiveMechanism.add_noise
 _add_noise_to_each: Final = _computations.add_noise_vector
 
@@ -36,9 +38,10 @@ _add_noise_to_each: Final = _computations.add_noise_vector
 def patched() -> Iterator[None]:
     """Let PipelineDP use the mechanisms of dpnoise, within a ``with`` block.
 
-    The pipelines of its local backend are lazy: their results have to be read within the block. Everything is put back
-    when the last of the blocks ends, in whichever way and in whichever thread; until then it holds for the whole
-    process, but not for other processes.
+    The pipelines of its local backend are lazy: those that are made within the block have the noise of dpnoise also
+    when they are read later, and while each of their results is computed, everything is replaced once more. Everything
+    is put back when the last of the blocks ends, in whichever way and in whichever thread; until then it holds for the
+    whole process, but not for other processes.
 
     Examples
     --------
@@ -60,6 +63,7 @@ def install() -> None:
 
 def _replacements() -> list[tuple[Any, str, Any]]:
     return [
+        *((_engine.DPEngine, name, pipeline) for name, pipeline in _PIPELINES.items()),
         (_computations.AdditiveMechanism, "add_noise", _add_noise),
         (_computations, "add_noise_vector", _add_noise_vector),
         (_computations.ExponentialMechanism, "apply", _apply),
@@ -69,6 +73,35 @@ def _replacements() -> list[tuple[Any, str, Any]]:
 
 
 _PATCH: Final = Patch(_replacements)
+
+
+def _patched_when_read(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the results of a pipeline be computed under the patch, whenever that is."""
+
+    @wraps(method)
+    def made(*arguments: Any, **more: Any) -> Any:
+        results = method(*arguments, **more)
+        if isinstance(results, _backends.ReiterableLazyIterable):
+            return _backends.ReiterableLazyIterable(_each_patched(results))
+        return results
+
+    return made
+
+
+def _each_patched(results: Any) -> Iterator[Any]:
+    remaining, end = iter(results), object()
+    while True:
+        with patched():
+            result = next(remaining, end)
+        if result is end:
+            return
+        yield result
+
+
+_PIPELINES: Final = {
+    name: _patched_when_read(getattr(_engine.DPEngine, name))
+    for name in ("aggregate", "select_partitions", "add_dp_noise", "calculate_private_contribution_bounds")
+}
 
 
 def _add_noise(mechanism: Any, value: Any) -> Any:
