@@ -245,6 +245,12 @@ def test_errors_are_those_of_the_host(name):
         assert refusal(CALLS[name]) == expected
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_gaussian_noise_of_what_is_not_finite_is_that_of_the_host(value):
+    with patched():
+        np.testing.assert_equal(MAKE["gaussian"](2)(value), value)
+
+
 @pytest.mark.parametrize("name", MAKE)
 def test_privacy_functions_are_those_of_the_host(name):
     expected = [MAKE[name]("13/7").privacy_function(d_in) for d_in in (0, 1, "1/3", 2)]

@@ -95,6 +95,27 @@ def test_a_copy_is_the_same():
     assert copied.noise_measurement.alpha == 2
 
 
+class Counting(AddGeometricNoise):
+    """Has its own way of being pickled, and holds itself."""
+
+    def __init__(self):
+        super().__init__(2)
+        self.itself, self.lost = self, lambda: None
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "lost"}
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_class_says_how_it_is_pickled(protocol):
+    with patched():
+        made = pickle.loads(pickle.dumps(Counting(), protocol))  # noqa: S301
+        copied = copy.copy(Counting())
+    assert made.itself is made
+    assert made.alpha == copied.alpha == 2
+    assert not hasattr(made, "lost")
+
+
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
     skip_without_spark()

@@ -187,7 +187,7 @@ def _call_discrete_gaussian(measurement: Any, value: Any) -> int:
 def _call_gaussian(measurement: Any, value: Any) -> float:
     """Do what the host does, but for the sum of floating-point numbers at its end."""
     sigma_squared = _rounded_up(measurement.sigma_squared)
-    if not 0 < sigma_squared < math.inf or not isinstance(value, float):
+    if not 0 < sigma_squared < math.inf or not isinstance(value, float) or not math.isfinite(value):
         return float(_host_calls[_noise.AddGaussianNoise](measurement, value))
     return float(_continuous.gaussian(sigma_squared=sigma_squared, u=float(value)))
 
@@ -297,17 +297,18 @@ def _within(x: float | Fraction, bounds: tuple[float, float]) -> bool:
 # --- the patch ---------------------------------------------------------------------------------------------------
 
 
-def _reduce(measurement: Any) -> tuple[Any, ...]:
-    return _unpickle, (type(measurement), vars(measurement))
+def _reduce_ex(measurement: Any, protocol: Any) -> tuple[Any, ...]:
+    """Pickle as Python does, with what a class of measurements says about it, but make it by `_unpickle`."""
+    reduced: Any = object.__reduce_ex__(measurement, protocol)
+    make, arguments, *state = reduced
+    return _unpickle, (make, arguments), *state
 
 
-def _unpickle(kind: type, state: dict[str, Any]) -> Any:
+def _unpickle(make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """Make a measurement that was pickled under the patch, which is to hold here, too."""
     if _rng.prng is not prng:
         install()
-    measurement: Any = object.__new__(kind)
-    vars(measurement).update(state)
-    return measurement
+    return make(*arguments)
 
 
 def _replacements() -> Iterator[tuple[Any, str, Any]]:
@@ -323,7 +324,7 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     calls = (_call_laplace, _call_geometric, _call_discrete_gaussian, _call_gaussian, _call_series)
     for kind, call in zip(_host_calls, calls, strict=True):
         yield kind, "__call__", call
-    yield _base.Measurement, "__reduce__", _reduce
+    yield _base.Measurement, "__reduce_ex__", _reduce_ex
 
 
 _PATCH: Final = Patch(_replacements)
