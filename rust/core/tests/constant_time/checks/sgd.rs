@@ -21,8 +21,8 @@ fn sums<T: Real>(width: usize, from: impl Fn(f64) -> T) {
 
 pub(super) fn checks() -> Vec<Check> {
     table(&[
-        ("clipped gradients, singles", || [1, 5, 32, 77].into_iter().for_each(|width| sums(width, |x| x as f32))),
-        ("clipped gradients, doubles", || [1, 5, 32, 77].into_iter().for_each(|width| sums(width, |x| x))),
+        ("clipped gradients, singles", || [1, 5, 32, 77, 1030].into_iter().for_each(|width| sums(width, |x| x as f32))),
+        ("clipped gradients, doubles", || [1, 5, 32, 77, 1030].into_iter().for_each(|width| sums(width, |x| x))),
         ("clipped gradients, on two threads", || {
             let mut sums = vec![0; 77];
             Clipping::new(1.0).unwrap().add(&secret(&rows(77).repeat(300)), &mut sums, 2).unwrap();
