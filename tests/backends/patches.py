@@ -5,6 +5,16 @@ import threading
 import pytest
 
 
+def holdings(modules, package):
+    """Return what modules hold, and what those of their classes do that are of a package."""
+    held = {module.__name__: dict(vars(module)) for module in modules}
+    for names in held.values():
+        names.pop("__warningregistry__", None)
+    classes = {value for names in held.values() for value in names.values() if isinstance(value, type)}
+    classes = {kind for kind in classes if kind.__module__.startswith(package)}
+    return held, {kind: {name: value for name, value in vars(kind).items() if callable(value)} for kind in classes}
+
+
 def check_blocks(patched, snapshot):
     """Check blocks of ``patched``, where ``snapshot()`` tells whether they hold."""
     before = snapshot()

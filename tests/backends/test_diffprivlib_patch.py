@@ -18,7 +18,7 @@ pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoi
 
 import diffprivlib
 from backends.diffprivlib_cases import ALL
-from backends.patches import check_blocks, check_install
+from backends.patches import check_blocks, check_install, holdings
 from diffprivlib import mechanisms, models, tools
 
 from dpnoise.backends import diffprivlib as ours
@@ -60,13 +60,7 @@ NOT_REPLACED = {"LogisticRegression"}
 
 
 def snapshot():
-    """Return what every module of the host holds, and the functions of its classes."""
-    held = {name: dict(vars(importlib.import_module(name))) for name in ALL_MODULES}
-    for names in held.values():
-        names.pop("__warningregistry__", None)
-    classes = {value for names in held.values() for value in names.values() if isinstance(value, type)}
-    classes = {kind for kind in classes if kind.__module__.startswith("diffprivlib")}
-    return held, {kind: {name: value for name, value in vars(kind).items() if callable(value)} for kind in classes}
+    return holdings(map(importlib.import_module, ALL_MODULES), "diffprivlib")
 
 
 @pytest.fixture(autouse=True)

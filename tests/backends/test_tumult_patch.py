@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("tmlt.core", reason="Tumult Core needs an environment of its own: make test-tumult")
 
 import tmlt.core
+from backends.patches import holdings
 from engines.spark_sessions import session, skip_without_spark
 from tmlt.core.measurements.noise_mechanisms import AddGeometricNoise
 from tmlt.core.measurements.pandas_measurements.series import AddNoiseToSeries
@@ -36,13 +37,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def snapshot():
-    """Return what every module of the host holds, and what its classes do."""
-    held = {name: dict(vars(module)) for name, module in MODULES.items()}
-    for names in held.values():
-        names.pop("__warningregistry__", None)
-    classes = {value for names in held.values() for value in names.values() if isinstance(value, type)}
-    classes = {kind for kind in classes if kind.__module__.startswith("tmlt.core")}
-    return held, {kind: {name: value for name, value in vars(kind).items() if callable(value)} for kind in classes}
+    return holdings(MODULES.values(), "tmlt.core")
 
 
 @pytest.fixture(autouse=True)
