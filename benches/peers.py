@@ -167,6 +167,8 @@ def version(name: str) -> str:
 INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}
 LOCAL_PEERS = {"multi-freq-ldpy": multi_freq_ldpy, "pure-ldp": pure_ldp}
 LOCAL = {name: protocols() for name, protocols in LOCAL_PEERS.items() if version(name) != "not installed"}
+HOSTS = ("pipeline-dp", "optax", "jax", "opacus", "torch", "tmlt.core")
+"""Libraries whose noise only `benches.backends` times."""
 
 
 def local_peers(protocol: str) -> dict[str, LocalPeer]:

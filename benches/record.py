@@ -84,12 +84,13 @@ class Record:
 
     def __str__(self) -> str:
         """Return the whole record."""
-        peers_here = "".join(f", {name} {peers.version(name)}" for name in (*peers.PEERS, *peers.LOCAL_PEERS))
+        versions = {name: peers.version(name) for name in (*peers.PEERS, *peers.LOCAL_PEERS, *peers.HOSTS)}
+        here = "".join(f", {name} {found}" for name, found in versions.items() if found != "not installed")
         targets = [target for target in TARGETS if self.whole or target.table in self.tables]
         head = f"""# Benchmarks of {today()}
 
 {machine.cpu()}, {os.cpu_count()} cores; {machine.rust_version()}, CPython {platform.python_version()}.
-dpnoise {dpnoise.__version__}, {dpnoise.cpu_backend()} backend. Beside it: NumPy {np.__version__}{peers_here}.
+dpnoise {dpnoise.__version__}, {dpnoise.cpu_backend()} backend. Beside it: NumPy {np.__version__}{here}.
 Other programs took {self.others} of the processors' time.{"".join(f" {note}." for note in self.notes)}
 
 Every amount is a median. The entrants of a column take turns, so compare within a column; but the parts of the Rust
