@@ -418,6 +418,18 @@ def test_batches_may_be_empty():
     assert sum(steps for _, _, steps in engine.accountant.history) == len(sizes) == 200
 
 
+def test_what_is_frozen_before_a_step_stays_as_it_is():
+    """Its gradient has no noise, and the base optimizer would follow it."""
+    model, optimizer, _ = parts_of()
+    weight = next(model.parameters())
+    before = weight.detach().clone()
+    backward(model, *examples())
+    assert weight.grad.abs().max() > 0
+    weight.requires_grad_(False)
+    optimizer.step()
+    torch.testing.assert_close(weight, before, rtol=0, atol=0)
+
+
 def test_an_example_that_is_not_finite_counts_as_zeros():
     features, labels = examples(8)
     features[3] = math.nan

@@ -123,6 +123,9 @@ class DPOptimizer(optimizers.DPOptimizer):
         """Add discrete Gaussian noise on the grid, and give the result as ``grad``."""
         for p in self.params:
             flags._check_processed_flag(p.summed_grad)
+        # The base optimizer follows every gradient that it finds, also one without noise.
+        for p in self._frozen():
+            p.grad = None
         parts = zip(self._parts(), self._clip_norms, self._noise_multipliers(), strict=True)
         for (params, _), norm, noise_multiplier in parts:
             sums = torch.cat([p.summed_grad.reshape(-1).to(params[0].device) for p in params])
@@ -131,6 +134,9 @@ class DPOptimizer(optimizers.DPOptimizer):
             for p, grad in zip(params, noisy.split([p.numel() for p in params]), strict=True):
                 p.grad = grad.view_as(p).to(p)
                 flags._mark_as_processed(p.summed_grad)
+
+    def _frozen(self) -> list[Any]:
+        return [p for group in self.param_groups for p in group["params"] if not p.requires_grad]
 
     def _parts(self) -> Parts:
         """Give the parameters that are clipped together, and to which norm."""
