@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -124,8 +125,12 @@ def noisy(
         When the source of randomness fails.
     """
     out = np.empty(sums.shape, dtype)
-    mechanism(clip_norm, noise_multiplier).release(np.ascontiguousarray(sums), out, threads, rng)
+    _kept_mechanism(clip_norm, noise_multiplier).release(np.ascontiguousarray(sums), out, threads, rng)
     return out
+
+
+# It keeps the tables of its noise, which take longer to make than the noise of a small model. Steps repeat parameters.
+_kept_mechanism = lru_cache(maxsize=256, typed=True)(mechanism)
 
 
 def multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_multiplier: float) -> list[float]:
