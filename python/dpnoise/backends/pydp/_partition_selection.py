@@ -171,12 +171,8 @@ def create_pre_thresholding_partition_strategy(
         Where the strategy of that type does.
     """
     made = _create_pre_thresholding(epsilon, delta, max_partitions_contributed, pre_threshold, strategy_type)
-    create = {
-        PartitionSelectionStrategyType.NEAR_TRUNCATED_GEOMETRIC: create_truncated_geometric_partition_strategy,
-        PartitionSelectionStrategyType.LAPLACE: create_laplace_partition_strategy,
-        PartitionSelectionStrategyType.GAUSSIAN: create_gaussian_partition_strategy,
-    }[strategy_type]
-    return _PreThresholding(made, strategy_type, create(epsilon, delta, max_partitions_contributed))
+    inner = _CREATORS[strategy_type](epsilon, delta, max_partitions_contributed)
+    return _PreThresholding(made, strategy_type, inner)
 
 
 def create_partition_strategy(
@@ -206,19 +202,25 @@ def create_partition_strategy(
     ParameterError
         Where that strategy does.
     """
-    types = PartitionSelectionStrategyType
-    creators = {
-        "truncated_geometric": (create_truncated_geometric_partition_strategy, types.NEAR_TRUNCATED_GEOMETRIC),
-        "laplace": (create_laplace_partition_strategy, types.LAPLACE),
-        "gaussian": (create_gaussian_partition_strategy, types.GAUSSIAN),
-    }
-    if strategy.lower() not in creators:
+    if strategy.lower() not in _TYPES:
         raise ValueError(f"Strategy '{strategy}' is not supported.")
-    create, of_type = creators[strategy.lower()]
+    of_type = _TYPES[strategy.lower()]
     budget = epsilon, delta, max_partitions_contributed
     if pre_threshold is None:
-        return create(*budget)
+        return _CREATORS[of_type](*budget)
     return create_pre_thresholding_partition_strategy(*budget, pre_threshold, of_type)
+
+
+_TYPES: Final = {
+    "truncated_geometric": PartitionSelectionStrategyType.NEAR_TRUNCATED_GEOMETRIC,
+    "laplace": PartitionSelectionStrategyType.LAPLACE,
+    "gaussian": PartitionSelectionStrategyType.GAUSSIAN,
+}
+_CREATORS: Final = {
+    PartitionSelectionStrategyType.NEAR_TRUNCATED_GEOMETRIC: create_truncated_geometric_partition_strategy,
+    PartitionSelectionStrategyType.LAPLACE: create_laplace_partition_strategy,
+    PartitionSelectionStrategyType.GAUSSIAN: create_gaussian_partition_strategy,
+}
 
 
 class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStrategy):
