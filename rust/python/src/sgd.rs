@@ -1,9 +1,6 @@
 //! Differentially private stochastic gradient descent.
 
-use std::sync::{Mutex, PoisonError};
-
 use dpnoise_core::rng::{NOISE_UNIT, fill_parallel};
-use dpnoise_core::samplers::DiscreteGaussian;
 use dpnoise_core::sgd::{self, Clipping, Real};
 use numpy::{Element, PyArrayDyn};
 use pyo3::prelude::*;
@@ -107,22 +104,7 @@ fn add<T: Real + Element>(
 
 /// The mean of clipped gradients, with noise.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct NoisyGradient {
-    parameters: sgd::NoisyGradient,
-    /// The noise of the last step, and for how many numbers it was: its tables take longer to make than the noise of a
-    /// small model, and depend on nothing else.
-    noise: Mutex<Option<(usize, DiscreteGaussian)>>,
-}
-
-impl NoisyGradient {
-    fn noise(&self, width: usize) -> DiscreteGaussian {
-        let mut last = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*last {
-            Some((of, noise)) if *of == width => noise.clone(),
-            _ => last.insert((width, self.parameters.noise(width))).1.clone(),
-        }
-    }
-}
+pub(crate) struct NoisyGradient(sgd::NoisyGradient);
 
 #[pymethods]
 impl NoisyGradient {
@@ -136,33 +118,32 @@ impl NoisyGradient {
         let (clip_norm, noise_multiplier) =
             (real(clip_norm, "clip_norm")?, real(noise_multiplier, "noise_multiplier")?);
         let expected_batch_size = real(expected_batch_size, "expected_batch_size")?;
-        let parameters = sgd::NoisyGradient::new(clip_norm, noise_multiplier, expected_batch_size).map_err(to_py)?;
-        Ok(Self { parameters, noise: Mutex::default() })
+        sgd::NoisyGradient::new(clip_norm, noise_multiplier, expected_batch_size).map(Self).map_err(to_py)
     }
 
     #[getter]
     fn clip_norm(&self) -> f64 {
-        self.parameters.clipping().clip_norm()
+        self.0.clipping().clip_norm()
     }
 
     #[getter]
     fn noise_multiplier(&self) -> f64 {
-        self.parameters.noise_multiplier()
+        self.0.noise_multiplier()
     }
 
     #[getter]
     fn expected_batch_size(&self) -> f64 {
-        self.parameters.expected_batch_size()
+        self.0.expected_batch_size()
     }
 
     #[getter]
     fn granularity(&self) -> f64 {
-        self.parameters.clipping().granularity()
+        self.0.clipping().granularity()
     }
 
     /// The sensitivity of the sum of rows of `width` numbers.
     fn sensitivity(&self, width: usize) -> f64 {
-        self.parameters.clipping().sensitivity_steps(width) as f64 * self.granularity()
+        self.0.clipping().sensitivity_steps(width) as f64 * self.granularity()
     }
 
     /// Writes the step for `gradients` to `out`.
@@ -174,7 +155,7 @@ impl NoisyGradient {
         threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        for_dtype!(gradients, write_step(self, gradients, out, threads.get(), rng))
+        for_dtype!(gradients, write_step(&self.0, gradients, out, threads.get(), rng))
     }
 
     /// Writes `sums` of clipped gradients, in whole steps of the grid, to `out` with noise, divided.
@@ -186,13 +167,13 @@ impl NoisyGradient {
         threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        for_dtype!(out, write_release(self, sums, out, threads.get(), rng))
+        for_dtype!(out, write_release(&self.0, sums, out, threads.get(), rng))
     }
 }
 
 fn write_step<T: Real + Element>(
     kind: &str,
-    noisy: &NoisyGradient,
+    noisy: &sgd::NoisyGradient,
     gradients: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
     threads: usize,
@@ -200,13 +181,13 @@ fn write_step<T: Real + Element>(
 ) -> PyResult<()> {
     let mut out = buffers::writable::<T>(out, "out", kind)?;
     let out = buffers::elements(&mut out, "out")?;
-    let sums = sums_of::<T>(kind, noisy.parameters.clipping(), gradients, out.len(), threads)?;
+    let sums = sums_of::<T>(kind, noisy.clipping(), gradients, out.len(), threads)?;
     write_noisy(gradients.py(), noisy, &sums, out, threads, rng)
 }
 
 fn write_release<T: Real + Element>(
     kind: &str,
-    noisy: &NoisyGradient,
+    noisy: &sgd::NoisyGradient,
     sums: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
     threads: usize,
@@ -229,14 +210,13 @@ fn write_release<T: Real + Element>(
 /// Adds noise to `sums` and writes them to `out`.
 fn write_noisy<T: Real>(
     py: Python<'_>,
-    noisy: &NoisyGradient,
+    noisy: &sgd::NoisyGradient,
     sums: &[i64],
     out: &mut [T],
     threads: usize,
     rng: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let noise = noisy.noise(out.len());
-    let noisy = &noisy.parameters;
     match &mut hazmat::given(rng)? {
         Some(rng) => noisy.release(&noise, sums, out, &mut **rng).map_err(to_py),
         None => runtime::in_parts(py, out, |start, part| {

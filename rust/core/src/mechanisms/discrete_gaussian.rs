@@ -5,12 +5,11 @@
 use std::sync::Arc;
 
 use super::calibration::{ANY_COUNT, Goal, certain_delta, concentrated_ratio, discrete, least_epsilon, vector};
-use super::real_values::LastNoise;
 use super::{Noisy, add_saturating};
 use crate::arith::ball::Ball;
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Rho, Scale};
-use crate::samplers;
+use crate::samplers::{self, LastNoise};
 
 /// Adds discrete Gaussian noise to integers.
 ///

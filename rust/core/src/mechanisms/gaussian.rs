@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::Noisy;
 use super::calibration::{Goal, Method, certain_delta, concentrated_ratio, continuous, least_epsilon, vector};
-use super::real_values::{LastNoise, STEPS_EXPONENT, check_finite, check_sensitivity, choose_grid, too_fine};
+use super::real_values::{STEPS_EXPONENT, check_finite, check_sensitivity, choose_grid, too_fine};
 use crate::arith::ball::Ball;
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Ratio, Rho, Scale};
-use crate::samplers;
 use crate::samplers::grid::Grid;
+use crate::samplers::{self, LastNoise};
 
 /// Adds discrete Gaussian noise to values that are rounded to a grid first.
 ///

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use super::Noisy;
-use super::real_values::{LastNoise, STEPS_EXPONENT, check_finite, check_sensitivity, choose_grid, too_fine};
+use super::real_values::{STEPS_EXPONENT, check_finite, check_sensitivity, choose_grid, too_fine};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
-use crate::samplers;
 use crate::samplers::grid::Grid;
+use crate::samplers::{self, LastNoise};
 
 /// Adds Laplace noise, exactly, to values that are rounded to a grid first.
 ///

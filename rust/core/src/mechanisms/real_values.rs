@@ -1,6 +1,4 @@
-//! What mechanisms for real values have in common: the grid, and noise that depends on the number of values.
-
-use std::sync::{Arc, Mutex, PoisonError};
+//! What mechanisms for real values have in common: the grid.
 
 use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
@@ -45,36 +43,4 @@ pub(super) fn check_finite(values: &[f64]) -> Result<(), Error> {
 pub(super) fn too_fine(grid: Grid, count: usize) -> Error {
     let allowed = format!("coarser for a release of {count} values at this epsilon");
     Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed)
-}
-
-/// The noise of the last release of several values, with their number: its tables take longer than a small release.
-#[derive(Debug)]
-pub(super) struct LastNoise<N>(Arc<Mutex<Option<Several<N>>>>);
-
-/// The noise for so many values.
-type Several<N> = (usize, Arc<N>);
-
-impl<N> Clone for LastNoise<N> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<N> Default for LastNoise<N> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
-
-impl<N> LastNoise<N> {
-    /// The noise for `count` values, made by `make` unless it was the last one.
-    pub(super) fn get_or(&self, count: usize, make: impl FnOnce() -> Result<N, Error>) -> Result<Arc<N>, Error> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, noise)) = last.as_ref().filter(|(length, _)| *length == count) {
-            return Ok(Arc::clone(noise));
-        }
-        let noise = Arc::new(make()?);
-        *last = Some((count, Arc::clone(&noise)));
-        Ok(noise)
-    }
 }

@@ -13,6 +13,7 @@
 //! | `uniform` | a whole number below a secret one |
 //! | [`grid`] | real values on a grid, and integer noise on them |
 //! | [`grid_noise`] | Laplace and Gaussian noise over the real numbers |
+//! | `last_noise` | noise that is kept for a next release of as many values |
 //! | `refine` | the exact decision of the trials that floating point leaves open |
 //!
 //! # What is promised
@@ -36,6 +37,7 @@ pub mod geometric;
 pub mod grid;
 pub mod grid_noise;
 pub mod histogram;
+mod last_noise;
 mod refine;
 pub mod selection;
 mod uniform;
@@ -48,4 +50,5 @@ pub use geometric::Geometric;
 pub use grid::Grid;
 pub use grid_noise::GridNoise;
 pub use histogram::Histogram;
+pub(crate) use last_noise::LastNoise;
 pub use selection::{Candidates, Selection};

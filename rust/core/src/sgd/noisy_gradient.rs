@@ -1,12 +1,14 @@
 //! The noise of a step of differentially private stochastic gradient descent.
 
+use std::sync::Arc;
+
 use rand_core::TryCryptoRng;
 
 use super::{Clipping, Real};
 use crate::error::Error;
 use crate::params::{Ratio, Scale};
 use crate::rng::{NOISE_UNIT, Wiped, fill_parallel};
-use crate::samplers::DiscreteGaussian;
+use crate::samplers::{DiscreteGaussian, LastNoise};
 
 /// The mean of clipped gradients, with discrete Gaussian noise on their sum.
 ///
@@ -20,11 +22,12 @@ use crate::samplers::DiscreteGaussian;
 /// # assert!(step.iter().all(|number| number.is_finite()));
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct NoisyGradient {
     clipping: Clipping,
     noise_multiplier: f64,
     expected_batch_size: f64,
+    last: LastNoise<DiscreteGaussian>,
 }
 
 impl NoisyGradient {
@@ -43,7 +46,7 @@ impl NoisyGradient {
         };
         let noise_multiplier = check("noise_multiplier", noise_multiplier, -20, 11)?;
         let expected_batch_size = check("expected_batch_size", expected_batch_size, -32, 53)?;
-        Ok(Self { clipping, noise_multiplier, expected_batch_size })
+        Ok(Self { clipping, noise_multiplier, expected_batch_size, last: LastNoise::default() })
     }
 
     /// How gradients are clipped and added up.
@@ -68,10 +71,12 @@ impl NoisyGradient {
     /// the grid, or less than a part in 2^51 more.
     #[must_use]
     #[allow(clippy::missing_panics_doc, reason = "sigma is from 2^10 to 2^44")]
-    pub fn noise(&self, width: usize) -> DiscreteGaussian {
-        let sigma = (self.noise_multiplier * self.clipping.sensitivity_steps(width) as f64).next_up();
-        let scale = Ratio::from_f64(sigma).and_then(Scale::on_grid).expect("sigma is in range");
-        DiscreteGaussian::new(scale).expect("sigma is in range")
+    pub fn noise(&self, width: usize) -> Arc<DiscreteGaussian> {
+        let make = || {
+            let sigma = (self.noise_multiplier * self.clipping.sensitivity_steps(width) as f64).next_up();
+            DiscreteGaussian::new(Ratio::from_f64(sigma).and_then(Scale::on_grid).expect("sigma is in range"))
+        };
+        self.last.get_or(width, make).expect("sigma is in range")
     }
 
     /// The step for the gradients `rows` of a batch, each as long as `out`; there may be none.
