@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpnoise import ParameterError, hazmat
+from dpnoise import ParameterError, _native, hazmat
 from dpnoise.backends import _gradients
 from dpnoise.backends._gradients import clipped_sum, mechanism, multipliers, noisy, root
 from dpnoise.sgd import NoisyGradient, clip_and_sum
@@ -53,15 +54,61 @@ def test_the_norm_spans_all_arrays(dtype, n):
     matrix = side_by_side(arrays).astype(np.float64 if dtype == np.float64 else np.float32)
     granularity = NoisyGradient(0.5, 1.0, 1.0).granularity
     expected = clip_and_sum(matrix, clip_norm=0.5)
-    np.testing.assert_array_equal((clipped_sum(arrays, clip_norm=0.5) * granularity).astype(expected.dtype), expected)
+    sums = clipped_sum(arrays, clip_norm=0.5) * granularity
+    np.testing.assert_allclose(sums, expected, rtol=0, atol=n * 2.0**-24)  # factors have 29 digits, and floats 24
+
+
+def not_ready(array: np.ndarray) -> dict[str, np.ndarray]:
+    """The same numbers, laid out in ways that cannot be read in place."""
+    shifted = np.empty(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
+    shifted[:] = array
+    return {
+        "columns first": np.asfortranarray(array),
+        "backwards": array[:, ::-1].copy()[:, ::-1],
+        "other bytes": array.astype(array.dtype.newbyteorder()),
+        "not aligned": shifted,
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_layout_does_not_matter(dtype):
+    first, second = (np.random.default_rng(k).normal(size=(50, 9)).astype(dtype) for k in (1, 2))
+    expected = clipped_sum([first, second], clip_norm=1.0)
+    first.setflags(write=False)
+    np.testing.assert_array_equal(clipped_sum([first, second], clip_norm=1.0), expected)
+    for name, array in not_ready(first).items():
+        np.testing.assert_array_equal(clipped_sum([array, second], clip_norm=1.0), expected, name)
+
+
+def test_the_widest_dtype_is_that_of_all():
+    half, single, double = (np.full((3, 2), 0.1).astype(dtype) for dtype in (np.float16, np.float32, np.float64))
+    sums = clipped_sum([half, single, double], clip_norm=1.0)
+    steps = [float(array[0, 0]) / mechanism(1.0, 1.0).granularity for array in (half, single, double)]
+    np.testing.assert_array_equal(sums, 3 * np.repeat(np.rint(steps).astype(np.int64), 2))
 
 
 def test_it_does_not_matter_how_many_rows_are_copied_at_a_time(monkeypatch):
-    arrays = gradients(50)
+    arrays = gradients(50, np.float16)
     expected = clipped_sum(arrays, clip_norm=1.0)
     for numbers in (1, 20, 150, 10**6):
         monkeypatch.setattr(_gradients, "_NUMBERS", numbers)
         np.testing.assert_array_equal(clipped_sum(arrays, clip_norm=1.0), expected)
+
+
+def peak(gradients: list[np.ndarray]) -> int:
+    """How many bytes their sum takes meanwhile."""
+    tracemalloc.start()
+    try:
+        clipped_sum(gradients, clip_norm=1.0)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_gradients_are_read_in_place():
+    arrays = [np.ones((1000, 30, 10), np.float32), np.ones((1000, 7), np.float32)]
+    assert peak(arrays) < 50_000
+    assert peak([np.asfortranarray(arrays[0]), arrays[1]]) > arrays[0].nbytes
 
 
 def test_an_empty_batch_has_a_sum():
@@ -137,7 +184,7 @@ def test_noise_is_that_of_a_noisy_gradient():
     rows = np.random.default_rng(5).normal(size=(6, 100)).astype(np.float32)
     expected = NoisyGradient(0.7, 1.5, 1.0).step(rows, rng=hazmat.SeededRng(2))
     released = noisy(
-        clipped_sum([rows[:, :40], rows[:, 40:]], clip_norm=0.7),
+        clipped_sum([rows], clip_norm=0.7),
         clip_norm=0.7,
         noise_multiplier=1.5,
         rng=hazmat.SeededRng(2),
@@ -235,3 +282,11 @@ def test_the_sums_must_fit():
         mechanism(1.0, 1.0).release(np.zeros(3, np.int64), np.zeros(2), None)
     with pytest.raises(TypeError, match="sums must be a NumPy array of dtype int64"):
         noisy(np.zeros(3), clip_norm=1.0, noise_multiplier=1.0)
+
+
+@pytest.mark.parametrize("matrices", [[ONES, ONES[:1]], [ONES], [ONES[:, :0]], [ONES[0]], []])
+def test_matrices_must_fit_the_sums(matrices):
+    with pytest.raises(ParameterError, match="gradients must"):
+        _native.add_clipped(matrices, np.zeros(6, np.int64), 1.0, None)
+    with pytest.raises(TypeError, match="gradients must be a NumPy array of dtype float32"):
+        _native.add_clipped([ONES, ONES.astype(np.float64)], np.zeros(6, np.int64), 1.0, None)

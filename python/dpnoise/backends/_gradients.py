@@ -20,7 +20,7 @@ from dpnoise._native import ParameterError
 from dpnoise.samplers._draw import Rng
 from dpnoise.sgd._gradients import gradients_of
 
-# Gradients of several arrays are copied side by side, so many numbers at a time.
+# Gradients that cannot be read in place are copied, so many numbers at a time.
 _NUMBERS: Final = 2**24
 
 
@@ -60,21 +60,24 @@ def clipped_sum(
     """
     check_rows(gradients)
     rows = [array.reshape(len(array), math.prod(array.shape[1:])) for array in gradients]
+    rows = [array for array in rows if array.shape[1] > 0]
     width = sum(array.shape[1] for array in rows)
     if width == 0:
         raise ParameterError("gradients must have a number for each example, got none")
     sums = np.zeros(width, np.int64)
-    if len(rows) == 1:
-        _native.add_clipped(gradients_of(rows[0]), sums, clip_norm, threads)
-        return sums
-    several = max(1, _NUMBERS // width)
-    buffer = np.empty((min(several, len(rows[0])), width), np.result_type(*rows))
-    for first in range(0, max(1, len(rows[0])), several):
-        side_by_side = [array[first : first + several] for array in rows]
-        matrix = buffer[: len(side_by_side[0])]
-        np.concatenate(side_by_side, axis=1, out=matrix)
-        _native.add_clipped(gradients_of(matrix), sums, clip_norm, threads)
+    dtype = np.result_type(*rows)
+    count = max(1, len(rows[0]))
+    several = count if all(_is_ready(array, dtype) for array in rows) else max(1, _NUMBERS // width)
+    for first in range(0, count, several):
+        matrices = [gradients_of(array[first : first + several].astype(dtype, copy=False)) for array in rows]
+        _native.add_clipped(matrices, sums, clip_norm, threads)
     return sums
+
+
+def _is_ready(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """Say whether the array can be read in place, among others of that dtype in common."""
+    usable = dtype in (np.float32, np.float64) and array.dtype == dtype
+    return usable and array.flags.c_contiguous and array.flags.aligned
 
 
 def check_rows(gradients: Sequence[Any]) -> None:

@@ -1,8 +1,10 @@
 //! Differentially private stochastic gradient descent.
 
+use std::slice::from_ref;
+
 use dpnoise_core::rng::{NOISE_UNIT, fill_parallel};
-use dpnoise_core::sgd::{self, Clipping, Real};
-use numpy::{Element, PyArrayDyn};
+use dpnoise_core::sgd::{self, Clipping, Matrix, Real};
+use numpy::{Element, PyArrayDyn, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
 
@@ -37,16 +39,20 @@ fn clip_and_sum(
     for_dtype!(gradients, write_sum(&clipping, gradients, out, threads.get()))
 }
 
-/// Adds that sum to `sums`, in whole steps of the grid; when it is interrupted, they are spoilt.
+/// Adds that sum to `sums`, in whole steps of the grid, for gradients whose rows are in several matrices of one dtype;
+/// when it is interrupted, they are spoilt.
 #[pyfunction]
 fn add_clipped(
-    gradients: &Bound<'_, PyAny>,
+    gradients: Vec<Bound<'_, PyAny>>,
     sums: &Bound<'_, PyAny>,
     clip_norm: &Bound<'_, PyAny>,
     threads: Threads,
 ) -> PyResult<()> {
     let clipping = Clipping::new(real(clip_norm, "clip_norm")?).map_err(to_py)?;
-    for_dtype!(gradients, add_steps(&clipping, gradients, sums, threads.get()))
+    let Some(first) = gradients.first() else {
+        return Err(ParameterError::new_err("gradients must be at least one array, got none"));
+    };
+    for_dtype!(first, add_steps(&clipping, &gradients, sums, threads.get()))
 }
 
 fn write_sum<T: Real + Element>(
@@ -68,7 +74,7 @@ fn write_sum<T: Real + Element>(
 fn add_steps<T: Real + Element>(
     kind: &str,
     clipping: &Clipping,
-    gradients: &Bound<'_, PyAny>,
+    gradients: &[Bound<'_, PyAny>],
     sums: &Bound<'_, PyAny>,
     threads: usize,
 ) -> PyResult<()> {
@@ -85,21 +91,42 @@ fn sums_of<T: Real + Element>(
     threads: usize,
 ) -> PyResult<Zeroizing<Vec<i64>>> {
     let mut sums = Zeroizing::new(vec![0; width]);
-    add::<T>(kind, clipping, gradients, &mut sums, threads)?;
+    add::<T>(kind, clipping, from_ref(gradients), &mut sums, threads)?;
     Ok(sums)
 }
 
 fn add<T: Real + Element>(
     kind: &str,
     clipping: &Clipping,
-    gradients: &Bound<'_, PyAny>,
+    gradients: &[Bound<'_, PyAny>],
     sums: &mut [i64],
     threads: usize,
 ) -> PyResult<()> {
-    let gradients = buffers::readable::<T>(gradients, "gradients", kind)?;
-    let rows = buffers::slice(&gradients, "gradients")?;
-    let parts = rows.chunks((NUMBERS / sums.len()).max(1) * sums.len());
-    runtime::interruptible(gradients.py(), parts, |rows| clipping.add(rows, sums, threads))
+    let arrays: Vec<_> =
+        gradients.iter().map(|array| buffers::readable::<T>(array, "gradients", kind)).collect::<PyResult<_>>()?;
+    let matrices: Vec<_> = arrays.iter().map(matrix).collect::<PyResult<_>>()?;
+    let height = matrices[0].height();
+    if matrices.iter().any(|matrix| matrix.height() != height)
+        || matrices.iter().map(Matrix::width).sum::<usize>() != sums.len()
+    {
+        return Err(ParameterError::new_err(
+            "gradients must have as many rows in all arrays, and a column for each sum",
+        ));
+    }
+    let part = (NUMBERS / sums.len()).max(1);
+    runtime::interruptible(gradients[0].py(), (0..height).step_by(part), |first| {
+        let rows = first..height.min(first + part);
+        let matrices: Vec<_> = matrices.iter().map(|matrix| matrix.rows(rows.clone())).collect();
+        clipping.add_together(&matrices, sums, threads)
+    })
+}
+
+/// A matrix of at least one column.
+fn matrix<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<Matrix<'a, T>> {
+    match array.shape() {
+        &[_, width] if width > 0 => Ok(Matrix::new(buffers::slice(array, "gradients")?, width)),
+        _ => Err(ParameterError::new_err("gradients must have two dimensions and a column")),
+    }
 }
 
 /// The mean of clipped gradients, with noise.

@@ -1,9 +1,11 @@
 #![doc = include_str!("clipping.md")]
 
 use std::iter::once;
+use std::ops::Range;
 
+use super::addition::{Addition, LONG_BLOCKS, Matrix, add, blocks_at_once};
 use crate::arch::Backend;
-use crate::arch::clipping::{self as kernel, Columns, Factors, LANES, ROWS, Real};
+use crate::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real};
 use crate::error::Error;
 use crate::rng::{Wiped, on_threads};
 
@@ -32,18 +34,6 @@ const RANGE_EXPONENT: i32 = 80;
 
 /// Below this many numbers for each a further thread costs more than it gains.
 const THREAD_UNIT: usize = 1 << 17;
-
-/// Blocks of rows up to this many bytes, and their sums, are still in a cache when they are read for the second time.
-const CACHED: usize = 1 << 22;
-
-/// Of longer rows so many blocks are added up at once.
-const LONG_BLOCKS: usize = 16;
-
-/// Of shorter rows hardware finds the next block by itself.
-const LONG: usize = 1 << 10;
-
-/// So many sums and the numbers that are added to them fit in the caches of a core.
-const TILE: usize = 1 << 12;
 
 impl Clipping {
     /// Clipping to the L2 norm `clip_norm`.
@@ -95,14 +85,28 @@ impl Clipping {
     /// # Panics
     /// When `sums` is empty, `rows` are not whole rows, or `threads` is zero.
     pub fn add<T: Real>(&self, rows: &[T], sums: &mut [i64], threads: usize) -> Result<(), Error> {
+        self.add_together(&[Matrix::new(rows, sums.len())], sums, threads)
+    }
+
+    /// The same where the gradient of an example is a row of each of the `matrices`, as of the layers of a model. It is
+    /// clipped as one; `sums` are those of the first matrix, the second one and so on.
+    ///
+    /// # Errors
+    /// As for [`Clipping::add`].
+    ///
+    /// # Panics
+    /// When the matrices have not as many columns as there are `sums`, or not as many rows as each other; when there are
+    /// none, or `threads` is zero.
+    pub fn add_together<T: Real>(&self, matrices: &[Matrix<T>], sums: &mut [i64], threads: usize) -> Result<(), Error> {
         let backend = Backend::current()?;
-        let width = sums.len();
-        assert!(rows.len().is_multiple_of(width));
-        let part = (rows.len() / width).div_ceil(threads).max(THREAD_UNIT.div_ceil(width));
-        let parts = rows.chunks(part * width);
-        let mut others: Vec<_> = (1..parts.len()).map(|_| Wiped::new(width)).collect();
+        let (height, width) = (matrices[0].height(), sums.len());
+        assert!(matrices.iter().all(|matrix| matrix.height() == height));
+        assert_eq!(matrices.iter().map(Matrix::width).sum::<usize>(), width);
+        let part = height.div_ceil(threads).max(THREAD_UNIT.div_ceil(width));
+        let mut others: Vec<_> = (1..height.div_ceil(part)).map(|_| Wiped::new(width)).collect();
         let targets = once(&mut *sums).chain(others.iter_mut().map(|sums| &mut **sums));
-        on_threads(parts.zip(targets).collect(), |(rows, sums)| self.add_part(backend, rows, sums));
+        let parts = pieces(0..height, part).zip(targets).collect();
+        on_threads(parts, |(rows, sums)| self.add_rows(backend, matrices, rows, sums));
         for part in others {
             add(sums, &part);
         }
@@ -110,88 +114,65 @@ impl Clipping {
     }
 
     /// Adds some rows, on one thread.
-    ///
-    /// Every number is read twice: for the norm of its row, and for the sum. The second time it comes from a cache, where
-    /// a block of [`ROWS`] rows fits. The memory would have nothing to do then, and the processor little the first time: so
-    /// the memory is asked for the first half of the next block while one is added up, and for the second half while the
-    /// norms of the first are computed.
-    ///
-    /// Sums, of 8 bytes and both read and written, are traffic too: 16 bytes for [`ROWS`] numbers. Where a block does not
-    /// fit in a cache, and its numbers come from memory twice, sums at least should not: [`TILE`] of them remain in the
-    /// fastest cache while [`LONG_BLOCKS`] blocks are added to them.
-    fn add_part<T: Real>(&self, backend: Backend, rows: &[T], sums: &mut [i64]) {
-        let width = sums.len();
-        let block = ROWS * width;
-        let (blocks, tile) =
-            if T::OVERLAPS && block * size_of::<T>() > CACHED { (LONG_BLOCKS, TILE) } else { (1, width) };
-        let overlaps = T::OVERLAPS && width >= LONG;
-        let (sums, rest_sums) = sums.split_at_mut(width - width % LANES);
-        let mut padded_sums = Wiped::new(LANES);
-        let mut rests = Wiped::new(ROWS * LANES);
+    fn add_rows<T: Real>(&self, backend: Backend, matrices: &[Matrix<T>], rows: Range<usize>, sums: &mut [i64]) {
+        let blocks = blocks_at_once::<T>(sums.len());
+        let ceiling = self.ceiling(sums.len(), matrices.len());
+        let mut sums = sums;
+        let mut additions = vec![];
+        for &matrix in matrices {
+            let (own, others) = sums.split_at_mut(matrix.width());
+            additions.push(Addition::new(matrix, blocks, own));
+            sums = others;
+        }
         let mut factors = [Factors::default(); LONG_BLOCKS];
-        let mut following = rows;
-        for rows in rows.chunks(blocks * block) {
-            following = &following[rows.len()..];
-            for (rows, factors) in rows.chunks(block).zip(&mut factors) {
-                let mut squares = [0.0; ROWS];
-                for (r, row) in rows.chunks_exact(width).enumerate() {
-                    let second_half =
-                        if blocks == 1 { &rows[usize::midpoint(rows.len(), r * width)..] } else { &row[width / 2..] };
-                    let soon = if overlaps { second_half } else { &[] };
-                    let (row, tail) = row.split_at(sums.len());
-                    let rest = &mut rests[r * LANES..][..LANES];
-                    rest[..tail.len()].copy_from_slice(tail);
-                    squares[r] = sum_of_squares(backend, row, soon, rest);
+        for rows in pieces(rows, blocks * ROWS) {
+            for (block, factors) in pieces(rows.clone(), ROWS).zip(&mut factors) {
+                let mut squares = [[0.0; LANES]; ROWS];
+                for addition in &mut additions {
+                    addition.add_squares(backend, block.clone(), &mut squares);
                 }
-                *factors = self.factors(backend, width, &squares);
-                let rests = Columns { rows: &rests[..rows.len() / width * LANES], stride: LANES, first: 0 };
-                T::add_scaled(backend, rests, &[], factors, &mut padded_sums);
+                *factors = kernel::factors(backend, ceiling, self.granularity.recip(), &squares.map(sum));
+                for addition in &mut additions {
+                    addition.add_rests(backend, block.len(), factors);
+                }
             }
-            let first_half = if blocks == 1 { following } else { rows };
-            let soon = if overlaps { first_half } else { &[] };
-            for (sums, first) in sums.chunks_mut(tile).zip((0..).step_by(tile)) {
-                for (rows, factors) in rows.chunks(block).zip(&factors) {
-                    T::add_scaled(backend, Columns { rows, stride: width, first }, soon, factors, sums);
-                }
+            for addition in &mut additions {
+                addition.add_scaled(backend, rows.clone(), &factors);
             }
         }
-        add(rest_sums, &padded_sums);
+        additions.into_iter().for_each(Addition::finish);
     }
 
-    /// The factors for rows of `width` numbers with such sums of squares: so much smaller than they should be that no
-    /// rounding makes a row longer than the clip norm.
-    fn factors(&self, backend: Backend, width: usize, squares: &[f64; ROWS]) -> Factors {
-        let unit = self.granularity.recip(); // exact, a power of two
-        let roundings = width as f64 / LANES as f64 + 100.0;
-        let ceiling = self.clip_norm * unit * (1.0 - roundings * 2f64.powi(-53));
-        kernel::factors(backend, ceiling, unit, squares)
+    /// What a row of `width` numbers in so many matrices may be as long as, in steps: so much less than the clip norm that
+    /// no rounding makes the row longer than that.
+    fn ceiling(&self, width: usize, matrices: usize) -> f64 {
+        let roundings = width as f64 / LANES as f64 + matrices as f64 + 99.0;
+        self.clip_norm / self.granularity * (1.0 - roundings * 2f64.powi(-53))
     }
 }
 
-/// Adds sums to sums, of which there may be fewer.
-fn add(sums: &mut [i64], more: &[i64]) {
-    for (sum, &more) in sums.iter_mut().zip(more) {
-        *sum = sum.wrapping_add(more);
-    }
+/// A range in pieces of `length`, but for the last.
+fn pieces(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> {
+    let end = range.end;
+    range.step_by(length).map(move |first| first..end.min(first + length))
 }
 
-/// The sum of the squares of a row, in an order that depends on its length alone.
-fn sum_of_squares<T: Real>(backend: Backend, whole: &[T], soon: &[T], rest: &[T]) -> f64 {
-    let mut sums = [0.0; LANES];
-    T::add_squares(backend, whole, soon, &mut sums);
-    T::add_squares(backend, rest, &[], &mut sums);
+/// The sum of some numbers, added up in pairs.
+fn sum(mut numbers: [f64; LANES]) -> f64 {
     let mut count = LANES;
     while count > 1 {
         count /= 2;
         for i in 0..count {
-            sums[i] += sums[i + count];
+            numbers[i] += numbers[i + count];
         }
     }
-    sums[0]
+    numbers[0]
 }
 
 #[cfg(test)]
 mod tests {
+    use std::mem::replace;
+
     use super::*;
 
     /// Numbers of all magnitudes and signs.
@@ -231,6 +212,48 @@ mod tests {
         order_and_threads_do_not_matter(|x| x as f32);
     }
 
+    /// The sums of the columns of `rows`, that many at a time in a matrix of their own.
+    fn sums_together<T: Real>(clipping: &Clipping, rows: &[T], widths: &[usize], threads: usize) -> Vec<i64> {
+        let width = widths.iter().sum();
+        let layers = widths.iter().scan(0, |first, width| Some(replace(first, *first + width)..*first));
+        let layers: Vec<Vec<T>> =
+            layers.map(|columns| rows.chunks(width).flat_map(|row| &row[columns.clone()]).copied().collect()).collect();
+        let matrices: Vec<_> = layers.iter().zip(widths).map(|(layer, &width)| Matrix::new(layer, width)).collect();
+        let mut sums = vec![0; width];
+        clipping.add_together(&matrices, &mut sums, threads).unwrap();
+        sums
+    }
+
+    const LAYERS: [&[usize]; 5] = [&[1, 1], &[31, 1, 40], &[64, 300, 7, 33], &[2000, 3, 9000], &[40_000, 5, 100_000]];
+
+    fn layers_are_clipped_as_one<T: Real>(from: impl Fn(f64) -> T) {
+        for (widths, height) in LAYERS.into_iter().zip([3, 50, 17, 9, 5]) {
+            let width: usize = widths.iter().sum();
+            let rows: Vec<T> = wild(height * width).into_iter().map(&from).collect();
+            // Rows that are not clipped are the same however they are added up: their factor is 1.
+            let generous = Clipping::new(2f64.powi(30)).unwrap();
+            let expected = sums(&generous, &rows, width, 1);
+            assert_eq!(sums_together(&generous, &rows, widths, 1), expected, "{widths:?}");
+            assert!(expected.iter().any(|&steps| steps != 0), "{widths:?}");
+            let clipping = Clipping::new(0.7).unwrap();
+            let expected = sums(&clipping, &rows, width, 1);
+            let found = sums_together(&clipping, &rows, widths, 1);
+            let limit = height as i64 * ((1 << 32 >> 27) + 1); // factors have 29 digits
+            assert!(expected.iter().zip(&found).all(|(one, other)| (one - other).abs() <= limit), "{widths:?}");
+            assert!(expected.iter().any(|&steps| steps.abs() > 1 << 20), "{widths:?}");
+            let reversed: Vec<T> = rows.chunks(width).rev().flatten().copied().collect();
+            for threads in [1, 2, 7] {
+                assert_eq!(sums_together(&clipping, &reversed, widths, threads), found, "{widths:?} {threads}");
+            }
+        }
+    }
+
+    #[test]
+    fn layers_of_a_model_are_clipped_as_one() {
+        layers_are_clipped_as_one(|x| x);
+        layers_are_clipped_as_one(|x| x as f32);
+    }
+
     #[test]
     fn rows_within_the_norm_are_exact() {
         let clipping = Clipping::new(1.0).unwrap();
@@ -254,15 +277,22 @@ mod tests {
                 rows[place] = bad;
                 let expected = sums(&clipping, &rows[width..], width, 1);
                 assert_eq!(sums(&clipping, &rows, width, 1), expected, "{bad}");
+                assert_eq!(sums_together(&clipping, &rows, &vec![1; width], 1), expected, "{bad}");
             }
         }
         assert_eq!(sums(&clipping, &[f32::INFINITY, 0.0, f32::NAN, 1.0], 2, 1), [0, 0]);
         assert!(sums(&clipping, &[f32::MAX, f32::MAX], 2, 1).iter().all(|&steps| steps > 3_000_000_000), "no overflow");
     }
 
-    /// The length of a clipped row, squared.
+    /// The length of a clipped row, squared; or of one that is in two matrices, if that is longer.
     fn length(clipping: &Clipping, row: &[impl Real]) -> u128 {
-        sums(clipping, row, row.len(), 1).iter().map(|&steps| u128::from(steps.unsigned_abs()).pow(2)).sum()
+        let square = |steps: i64| u128::from(steps.unsigned_abs()).pow(2);
+        let whole = sums(clipping, row, row.len(), 1).into_iter().map(square).sum();
+        let halves = [row.len() / 2, row.len().div_ceil(2)];
+        if halves[0] == 0 {
+            return whole;
+        }
+        whole.max(sums_together(clipping, row, &halves, 1).into_iter().map(square).sum())
     }
 
     /// Rows at the norm and far beyond it, and rows whose every number is rounded away from zero.

@@ -4,11 +4,14 @@
 //! | type | what |
 //! | --- | --- |
 //! | [`Clipping`] | clips the gradient of each example to a norm, and adds them up in whole steps of a grid |
+//! | [`Matrix`] | a layer's part of the gradients, where those of several are clipped together |
 //! | [`NoisyGradient`] | adds discrete Gaussian noise to that sum |
 
+mod addition;
 mod clipping;
 mod noisy_gradient;
 
+pub use addition::Matrix;
 pub use clipping::Clipping;
 pub use noisy_gradient::NoisyGradient;
 

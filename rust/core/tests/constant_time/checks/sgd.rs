@@ -1,6 +1,6 @@
 //! Clipped gradients and their noise.
 
-use dpnoise_core::sgd::{Clipping, NoisyGradient, Real};
+use dpnoise_core::sgd::{Clipping, Matrix, NoisyGradient, Real};
 
 use super::{Check, assert_secret, secret, table};
 
@@ -26,6 +26,13 @@ pub(super) fn checks() -> Vec<Check> {
         ("clipped gradients, on two threads", || {
             let mut sums = vec![0; 77];
             Clipping::new(1.0).unwrap().add(&secret(&rows(77).repeat(300)), &mut sums, 2).unwrap();
+            assert_secret(&sums);
+        }),
+        ("clipped gradients of two layers", || {
+            let layers = [5, 77].map(|width| (secret(&rows(width)), width));
+            let mut sums = vec![0; 82];
+            let matrices = layers.each_ref().map(|(numbers, width)| Matrix::new(numbers, *width));
+            Clipping::new(1.0).unwrap().add_together(&matrices, &mut sums, 1).unwrap();
             assert_secret(&sums);
         }),
         ("a step with noise", || {

@@ -1,0 +1,147 @@
+//! The rows of one matrix, of several whose rows are clipped together, and their sums.
+
+use std::ops::Range;
+
+use crate::arch::Backend;
+use crate::arch::clipping::{Columns, Factors, LANES, ROWS, Real};
+use crate::rng::Wiped;
+
+/// A matrix: a row of `width` numbers for each example.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<'a, T> {
+    numbers: &'a [T],
+    width: usize,
+}
+
+impl<'a, T> Matrix<'a, T> {
+    /// The matrix that has these numbers, row after row.
+    ///
+    /// # Panics
+    /// When `width` is zero, or the numbers are not whole rows.
+    #[must_use]
+    pub fn new(numbers: &'a [T], width: usize) -> Self {
+        assert!(numbers.len().is_multiple_of(width) && width > 0);
+        Self { numbers, width }
+    }
+
+    /// How many numbers a row has.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn height(&self) -> usize {
+        self.numbers.len() / self.width
+    }
+
+    /// Some of the rows.
+    ///
+    /// # Panics
+    /// When there are none of that number.
+    #[must_use]
+    pub fn rows(&self, rows: Range<usize>) -> Self {
+        Self { numbers: &self.numbers[rows.start * self.width..rows.end * self.width], ..*self }
+    }
+}
+
+/// Blocks of rows up to this many bytes, and their sums, are still in a cache when they are read for the second time.
+const CACHED: usize = 1 << 22;
+
+/// Of longer rows so many blocks are added up at once.
+pub(super) const LONG_BLOCKS: usize = 16;
+
+/// Of shorter rows hardware finds the next block by itself.
+const LONG: usize = 1 << 10;
+
+/// So many sums and the numbers that are added to them fit in the caches of a core.
+const TILE: usize = 1 << 12;
+
+/// How many blocks of [`ROWS`] rows, of `width` numbers in all matrices together, are added up at once.
+pub(super) fn blocks_at_once<T: Real>(width: usize) -> usize {
+    if T::OVERLAPS && ROWS * width * size_of::<T>() > CACHED { LONG_BLOCKS } else { 1 }
+}
+
+/// The addition of rows of a matrix to the sums of its columns.
+///
+/// Every number is read twice: for the norm of its row, and for the sum. The second time it comes from a cache, where a
+/// block of [`ROWS`] rows fits. The memory would have nothing to do then, and the processor little the first time: so the
+/// memory is asked for the first half of the next block while one is added up, and for the second half while the norms
+/// of the first are computed.
+///
+/// Sums, of 8 bytes and both read and written, are traffic too: 16 bytes for [`ROWS`] numbers. Where a block does not fit
+/// in a cache, and its numbers come from memory twice, sums at least should not: [`TILE`] of them remain in the fastest
+/// cache while [`LONG_BLOCKS`] blocks are added to them.
+pub(super) struct Addition<'a, T: Real> {
+    matrix: Matrix<'a, T>,
+    /// How many blocks are added up at once.
+    blocks: usize,
+    /// Of as many columns as whole lanes hold.
+    sums: &'a mut [i64],
+    /// Of the other columns, and of these with some more, of zeros, that fill the lanes.
+    rest_sums: &'a mut [i64],
+    padded_sums: Wiped<i64>,
+    /// The numbers in those columns, of a block.
+    rests: Wiped<T>,
+}
+
+impl<'a, T: Real> Addition<'a, T> {
+    /// Additions to `sums`, which are as many as columns; `blocks` at once.
+    pub(super) fn new(matrix: Matrix<'a, T>, blocks: usize, sums: &'a mut [i64]) -> Self {
+        let (sums, rest_sums) = sums.split_at_mut(matrix.width - matrix.width % LANES);
+        Self { matrix, blocks, sums, rest_sums, padded_sums: Wiped::new(LANES), rests: Wiped::new(ROWS * LANES) }
+    }
+
+    /// Adds the squares of the numbers in a block of rows to those of each row, in an order that depends on the width alone.
+    pub(super) fn add_squares(&mut self, backend: Backend, block: Range<usize>, squares: &mut [[f64; LANES]; ROWS]) {
+        let width = self.matrix.width;
+        let rows = self.matrix.rows(block).numbers;
+        for (r, (row, squares)) in rows.chunks_exact(width).zip(squares).enumerate() {
+            let second_half =
+                if self.blocks == 1 { &rows[usize::midpoint(rows.len(), r * width)..] } else { &row[width / 2..] };
+            let (row, tail) = row.split_at(self.sums.len());
+            let rest = &mut self.rests[r * LANES..][..LANES];
+            rest[..tail.len()].copy_from_slice(tail);
+            T::add_squares(backend, row, self.soon(second_half), squares);
+            T::add_squares(backend, &self.rests[r * LANES..][..LANES], &[], squares);
+        }
+    }
+
+    /// Adds the columns that do not fill the lanes, of the `count` rows whose squares were added last.
+    pub(super) fn add_rests(&mut self, backend: Backend, count: usize, factors: &Factors) {
+        let rests = Columns { rows: &self.rests[..count * LANES], stride: LANES, first: 0 };
+        T::add_scaled(backend, rests, &[], factors, &mut self.padded_sums);
+    }
+
+    /// Adds all other columns of some rows, with the factors of each block.
+    pub(super) fn add_scaled(&mut self, backend: Backend, rows: Range<usize>, factors: &[Factors]) {
+        let width = self.matrix.width;
+        let first_half = if self.blocks == 1 { rows.end..self.matrix.height() } else { rows.clone() };
+        let soon = self.soon(self.matrix.rows(first_half).numbers);
+        let rows = self.matrix.rows(rows).numbers;
+        let tile = if self.blocks == 1 { width } else { TILE };
+        for (sums, first) in self.sums.chunks_mut(tile).zip((0..).step_by(tile)) {
+            for (rows, factors) in rows.chunks(ROWS * width).zip(factors) {
+                T::add_scaled(backend, Columns { rows, stride: width, first }, soon, factors, sums);
+            }
+        }
+    }
+
+    /// Completes the sums.
+    pub(super) fn finish(self) {
+        add(self.rest_sums, &self.padded_sums);
+    }
+
+    /// What the memory is asked for, if that gains time.
+    fn soon(&self, numbers: &'a [T]) -> &'a [T] {
+        if T::OVERLAPS && self.matrix.width >= LONG { numbers } else { &[] }
+    }
+}
+
+/// Adds sums to sums, of which there may be fewer.
+pub(super) fn add(sums: &mut [i64], more: &[i64]) {
+    for (sum, &more) in sums.iter_mut().zip(more) {
+        *sum = sum.wrapping_add(more);
+    }
+}
