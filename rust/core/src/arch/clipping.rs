@@ -53,12 +53,10 @@ pub trait Real: Copy + Default + Send + Sync {
     /// as many bytes, the memory has little to spare.
     const OVERLAPS: bool;
 
-    /// Adds the square of number i of a row to `sums[i % LANES]`. Meanwhile the memory is asked for the numbers from
-    /// `soon` on, half as many as are read, if there are any.
-    ///
-    /// # Panics
-    /// When the row is not padded to a multiple of [`LANES`].
-    fn add_squares(backend: Backend, row: &[Self], soon: &[Self], sums: &mut [f64; LANES]);
+    /// Adds the square of number i of row r to `sums[r][i % LANES]`, for rows of `stride` numbers, of which those that do
+    /// not fill the lanes are left out. Meanwhile the memory is asked for the numbers from `soon` on, half as many as are
+    /// read, if there are any.
+    fn add_squares(backend: Backend, rows: &[Self], stride: usize, soon: &[Self], sums: &mut [[f64; LANES]]);
 
     /// Multiplies each row by its factor, rounds the products to whole numbers, half to even, and adds these to `sums`,
     /// modulo 2^64. Products must be below 2^51. For what `soon` is see [`Real::add_squares`].
@@ -74,11 +72,11 @@ pub trait Real: Copy + Default + Send + Sync {
 impl Real for f32 {
     const OVERLAPS: bool = true;
 
-    fn add_squares(backend: Backend, row: &[f32], soon: &[f32], sums: &mut [f64; LANES]) {
+    fn add_squares(backend: Backend, rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]]) {
         if soon.is_empty() {
-            square_singles(backend, row, sums);
+            square_singles(backend, rows, stride, sums);
         } else {
-            square_singles_overlapping(backend, row, soon, sums);
+            square_singles_overlapping(backend, rows, stride, soon, sums);
         }
     }
 
@@ -98,8 +96,8 @@ impl Real for f32 {
 impl Real for f64 {
     const OVERLAPS: bool = false;
 
-    fn add_squares(backend: Backend, row: &[f64], _: &[f64], sums: &mut [f64; LANES]) {
-        square_doubles(backend, row, sums);
+    fn add_squares(backend: Backend, rows: &[f64], stride: usize, _: &[f64], sums: &mut [[f64; LANES]]) {
+        square_doubles(backend, rows, stride, sums);
     }
 
     fn add_scaled(backend: Backend, rows: Columns<f64>, _: &[f64], factors: &Factors, sums: &mut [i64]) {
@@ -111,16 +109,19 @@ impl Real for f64 {
     }
 }
 
-fn square_singles(backend: Backend, row: &[f32], sums: &mut [f64; LANES]) {
-    on_backend!(backend, squares(row: &[f32], sums: &mut [f64; LANES]));
+fn square_singles(backend: Backend, rows: &[f32], stride: usize, sums: &mut [[f64; LANES]]) {
+    on_backend!(backend, squares(rows: &[f32], stride: usize, sums: &mut [[f64; LANES]]));
 }
 
-fn square_doubles(backend: Backend, row: &[f64], sums: &mut [f64; LANES]) {
-    on_backend!(backend, squares(row: &[f64], sums: &mut [f64; LANES]));
+fn square_doubles(backend: Backend, rows: &[f64], stride: usize, sums: &mut [[f64; LANES]]) {
+    on_backend!(backend, squares(rows: &[f64], stride: usize, sums: &mut [[f64; LANES]]));
 }
 
-fn square_singles_overlapping(backend: Backend, row: &[f32], soon: &[f32], sums: &mut [f64; LANES]) {
-    on_backend!(backend, squares_overlapping(row: &[f32], soon: &[f32], sums: &mut [f64; LANES]));
+fn square_singles_overlapping(backend: Backend, rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]]) {
+    on_backend!(
+        backend,
+        squares_overlapping(rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]])
+    );
 }
 
 fn add_singles(backend: Backend, rows: Columns<f32>, factors: &Factors, sums: &mut [i64]) {
@@ -221,10 +222,10 @@ impl Loaded for f64 {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn squares<S: InstructionSet>(row: &[impl Loaded], sums: &mut [f64; LANES]) {
+unsafe fn squares<S: InstructionSet>(rows: &[impl Loaded], stride: usize, sums: &mut [[f64; LANES]]) {
     // SAFETY: passed on from the caller.
     unsafe {
-        add_all_squares::<S, _>(row, sums, |numbers, _| {
+        add_all_squares::<S, _>(rows, stride, sums, |numbers, _| {
             ask_for::<S, _>(numbers, AHEAD * LANES / size_of_val(numbers), LANES);
         });
     }
@@ -233,10 +234,10 @@ unsafe fn squares<S: InstructionSet>(row: &[impl Loaded], sums: &mut [f64; LANES
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn squares_overlapping<S: InstructionSet>(row: &[f32], soon: &[f32], sums: &mut [f64; LANES]) {
+unsafe fn squares_overlapping<S: InstructionSet>(rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]]) {
     // SAFETY: passed on from the caller.
     unsafe {
-        add_all_squares::<S, _>(row, sums, |_, place| {
+        add_all_squares::<S, _>(rows, stride, sums, |_, place| {
             ask_for::<S, _>(soon, place.wrapping_mul(LANES / 2), LANES / 2);
         });
     }
@@ -259,24 +260,31 @@ unsafe fn ask_for<S: InstructionSet, T>(numbers: &[T], first: usize, count: usiz
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_all_squares<S: InstructionSet, T: Loaded>(row: &[T], sums: &mut [f64; LANES], ask: impl Fn(&[T], usize)) {
-    assert!(row.len().is_multiple_of(LANES));
+unsafe fn add_all_squares<S: InstructionSet, T: Loaded>(
+    rows: &[T],
+    stride: usize,
+    sums: &mut [[f64; LANES]],
+    ask: impl Fn(&[T], usize),
+) {
     let pair = 2 * S::U64::N;
-    // SAFETY: passed on from the caller; a pair of vectors divides the partial sums.
-    unsafe {
-        let mut totals = [[S::U64::float(0.0); 2]; MOST_PAIRS];
-        for (total, sums) in totals.iter_mut().zip(sums.chunks_exact(pair)) {
-            *total = [S::U64::load_float(sums), S::U64::load_float(&sums[S::U64::N..])];
-        }
-        for (numbers, place) in row.chunks_exact(LANES).zip(0..) {
-            ask(numbers, place);
-            for (total, numbers) in totals.iter_mut().zip(numbers.chunks_exact(pair)) {
-                *total = add_squares::<S, _>(numbers, *total);
+    let mut places = 0usize..;
+    for (row, sums) in rows.chunks_exact(stride).zip(sums) {
+        // SAFETY: passed on from the caller; a pair of vectors divides the partial sums.
+        unsafe {
+            let mut totals = [[S::U64::float(0.0); 2]; MOST_PAIRS];
+            for (total, sums) in totals.iter_mut().zip(sums.chunks_exact(pair)) {
+                *total = [S::U64::load_float(sums), S::U64::load_float(&sums[S::U64::N..])];
             }
-        }
-        for (total, sums) in totals.into_iter().zip(sums.chunks_exact_mut(pair)) {
-            S::U64::store_float(total[0], sums);
-            S::U64::store_float(total[1], &mut sums[S::U64::N..]);
+            for (numbers, place) in row.chunks_exact(LANES).zip(&mut places) {
+                ask(numbers, place);
+                for (total, numbers) in totals.iter_mut().zip(numbers.chunks_exact(pair)) {
+                    *total = add_squares::<S, _>(numbers, *total);
+                }
+            }
+            for (total, sums) in totals.into_iter().zip(sums.chunks_exact_mut(pair)) {
+                S::U64::store_float(total[0], sums);
+                S::U64::store_float(total[1], &mut sums[S::U64::N..]);
+            }
         }
     }
 }
@@ -470,14 +478,14 @@ mod tests {
             {
                 let results = |backend, soon| {
                     let rows = &numbers[..height * stride];
-                    let mut squares = [1.5; LANES];
-                    T::add_squares(backend, &rows[..rows.len() / LANES * LANES], soon, &mut squares);
+                    let mut squares = [[1.5; LANES]; ROWS];
+                    T::add_squares(backend, rows, stride, soon, &mut squares);
                     let norms = [0.0, 5e-324, 0.3, 1.0, 1e300, f64::INFINITY, f64::NAN, -f64::NAN];
                     let factors = factors(backend, 1e9, 2f64.powi(31), &norms);
                     let mut sums = vec![-3; width];
                     let rows = Columns { rows, stride, first: stride - width };
                     T::add_scaled(backend, rows, soon, &factors, &mut sums);
-                    (bits(&squares), bits(&factors.scales), factors.masks, sums)
+                    (bits(squares.as_flattened()), bits(&factors.scales), factors.masks, sums)
                 };
                 let expected = results(Backend::PORTABLE, &[]);
                 assert_eq!(results(backend, &[]), expected, "{} {height} {width}", backend.name());
@@ -541,16 +549,16 @@ mod tests {
     #[test]
     fn tiny_numbers_count_as_zero_and_squares_are_exact() {
         for backend in Backend::available() {
-            let mut sums = [0.0; LANES];
+            let mut sums = [[0.0; LANES]];
             let mut row = [0.0; LANES];
             row[..4].copy_from_slice(&[f32::MIN_POSITIVE.next_down(), f32::MIN_POSITIVE, 3.0, f32::MAX]);
-            f32::add_squares(backend, &row, &[], &mut sums);
-            assert_eq!(sums[..4], [0.0, 2f64.powi(-252), 9.0, f64::from(f32::MAX).powi(2)]);
+            f32::add_squares(backend, &row, LANES, &[], &mut sums);
+            assert_eq!(sums[0][..4], [0.0, 2f64.powi(-252), 9.0, f64::from(f32::MAX).powi(2)]);
             let mut row = [0.0; LANES];
             row[..4].copy_from_slice(&[2f64.powi(-511).next_down(), -2f64.powi(-511), 3.0, 1e200]);
-            sums = [0.0; LANES];
-            f64::add_squares(backend, &row, &[], &mut sums);
-            assert_eq!(sums[..4], [0.0, f64::MIN_POSITIVE, 9.0, f64::INFINITY]);
+            sums = [[0.0; LANES]];
+            f64::add_squares(backend, &row, LANES, &[], &mut sums);
+            assert_eq!(sums[0][..4], [0.0, f64::MIN_POSITIVE, 9.0, f64::INFINITY]);
         }
     }
 }

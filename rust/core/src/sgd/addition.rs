@@ -97,19 +97,26 @@ impl<'a, T: Real> Addition<'a, T> {
     pub(super) fn add_squares(&mut self, backend: Backend, block: Range<usize>, squares: &mut [[f64; LANES]; ROWS]) {
         let width = self.matrix.width;
         let rows = self.matrix.rows(block).numbers;
-        for (r, (row, squares)) in rows.chunks_exact(width).zip(squares).enumerate() {
-            let second_half =
-                if self.blocks == 1 { &rows[usize::midpoint(rows.len(), r * width)..] } else { &row[width / 2..] };
-            let (row, tail) = row.split_at(self.sums.len());
-            let rest = &mut self.rests[r * LANES..][..LANES];
-            rest[..tail.len()].copy_from_slice(tail);
-            T::add_squares(backend, row, self.soon(second_half), squares);
-            T::add_squares(backend, &self.rests[r * LANES..][..LANES], &[], squares);
+        // Of long rows the memory is asked for half of each, of others for half of all.
+        let together = if self.blocks == 1 { ROWS } else { 1 };
+        for (rows, squares) in rows.chunks(together * width).zip(squares.chunks_mut(together)) {
+            T::add_squares(backend, rows, width, self.soon(&rows[rows.len() / 2..]), squares);
         }
+        if self.rest_sums.is_empty() {
+            return;
+        }
+        for (row, rest) in rows.chunks_exact(width).zip(self.rests.chunks_exact_mut(LANES)) {
+            let tail = &row[self.sums.len()..];
+            rest[..tail.len()].copy_from_slice(tail);
+        }
+        T::add_squares(backend, &self.rests[..rows.len() / width * LANES], LANES, &[], squares);
     }
 
     /// Adds the columns that do not fill the lanes, of the `count` rows whose squares were added last.
     pub(super) fn add_rests(&mut self, backend: Backend, count: usize, factors: &Factors) {
+        if self.rest_sums.is_empty() {
+            return;
+        }
         let rests = Columns { rows: &self.rests[..count * LANES], stride: LANES, first: 0 };
         T::add_scaled(backend, rests, &[], factors, &mut self.padded_sums);
     }
