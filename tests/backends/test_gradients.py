@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import tracemalloc
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -87,6 +88,26 @@ def test_the_widest_dtype_is_that_of_all():
     np.testing.assert_array_equal(sums, 3 * np.repeat(np.rint(steps).astype(np.int64), 2))
 
 
+def test_no_row_is_counted_twice_between_parts():
+    many = np.zeros((131, 2**21), np.float32)  # of which 127 rows are added up at a time
+    ones = np.ones((131, 1), np.float32)
+    assert clipped_sum([many, ones], clip_norm=4.0)[-1] == 131 * 2**30
+
+
+def test_the_norm_spans_a_hundred_arrays():
+    arrays = [np.full((1, 1), 3.0, np.float32)] * 100
+    steps = clipped_sum(arrays, clip_norm=1.0)
+    np.testing.assert_allclose(steps * mechanism(1.0, 1.0).granularity, 0.1, rtol=1e-8)
+
+
+def test_no_number_shows_in_a_warning():
+    signalling = np.array([[0x7FA0_0000]], np.uint32).view(np.float32)
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        sums = clipped_sum([signalling, np.ones((1, 1))], clip_norm=1.0)
+    np.testing.assert_array_equal(sums, 0)
+
+
 def test_it_does_not_matter_how_many_rows_are_copied_at_a_time(monkeypatch):
     arrays = gradients(50, np.float16)
     expected = clipped_sum(arrays, clip_norm=1.0)
@@ -109,6 +130,12 @@ def test_gradients_are_read_in_place():
     arrays = [np.ones((1000, 30, 10), np.float32), np.ones((1000, 7), np.float32)]
     assert peak(arrays) < 50_000
     assert peak([np.asfortranarray(arrays[0]), arrays[1]]) > arrays[0].nbytes
+
+
+def test_little_is_copied_at_a_time(monkeypatch):
+    last = np.ones((30, 10, 1000), np.float32).transpose(2, 0, 1)
+    monkeypatch.setattr(_gradients, "_NUMBERS", 10_000)
+    assert peak([last]) < last.nbytes / 5
 
 
 def test_an_empty_batch_has_a_sum():
@@ -284,7 +311,18 @@ def test_the_sums_must_fit():
         noisy(np.zeros(3), clip_norm=1.0, noise_multiplier=1.0)
 
 
-@pytest.mark.parametrize("matrices", [[ONES, ONES[:1]], [ONES], [ONES[:, :0]], [ONES[0]], []])
+@pytest.mark.parametrize(
+    "matrices",
+    [
+        [ONES, ONES[:1]],
+        [ONES],
+        [ONES[:, :0]],
+        [ONES[0]],
+        [],
+        [np.empty((0, 2**60), np.float32)] * 16,
+        [np.asfortranarray(ONES)] * 2,
+    ],
+)
 def test_matrices_must_fit_the_sums(matrices):
     with pytest.raises(ParameterError, match="gradients must"):
         _native.add_clipped(matrices, np.zeros(6, np.int64), 1.0, None)

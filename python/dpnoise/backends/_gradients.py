@@ -39,7 +39,8 @@ def clipped_sum(
     Parameters
     ----------
     gradients : sequence of ndarray, floating point, shape (n, ...)
-        An array for each parameter of the model; all have a row for each example, and n may be 0.
+        An array for each parameter of the model; all have a row for each example, and n may be 0. C-contiguous arrays
+        of one dtype, float32 or float64, are read in place and must not be changed meanwhile.
     clip_norm : float
         The L2 norm that is kept, from 2**-80 to 2**80.
     threads : int, optional
@@ -59,19 +60,24 @@ def clipped_sum(
         When an array is not of floating-point numbers of at most 64 bits.
     """
     check_rows(gradients)
-    rows = [array.reshape(len(array), math.prod(array.shape[1:])) for array in gradients]
-    rows = [array for array in rows if array.shape[1] > 0]
-    width = sum(array.shape[1] for array in rows)
+    arrays = [array for array in gradients if math.prod(array.shape[1:]) > 0]
+    width = sum(math.prod(array.shape[1:]) for array in arrays)
     if width == 0:
         raise ParameterError("gradients must have a number for each example, got none")
     sums = np.zeros(width, np.int64)
-    dtype = np.result_type(*rows)
-    count = max(1, len(rows[0]))
-    several = count if all(_is_ready(array, dtype) for array in rows) else max(1, _NUMBERS // width)
+    dtype = np.result_type(*arrays)
+    count = max(1, len(arrays[0]))
+    several = count if all(_is_ready(array, dtype) for array in arrays) else max(1, _NUMBERS // width)
     for first in range(0, count, several):
-        matrices = [gradients_of(array[first : first + several].astype(dtype, copy=False)) for array in rows]
-        _native.add_clipped(matrices, sums, clip_norm, threads)
+        parts = (array[first : first + several] for array in arrays)
+        _native.add_clipped([_matrix(part, dtype) for part in parts], sums, clip_norm, threads)
     return sums
+
+
+def _matrix(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    rows = array.reshape(len(array), math.prod(array.shape[1:]))
+    with np.errstate(all="ignore"):  # a warning would tell of a single number
+        return gradients_of(rows.astype(dtype, copy=False))
 
 
 def _is_ready(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:

@@ -1,10 +1,11 @@
 //! NumPy arrays as slices, one rule for all functions.
 //!
-//! Private input is copied before the GIL is released, so that no other Python code can change it while it is worked on.
+//! Private input is copied before the GIL is released, so that no other Python code can change it while it is worked on;
+//! but not gradients, for which that would take longer than the work, and which must not be changed meanwhile.
 //! Arrays of the user's are used in place where they hold no secret: `out`, to which only finished noise or reports are
 //! written, and reports that are added up. A write to them from another thread can spoil the result, not the privacy.
 
-use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn};
+use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -22,9 +23,13 @@ pub(crate) fn writable<'py, T: Element>(
 
 /// The elements of a borrowed array.
 pub(crate) fn elements<'a, T: Element>(array: &'a mut PyReadwriteArrayDyn<'_, T>, name: &str) -> PyResult<&'a mut [T]> {
-    array.as_slice_mut().map_err(|_| {
-        ParameterError::new_err(format!("{name} must be C-contiguous; use numpy.ascontiguousarray, or a new array"))
-    })
+    if array.is_c_contiguous()
+        && let Ok(elements) = array.as_slice_mut()
+    // which takes columns, one after the other, as well
+    {
+        return Ok(elements);
+    }
+    Err(ParameterError::new_err(format!("{name} must be C-contiguous; use numpy.ascontiguousarray, or a new array")))
 }
 
 /// Borrows `array` for reading; `name` and `kind` are for the message.
@@ -39,7 +44,8 @@ pub(crate) fn readable<'py, T: Element>(
 
 /// The elements of an array borrowed for reading.
 pub(crate) fn slice<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: &str) -> PyResult<&'a [T]> {
-    array.as_slice().map_err(|_| ParameterError::new_err(format!("{name} must be C-contiguous")))
+    let elements = array.as_slice().ok().filter(|_| array.is_c_contiguous()); // as above
+    elements.ok_or_else(|| ParameterError::new_err(format!("{name} must be C-contiguous")))
 }
 
 fn typed<'a, 'py, T: Element>(

@@ -106,9 +106,8 @@ fn add<T: Real + Element>(
         gradients.iter().map(|array| buffers::readable::<T>(array, "gradients", kind)).collect::<PyResult<_>>()?;
     let matrices: Vec<_> = arrays.iter().map(matrix).collect::<PyResult<_>>()?;
     let height = matrices[0].height();
-    if matrices.iter().any(|matrix| matrix.height() != height)
-        || matrices.iter().map(Matrix::width).sum::<usize>() != sums.len()
-    {
+    let width = matrices.iter().try_fold(0usize, |sum, matrix| sum.checked_add(matrix.width()));
+    if matrices.iter().any(|matrix| matrix.height() != height) || width != Some(sums.len()) {
         return Err(ParameterError::new_err(
             "gradients must have as many rows in all arrays, and a column for each sum",
         ));

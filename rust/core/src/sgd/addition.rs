@@ -1,5 +1,6 @@
 //! The rows of one matrix, of several whose rows are clipped together, and their sums.
 
+use std::fmt;
 use std::ops::Range;
 
 use crate::arch::Backend;
@@ -7,10 +8,17 @@ use crate::arch::clipping::{Columns, Factors, LANES, ROWS, Real};
 use crate::rng::Wiped;
 
 /// A matrix: a row of `width` numbers for each example.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Matrix<'a, T> {
     numbers: &'a [T],
     width: usize,
+}
+
+impl<T> fmt::Debug for Matrix<'_, T> {
+    /// Numbers and rows are private.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Matrix").field("width", &self.width).finish_non_exhaustive()
+    }
 }
 
 impl<'a, T> Matrix<'a, T> {
