@@ -56,11 +56,3 @@ def gradient_of(batch, **changes):
     backward(model, *batch, changes.get("loss_reduction", "mean"))
     optimizer.step()
     return torch.cat([p.grad.flatten() for p in model.parameters()])
-
-
-def error_of(call):
-    try:
-        call()
-    except Exception as error:
-        return type(error), str(error)
-    return None

@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("diffprivlib", reason="needs diffprivlib: pip install 'dpnoise[diffprivlib]'")
 
 from backends.diffprivlib_cases import ALL, ARRAYS, CHOICES, UTILITY, make
+from backends.errors import error_of
 from diffprivlib import mechanisms as host
 
 from dpnoise import ParameterError
@@ -25,14 +26,6 @@ from dpnoise.backends.diffprivlib._exact import flip_probability, pure_epsilon
 from dpnoise.hazmat import SeededRng
 
 INF, NAN = math.inf, math.nan
-
-
-def error_of(call):
-    try:
-        call()
-    except Exception as error:
-        return type(error), str(error)
-    return None
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -14,6 +14,8 @@ pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]
 
 import opacus
 import torch
+from backends.errors import error_of
+from backends.opacus_models import ADAPTIVE, CLIPPINGS, QUIET, backward, examples, parts_of
 from opacus import optimizers as host
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
@@ -21,7 +23,6 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dpnoise import ParameterError, hazmat
 from dpnoise.backends import opacus as ours
-from tests.backends.opacus_models import ADAPTIVE, CLIPPINGS, QUIET, backward, error_of, examples, parts_of
 
 pytestmark = QUIET
 

@@ -11,10 +11,10 @@ pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]
 
 import opacus
 import torch
+from backends.opacus_models import QUIET, examples, parts_of
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset, WeightedRandomSampler
 
 from dpnoise.backends import opacus as ours
-from tests.backends.opacus_models import QUIET, examples, parts_of
 
 pytestmark = QUIET
 

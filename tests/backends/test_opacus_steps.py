@@ -14,13 +14,13 @@ import pytest
 pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]'")
 
 import torch
+from backends.opacus_models import ADAPTIVE, CLIPPINGS, QUIET, backward, examples, gradient_of, parts_of
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 
 from dpnoise import hazmat
 from dpnoise.backends import _gradients
 from dpnoise.backends import opacus as ours
-from tests.backends.opacus_models import ADAPTIVE, CLIPPINGS, QUIET, backward, examples, gradient_of, parts_of
 
 pytestmark = QUIET
 

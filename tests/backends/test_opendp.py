@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'dpnoise[opendp]'")
 
 import opendp.prelude as dp
+from backends.errors import error_of
 
 from dpnoise import Exponential, ParameterError, ReportNoisyMax
 from dpnoise.backends import opendp as ours
@@ -46,14 +47,6 @@ def vector(name, number, size=None):
 
 def both(name, *arguments, **more):
     return getattr(dp.m, name)(*arguments, **more), getattr(ours, name)(*arguments, **more)
-
-
-def error_of(call):
-    try:
-        call()
-    except Exception as error:
-        return type(error), str(error)
-    return None
 
 
 SPACES = [

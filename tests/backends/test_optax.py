@@ -20,6 +20,7 @@ pytest.importorskip("optax", reason="needs optax: pip install 'dpnoise[optax]', 
 import jax
 import jax.numpy as jnp
 import optax
+from backends import errors
 from optax import contrib as host
 
 from dpnoise import ParameterError, RandomnessError, audit, datasets, hazmat
@@ -56,11 +57,7 @@ def compiled(transformation: Any) -> Any:
 def error_of(call: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the host has some for its keys
-        try:
-            call()
-        except Exception as error:
-            return type(error), str(error)
-    return None
+        return errors.error_of(call)
 
 
 @pytest.mark.parametrize("name", TREES)

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("tmlt.core", reason="Tumult Core needs an environment of its own: make test-tumult")
 
 import pandas as pd
+from backends.errors import error_of
 from backends.two_samples import ALARM
 from scipy import stats
 from tmlt.core.domains.numpy_domains import NumpyFloatDomain, NumpyIntegerDomain
@@ -229,20 +230,12 @@ CALLS = {
 }
 
 
-def refusal(call):
-    try:
-        call()
-    except Exception as error:
-        return type(error), str(error)
-    return None
-
-
 @pytest.mark.parametrize("name", CALLS)
 def test_errors_are_those_of_the_host(name):
-    expected = refusal(CALLS[name])
+    expected = error_of(CALLS[name])
     assert expected is not None
     with patched():
-        assert refusal(CALLS[name]) == expected
+        assert error_of(CALLS[name]) == expected
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
