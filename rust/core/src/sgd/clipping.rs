@@ -91,6 +91,17 @@ impl Clipping {
     /// The same where the gradient of an example is a row of each of the `matrices`, as of the layers of a model. It is
     /// clipped as one; `sums` are those of the first matrix, the second one and so on.
     ///
+    /// ```
+    /// use dpnoise_core::sgd::{Clipping, Matrix};
+    /// let clipping = Clipping::new(1.0)?;
+    /// let (weights, biases) = ([3.0, 4.0, 0.0, -0.3], [12.0, 0.4]); // two examples
+    /// let mut sums = [0; 3];
+    /// clipping.add_together(&[Matrix::new(&weights, 2), Matrix::new(&biases, 1)], &mut sums, 1)?;
+    /// let expected = [3.0 / 13.0, 4.0 / 13.0 - 0.3, 12.0 / 13.0 + 0.4];
+    /// assert!(sums.iter().zip(expected).all(|(&steps, x)| (steps as f64 * clipping.granularity() - x).abs() < 1e-7));
+    /// # Ok::<(), dpnoise_core::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`Clipping::add`].
     ///
