@@ -1,5 +1,7 @@
 //! NumPy arrays as slices, one rule for all functions.
 //!
+//! Arrays are C-contiguous: a slice of the crate numpy may also be of columns, one after the other.
+//!
 //! Private input is copied before the GIL is released, so that no other Python code can change it while it is worked on;
 //! but not gradients, for which that would take longer than the work, and which must not be changed meanwhile.
 //! Arrays of the user's are used in place where they hold no secret: `out`, to which only finished noise or reports are
@@ -23,13 +25,10 @@ pub(crate) fn writable<'py, T: Element>(
 
 /// The elements of a borrowed array.
 pub(crate) fn elements<'a, T: Element>(array: &'a mut PyReadwriteArrayDyn<'_, T>, name: &str) -> PyResult<&'a mut [T]> {
-    if array.is_c_contiguous()
-        && let Ok(elements) = array.as_slice_mut()
-    // which takes columns, one after the other, as well
-    {
-        return Ok(elements);
-    }
-    Err(ParameterError::new_err(format!("{name} must be C-contiguous; use numpy.ascontiguousarray, or a new array")))
+    let in_rows = array.is_c_contiguous();
+    array.as_slice_mut().ok().filter(|_| in_rows).ok_or_else(|| {
+        ParameterError::new_err(format!("{name} must be C-contiguous; use numpy.ascontiguousarray, or a new array"))
+    })
 }
 
 /// Borrows `array` for reading; `name` and `kind` are for the message.
@@ -44,8 +43,12 @@ pub(crate) fn readable<'py, T: Element>(
 
 /// The elements of an array borrowed for reading.
 pub(crate) fn slice<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: &str) -> PyResult<&'a [T]> {
-    let elements = array.as_slice().ok().filter(|_| array.is_c_contiguous()); // as above
-    elements.ok_or_else(|| ParameterError::new_err(format!("{name} must be C-contiguous")))
+    let in_rows = array.is_c_contiguous();
+    array
+        .as_slice()
+        .ok()
+        .filter(|_| in_rows)
+        .ok_or_else(|| ParameterError::new_err(format!("{name} must be C-contiguous")))
 }
 
 fn typed<'a, 'py, T: Element>(

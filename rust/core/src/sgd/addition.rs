@@ -66,9 +66,9 @@ const LONG: usize = 1 << 10;
 /// So many sums and the numbers that are added to them fit in the caches of a core.
 const TILE: usize = 1 << 12;
 
-/// How many blocks of [`ROWS`] rows, of `width` numbers in all matrices together, are added up at once.
-pub(super) fn blocks_at_once<T: Real>(width: usize) -> usize {
-    if T::OVERLAPS && ROWS * width * size_of::<T>() > CACHED { LONG_BLOCKS } else { 1 }
+/// Whether rows of `width` numbers, in all matrices together, are so long that [`LONG_BLOCKS`] blocks are added up at once.
+pub(super) fn are_long<T: Real>(width: usize) -> bool {
+    T::OVERLAPS && ROWS * width * size_of::<T>() > CACHED
 }
 
 /// The addition of rows of a matrix to the sums of its columns.
@@ -83,8 +83,8 @@ pub(super) fn blocks_at_once<T: Real>(width: usize) -> usize {
 /// cache while [`LONG_BLOCKS`] blocks are added to them.
 pub(super) struct Addition<'a, T: Real> {
     matrix: Matrix<'a, T>,
-    /// How many blocks are added up at once.
-    blocks: usize,
+    /// Whether rows are long, with those of the other matrices.
+    long: bool,
     /// Of as many columns as whole lanes hold.
     sums: &'a mut [i64],
     /// Of the other columns, and of these with some more, of zeros, that fill the lanes.
@@ -95,10 +95,10 @@ pub(super) struct Addition<'a, T: Real> {
 }
 
 impl<'a, T: Real> Addition<'a, T> {
-    /// Additions to `sums`, which are as many as columns; `blocks` at once.
-    pub(super) fn new(matrix: Matrix<'a, T>, blocks: usize, sums: &'a mut [i64]) -> Self {
+    /// Additions to `sums`, which are as many as columns.
+    pub(super) fn new(matrix: Matrix<'a, T>, long: bool, sums: &'a mut [i64]) -> Self {
         let (sums, rest_sums) = sums.split_at_mut(matrix.width - matrix.width % LANES);
-        Self { matrix, blocks, sums, rest_sums, padded_sums: Wiped::new(LANES), rests: Wiped::new(ROWS * LANES) }
+        Self { matrix, long, sums, rest_sums, padded_sums: Wiped::new(LANES), rests: Wiped::new(ROWS * LANES) }
     }
 
     /// Adds the squares of the numbers in a block of rows to those of each row, in an order that depends on the width alone.
@@ -106,7 +106,7 @@ impl<'a, T: Real> Addition<'a, T> {
         let width = self.matrix.width;
         let rows = self.matrix.rows(block).numbers;
         // Of long rows the memory is asked for half of each, of others for half of all.
-        let together = if self.blocks == 1 { ROWS } else { 1 };
+        let together = if self.long { 1 } else { ROWS };
         for (rows, squares) in rows.chunks(together * width).zip(squares.chunks_mut(together)) {
             T::add_squares(backend, rows, width, self.soon(&rows[rows.len() / 2..]), squares);
         }
@@ -132,10 +132,10 @@ impl<'a, T: Real> Addition<'a, T> {
     /// Adds all other columns of some rows, with the factors of each block.
     pub(super) fn add_scaled(&mut self, backend: Backend, rows: Range<usize>, factors: &[Factors]) {
         let width = self.matrix.width;
-        let first_half = if self.blocks == 1 { rows.end..self.matrix.height() } else { rows.clone() };
+        let first_half = if self.long { rows.clone() } else { rows.end..self.matrix.height() };
         let soon = self.soon(self.matrix.rows(first_half).numbers);
         let rows = self.matrix.rows(rows).numbers;
-        let tile = if self.blocks == 1 { width } else { TILE };
+        let tile = if self.long { TILE } else { width };
         for (sums, first) in self.sums.chunks_mut(tile).zip((0..).step_by(tile)) {
             for (rows, factors) in rows.chunks(ROWS * width).zip(factors) {
                 T::add_scaled(backend, Columns { rows, stride: width, first }, soon, factors, sums);

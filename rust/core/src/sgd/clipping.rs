@@ -3,7 +3,7 @@
 use std::iter::once;
 use std::ops::Range;
 
-use super::addition::{Addition, LONG_BLOCKS, Matrix, add, blocks_at_once};
+use super::addition::{Addition, LONG_BLOCKS, Matrix, add, are_long};
 use crate::arch::Backend;
 use crate::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real};
 use crate::error::Error;
@@ -126,13 +126,14 @@ impl Clipping {
 
     /// Adds some rows, on one thread.
     fn add_rows<T: Real>(&self, backend: Backend, matrices: &[Matrix<T>], rows: Range<usize>, sums: &mut [i64]) {
-        let blocks = blocks_at_once::<T>(sums.len());
+        let long = are_long::<T>(sums.len());
+        let blocks = if long { LONG_BLOCKS } else { 1 };
         let ceiling = self.ceiling(sums.len(), matrices.len());
         let mut sums = sums;
         let mut additions = vec![];
         for &matrix in matrices {
             let (own, others) = sums.split_at_mut(matrix.width());
-            additions.push(Addition::new(matrix, blocks, own));
+            additions.push(Addition::new(matrix, long, own));
             sums = others;
         }
         let mut factors = [Factors::default(); LONG_BLOCKS];
