@@ -35,7 +35,8 @@ from dpnoise import (
     sgd,
     stability,
 )
-from dpnoise._native import ParameterError, RandomnessError, __version__, cpu_backend
+from dpnoise._errors import Error, HaltedError, ParameterError, RandomnessError
+from dpnoise._native import __version__, cpu_backend
 from dpnoise.accounting import BudgetExceeded, PrivacyCost
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.mechanisms import (
@@ -55,8 +56,10 @@ __all__ = [
     "BudgetExceeded",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Error",
     "Exponential",
     "Gaussian",
+    "HaltedError",
     "Laplace",
     "ParameterError",
     "PermuteAndFlip",

@@ -12,8 +12,8 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import array_from, is_foreign
-from dpnoise._native import ParameterError
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 
 Missing = Literal["refuse", "keep", "drop"]
 """What becomes of missing values: an error; NaN, None or NA in the array; nothing."""

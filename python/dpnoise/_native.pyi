@@ -20,8 +20,6 @@ __all__ = [
     "LocalMemo",
     "LocalProtocol",
     "NoisyGradient",
-    "ParameterError",
-    "RandomnessError",
     "Sampler",
     "ScriptedRng",
     "SeededRng",
@@ -47,9 +45,6 @@ __all__ = [
 ]
 
 __version__: str
-
-class ParameterError(ValueError): ...
-class RandomnessError(RuntimeError): ...
 
 def cpu_backend() -> str: ...
 def random_bytes(n: int) -> bytes: ...
@@ -130,6 +125,7 @@ class DiscreteLaplace:
     def error(self, level: float, count: int) -> float: ...
     def release_one(self, x: int, threads: int | None, rng: TestRng | None = None) -> int: ...
     def release(self, x: NDArray[np.int64], threads: int | None, rng: TestRng | None = None) -> None: ...
+    def release_count(self, rows: NDArray[np.uint8], rng: TestRng | None = None) -> int: ...
 
 @final
 class Gaussian:

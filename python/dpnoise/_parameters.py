@@ -6,7 +6,7 @@ import operator
 from numbers import Real
 from typing import Any
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 
 
 def real(value: Any, name: str) -> float:

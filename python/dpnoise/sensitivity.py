@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
 
 __all__ = ["Relation", "count", "histogram", "mean", "quantile_score", "sum", "variance"]

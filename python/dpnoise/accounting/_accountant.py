@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from dpnoise._errors import ParameterError
 from dpnoise._extras import require
-from dpnoise._native import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up

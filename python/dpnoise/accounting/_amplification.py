@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, Overflow
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.accounting._exact import above, decimal_of, exact_product, precise, up

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final, Literal
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.accounting._exact import above, decimal_of, exact_product, exact_sum, precise, up

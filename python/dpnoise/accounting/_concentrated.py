@@ -8,7 +8,7 @@ from decimal import Decimal
 from sys import float_info
 from typing import Literal
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.accounting._exact import above, decimal_of, precise, up

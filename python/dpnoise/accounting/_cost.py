@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, Protocol
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import Error, ParameterError
 from dpnoise._parameters import real
 from dpnoise.accounting import _ledger_file
 from dpnoise.accounting._cost import PrivacyCost
@@ -18,7 +18,7 @@ from dpnoise.accounting._exact import decimal_of, down, exact_difference, exact_
 from dpnoise.accounting._ledger_file import LedgerError, LedgerFile
 
 
-class BudgetExceeded(Exception):
+class BudgetExceeded(Error):
     """A release would cost more than is left of the budget. Nothing was spent, and nothing drawn.
 
     Attributes
@@ -28,6 +28,8 @@ class BudgetExceeded(Exception):
     remaining : PrivacyCost
         What is left.
     """
+
+    __module__ = "dpnoise"
 
     def __init__(self, cost: PrivacyCost, remaining: PrivacyCost) -> None:
         super().__init__(cost, remaining)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
 
+from dpnoise._errors import Error
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.accounting._exact import decimal_of, exact_sum
 
@@ -45,8 +46,10 @@ Amounts = tuple[Decimal, Decimal]
 """Of epsilon and of delta."""
 
 
-class LedgerError(Exception):
+class LedgerError(Error):
     """A ledger cannot be used: it is none, damaged, of another budget, read-only, locked or gone."""
+
+    __module__ = "dpnoise.accounting"
 
 
 # --- what is in it -----------------------------------------------------------------------------------------------

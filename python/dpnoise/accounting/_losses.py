@@ -25,6 +25,7 @@ _INTERVAL: Final = 1e-4  # the step of the grid of privacy losses, dp-accounting
 _ENUMERABLE: Final = 1000  # steps that noise is enumerated over
 _SMOOTHING: Final = 3.0  # the variance, in squared steps, of the rounding that makes Gaussian noise discrete
 _LONGEST: Final = 2**40  # values in an array, more than any memory holds
+_ROUNDED_ROOT: Final = 1 + 2**-50  # the float nearest to sqrt(3) has a square a little below 3
 _TRUNCATED: Final = 1e-30  # what dp-accounting leaves out of a discrete Gaussian, at most
 
 
@@ -236,7 +237,7 @@ class DiscreteGaussianLoss(Loss):
 
     @property
     def _enumerable(self) -> bool:
-        return not self.rounded and self.sensitivity**2 < 2 and self.sigma <= _ENUMERABLE / 10
+        return not self.rounded and self.sensitivity**2 * _ROUNDED_ROOT < 2 and self.sigma <= _ENUMERABLE / 10
 
     @property
     def _smoothing(self) -> float:
@@ -251,7 +252,7 @@ class DiscreteGaussianLoss(Loss):
         wave = math.exp(-2 * math.pi**2 * self._smoothing)
         ripple = 2 * wave / (1 - wave)
         each = math.log1p(ripple) - math.log1p(-ripple) if ripple < 1 else math.inf
-        moving = math.floor(self.sensitivity**2 * (1 + 2**-50))  # 3 for sqrt(3), which the float is a little below
+        moving = math.floor(self.sensitivity**2 * _ROUNDED_ROOT)
         return each * (_LONGEST if self.rounded else min(moving, _LONGEST))
 
 

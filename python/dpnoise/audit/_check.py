@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.accounting import PrivacyCost
 from dpnoise.audit._databases import Database, are_neighbours, histogram_distance
 from dpnoise.audit._lower_bound import EpsilonLowerBound, bound

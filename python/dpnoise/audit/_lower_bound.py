@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise._progress import progress
 from dpnoise.audit._clopper_pearson import lower_bound, upper_bound

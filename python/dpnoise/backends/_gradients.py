@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpnoise import _native
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.samplers._draw import Rng
 from dpnoise.sgd._gradients import gradients_of
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import Exponential, ReportNoisyMax, samplers
+from dpnoise._errors import ParameterError
 from dpnoise._extras import require
-from dpnoise._native import ParameterError
 
 __all__ = ["make_gaussian", "make_laplace", "make_noisy_max", "make_randomized_response_bitvec"]
 

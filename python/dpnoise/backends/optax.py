@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpnoise._errors import ParameterError
 from dpnoise._extras import require
-from dpnoise._native import ParameterError
 from dpnoise._parameters import real
 from dpnoise.backends._gradients import clipped_sum, mechanism, noisy
 from dpnoise.hazmat import ScriptedRng, SeededRng

@@ -15,12 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dpnoise import Error
 
-class InputError(Exception):
+
+class InputError(Error):
     """The user's input cannot be used. The message is one line and holds no private value."""
 
 
-class Interrupted(Exception):
+class Interrupted(Error):
     """The user has stopped the program. The message is one line and says what has been kept."""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._processes import Died, in_processes
 from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol

@@ -7,8 +7,8 @@ from os import PathLike
 from typing import Any
 
 from dpnoise import _native
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import ParameterError
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, from_state
 from dpnoise.local._frequencies import FrequencyProtocol

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import ArrowArray, ArrowStream, is_arrow, require_pyarrow
-from dpnoise._native import ParameterError
 from dpnoise.local import _protocol
 
 PROTOCOL_KEY: Final = b"dpnoise.protocol"

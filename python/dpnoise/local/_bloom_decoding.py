@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.local._tables import Tabular
 from dpnoise.local._windows import Window
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.local import _post_processing
 from dpnoise.local._post_processing import Post

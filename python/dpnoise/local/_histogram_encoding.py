@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.local._unary_encoding import UnaryRows
 from dpnoise.local._values import ValueProtocol
 

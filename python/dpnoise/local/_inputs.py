@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import array_of, dtype_of
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 
 
 def integers(values: Any) -> NDArray[np.int64]:

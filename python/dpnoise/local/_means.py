@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import normal_quantile

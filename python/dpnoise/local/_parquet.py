@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any, Final
 
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import require_pyarrow
-from dpnoise._native import ParameterError
 from dpnoise.local import _arrow
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._protocol import Protocol

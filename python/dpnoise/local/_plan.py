@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
 from dpnoise.local._hadamard_response import HadamardResponse

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import ParameterError, ScriptedRng, SeededRng
+from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise.local import _inputs
 from dpnoise.local._memo import ClientMemo
 

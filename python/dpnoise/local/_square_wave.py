@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpnoise import _native
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import ParameterError
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._density_estimate import DensityEstimate, likeliest
 from dpnoise.local._numbers import NumberProtocol

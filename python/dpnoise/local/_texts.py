@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import dtype_of
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import arrow_column, is_arrow, require_pyarrow
-from dpnoise._native import ParameterError
 
 
 def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import ParameterError
 from dpnoise.local import _inputs
 from dpnoise.local._protocol import Rng
 from dpnoise.local._unary_reports import UnaryReports

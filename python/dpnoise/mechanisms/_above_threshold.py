@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import reals_of
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
 
@@ -234,7 +234,7 @@ class AboveThresholdRun:
 
         Raises
         ------
-        RuntimeError
+        HaltedError
             When the run is halted, or another process started it.
         ParameterError
             When the value is not finite, or too large an integer.

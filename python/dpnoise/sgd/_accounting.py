@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final, Literal
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise.accounting._accountant import LARGEST_DIVERGENCE, SMALLEST_RATE, Accountant
 from dpnoise.accounting._cost import PrivacyCost

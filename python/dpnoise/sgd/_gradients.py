@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import array_of, dtype_of, output
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 
 Floats = NDArray[np.floating[Any]]  # of 32 or 64 bits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise.samplers._bernoulli import bernoulli
 from dpnoise.samplers._draw import Rng

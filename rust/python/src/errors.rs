@@ -1,27 +1,17 @@
-//! Errors of the core as Python exceptions.
+//! Errors of the core as exceptions of the Python package.
 
 use dpnoise_core::Error;
-use pyo3::PyErr;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::{PyErr, import_exception};
 
-pyo3::create_exception!(
-    dpnoise,
-    ParameterError,
-    PyValueError,
-    "A parameter or input cannot be used. Nothing was drawn and no budget was spent."
-);
-pyo3::create_exception!(
-    dpnoise,
-    RandomnessError,
-    PyRuntimeError,
-    "The source of randomness failed. Nothing was released."
-);
+import_exception!(dpnoise._errors, HaltedError);
+import_exception!(dpnoise._errors, ParameterError);
+import_exception!(dpnoise._errors, RandomnessError);
 
 /// The exception for an error of the core.
 pub(crate) fn to_py(error: Error) -> PyErr {
     match error {
         Error::Randomness(_) => RandomnessError::new_err(error.to_string()),
-        Error::Halted(_) => PyRuntimeError::new_err(error.to_string()),
+        Error::Halted(_) => HaltedError::new_err(error.to_string()),
         _ => ParameterError::new_err(error.to_string()),
     }
 }

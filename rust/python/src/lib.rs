@@ -38,8 +38,6 @@ mod stability;
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("ParameterError", module.py().get_type::<errors::ParameterError>())?;
-    module.add("RandomnessError", module.py().get_type::<errors::RandomnessError>())?;
     hazmat::register(module)?;
     samplers::register(module)?;
     mechanisms::register(module)?;

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.audit._check import claim_of
 from dpnoise.audit._lower_bound import EpsilonLowerBound, bound, open_share

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import samplers
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.backends.diffprivlib._exact import pure_epsilon
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import LaplaceTruncated, as_float, noiseless

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 
 _LARGEST: Final = 2**61
 

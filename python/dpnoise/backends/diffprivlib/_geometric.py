@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpnoise
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.backends.diffprivlib._bounds import check_integer_bounds, fold_integers
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import as_numbers, noiseless

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import dpnoise
 from dpnoise._arrays import reals_of
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import noiseless
 from dpnoise.backends.diffprivlib._mechanism import SecureNoise

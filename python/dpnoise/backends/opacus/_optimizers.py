@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpnoise import samplers
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.backends import _gradients
 from dpnoise.backends.opacus._clipping import Tensor, clipped_sums, clipped_sums_on_device
 from dpnoise.backends.opacus._host import flags, optimizers, torch

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import dpnoise
 from dpnoise._arrays import reals_of
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.backends._gaussian import gaussian, with_scale
 from dpnoise.backends.pydp import _host

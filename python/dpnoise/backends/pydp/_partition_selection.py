@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import Any, Final
 
 from dpnoise import samplers
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.backends._gaussian import gaussian
 from dpnoise.backends.pydp import _host

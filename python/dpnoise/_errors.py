@@ -1,0 +1,29 @@
+"""The exceptions, under one base. The native module raises these, too."""
+
+from __future__ import annotations
+
+__all__ = ["Error", "HaltedError", "ParameterError", "RandomnessError"]
+
+
+class Error(Exception):
+    """The base of all exceptions that dpnoise defines."""
+
+    __module__ = "dpnoise"
+
+
+class ParameterError(Error, ValueError):
+    """A parameter or input cannot be used. Nothing was drawn and no budget was spent."""
+
+    __module__ = "dpnoise"
+
+
+class RandomnessError(Error, RuntimeError):
+    """The source of randomness failed. Nothing was released."""
+
+    __module__ = "dpnoise"
+
+
+class HaltedError(Error, RuntimeError):
+    """What may be used a limited number of times, or by one process, cannot go on."""
+
+    __module__ = "dpnoise"
