@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import array_from, is_foreign
-from dpnoise._native import ParameterError
 
 _COLUMNS: Final = "NumPy array, list, pandas or polars series, Arrow array or tensor"
 
@@ -27,17 +27,20 @@ _KINDS: Final[dict[str, Any]] = {
 
 
 def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
-    """Copy a column of numbers to a new array; missing values are NaN. No message may show a value."""
+    """Copy a column of numbers to a new array; missing values are quiet NaN. No message may show a value."""
     array = array_of(column, name)
     if array.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):  # of what is wider than a double
-            return array.astype(np.float64)  # a copy, always
+        # What is wider than a double overflows. Adding -0.0 changes nothing but signalling NaN, of which the next
+        # operation would warn, and takes the same time for all numbers.
+        with np.errstate(all="ignore"):
+            found: NDArray[np.float64] = np.add(array, -0.0, dtype=np.float64, order="C")
+        return found
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
-            return array.astype(np.float64)  # the same as below, in a fraction of the time
-    if array.dtype.kind != "O" or not all(_is_missing(item) or _is_real(item) for item in array):
+            return floats(array.astype(np.float64), name)  # the same as below, in a fraction of the time
+    if array.dtype.kind != "O" or not all(is_missing(item) or _is_real(item) for item in array):
         raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
-    return np.fromiter(map(to_float, array), np.float64, len(array))
+    return floats(np.fromiter(map(to_float, array), np.float64, len(array)), name)
 
 
 def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
@@ -50,7 +53,7 @@ def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
     if array.dtype.kind in "fmM":
         missing: NDArray[np.bool_] = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
         return ~missing
-    return np.fromiter((not _is_missing(item) and not _is_false(item) for item in array), np.bool_, len(array))
+    return np.fromiter((not is_missing(item) and not _is_false(item) for item in array), np.bool_, len(array))
 
 
 def counts(column: Any, name: str = "column") -> dict[Any, int]:
@@ -69,7 +72,7 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
         found = Counter(zip(map(type, array), array, strict=True))
     except TypeError:  # not hashable
         raise TypeError(f"{name} {_MIXED} {_described(array)}") from None
-    present = [(value, number) for (_, value), number in found.items() if not _is_missing(value)]
+    present = [(value, number) for (_, value), number in found.items() if not is_missing(value)]
     if present and common_kind(value for value, _ in present) is None:
         raise TypeError(f"{name} {_MIXED} {_described(array)}")
     return _total(present)
@@ -95,8 +98,7 @@ def array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     """Give a column as an array, of objects if it was a list; missing values are left out on request where possible."""
     array: NDArray[Any]
     if isinstance(column, np.ma.MaskedArray):
-        array = column.data.astype(object)
-        array[np.ma.getmaskarray(column)] = None
+        array = without_mask(column)
     elif isinstance(column, np.ndarray):
         array = np.asarray(column)  # no subclass, which may count and compare in its own way
     elif isinstance(column, list | tuple | range):
@@ -116,9 +118,16 @@ def array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     return array
 
 
+def without_mask(array: Any) -> NDArray[Any]:
+    """Give a masked array as one of objects, with None for what is masked."""
+    objects: NDArray[Any] = array.data.astype(object)
+    objects[np.ma.getmaskarray(array)] = None
+    return objects
+
+
 def to_float(item: Any) -> float:
     """Give a real number as the nearest float, an infinite one if need be; NaN for a missing value."""
-    if _is_missing(item):
+    if is_missing(item):
         return np.nan
     try:
         return float(item)
@@ -143,15 +152,21 @@ def plain(value: Any) -> Any:
     return whole if whole == value else nearest if nearest == value else value
 
 
-def _is_missing(item: Any) -> bool:
+def is_missing(item: Any) -> bool:
+    """Say whether an item is None, NaN, NA or NaT."""
     if isinstance(item, np.datetime64 | np.timedelta64):
         return bool(np.isnat(item))
     not_a_number = isinstance(item, float | np.floating) and item != item
     return item is None or not_a_number or type(item).__name__ in ("NAType", "NaTType")
 
 
+def is_real_type(kind: type) -> bool:
+    """Say whether what is of this type is a real number or a truth value."""
+    return issubclass(kind, numbers.Real | np.bool_) and not issubclass(kind, np.timedelta64)
+
+
 def _is_real(item: Any) -> bool:
-    return isinstance(item, numbers.Real | np.bool_) and not isinstance(item, np.timedelta64)
+    return is_real_type(type(item))
 
 
 def _is_false(item: Any) -> bool:

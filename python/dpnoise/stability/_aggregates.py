@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import array_of
-from dpnoise._native import ParameterError
+from dpnoise._columns import plain
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
@@ -212,8 +213,8 @@ class Mode(Aggregate):
 
 
 def _outcome(answer: Any, levels: int = _LEVELS) -> Any:
-    if isinstance(answer, np.generic):
-        answer = answer.item()
+    if isinstance(answer, np.generic | float):
+        answer = plain(answer)  # a whole number as an int, so that 1.0 is 1
     if isinstance(answer, tuple | list | frozenset | set):
         if levels == 0:
             raise ParameterError(f"default must have tuples and sets that are nested at most {_LEVELS} deep")
@@ -229,7 +230,7 @@ def _outcome(answer: Any, levels: int = _LEVELS) -> Any:
 
 
 def _text(answer: Any) -> str:
-    """Give each answer its text, another one for 1, 1.0 and True; the first of equally common ones is the mode."""
+    """Give each answer its text, another one for 1 and True; the first of equally common ones is the mode."""
     if isinstance(answer, tuple):
         return f"({', '.join(map(_text, answer))})"
     if isinstance(answer, frozenset):

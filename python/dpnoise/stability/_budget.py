@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from dpnoise._native import ParameterError, StabilityTest
+from dpnoise._errors import ParameterError
+from dpnoise._native import StabilityTest
 from dpnoise._parameters import real
 
 

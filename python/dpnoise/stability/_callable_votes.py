@@ -15,12 +15,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._columns import plain
 from dpnoise._native import Subsets
 from dpnoise._parameters import integer
 from dpnoise._processes import Died, in_processes
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.stability._functions import answer_of, check_importable
-from dpnoise.stability._rows import number_of_rows, rows_at
+from dpnoise.stability._functions import answer_of, check_importable, interruptible
+from dpnoise.stability._rows import Rows
 from dpnoise.stability._subset_votes import Advance, Votes, parts
 
 # A part has at most so many subsets, and at most about so many positions.
@@ -46,9 +47,10 @@ class PythonFunction:
     """A function of Python's with the data that it is asked about."""
 
     def __init__(self, f: Callable[[Any], Any], data: Any, processes: int | None) -> None:
-        self.rows = number_of_rows(data)
+        rows = Rows(data)
+        self.rows = len(rows)
         self._processes = 1 if processes is None else integer(processes, "processes", range(1, 2**15))
-        self._ask = partial(_ask, f, data)
+        self._ask = partial(_ask, f, rows)
         if self._processes > 1:
             check_importable(f)
 
@@ -84,7 +86,8 @@ class PythonFunction:
         return self._in_turn(drawn) if self._processes == 1 else self._in_processes(drawn, processes)
 
     def _in_turn(self, drawn: Iterable[Drawn]) -> Generator[Counts, None, None]:
-        yield from map(self._ask, drawn)
+        with interruptible(self._ask) as asking:
+            yield from map(asking, drawn)
 
     def _in_processes(self, drawn: Iterable[Drawn], processes: int) -> Generator[Counts, None, None]:
         """Have other processes ask. A subset over which they die has no value, but the others of its part have."""
@@ -99,19 +102,20 @@ class PythonFunction:
                 yield from self._in_processes(_halves(subsets), processes)
 
 
-def _ask(f: Callable[[Any], Any], data: Any, subsets: Drawn) -> Counts:
+def _ask(f: Callable[[Any], Any], rows: Rows, subsets: Drawn) -> Counts:
     positions, ends = subsets
     # `answer_of` gives None, which is `_FAILED`, where there is no value.
-    return Counter(answer_of(f, _key, rows_at(data, subset)) for subset in np.split(positions, ends[:-1]))
+    return Counter(answer_of(f, _key, rows.at(subset)) for subset in np.split(positions, ends[:-1]))
 
 
 def _key(value: Any, levels: int = _LEVELS) -> tuple[type, Any]:
     """Give what is counted for a value: all that `_value` makes it of again.
 
-    Equality is not enough: 1, 1.0 and True are equal, but a winner that is one of them would tell which was seen first.
+    Whole numbers are ints, so that 1.0 is 1. Otherwise equality is not enough: 1 and True are equal, but a winner that
+    is one of them would tell which was seen first.
     """
-    if isinstance(value, np.number | np.bool_ | np.character):
-        value = value.item()
+    if isinstance(value, np.number | np.bool_ | np.character | float):
+        value = plain(value)
     kind = type(value)
     if kind in (float, complex):
         return kind, repr(value)

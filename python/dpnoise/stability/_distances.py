@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns, _native
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 
 Neighbours = Literal["substitute", "add_remove"]
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from dpnoise._processes import Died, in_processes
+
+_Part = TypeVar("_Part")
+_Reply = TypeVar("_Reply")
 
 
 @contextmanager
@@ -25,10 +30,39 @@ def answer_of(f: Callable[[Any], Any], read: Callable[[Any], Any], rows: Any) ->
     try:
         with without_warnings():
             return read(f(rows))
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # Rust's panics, such as those of polars, are not of `Exception`
+    except BaseException:  # Rust's panics, such as those of polars, are not of `Exception`; see `interruptible`
         return None
+
+
+@contextmanager
+def interruptible(ask: Callable[[_Part], _Reply]) -> Iterator[Callable[[_Part], _Reply]]:
+    """Give a function that raises KeyboardInterrupt when the user has pressed Ctrl-C, and for no other reason.
+
+    `answer_of` takes that error for a fault of the user's function, as which it would tell of the data. So here a
+    handler notes whether there was a signal. Python calls handlers in the main thread alone.
+    """
+    pressed = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        pressed.append(number)
+        if callable(before):
+            before(number, frame)
+
+    def asking(part: _Part) -> _Reply:
+        reply = ask(part)
+        if pressed:
+            raise KeyboardInterrupt
+        return reply
+
+    watched = callable(before) and threading.current_thread() is threading.main_thread()
+    if watched:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield asking
+    finally:
+        if watched:
+            signal.signal(signal.SIGINT, before)
 
 
 def check_importable(f: Callable[[Any], Any]) -> None:

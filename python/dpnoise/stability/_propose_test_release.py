@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from dpnoise._native import ParameterError, RandomnessError
+from dpnoise._errors import ParameterError, RandomnessError
 from dpnoise._parameters import real
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng

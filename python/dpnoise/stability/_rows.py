@@ -1,34 +1,201 @@
-"""Rows of data of several kinds, taken by position."""
+"""Rows of data of several kinds, taken by position.
+
+What a container says beside its rows depends on all of them: one row turns whole numbers into floats or numbers into
+objects, adds a category, an entry of a dictionary or a level of an index, or makes the items of a text array longer. So
+a block is made anew of its own rows: numbers are always float64, everything else is objects, and nothing else is kept
+but the names of columns.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._interchange import library_of
-from dpnoise._native import ParameterError
+from dpnoise import _columns
+from dpnoise._errors import ParameterError
+from dpnoise._interchange import array_from, library_of
+
+Column = NDArray[Any]
+"""Of float64, or of objects that are not all numbers; one dimension but for NumPy's arrays."""
+
+Build = Callable[[list[Column]], Any]
+"""Makes a block of the columns."""
+
+_LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
-def number_of_rows(data: Any) -> int:
-    """Count the rows of data that `rows_at` can take rows of."""
-    frame = library_of(type(data)) in ("pandas", "polars", "pyarrow") and hasattr(data, "__len__")
-    if not frame and not isinstance(data, list | tuple) and not hasattr(data, "__dlpack__"):
-        raise TypeError(
-            "data must be a NumPy array, a list, a tensor, or a pandas, polars or pyarrow table or column, got"
-            f" {type(data).__name__}"
-        )
-    rows = 0 if getattr(data, "ndim", 1) == 0 else len(data)
-    if rows == 0:
-        raise ParameterError("data must have rows")
-    return rows
+class Rows:
+    """Data of which blocks of rows can be taken.
+
+    Raises
+    ------
+    ParameterError
+        When there are no rows, or no columns.
+    TypeError
+        When the data, or a column of them, are of a kind that no block can be made of.
+    """
+
+    def __init__(self, data: Any) -> None:
+        library = library_of(type(data))
+        sized = library in _LIBRARIES and hasattr(data, "__len__")
+        if not sized and not isinstance(data, list | tuple) and not hasattr(data, "__dlpack__"):
+            raise TypeError(
+                "data must be a NumPy array, a list, a tensor, or a pandas, polars or pyarrow table or column, got"
+                f" {type(data).__name__}"
+            )
+        self._number = 0 if getattr(data, "ndim", 1) == 0 else len(data)
+        if self._number == 0:
+            raise ParameterError("data must have rows")
+        self._items = data if isinstance(data, list | tuple) else None
+        if self._items is None:
+            self._columns, self._build = _READERS.get(library, _read_array)(data)
+            if not self._columns:
+                raise ParameterError("data must have columns, got a table without")
+
+    def __len__(self) -> int:
+        return self._number
+
+    def at(self, positions: NDArray[np.int64]) -> Any:
+        """Make a block of some rows: a list, or of the kind that the data have."""
+        if self._items is not None:
+            return [self._items[position] for position in positions]
+        return self._build([_with_numbers(column[positions]) for column in self._columns])
 
 
-def rows_at(data: Any, positions: NDArray[np.int64]) -> Any:
-    """Take rows, as data of the same kind."""
-    if isinstance(data, list | tuple):
-        return [data[position] for position in positions]
-    if library_of(type(data)) == "pyarrow":
-        return data.take(positions)
-    return data.iloc[positions] if hasattr(data, "iloc") else data[positions]
+# --- columns -------------------------------------------------------------------------------------------------------
+
+
+def _of_any(array: NDArray[Any]) -> Column:
+    """Read a column or matrix whose objects, if it has such, are the rows' own."""
+    if array.dtype.kind in "biuf":
+        with np.errstate(all="ignore"):  # of what is wider than a double
+            return array.astype(np.float64, order="C")
+    if array.dtype.kind not in "SUO":
+        raise _unusable(array)
+    return _with_numbers(_each(lambda item: None if _columns.is_missing(item) else item, array.astype(object), object))
+
+
+def _of_one_kind(column: Any) -> Column:
+    """Read a column of a library's own type, whose items may have more of the type than their values."""
+    try:
+        found = _of_any(_columns.array_of(column, "data"))
+    except ParameterError:  # it is nested
+        raise _unusable(column) from None
+    if found.dtype == np.float64 or set(map(type, found)) - {type(None)} in ({str}, {bytes}):
+        return found
+    raise _unusable(column)
+
+
+def _unusable(column: Any) -> TypeError:
+    kind = getattr(column, "dtype", getattr(column, "type", None))
+    return TypeError(
+        f"data must have columns of numbers, of texts or of bytes, got {type(kind).__name__}: cast them, dates to days"
+        " since a public one, say, and intervals to texts"
+    )
+
+
+def _with_numbers(column: Column) -> Column:
+    """Make numbers of objects that are all numbers, or missing: such a block may be of a column of numbers alone."""
+    if column.dtype != object or not all(map(_is_number, set(map(type, column.flat)))):
+        return column
+    return _each(_number, column, np.float64)
+
+
+def _each(f: Callable[[Any], Any], column: Column, dtype: type) -> Column:
+    # What `reshape` gives is a view, which shows that it is one.
+    return np.fromiter(map(f, column.flat), dtype, column.size).reshape(column.shape).copy()
+
+
+def _is_number(kind: type) -> bool:
+    return issubclass(kind, Decimal | type(None)) or _columns.is_real_type(kind)
+
+
+def _number(item: Any) -> float:
+    try:
+        return _columns.to_float(item)
+    except Exception:  # a signalling NaN of Decimal, or whatever a class of the user's raises
+        return np.nan
+
+
+# --- libraries -----------------------------------------------------------------------------------------------------
+
+
+def _read_array(data: Any) -> tuple[list[Column], Build]:
+    if isinstance(data, np.ma.MaskedArray):
+        return [_of_any(_columns.without_mask(data))], _only
+    return [_of_any(np.asarray(data if isinstance(data, np.ndarray) else array_from(data, "data")))], _only
+
+
+def _only(columns: list[Column]) -> Any:
+    return columns[0]
+
+
+def _read_pandas(data: Any) -> tuple[list[Column], Build]:
+    columns = [column for _, column in data.items()] if data.ndim == 2 else [data]
+    read = [_of_any(column.to_numpy()) if column.dtype == object else _of_one_kind(column) for column in columns]
+    if data.ndim == 2:
+        return read, partial(_pandas_frame, list(data.columns))
+    return read, partial(_pandas_series, getattr(data, "name", None))
+
+
+def _pandas_series(name: Any, columns: list[Column]) -> Any:
+    import pandas as pd
+
+    return pd.Series(columns[0], name=name, dtype=columns[0].dtype)
+
+
+def _pandas_frame(names: list[Any], columns: list[Column]) -> Any:
+    import pandas as pd
+
+    frame = pd.DataFrame({place: _pandas_series(None, [column]) for place, column in enumerate(columns)})
+    frame.columns = names  # which may have several levels, or one name twice
+    return frame
+
+
+def _read_polars(data: Any) -> tuple[list[Column], Build]:
+    table = len(data.shape) == 2
+    columns = data.get_columns() if table else [data]
+    return list(map(_of_one_kind, columns)), partial(_polars, [column.name for column in columns], table)
+
+
+def _polars(names: list[str], table: bool, columns: list[Column]) -> Any:
+    import polars as pl
+
+    made = []
+    for name, column in zip(names, columns, strict=True):
+        if column.dtype == np.float64:
+            made.append(pl.Series(name, column, pl.Float64, nan_to_null=True))
+        else:
+            made.append(pl.Series(name, column.tolist(), pl.Binary if _has_bytes(column) else pl.String))
+    return pl.DataFrame(made) if table else made[0]
+
+
+def _read_arrow(data: Any) -> tuple[list[Column], Build]:
+    names = getattr(data, "column_names", None)
+    return list(map(_of_one_kind, [data] if names is None else data.columns)), partial(_arrow, names, type(data))
+
+
+def _arrow(names: list[str] | None, kind: Any, columns: list[Column]) -> Any:
+    import pyarrow as pa
+
+    made = []
+    for column in columns:
+        if column.dtype == np.float64:
+            made.append(pa.array(column, pa.float64(), from_pandas=True))
+        else:
+            made.append(pa.array(column.tolist(), pa.large_binary() if _has_bytes(column) else pa.large_string()))
+    if names is not None:
+        return kind.from_arrays(made, names=names)
+    return pa.chunked_array(made) if kind is pa.ChunkedArray else made[0]
+
+
+def _has_bytes(column: Column) -> bool:
+    return bytes in set(map(type, column))
+
+
+_READERS: Final = {"pandas": _read_pandas, "polars": _read_polars, "pyarrow": _read_arrow}

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dpnoise._native import ParameterError, StabilityTest, Subsets
+from dpnoise._errors import ParameterError
+from dpnoise._native import StabilityTest, Subsets
 from dpnoise._progress import progress
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
@@ -59,11 +60,13 @@ def stable_bootstrap(
           of shape (rows, columns), of finite numbers of at most 2**990 in magnitude; they are added up as float64.
 
         A callable is called with the rows of a subset, of the kind that the data have (of a tuple: a list) and in their
-        order there, maybe none. It should know nothing else: state that it keeps between calls, also in the items of a
-        list, would let one row change its value on other subsets, and so would the order of a set of texts, which is
-        another one in each process. The value must be hashable, and picklable where it is no number, text, bytes, None,
-        or tuple or frozenset of such; what is released is made of the pickle, or at most 32 levels of tuples. Subsets
-        on which the function raises, or returns something else, agree with each other, but on nothing that is released.
+        order there, maybe none. Subsets of arrays, tables and columns are made anew of their own rows, as
+        `subsample_and_aggregate` says: all numbers are float64. It should know nothing else: state that it keeps
+        between calls, also in the items of a list, would let one row change its value on other subsets, and so would
+        the order of a set of texts, which is another one in each process. The value must be hashable, and picklable
+        where it is no number, text, bytes, None, or tuple or frozenset of such; what is released is made of the pickle,
+        or at most 32 levels of tuples, with whole numbers as int. Subsets on which the function raises, or returns
+        something else, agree with each other, but on nothing that is released.
     epsilon : float
         Below 32 ln(1/delta), and above ln(n/delta) ln(1/delta) 2**-25: the total.
     delta : float

@@ -18,8 +18,8 @@ from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.sensitivity import Bounds
 from dpnoise.stability._aggregates import aggregate_of
-from dpnoise.stability._functions import answer_of, check_importable
-from dpnoise.stability._rows import number_of_rows, rows_at
+from dpnoise.stability._functions import answer_of, check_importable, interruptible
+from dpnoise.stability._rows import Rows
 from dpnoise.stability._stable_release import warn_of_large
 
 Replies = Generator[tuple[int, Any], None, None]
@@ -51,11 +51,13 @@ def subsample_and_aggregate(
     Parameters
     ----------
     data : array, list, data frame or series
-        The rows, along the first dimension of a NumPy array; pandas and polars are taken by position.
+        The rows, along the first dimension of a NumPy array; pandas, polars and Arrow are taken by position. Columns of
+        numbers, truth values, texts or bytes; NumPy's arrays and pandas columns of dtype object may hold any objects.
     f : callable
-        Called with a block of rows, of the kind that the data have, in random order. It should know nothing else:
-        state that it keeps between calls would let one row change the answers of several blocks, and so would the order
-        of a set of texts, which is another one in each process.
+        Called with a block of rows, of the kind that the data have, in random order: of a tuple a list, of a tensor a
+        NumPy array. Blocks of arrays, tables and columns are made anew of their own rows (see the notes). It should
+        know nothing else: state that it keeps between calls would let one row change the answers of several blocks, and
+        so would the order of a set of texts, which is another one in each process.
     blocks : int
         How many, from 1 to the number of rows.
     aggregate : str
@@ -99,7 +101,8 @@ def subsample_and_aggregate(
     ParameterError
         When a parameter is out of range, missing for the aggregate or not meant for it. ``f`` has not been called then.
     TypeError
-        When a parameter is of another type, or other processes cannot import ``f``.
+        When a parameter is of another type, a column of the data is of one that no block can be made of, such as dates
+        and intervals, or other processes cannot import ``f``.
     RandomnessError
         When the source of randomness fails; nothing is released.
 
@@ -110,6 +113,12 @@ def subsample_and_aggregate(
 
     Notes
     -----
+    A dtype, the categories of a column, the dictionary of an Arrow array, the index of a frame or the length of the
+    longest text hang on all rows, and one row could change all answers by them. So in the block of an array, table or
+    column all numbers and truth values are float64 (cast them in ``f`` if need be: ``block.astype(int)``), missing ones
+    NaN, or null in polars and Arrow; what is no number is a plain text or object, missing ones None or null; pandas has
+    a new index. Names of columns stay: they must be public. The items of a list stay as they are.
+
     What ``f`` raises or warns of on the data is not shown, for it is about them. What it prints, logs or writes, and
     the time that it takes, is not held back: try it on data of your own making. If it always fails, which nobody is
     told, the answer is about the default.
@@ -129,19 +138,19 @@ def subsample_and_aggregate(
     ...     heights, np.std, blocks=50, aggregate="mean", bounds=(0, 50), epsilon=1.0
     ... )
     """
-    rows = number_of_rows(data)
+    given = Rows(data)
     if not callable(f):
         raise TypeError(f"f must be callable, got {type(f).__name__}")
-    number = integer(blocks, "blocks", range(1, rows + 1))
+    number = integer(blocks, "blocks", range(1, len(given) + 1))
     workers = integer(processes, "processes", range(1, 2**15))
     options = {"bounds": bounds, "alpha": alpha, "candidates": candidates, "delta": delta}
     chosen = aggregate_of(aggregate, epsilon=epsilon, blocks=number, default=default, options=options)
     if delta is not None:
-        warn_of_large(delta, rows)
+        warn_of_large(delta, len(given))
     if workers > 1:
         check_importable(f)
     ask = partial(answer_of, f, chosen.read)
-    parts = enumerate(rows_at(data, places) for places in np.array_split(_permutation(rows, rng), number))
+    parts = enumerate(map(given.at, np.array_split(_permutation(len(given), rng), number)))
     answers = [None] * number
     with (
         closing(_in_this_process(ask, parts) if workers == 1 else in_processes(ask, parts, workers)) as replies,
@@ -159,5 +168,6 @@ def _permutation(rows: int, rng: Rng) -> NDArray[np.int64]:
 
 
 def _in_this_process(ask: Callable[[Any], Any], parts: Iterable[tuple[int, Any]]) -> Replies:
-    for place, block in parts:
-        yield place, ask(block)
+    with interruptible(ask) as asking:
+        for place, block in parts:
+            yield place, asking(block)

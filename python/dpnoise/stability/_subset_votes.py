@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _columns
 from dpnoise._arrays import reals_of
-from dpnoise._native import ParameterError, SubsetVotes
+from dpnoise._errors import ParameterError
+from dpnoise._native import SubsetVotes
 from dpnoise.mechanisms._mechanism import Rng
 
 NativeName = Literal["mode", "median", "argmax_column_sum"]
