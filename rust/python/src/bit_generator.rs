@@ -6,7 +6,6 @@
 use std::ffi::c_void;
 use std::io::{self, Write};
 use std::process;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dpnoise_core::Error;
 use dpnoise_core::rng::WordBuffer;
@@ -18,41 +17,6 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
 use crate::errors::to_py;
 
-/// How many forks lie between the process that loaded this module and this one: the epoch of the words.
-static FORKS: AtomicUsize = AtomicUsize::new(0);
-
-/// Has the C library count forks, so that those made by C code count too.
-#[cfg(unix)]
-fn count_forks() -> io::Result<()> {
-    use std::ffi::c_int;
-    use std::sync::OnceLock;
-
-    type Handler = Option<unsafe extern "C" fn()>;
-
-    // SAFETY: declared as POSIX has it. (The libc crate has it for Linux only.)
-    unsafe extern "C" {
-        fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
-    }
-
-    extern "C" fn in_child() {
-        FORKS.fetch_add(1, Ordering::Relaxed);
-    }
-
-    static REGISTERED: OnceLock<c_int> = OnceLock::new();
-    // SAFETY: the handler does nothing that may not be done in a child of a process with threads, and Python never
-    // unloads the module that it is in.
-    match *REGISTERED.get_or_init(|| unsafe { pthread_atfork(None, None, Some(in_child)) }) {
-        0 => Ok(()),
-        code => Err(io::Error::from_raw_os_error(code)),
-    }
-}
-
-#[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps, reason = "where there is a fork, counting it can fail")]
-fn count_forks() -> io::Result<()> {
-    Ok(())
-}
-
 /// Lets the bit generator of `capsule` draw from the secure generator. The capsule owns the state.
 #[pyfunction]
 fn secure_bit_generator(capsule: &Bound<'_, PyCapsule>) -> PyResult<()> {
@@ -60,8 +24,7 @@ fn secure_bit_generator(capsule: &Bound<'_, PyCapsule>) -> PyResult<()> {
     if !capsule.context()?.is_null() {
         return Err(PyTypeError::new_err("a bit generator can be initialised only once"));
     }
-    count_forks()?;
-    let words = WordBuffer::new(FORKS.load(Ordering::Relaxed)).map_err(to_py)?;
+    let words = WordBuffer::new().map_err(to_py)?;
     let state = Box::into_raw(Box::new(words)).cast();
     capsule.set_context(state)?;
     // SAFETY: `capsule` is a capsule, and its destructor takes the context just set. Its pointer is to a `bitgen_t`,
@@ -108,10 +71,10 @@ unsafe extern "C" fn next_double(state: *mut c_void) -> f64 {
 /// # Safety
 /// `state` is that of [`secure_bit_generator`], alive and, by the bit generator's lock, used by nobody else.
 #[inline]
-unsafe fn draw<T>(state: *mut c_void, next: impl Fn(&mut WordBuffer, usize) -> Result<T, Error>) -> T {
+unsafe fn draw<T>(state: *mut c_void, next: impl Fn(&mut WordBuffer) -> Result<T, Error>) -> T {
     // SAFETY: the caller vouches for it.
     let words = unsafe { &mut *state.cast::<WordBuffer>() };
-    match next(words, FORKS.load(Ordering::Relaxed)) {
+    match next(words) {
         Ok(word) => word,
         Err(error) => abort(error),
     }

@@ -14,17 +14,20 @@
 //! | [`hashing`] | which values the reports of local hashing support |
 //! | [`popcount`] | column sums of a packed bit matrix |
 //! | [`registers`] | clearing the vector registers afterwards |
+//! | [`fork`] | what the child of a fork forgets |
 //! | [`secrecy`] | which memory is secret, and what may be known of it: for `make constant-time` |
 //! | `planted` | kernels with planted faults, compiled for `make constant-time` alone |
 //!
 //! A kernel is written once, over a trait, and gives the same output from the same input on every backend. This is the
-//! one folder where `unsafe` is allowed: for vendor intrinsics, behind a [`Backend`] that proves that the CPU has them.
+//! one folder where `unsafe` is allowed: for vendor intrinsics, behind a [`Backend`] that proves that the CPU has them, and
+//! for what the operating system has to be asked.
 
 pub mod backend;
 pub mod candidates;
 pub mod chacha;
 pub mod clipping;
 mod exp2;
+pub mod fork;
 pub mod grid;
 pub mod hashing;
 mod lanes;

@@ -2,7 +2,7 @@
 
 use core::{fmt, mem};
 
-use super::{SecureRng, Wiped, fill_bytes};
+use super::{SecureRng, Wiped, fill_bytes, process_identity};
 use crate::error::Error;
 
 /// Drawing a key takes as long as drawing this many bytes or so.
@@ -13,32 +13,33 @@ const BYTES: usize = 1 << 13;
 /// The store holds words and no key: each refill draws a fresh key from the operating system and wipes it. A word is
 /// overwritten when it is given out, so the store never tells what was given out before.
 ///
-/// Unlike [`SecureRng`] it is meant to live long, and so its memory may be duplicated. Whoever draws a word says in which
-/// *epoch*: a number that the caller changes when that happens, such as in the child of a `fork()`. Words of another
-/// epoch are not given out. (A snapshot of a virtual machine, restored twice, can not be noticed: what is left in the
-/// store is repeated, and after that the streams are independent.)
+/// Unlike [`SecureRng`] it is meant to live long, and so its memory may be duplicated. In the child of a fork the words
+/// of the parent are thrown away: on Linux whoever forks, elsewhere where the C library does. (A snapshot of a virtual
+/// machine, restored twice, cannot be noticed: what is left in the store is repeated, and after that the streams are
+/// independent.)
 ///
 /// ```
 /// use dpnoise_core::rng::WordBuffer;
-/// let mut words = WordBuffer::new(0)?;
-/// assert_ne!(words.next_u64(0)?, words.next_u64(0)?);
+/// let mut words = WordBuffer::new()?;
+/// assert_ne!(words.next_u64()?, words.next_u64()?);
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 pub struct WordBuffer {
     bytes: Wiped<u8>,
     /// How many of the bytes have been given out.
     given: usize,
-    epoch: usize,
+    /// In which process they were drawn.
+    process: u64,
 }
 
 impl WordBuffer {
     /// A full store.
     ///
     /// # Errors
-    /// As for [`SecureRng::new`].
-    pub fn new(epoch: usize) -> Result<Self, Error> {
-        let mut buffer = Self { bytes: Wiped::new(BYTES), given: 0, epoch };
-        buffer.refill(epoch)?;
+    /// [`Error::Randomness`] when the operating system's generator fails.
+    pub fn new() -> Result<Self, Error> {
+        let mut buffer = Self { bytes: Wiped::new(BYTES), given: 0, process: 0 };
+        buffer.refill(process_identity()?)?;
         Ok(buffer)
     }
 
@@ -47,8 +48,8 @@ impl WordBuffer {
     /// # Errors
     /// As for [`SecureRng::new`], when a refill is due.
     #[inline]
-    pub fn next_u32(&mut self, epoch: usize) -> Result<u32, Error> {
-        self.take(epoch).map(u32::from_le_bytes)
+    pub fn next_u32(&mut self) -> Result<u32, Error> {
+        self.take().map(u32::from_le_bytes)
     }
 
     /// A word of 64 bits.
@@ -56,31 +57,32 @@ impl WordBuffer {
     /// # Errors
     /// As for [`SecureRng::new`], when a refill is due.
     #[inline]
-    pub fn next_u64(&mut self, epoch: usize) -> Result<u64, Error> {
-        self.take(epoch).map(u64::from_le_bytes)
+    pub fn next_u64(&mut self) -> Result<u64, Error> {
+        self.take().map(u64::from_le_bytes)
     }
 
     #[inline]
-    fn take<const N: usize>(&mut self, epoch: usize) -> Result<[u8; N], Error> {
-        if self.epoch == epoch
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let process = process_identity()?;
+        if self.process == process
             && let Some(word) = self.bytes.get_mut(self.given..).and_then(<[u8]>::first_chunk_mut)
         {
             self.given += N;
             return Ok(mem::replace(word, [0; N]));
         }
-        self.take_fresh(epoch)
+        self.take_fresh(process)
     }
 
     #[cold]
-    fn take_fresh<const N: usize>(&mut self, epoch: usize) -> Result<[u8; N], Error> {
-        self.refill(epoch)?;
-        self.take(epoch)
+    fn take_fresh<const N: usize>(&mut self, process: u64) -> Result<[u8; N], Error> {
+        self.refill(process)?;
+        self.take()
     }
 
-    fn refill(&mut self, epoch: usize) -> Result<(), Error> {
+    fn refill(&mut self, process: u64) -> Result<(), Error> {
         self.given = self.bytes.len();
         fill_bytes(&mut SecureRng::new()?, &mut self.bytes)?;
-        (self.given, self.epoch) = (0, epoch);
+        (self.given, self.process) = (0, process);
         Ok(())
     }
 }
@@ -99,14 +101,14 @@ mod tests {
 
     #[test]
     fn every_byte_is_given_out_once_and_overwritten() {
-        let mut words = WordBuffer::new(0).unwrap();
+        let mut words = WordBuffer::new().unwrap();
         let stored = words.bytes.to_vec();
         let mut given = Vec::new();
         for i in 0..500 {
             if i % 3 == 0 {
-                given.extend(words.next_u32(0).unwrap().to_le_bytes());
+                given.extend(words.next_u32().unwrap().to_le_bytes());
             } else {
-                given.extend(words.next_u64(0).unwrap().to_le_bytes());
+                given.extend(words.next_u64().unwrap().to_le_bytes());
             }
             assert!(words.bytes[..words.given].iter().all(|&byte| byte == 0));
         }
@@ -116,23 +118,24 @@ mod tests {
 
     #[test]
     fn no_word_comes_twice_across_refills_and_stores() {
-        let mut stores = [WordBuffer::new(0).unwrap(), WordBuffer::new(0).unwrap()];
+        let mut stores = [WordBuffer::new().unwrap(), WordBuffer::new().unwrap()];
         let count = 3 * BYTES / 8;
         let mut seen = HashSet::new();
         for store in &mut stores {
-            store.next_u32(0).unwrap(); // so that a refill comes in the middle of a word
-            seen.extend((0..count).map(|_| store.next_u64(0).unwrap()));
+            store.next_u32().unwrap(); // so that a refill comes in the middle of a word
+            seen.extend((0..count).map(|_| store.next_u64().unwrap()));
         }
         assert_eq!(seen.len(), 2 * count);
     }
 
     #[test]
-    fn words_of_another_epoch_are_not_given_out() {
-        let mut words = WordBuffer::new(0).unwrap();
-        words.next_u32(0).unwrap();
+    fn words_of_another_process_are_not_given_out() {
+        let mut words = WordBuffer::new().unwrap();
+        words.next_u32().unwrap();
         let stored = words.bytes.to_vec();
-        assert_eq!(words.next_u64(0).unwrap().to_le_bytes(), stored[4..12], "the same epoch goes on");
-        let fresh: Vec<u64> = (0..BYTES / 8).map(|_| words.next_u64(1).unwrap()).collect();
+        assert_eq!(words.next_u64().unwrap().to_le_bytes(), stored[4..12], "the same process goes on");
+        words.process ^= 1; // as it is in the child of a fork
+        let fresh: Vec<u64> = (0..BYTES / 8).map(|_| words.next_u64().unwrap()).collect();
         for word in stored.windows(8) {
             assert!(!fresh.contains(&u64::from_le_bytes(word.try_into().unwrap())));
         }
