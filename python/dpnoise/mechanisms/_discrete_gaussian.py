@@ -19,6 +19,7 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
     ----------
     sensitivity : float, default 1
         The L2 sensitivity of what is released, from 1 to 2**40; ``sqrt(k)``, say, for k counts that change by 1 each.
+        It is never rounded down to a whole number, also not for a single integer.
     rho : float, optional
         Positive and finite: ``scale`` is ``sensitivity / sqrt(2 * rho)``. Give ``rho``, or ``epsilon`` and ``delta``.
     epsilon : float, optional
@@ -41,9 +42,9 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
     -----
     Delta is that of the discrete distribution (Canonne, Kamath and Steinke, Theorem 7), not of the continuous one, and
     computed with proved error bounds: ``scale`` suffices for it, and at most 1e-12 less, relatively, does not. That
-    holds for one value, and for any number of them when ``sensitivity`` is 1. Otherwise the noise of an array is a
-    little larger, since the theorem is one of a single number: it comes from a proved bound that is tight when the
-    scale is large.
+    holds for one value when ``sensitivity`` is whole, and for any number of them when it is 1. Otherwise the noise is a
+    little larger, since the theorem is one of a single number that moves by a whole one: it comes from a proved bound
+    that is tight when the scale is large.
 
     References
     ----------

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::calibration::{ANY_COUNT, Goal, certain_delta, concentrated_ratio, discrete, least_epsilon, vector};
+use super::calibration::{ANY_COUNT, Goal, Method, certain_delta, concentrated_ratio, discrete, least_epsilon, vector};
 use super::{Noisy, add_saturating};
 use crate::arith::ball::Ball;
 use crate::error::Error;
@@ -44,8 +44,12 @@ impl DiscreteGaussian {
     pub fn new(epsilon: f64, delta: f64, sensitivity: f64) -> Result<Self, Error> {
         let goal = Goal::new(epsilon, delta)?;
         check_sensitivity(sensitivity)?;
-        // One integer moves by a whole number.
-        let noise = goal.sigma_of_one(sensitivity as u64).and_then(noise_of).ok_or_else(|| goal.out_of_range(RANGE))?;
+        let sigma = match exact_shift(sensitivity, 1) {
+            Some(shift) => goal.sigma_of_one(shift),
+            // No less than continuous noise needs, which is nearly all.
+            None => goal.sigma(goal.ratio(Method::Analytic)? * sensitivity, &Ball::from_f64(sensitivity, 128), 1),
+        };
+        let noise = sigma.and_then(noise_of).ok_or_else(|| goal.out_of_range(RANGE))?;
         Ok(Self { goal: Some(goal), rho: None, sensitivity, noise: Arc::new(noise), last: LastNoise::default() })
     }
 
@@ -110,8 +114,8 @@ impl DiscreteGaussian {
         self.noise(count)?.magnitude_quantile(level)
     }
 
-    /// The least delta for which the release of one integer is (epsilon, delta)-differentially private (Theorem 7); for
-    /// more integers and a sensitivity above 1, one for which it is.
+    /// The least delta for which the release of one integer is (epsilon, delta)-differentially private (Theorem 7), if the
+    /// sensitivity is whole; for more integers and a sensitivity above 1, one for which it is.
     ///
     /// # Errors
     /// [`Error::Parameter`] for an epsilon that is not positive and finite, or as for [`Noisy::noise`].
@@ -142,18 +146,21 @@ fn noise_of(sigma: f64) -> Option<samplers::DiscreteGaussian> {
     samplers::DiscreteGaussian::new(Scale::from_f64(sigma).ok()?).ok()
 }
 
-/// Whether a release changes in one place only, by a whole number.
-fn is_single(sensitivity: f64, count: u64) -> bool {
-    count <= 1 || sensitivity == 1.0
+/// By how much the only integer changes that does, if that is as the sensitivity says.
+///
+/// A sensitivity that is not whole is never rounded down, although an integer changes by no more than that: it may have
+/// been computed, and the double of sqrt(3)^2 is a little below 3.
+fn exact_shift(sensitivity: f64, count: u64) -> Option<u64> {
+    let is_single = count <= 1 || sensitivity == 1.0;
+    (is_single && sensitivity.fract() == 0.0).then_some(sensitivity as u64)
 }
 
 /// The delta of a release of `count` integers.
 fn curve(epsilon: &Ball, sigma: f64, sensitivity: f64, count: u64) -> Ball {
     let sigma = Ball::from_f64(sigma, epsilon.precision());
-    if is_single(sensitivity, count) {
-        discrete(epsilon, &sigma, sensitivity as u64)
-    } else {
-        vector(epsilon, &sigma, &Ball::from_f64(sensitivity, epsilon.precision()), count)
+    match exact_shift(sensitivity, count) {
+        Some(shift) => discrete(epsilon, &sigma, shift),
+        None => vector(epsilon, &sigma, &Ball::from_f64(sensitivity, epsilon.precision()), count),
     }
 }
 
@@ -162,7 +169,7 @@ impl Noisy for DiscreteGaussian {
     type Noise = samplers::DiscreteGaussian;
 
     fn noise(&self, count: usize) -> Result<Arc<samplers::DiscreteGaussian>, Error> {
-        let Some(goal) = self.goal.filter(|_| !is_single(self.sensitivity, count as u64)) else {
+        let Some(goal) = self.goal.filter(|_| count > 1 && self.sensitivity != 1.0) else {
             return Ok(Arc::clone(&self.noise));
         };
         self.last.get_or(count, || {
