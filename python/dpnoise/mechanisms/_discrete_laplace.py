@@ -42,6 +42,7 @@ class DiscreteLaplace(IntegerNoise):
 
     __slots__ = ()
 
+    _native: _native.DiscreteLaplace
     _parameters = ("epsilon", "sensitivity")
 
     def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from dpnoise import _native
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
 from dpnoise.mechanisms._gaussian_privacy import GaussianPrivacy, calibrated
 from dpnoise.mechanisms._noise import RealNoise

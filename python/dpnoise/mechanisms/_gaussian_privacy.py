@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from dpnoise import _native
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Mechanism

@@ -6,7 +6,8 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import Any, ClassVar
 
-from dpnoise._native import RandomnessError, ScriptedRng, SeededRng
+from dpnoise._errors import RandomnessError
+from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise.accounting import PrivacyCost
 from dpnoise.accounting._losses import ApproximateLoss, Loss
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import array_of, dtype_of, reals_of
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import ParameterError
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _columns, sensitivity
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._query import CountingQuery

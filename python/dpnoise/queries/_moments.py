@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._count import Count
 from dpnoise.queries._query import Query
@@ -59,7 +59,7 @@ class OfMoments(Query):
         column : array_like
             Real numbers, one dimension.
         threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
+            As for `Sum.release`.
         rng : dpnoise.hazmat generator, optional
             For tests only: such a release is not private.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpnoise import _columns, sensitivity
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.accounting._losses import ApproximateLoss, Loss
 from dpnoise.mechanisms import DiscreteLaplace

@@ -100,7 +100,9 @@ class Sum(Query):
         column : array_like
             Real numbers, one dimension.
         threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
+            How many threads to use, of the cores that the process may use. By default all of them under "substitute".
+            Under "add/remove" the number of rows is private, and so many threads are started however few rows there
+            are: one by default.
         rng : dpnoise.hazmat generator, optional
             For tests only: such a release is not private.
 
@@ -118,7 +120,8 @@ class Sum(Query):
         RandomnessError
             When the source of randomness fails; nothing is released.
         """
-        return self._native.release(_columns.floats(column), threads, rng)
+        shared = 1 if threads is None and self._relation == "add/remove" else threads
+        return self._native.release(_columns.floats(column), shared, rng)
 
     def _loss(self) -> Loss:
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))

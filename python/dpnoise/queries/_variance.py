@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._native import ParameterError
+from dpnoise._errors import ParameterError
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._moments import Moments, OfMoments
 from dpnoise.sensitivity import Bounds, Relation
@@ -49,12 +49,14 @@ class Variance(OfMoments):
 
     def __init__(self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove") -> None:
         super().__init__(bounds, relation)
-        if not 1e-150 < self._half < 1e150:
-            raise ParameterError(f"bounds must be 1e-150 to 1e150 apart, got {bounds!r}")
+        if not 1e-120 < self._half < 1e150:
+            raise ParameterError(f"bounds must be 1e-120 to 1e150 apart, got {bounds!r}")
         self._moments = Moments([self._half, self._half**2 / 2], epsilon, relation)
 
     def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
         # Squares are from 0 to half**2; around their middle they need half the noise.
         centre = self._half**2 / 2
-        mean, square = self._moments.release([distances, distances**2 - centre], threads, rng)
+        # Multiples of about 2**-53 of half: the square of a smaller number may be subnormal, which takes longer.
+        rounded = (distances + self._half) - self._half
+        mean, square = self._moments.release([distances, rounded**2 - centre], threads, rng)
         return min(max(square + centre - mean**2, 0.0), self._half**2)

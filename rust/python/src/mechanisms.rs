@@ -121,6 +121,18 @@ noise_mechanism!(
             mechanisms::DiscreteLaplace::new(real(epsilon, "epsilon")?, sensitivity).map(Self).map_err(to_py)
         }
 
+        /// Releases how many of `rows` are not 0.
+        #[pyo3(signature = (rows, rng=None))]
+        fn release_count(&self, rows: &Bound<'_, PyAny>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
+            let array = buffers::readable::<u8>(rows, "rows", "uint8")?;
+            let rows = buffers::slice(&array, "rows")?;
+            match hazmat::given(rng)? {
+                Some(mut rng) => self.0.release_count_with(rows, &mut *rng),
+                None => self.0.release_count(rows),
+            }
+            .map_err(to_py)
+        }
+
         #[getter]
         fn epsilon(&self) -> f64 {
             self.0.epsilon()

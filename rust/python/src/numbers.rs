@@ -72,9 +72,12 @@ pub(crate) fn real(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64
     if let Ok(float) = value.cast::<PyFloat>() {
         return float.extract();
     }
-    // NumPy's complex numbers convert to floats, with a warning.
-    let complex = value.py().import("numpy")?.getattr("complexfloating")?;
-    if !value.is_instance(&complex)? {
+    // NumPy's complex numbers convert to floats, with a warning; and truth values, of Python and NumPy, are no numbers.
+    let numpy = value.py().import("numpy")?;
+    let refused = value.is_instance_of::<PyBool>()
+        || value.is_instance(&numpy.getattr("complexfloating")?)?
+        || value.is_instance(&numpy.getattr("bool_")?)?;
+    if !refused {
         match value.extract() {
             Ok(float) => return Ok(float),
             Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {

@@ -45,13 +45,13 @@ impl Backend {
         found
     }
 
-    /// The backend in use: the fastest one, or what the environment variable `DPNOISE_BACKEND` names.
+    /// The backend in use: the fastest one, or what the environment variable `DPNOISE_BACKEND` names, if it is not empty.
     ///
     /// # Errors
     /// [`Error::Parameter`] when the variable names a backend that does not exist or that this CPU lacks.
     pub fn current() -> Result<Self, Error> {
         static CURRENT: OnceLock<Result<Backend, Error>> = OnceLock::new();
-        CURRENT.get_or_init(|| Self::choose(std::env::var(VARIABLE).ok().as_deref())).clone()
+        CURRENT.get_or_init(|| Self::choose(std::env::var(VARIABLE).ok().as_deref().filter(|name| !name.is_empty()))).clone()
     }
 
     fn choose(forced: Option<&str>) -> Result<Self, Error> {

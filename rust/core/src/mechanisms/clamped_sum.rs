@@ -1,5 +1,6 @@
 #![doc = include_str!("clamped_sum.md")]
 
+use core::mem;
 use std::sync::Arc;
 
 use rand_core::TryCryptoRng;
@@ -8,7 +9,7 @@ use super::laplace::ceil_log2_of_quotient;
 use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Relation, Scale};
-use crate::rng::{SecureRng, on_threads};
+use crate::rng::{SecureRng, available_threads, on_threads};
 use crate::samplers;
 use crate::samplers::grid::Grid;
 
@@ -25,6 +26,7 @@ use crate::samplers::grid::Grid;
 pub struct ClampedSum {
     epsilon: Epsilon,
     bounds: (f64, f64),
+    relation: Relation,
     /// What a missing value counts as.
     missing: f64,
     grid: Grid,
@@ -96,7 +98,7 @@ impl ClampedSum {
         let scale = scale.and_then(Scale::on_grid).ok_or_else(out_of_range)?;
         let missing = if relation == Relation::AddRemove { 0.0 } else { on_grid[2] };
         let noise = Arc::new(samplers::DiscreteLaplace::new(scale));
-        Ok(Self { epsilon, bounds, missing, grid, steps, noise })
+        Ok(Self { epsilon, bounds, relation, missing, grid, steps, noise })
     }
 
     /// Epsilon.
@@ -131,7 +133,11 @@ impl ClampedSum {
         Ok(self.noise.magnitude_quantile(level)? * self.granularity())
     }
 
-    /// Releases the sum of `values`, a NaN being a missing value, on up to `threads` threads. The values are overwritten.
+    /// Releases the sum of `values`, a NaN being a missing value. The values are overwritten.
+    ///
+    /// Under [`Relation::Substitute`] up to `threads` threads share the values. Under [`Relation::AddRemove`] so many are
+    /// started, or as many as there are processors, however few values there are: the number of rows is private, and a
+    /// thread that is started for one row more would show it.
     ///
     /// # Errors
     /// [`Error::Randomness`]; [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
@@ -155,12 +161,28 @@ impl ClampedSum {
 
     /// The exact sum in steps of the grid; it cannot overflow. The values are overwritten with zeros.
     fn sum(&self, values: &mut [f64], threads: usize) -> Result<i128, Error> {
-        let part = values.len().div_ceil(threads.max(1)).max(THREAD_UNIT);
-        let sums = on_threads(values.chunks_mut(part).collect(), |part| {
+        let sums = on_threads(self.parts(values, threads.max(1)), |part| {
             part.chunks_mut(BLOCK)
                 .try_fold(0, |sum: i128, block| Ok(sum.wrapping_add(self.sum_of_block(block)?.into())))
         });
         sums.into_iter().try_fold(0, |total: i128, sum: Result<i128, Error>| Ok(total.wrapping_add(sum?)))
+    }
+
+    /// The values in parts of nearly equal size, one for each thread.
+    fn parts<'a>(&self, values: &'a mut [f64], threads: usize) -> Vec<&'a mut [f64]> {
+        let count = match self.relation {
+            Relation::AddRemove => threads.min(available_threads()),
+            Relation::Substitute => threads.min(values.len().div_ceil(THREAD_UNIT).max(1)),
+        };
+        let mut rest = values;
+        (0..count)
+            .map(|taken| {
+                let length = rest.len() / (count - taken);
+                let part;
+                (part, rest) = mem::take(&mut rest).split_at_mut(length);
+                part
+            })
+            .collect()
     }
 
     fn sum_of_block(&self, values: &mut [f64]) -> Result<i64, Error> {
@@ -232,6 +254,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_number_of_threads_tells_nothing_of_the_number_of_rows_where_that_is_private() {
+        let parts = |relation, rows: usize, threads| {
+            let sum = ClampedSum::new(1.0, (0.0, 1.0), relation, None).unwrap();
+            sum.parts(&mut vec![0.0; rows], threads).iter().map(|part| part.len()).collect::<Vec<_>>()
+        };
+        let most = available_threads();
+        for rows in [0, 1, 2, THREAD_UNIT, THREAD_UNIT + 1, 5 * THREAD_UNIT] {
+            for threads in [1, 2, 3, usize::MAX] {
+                let lengths = parts(Relation::AddRemove, rows, threads);
+                assert_eq!((lengths.len(), lengths.iter().sum()), (threads.min(most), rows));
+                assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1);
+            }
+        }
+        assert_eq!(parts(Relation::Substitute, THREAD_UNIT, 3), [THREAD_UNIT]);
+        assert_eq!(parts(Relation::Substitute, THREAD_UNIT + 1, 3), [THREAD_UNIT / 2, THREAD_UNIT / 2 + 1]);
     }
 
     /// Every pair of values, and every value against none: nothing moves the sum by more than the sensitivity, and

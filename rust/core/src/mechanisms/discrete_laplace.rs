@@ -8,9 +8,12 @@
 
 use std::sync::Arc;
 
+use rand_core::TryCryptoRng;
+
 use super::{Noisy, add_saturating};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
+use crate::rng::SecureRng;
 use crate::samplers;
 
 /// Adds discrete Laplace noise to integers.
@@ -67,6 +70,24 @@ impl DiscreteLaplace {
         self.noise.scale().ratio().to_f64()
     }
 
+    /// Releases how many of `rows` are not 0, which no one learns before the noise is added.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`].
+    pub fn release_count(&self, rows: &[u8]) -> Result<i64, Error> {
+        self.release_count_with(rows, &mut SecureRng::new()?)
+    }
+
+    /// The same with noise from `rng`.
+    ///
+    /// # Errors
+    /// As for [`DiscreteLaplace::release_count`].
+    pub fn release_count_with<R: TryCryptoRng + ?Sized>(&self, rows: &[u8], rng: &mut R) -> Result<i64, Error> {
+        let mut count = [rows.iter().fold(0i64, |count, &row| count.wrapping_add((row != 0).into()))];
+        self.release_with(&mut count, rng)?;
+        Ok(count[0])
+    }
+
     /// The smallest t such that the noise of each value in a release of `count` values is at most t with probability
     /// `level` or more.
     ///
@@ -114,6 +135,18 @@ mod tests {
         ] {
             assert_eq!(DiscreteLaplace::new(epsilon, sensitivity).unwrap_err().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_count_is_of_all_rows_that_are_not_zero() {
+        let mechanism = DiscreteLaplace::new(0.5, 1).unwrap();
+        for (rows, count) in [(vec![], 0), (vec![0, 1, 2, 255, 0], 3), (vec![1; 100_003], 100_003)] {
+            let seeded = || SeededRng::new(7).unwrap();
+            let mut expected = [count];
+            mechanism.release_with(&mut expected, &mut seeded()).unwrap();
+            assert_eq!(mechanism.release_count_with(&rows, &mut seeded()), Ok(expected[0]));
+        }
+        assert!(mechanism.release_count_with(&[1], &mut ScriptedRng::new([])).is_err());
     }
 
     #[test]

@@ -56,6 +56,10 @@ pub(super) fn checks() -> Vec<Check> {
             let refused = Laplace::new(1.0, 1.0, None).unwrap().release(&mut values, 1);
             assert!(refused.is_err());
         }),
+        ("discrete Laplace mechanism, a count", || {
+            let rows = secret(&[0u8, 1, 2, 0, 255, 1, 0].repeat(50));
+            assert_secret(&[DiscreteLaplace::new(1.0, 1).unwrap().release_count(&rows).unwrap()]);
+        }),
         ("discrete Laplace mechanism, one value", || {
             let mechanism = DiscreteLaplace::new(1.0, 1).unwrap();
             for x in INTEGERS {
