@@ -51,7 +51,9 @@ impl Backend {
     /// [`Error::Parameter`] when the variable names a backend that does not exist or that this CPU lacks.
     pub fn current() -> Result<Self, Error> {
         static CURRENT: OnceLock<Result<Backend, Error>> = OnceLock::new();
-        CURRENT.get_or_init(|| Self::choose(std::env::var(VARIABLE).ok().as_deref().filter(|name| !name.is_empty()))).clone()
+        CURRENT
+            .get_or_init(|| Self::choose(std::env::var(VARIABLE).ok().as_deref().filter(|name| !name.is_empty())))
+            .clone()
     }
 
     fn choose(forced: Option<&str>) -> Result<Self, Error> {

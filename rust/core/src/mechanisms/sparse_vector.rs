@@ -8,7 +8,7 @@ use rand_core::TryCryptoRng;
 use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, RealScale, Scale};
-use crate::rng::{SecureRng, Wiped, process_identity};
+use crate::rng::{ProcessMark, SecureRng, Wiped};
 use crate::samplers::grid::{Grid, all_finite};
 use crate::samplers::{self, DiscreteLaplace};
 
@@ -45,7 +45,7 @@ pub struct Run {
     noise: Wiped<i64>,
     positives: u64,
     /// In which it was started.
-    process: u64,
+    process: ProcessMark,
 }
 
 /// The budget is split in whole parts of this many.
@@ -144,7 +144,7 @@ impl AboveThreshold {
     pub fn start_with<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<Run, Error> {
         let mut noise = Wiped::new(1);
         self.noise[0].fill(rng, &mut noise)?;
-        Ok(Run { mechanism: self.clone(), noise, positives: 0, process: process_identity()? })
+        Ok(Run { mechanism: self.clone(), noise, positives: 0, process: ProcessMark::new()? })
     }
 }
 
@@ -175,7 +175,7 @@ impl Run {
     /// # Errors
     /// As for [`Run::is_above`].
     pub fn is_above_with<R: TryCryptoRng + ?Sized>(&mut self, value: f64, rng: &mut R) -> Result<bool, Error> {
-        if self.process != process_identity()? {
+        if !self.process.is_current() {
             return Err(Error::Halted(
                 "a run cannot go on in another process than the one that started it: start another run, which costs epsilon again"
                     .into(),
@@ -251,7 +251,7 @@ mod tests {
         let message = run.is_above(-1e9).unwrap_err().to_string();
         assert!(message.starts_with("this run has given its max_positives=2 positive answers"), "{message}");
         let mut inherited = mechanism.start().unwrap();
-        inherited.process ^= 1;
+        inherited.process = ProcessMark::of_another();
         assert!(matches!(inherited.is_above(0.0), Err(Error::Halted(_))));
     }
 

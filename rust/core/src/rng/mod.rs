@@ -3,7 +3,7 @@
 //! Samplers take any [`rand_core::TryCryptoRng`]. The library itself gives them a fresh [`SecureRng`] for every call and
 //! thread; there is no generator state that lives longer, and so no stream that a `fork()` or a restored snapshot of a
 //! virtual machine could repeat. The exception is [`WordBuffer`], for callers who need single words by the million. What
-//! lives longer than a call asks [`process_identity`] whether it is still in the process that it was made in.
+//! lives longer than a call asks its [`ProcessMark`] whether it is still in the process that it was made in.
 
 mod chacha;
 mod parallel;
@@ -15,7 +15,7 @@ mod word_buffer;
 pub(crate) use chacha::DerivedRng;
 pub use chacha::{SecureRng, SeededRng};
 pub use parallel::{NOISE_UNIT, available_threads, fill_parallel, on_threads};
-pub use process::process_identity;
+pub use process::ProcessMark;
 pub use scripted::{Exhausted, ScriptedRng};
 pub(crate) use wipe::{Wiped, wipe};
 pub use word_buffer::WordBuffer;

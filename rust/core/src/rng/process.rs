@@ -1,26 +1,57 @@
 //! Which process this is.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::fork;
 use crate::error::Error;
 
-/// A random number, above 0, that this process keeps and no other one has, not even the child of its `fork()`.
+/// The mark of the process that made it, for what must be used once.
 ///
-/// What must be used once is marked by it. Numbers that the system gives to processes would not do: two processes may
-/// both be the first one of their containers.
+/// It is a random number that a process keeps and that no other one has, not even the child of its `fork()`. The numbers
+/// that the system gives to processes would not do: two processes may both be the first one of their containers.
 ///
-/// # Errors
-/// [`Error::Randomness`] when the operating system's generator fails.
-pub fn process_identity() -> Result<u64, Error> {
-    let kept = fork::forgotten().map_err(Error::randomness)?;
-    match kept.load(Ordering::Relaxed) {
-        0 => {
-            let drawn = getrandom::u64().map_err(Error::randomness)?.max(1);
-            let other = kept.compare_exchange(0, drawn, Ordering::Relaxed, Ordering::Relaxed);
-            Ok(other.err().unwrap_or(drawn)) // another thread may have been faster
-        }
-        identity => Ok(identity),
+/// ```
+/// use dpnoise_core::rng::ProcessMark;
+/// assert!(ProcessMark::new()?.is_current());
+/// # Ok::<(), dpnoise_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessMark {
+    /// The number of the process that asks; 0 in the child of a fork, until that has drawn its own.
+    current: &'static AtomicU64,
+    number: u64,
+}
+
+impl ProcessMark {
+    /// The mark of this process.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`] when the operating system's generator fails.
+    pub fn new() -> Result<Self, Error> {
+        let current = fork::forgotten().map_err(Error::randomness)?;
+        let number = match current.load(Ordering::Relaxed) {
+            0 => {
+                let drawn = getrandom::u64().map_err(Error::randomness)?.max(1);
+                let other = current.compare_exchange(0, drawn, Ordering::Relaxed, Ordering::Relaxed);
+                other.err().unwrap_or(drawn) // another thread may have been faster
+            }
+            number => number,
+        };
+        Ok(Self { current, number })
+    }
+
+    /// Whether this is still the process that made the mark.
+    #[inline]
+    #[must_use]
+    pub fn is_current(self) -> bool {
+        self.current.load(Ordering::Relaxed) == self.number
+    }
+
+    /// A mark that another process has made.
+    #[cfg(test)]
+    pub(crate) fn of_another() -> Self {
+        let own = Self::new().expect("random numbers");
+        Self { number: own.number ^ 1, ..own }
     }
 }
 
@@ -31,9 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_threads_of_a_process_have_one_identity() {
-        let threads: Vec<_> = (0..8).map(|_| thread::spawn(process_identity)).collect();
+    fn all_threads_of_a_process_have_one_mark() {
+        let threads: Vec<_> = (0..8).map(|_| thread::spawn(ProcessMark::new)).collect();
         let found: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect();
-        assert!(found[0] > 0 && found.iter().all(|&identity| identity == found[0]));
+        assert!(found.iter().all(|mark| mark.is_current() && mark.number == found[0].number && mark.number > 0));
+        assert!(!ProcessMark::of_another().is_current());
     }
 }

@@ -2,7 +2,8 @@
 
 use core::{fmt, mem};
 
-use super::{SecureRng, Wiped, fill_bytes, process_identity};
+use super::ProcessMark;
+use super::{SecureRng, Wiped, fill_bytes};
 use crate::error::Error;
 
 /// Drawing a key takes as long as drawing this many bytes or so.
@@ -29,7 +30,7 @@ pub struct WordBuffer {
     /// How many of the bytes have been given out.
     given: usize,
     /// In which process they were drawn.
-    process: u64,
+    process: ProcessMark,
 }
 
 impl WordBuffer {
@@ -38,8 +39,8 @@ impl WordBuffer {
     /// # Errors
     /// [`Error::Randomness`] when the operating system's generator fails.
     pub fn new() -> Result<Self, Error> {
-        let mut buffer = Self { bytes: Wiped::new(BYTES), given: 0, process: 0 };
-        buffer.refill(process_identity()?)?;
+        let mut buffer = Self { bytes: Wiped::new(BYTES), given: 0, process: ProcessMark::new()? };
+        buffer.refill()?;
         Ok(buffer)
     }
 
@@ -63,23 +64,23 @@ impl WordBuffer {
 
     #[inline]
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        let process = process_identity()?;
-        if self.process == process
+        if self.process.is_current()
             && let Some(word) = self.bytes.get_mut(self.given..).and_then(<[u8]>::first_chunk_mut)
         {
             self.given += N;
             return Ok(mem::replace(word, [0; N]));
         }
-        self.take_fresh(process)
+        self.take_fresh()
     }
 
     #[cold]
-    fn take_fresh<const N: usize>(&mut self, process: u64) -> Result<[u8; N], Error> {
-        self.refill(process)?;
+    fn take_fresh<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        self.refill()?;
         self.take()
     }
 
-    fn refill(&mut self, process: u64) -> Result<(), Error> {
+    fn refill(&mut self) -> Result<(), Error> {
+        let process = ProcessMark::new()?;
         self.given = self.bytes.len();
         fill_bytes(&mut SecureRng::new()?, &mut self.bytes)?;
         (self.given, self.process) = (0, process);
@@ -134,7 +135,7 @@ mod tests {
         words.next_u32().unwrap();
         let stored = words.bytes.to_vec();
         assert_eq!(words.next_u64().unwrap().to_le_bytes(), stored[4..12], "the same process goes on");
-        words.process ^= 1; // as it is in the child of a fork
+        words.process = ProcessMark::of_another(); // as it is in the child of a fork
         let fresh: Vec<u64> = (0..BYTES / 8).map(|_| words.next_u64().unwrap()).collect();
         for word in stored.windows(8) {
             assert!(!fresh.contains(&u64::from_le_bytes(word.try_into().unwrap())));
