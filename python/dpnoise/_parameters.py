@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from numbers import Real
 from typing import Any
@@ -10,13 +11,28 @@ from dpnoise._errors import ParameterError
 
 
 def real(value: Any, name: str) -> float:
-    """Give the parameter called ``name`` as a float; its range is checked by whoever takes it."""
-    if not isinstance(value, Real):
+    """Give the parameter called ``name`` as the nearest float; its range is checked by whoever takes it."""
+    if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
         return float(value)
     except OverflowError:
         raise ParameterError(f"{name} must be in the range of a float, got an integer beyond the largest") from None
+
+
+def real_down(value: Any, name: str) -> float:
+    """Give the parameter called ``name`` as the largest float that is no larger, as a promise must be."""
+    nearest = real(value, name)
+    return math.nextafter(nearest, -math.inf) if value < nearest else nearest
+
+
+def at_least(exact: Any) -> float:
+    """Give the smallest float that is at least a number of any exact type; infinity when there is none."""
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
 def integer(value: Any, name: str, allowed: range) -> int:

@@ -7,9 +7,9 @@ Each function says what it assumes of neighbouring data sets, by its parameter `
 
 A person is one row: somebody with up to ``m`` rows needs a budget of ``epsilon / m``, or ``m`` times the sensitivity.
 
-Numbers are those of exact arithmetic. A sum in floating point can move by more (Casacuberta, Shoemate, Vadhan and
-Wagaman 2022, "Widespread underestimation of sensitivity in differentially private libraries and how to fix it"):
-`dpnoise.queries` adds integers instead.
+Numbers are those of exact arithmetic, rounded up where no float holds them. A sum in floating point can move by more
+(Casacuberta, Shoemate, Vadhan and Wagaman 2022, "Widespread underestimation of sensitivity in differentially private
+libraries and how to fix it"): `dpnoise.queries` adds integers instead.
 
 References
 ----------
@@ -19,10 +19,11 @@ Dwork and Roth (2014), "The algorithmic foundations of differential privacy", de
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real
+from dpnoise._parameters import at_least, integer, real
 
 __all__ = ["Relation", "count", "histogram", "mean", "quantile_score", "sum", "variance"]
 
@@ -86,7 +87,7 @@ def sum(bounds: Bounds, relation: Relation = "add/remove") -> float:
     Returns
     -------
     float
-        ``max(abs(lower), abs(upper))`` under "add/remove", ``upper - lower`` under "substitute".
+        ``max(abs(lower), abs(upper))`` under "add/remove", ``upper - lower`` under "substitute", rounded up.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def sum(bounds: Bounds, relation: Relation = "add/remove") -> float:
     """
     lower, upper = check_bounds(bounds)
     check_relation(relation)
-    return max(abs(lower), abs(upper)) if relation == "add/remove" else upper - lower
+    return max(abs(lower), abs(upper)) if relation == "add/remove" else at_least(Fraction(upper) - Fraction(lower))
 
 
 def mean(bounds: Bounds, n: int) -> float:
@@ -113,7 +114,7 @@ def mean(bounds: Bounds, n: int) -> float:
     Returns
     -------
     float
-        ``(upper - lower) / n``.
+        ``(upper - lower) / n``, rounded up.
 
     Raises
     ------
@@ -121,7 +122,7 @@ def mean(bounds: Bounds, n: int) -> float:
         When a parameter is out of range.
     """
     lower, upper = check_bounds(bounds)
-    return (upper - lower) / _check_rows(n)
+    return at_least((Fraction(upper) - Fraction(lower)) / _check_rows(n))
 
 
 def variance(bounds: Bounds, n: int) -> float:
@@ -139,7 +140,7 @@ def variance(bounds: Bounds, n: int) -> float:
     Returns
     -------
     float
-        ``(upper - lower) ** 2 * (n - 1) / n ** 2``.
+        ``(upper - lower) ** 2 * (n - 1) / n ** 2``, rounded up.
 
     Raises
     ------
@@ -153,7 +154,8 @@ def variance(bounds: Bounds, n: int) -> float:
     ``(n - 1) / n**2`` times a squared distance of at most ``upper - lower``.
     """
     lower, upper = check_bounds(bounds)
-    return (upper - lower) ** 2 * (_check_rows(n) - 1) / n**2
+    rows = _check_rows(n)
+    return at_least((Fraction(upper) - Fraction(lower)) ** 2 * (rows - 1) / rows**2)
 
 
 def quantile_score(q: float, relation: Relation = "add/remove") -> float:
@@ -169,7 +171,7 @@ def quantile_score(q: float, relation: Relation = "add/remove") -> float:
     Returns
     -------
     float
-        ``max(q, 1 - q)`` under "add/remove", 1 under "substitute".
+        ``max(q, 1 - q)``, rounded up, under "add/remove", 1 under "substitute".
 
     Raises
     ------
@@ -179,7 +181,8 @@ def quantile_score(q: float, relation: Relation = "add/remove") -> float:
     check_relation(relation)
     if not 0 < real(q, "q") < 1:
         raise ParameterError(f"q must be between 0 and 1, got {q!r}")
-    return max(q, 1 - q) if relation == "add/remove" else 1.0
+    share = Fraction(q)
+    return at_least(max(share, 1 - share)) if relation == "add/remove" else 1.0
 
 
 def check_relation(relation: str) -> None:

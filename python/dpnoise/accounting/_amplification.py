@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal, Overflow
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real
+from dpnoise._parameters import at_least, integer, real
 from dpnoise.accounting._cost import PrivacyCost
-from dpnoise.accounting._exact import above, decimal_of, exact_product, precise, up
+from dpnoise.accounting._exact import above, exact_product, precise
 
 
 def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
@@ -40,12 +40,12 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
     Examples
     --------
     >>> from dpnoise.accounting import PrivacyCost, group_privacy
-    >>> group_privacy(PrivacyCost(0.1), 3)
-    PrivacyCost(epsilon=0.3, delta=0.0)
+    >>> group_privacy(PrivacyCost(0.25), 3)
+    PrivacyCost(epsilon=0.75, delta=0.0)
     """
     people = integer(size, "size", range(1, 2**63))
     with precise():
-        each = decimal_of(cost.epsilon)
+        each = Decimal(cost.epsilon)
         total = exact_product(people, each)
         delta = 0.0
         if cost.delta:
@@ -53,10 +53,10 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
                 growth = (total.exp() - 1) / (each.exp() - 1) if each else Decimal(people)
             except Overflow:
                 growth = Decimal("Infinity")
-            delta = above(growth * decimal_of(cost.delta)) if people > 1 else cost.delta
+            delta = above(growth * Decimal(cost.delta)) if people > 1 else cost.delta
     if delta >= 1:
         raise ParameterError(f"size must be smaller for {cost}, got {people}: delta would be 1 or more")
-    return PrivacyCost(up(total), delta)
+    return PrivacyCost(at_least(total), delta)
 
 
 def amplify_by_poisson_sampling(cost: PrivacyCost, *, probability: float) -> PrivacyCost:
@@ -98,7 +98,7 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, probability: float) -> Pri
     if not 0 <= share <= 1:
         raise ParameterError(f"probability must be from 0 to 1, got {share!r}")
     with precise():
-        return _amplified(cost, decimal_of(share))
+        return _amplified(cost, Decimal(share))
 
 
 def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, population: int) -> PrivacyCost:
@@ -149,7 +149,7 @@ def _amplified(cost: PrivacyCost, share: Decimal) -> PrivacyCost:
     if share == 1:
         return cost
     try:
-        epsilon = above((1 + share * (decimal_of(cost.epsilon).exp() - 1)).ln())
+        epsilon = above((1 + share * (Decimal(cost.epsilon).exp() - 1)).ln())
     except Overflow:  # beside such a number the share is nothing
         epsilon = cost.epsilon
-    return PrivacyCost(min(epsilon, cost.epsilon), min(above(share * decimal_of(cost.delta)), cost.delta))
+    return PrivacyCost(min(epsilon, cost.epsilon), min(above(share * Decimal(cost.delta)), cost.delta))

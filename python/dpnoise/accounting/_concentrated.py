@@ -9,9 +9,9 @@ from sys import float_info
 from typing import Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real
+from dpnoise._parameters import at_least, real
 from dpnoise.accounting._cost import PrivacyCost
-from dpnoise.accounting._exact import above, decimal_of, precise, up
+from dpnoise.accounting._exact import above, precise
 
 Method = Literal["tight", "simple"]
 
@@ -47,7 +47,7 @@ def pure_zcdp_rho(epsilon: float) -> float:
     """
     epsilon = PrivacyCost(epsilon).epsilon
     with precise():
-        rho = up(decimal_of(epsilon) ** 2 / 2)
+        rho = at_least(Decimal(epsilon) ** 2 / 2)
     if math.isinf(rho):
         raise ParameterError(f"epsilon must have a square in the range of a float, got {epsilon!r}")
     return rho
@@ -97,7 +97,7 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
     if rho == 0:
         return 0.0
     with precise():
-        divergence, target = decimal_of(rho), decimal_of(delta)
+        divergence, target = Decimal(rho), Decimal(delta)
         if method == "simple":
             return above(divergence + 2 * (-divergence * target.ln()).sqrt())
         # The derivative has the sign of (alpha - 1)^2 rho + ln(alpha delta).
@@ -144,7 +144,7 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
     if rho == 0:
         return 0.0
     with precise():
-        divergence, loss = decimal_of(rho), decimal_of(epsilon)
+        divergence, loss = Decimal(rho), Decimal(epsilon)
         if method == "simple":
             spare = loss - divergence
             exponent = -spare * spare / (4 * divergence) if spare > 0 else Decimal(0)

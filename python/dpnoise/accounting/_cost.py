@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real
+from dpnoise._parameters import at_least, real
 
 
 @dataclass(frozen=True)
@@ -53,5 +53,5 @@ class PrivacyCost:
 
 
 def _rounded_up(value: float, name: str) -> float:
-    nearest = real(value, name)
-    return math.nextafter(nearest, math.inf) if value > nearest else nearest
+    real(value, name)  # refuses what is none
+    return at_least(value)

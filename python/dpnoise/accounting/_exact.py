@@ -1,7 +1,8 @@
 """Arithmetic that cannot lose privacy: exact sums, and results that are rounded up.
 
-A float stands for the decimal number that Python prints for it, so that 0.1 is one tenth: ten times 0.1 make 1.0, and
-not a little more. `docs/proofs/accounting.md` has what this means, and the bounds on rounding.
+In compositions a float stands for the decimal number that Python prints for it, so that 0.1 is one tenth: ten times 0.1
+make 1.0, and not a little more. Elsewhere it is the number that it is. `docs/proofs/accounting.md` has what this means,
+and the bounds on rounding.
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest
-from dpnoise._parameters import real
+from dpnoise._parameters import real_down
 
 
 def part_of(epsilon: float, parts: int) -> float:
     """Give one of 2 or 4 equal parts of epsilon, exactly; a message shows the whole that was given."""
-    whole = real(epsilon, "epsilon")
+    whole = real_down(epsilon, "epsilon")
     if not parts * 2.0**-40 <= whole <= 2.0**40:
         raise ParameterError(f"epsilon must be from {parts} * 2**-40 to 2**40, got {epsilon!r}")
     return whole / parts
@@ -19,7 +19,7 @@ def part_of(epsilon: float, parts: int) -> float:
 
 def half_of(delta: float) -> float:
     """Give half of delta, exactly; a message shows the whole that was given."""
-    whole = real(delta, "delta")
+    whole = real_down(delta, "delta")
     if not 2.0**-1021 <= whole < 1:
         raise ParameterError(f"delta must be from 2**-1021 up to, but not including, 1, got {delta!r}")
     return whole / 2
@@ -27,7 +27,7 @@ def half_of(delta: float) -> float:
 
 def stability_test(epsilon: float, delta: float) -> StabilityTest:
     """Make the test, or give the one that was made before: making one takes a hundred times as long as using it."""
-    return _made(real(epsilon, "epsilon"), real(delta, "delta"))
+    return _made(real_down(epsilon, "epsilon"), real_down(delta, "delta"))
 
 
 _made = lru_cache(maxsize=16)(StabilityTest)

@@ -27,7 +27,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{ParameterError, to_py};
 use crate::memo::LocalMemo;
-use crate::numbers::{integer, real};
+use crate::numbers::{integer, real, real_down};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
@@ -49,7 +49,7 @@ pub(crate) struct LocalProtocol(pub(crate) Protocol);
 impl LocalProtocol {
     #[staticmethod]
     fn randomized_response(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made!(RandomizedResponse::new(real(epsilon, "epsilon")?))
+        made!(RandomizedResponse::new(real_down(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
@@ -59,12 +59,12 @@ impl LocalProtocol {
 
     #[staticmethod]
     fn symmetric_unary_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made!(UnaryEncoding::symmetric(number_of_values(k)?, real(epsilon, "epsilon")?))
+        made!(UnaryEncoding::symmetric(number_of_values(k)?, real_down(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn optimized_unary_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made!(UnaryEncoding::optimized(number_of_values(k)?, real(epsilon, "epsilon")?))
+        made!(UnaryEncoding::optimized(number_of_values(k)?, real_down(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
@@ -74,7 +74,7 @@ impl LocalProtocol {
 
     #[staticmethod]
     fn generalized_randomized_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let response = GeneralizedRandomizedResponse::new(number_of_values(k)?, real(epsilon, "epsilon")?);
+        let response = GeneralizedRandomizedResponse::new(number_of_values(k)?, real_down(epsilon, "epsilon")?);
         made!(response)
     }
 
@@ -82,13 +82,13 @@ impl LocalProtocol {
     #[pyo3(signature = (k, epsilon, g))]
     fn local_hashing(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>, g: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let g = g.map(|g| integer(g, "g", &format!("None or an integer from 2 to {MAX_G}"))).transpose()?;
-        let hashing = LocalHashing::new(number_of_values(k)?, g, real(epsilon, "epsilon")?);
+        let hashing = LocalHashing::new(number_of_values(k)?, g, real_down(epsilon, "epsilon")?);
         made!(hashing)
     }
 
     #[staticmethod]
     fn hadamard_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let response = HadamardResponse::new(number_of_values(k)?, real(epsilon, "epsilon")?);
+        let response = HadamardResponse::new(number_of_values(k)?, real_down(epsilon, "epsilon")?);
         made!(response)
     }
 
@@ -100,13 +100,13 @@ impl LocalProtocol {
         omega: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let omega = omega.map(|omega| integer(omega, "omega", "None or an integer from 1 to k - 1")).transpose()?;
-        let selection = SubsetSelection::new(number_of_values(k)?, omega, real(epsilon, "epsilon")?);
+        let selection = SubsetSelection::new(number_of_values(k)?, omega, real_down(epsilon, "epsilon")?);
         made!(selection)
     }
 
     #[staticmethod]
     fn laplace_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made!(LaplaceMean::new(real(epsilon, "epsilon")?))
+        made!(LaplaceMean::new(real_down(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
@@ -127,8 +127,8 @@ impl LocalProtocol {
                 )));
             }
         };
-        let (k, epsilon_permanent) = (number_of_values(k)?, real(epsilon_permanent, "epsilon_permanent")?);
-        let epsilon_first = real(epsilon_first, "epsilon_first")?;
+        let (k, epsilon_permanent) = (number_of_values(k)?, real_down(epsilon_permanent, "epsilon_permanent")?);
+        let epsilon_first = real_down(epsilon_first, "epsilon_first")?;
         let encoding = LongitudinalUnaryEncoding::new(k, epsilon_permanent, epsilon_first, permanent);
         made!(encoding)
     }
@@ -142,47 +142,47 @@ impl LocalProtocol {
         g: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let g = g.map(|g| integer(g, "g", &format!("None or an integer from 2 to {}", loloha::MAX_G))).transpose()?;
-        let (k, epsilon_permanent) = (number_of_values(k)?, real(epsilon_permanent, "epsilon_permanent")?);
-        let protocol = Loloha::new(k, g, epsilon_permanent, real(epsilon_first, "epsilon_first")?);
+        let (k, epsilon_permanent) = (number_of_values(k)?, real_down(epsilon_permanent, "epsilon_permanent")?);
+        let protocol = Loloha::new(k, g, epsilon_permanent, real_down(epsilon_first, "epsilon_first")?);
         made!(protocol)
     }
 
     #[staticmethod]
     fn d_bit_flip(k: &Bound<'_, PyAny>, d: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let d = integer(d, "d", "an integer from 1 to k")?;
-        let protocol = DBitFlip::new(number_of_values(k)?, d, real(epsilon, "epsilon")?);
+        let protocol = DBitFlip::new(number_of_values(k)?, d, real_down(epsilon, "epsilon")?);
         made!(protocol)
     }
 
     #[staticmethod]
     fn duchi_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made!(WindowMean::duchi(real(epsilon, "epsilon")?))
+        made!(WindowMean::duchi(real_down(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn piecewise_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made!(WindowMean::piecewise(real(epsilon, "epsilon")?))
+        made!(WindowMean::piecewise(real_down(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn hybrid_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made!(WindowMean::hybrid(real(epsilon, "epsilon")?))
+        made!(WindowMean::hybrid(real_down(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn square_wave(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         let k = integer(k, "k", &format!("an integer from {MIN_K} to {}", square_wave::MAX_K))?;
-        made!(SquareWave::new(k, real(epsilon, "epsilon")?))
+        made!(SquareWave::new(k, real_down(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn threshold_histogram_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made!(UnaryEncoding::threshold(number_of_values(k)?, real(epsilon, "epsilon")?))
+        made!(UnaryEncoding::threshold(number_of_values(k)?, real_down(epsilon, "epsilon")?))
     }
 
     #[staticmethod]
     fn summation_histogram_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let encoding = SummationHistogramEncoding::new(number_of_values(k)?, real(epsilon, "epsilon")?);
+        let encoding = SummationHistogramEncoding::new(number_of_values(k)?, real_down(epsilon, "epsilon")?);
         made!(encoding)
     }
 
@@ -194,7 +194,7 @@ impl LocalProtocol {
     ) -> PyResult<Self> {
         let k = integer(k, "k", &format!("an integer from {MIN_K} to {MAX_LEAVES}"))?;
         let branching = integer(branching, "branching", "a power of two from 2 to 1024")?;
-        let range = HierarchicalRange::new(k, real(epsilon, "epsilon")?, branching);
+        let range = HierarchicalRange::new(k, real_down(epsilon, "epsilon")?, branching);
         made!(range)
     }
 
@@ -206,7 +206,7 @@ impl LocalProtocol {
         seed: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
-        let sketch = CountMeanSketch::new(real(epsilon, "epsilon")?, rows, width, seed);
+        let sketch = CountMeanSketch::new(real_down(epsilon, "epsilon")?, rows, width, seed);
         made!(sketch)
     }
 
@@ -218,7 +218,7 @@ impl LocalProtocol {
         seed: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
-        let sketch = HadamardCountMeanSketch::new(real(epsilon, "epsilon")?, rows, width, seed);
+        let sketch = HadamardCountMeanSketch::new(real_down(epsilon, "epsilon")?, rows, width, seed);
         made!(sketch)
     }
 
@@ -233,7 +233,7 @@ impl LocalProtocol {
     ) -> PyResult<Self> {
         let (bits, step) = (integer(bits, "bits", Prefixes::BITS)?, integer(step, "step", Prefixes::STEPS)?);
         let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
-        let extension = PrefixExtension::new(real(epsilon, "epsilon")?, bits, step, rows, width, seed);
+        let extension = PrefixExtension::new(real_down(epsilon, "epsilon")?, bits, step, rows, width, seed);
         made!(extension)
     }
 

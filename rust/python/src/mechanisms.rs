@@ -7,7 +7,7 @@ use numpy::Element;
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
-use crate::numbers::real;
+use crate::numbers::{real, real_down, real_up};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
@@ -95,7 +95,7 @@ noise_mechanism!(
             sensitivity: &Bound<'_, PyAny>,
             granularity: Option<&Bound<'_, PyAny>>,
         ) -> PyResult<Self> {
-            let (epsilon, sensitivity) = (real(epsilon, "epsilon")?, real(sensitivity, "sensitivity")?);
+            let (epsilon, sensitivity) = (real_down(epsilon, "epsilon")?, real_up(sensitivity, "sensitivity")?);
             let granularity = optional(granularity, "granularity")?;
             mechanisms::Laplace::new(epsilon, sensitivity, granularity).map(Self).map_err(to_py)
         }
@@ -118,7 +118,7 @@ noise_mechanism!(
         #[new]
         #[pyo3(signature = (*, epsilon, sensitivity))]
         fn new(epsilon: &Bound<'_, PyAny>, sensitivity: u64) -> PyResult<Self> {
-            mechanisms::DiscreteLaplace::new(real(epsilon, "epsilon")?, sensitivity).map(Self).map_err(to_py)
+            mechanisms::DiscreteLaplace::new(real_down(epsilon, "epsilon")?, sensitivity).map(Self).map_err(to_py)
         }
 
         /// Releases how many of `rows` are not 0.
@@ -162,11 +162,11 @@ macro_rules! gaussian_mechanism {
             }
 
             fn delta_for(&self, epsilon: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
-                self.0.delta_for(real(epsilon, "epsilon")?, count).map_err(to_py)
+                self.0.delta_for(real_down(epsilon, "epsilon")?, count).map_err(to_py)
             }
 
             fn epsilon_for(&self, delta: &Bound<'_, PyAny>, count: usize) -> PyResult<f64> {
-                self.0.epsilon_for(real(delta, "delta")?, count).map_err(to_py)
+                self.0.epsilon_for(real_down(delta, "delta")?, count).map_err(to_py)
             }
         });
     };
@@ -184,8 +184,8 @@ gaussian_mechanism!(
             classical: bool,
             granularity: Option<&Bound<'_, PyAny>>,
         ) -> PyResult<Self> {
-            let (epsilon, delta) = (real(epsilon, "epsilon")?, real(delta, "delta")?);
-            let sensitivity = real(sensitivity, "sensitivity")?;
+            let (epsilon, delta) = (real_down(epsilon, "epsilon")?, real_down(delta, "delta")?);
+            let sensitivity = real_up(sensitivity, "sensitivity")?;
             let method = if classical { Method::Classical } else { Method::Analytic };
             let granularity = optional(granularity, "granularity")?;
             mechanisms::Gaussian::new(epsilon, delta, sensitivity, method, granularity).map(Self).map_err(to_py)
@@ -199,8 +199,8 @@ gaussian_mechanism!(
             sensitivity: &Bound<'_, PyAny>,
             granularity: Option<&Bound<'_, PyAny>>,
         ) -> PyResult<Self> {
-            let (rho, delta) = (real(rho, "rho")?, optional(delta, "delta")?);
-            let (sensitivity, granularity) = (real(sensitivity, "sensitivity")?, optional(granularity, "granularity")?);
+            let (rho, delta) = (real_down(rho, "rho")?, delta.map(|delta| real_down(delta, "delta")).transpose()?);
+            let (sensitivity, granularity) = (real_up(sensitivity, "sensitivity")?, optional(granularity, "granularity")?);
             mechanisms::Gaussian::with_rho(rho, delta, sensitivity, granularity).map(Self).map_err(to_py)
         }
 
@@ -226,8 +226,8 @@ gaussian_mechanism!(
             delta: &Bound<'_, PyAny>,
             sensitivity: &Bound<'_, PyAny>,
         ) -> PyResult<Self> {
-            let (epsilon, delta) = (real(epsilon, "epsilon")?, real(delta, "delta")?);
-            let sensitivity = real(sensitivity, "sensitivity")?;
+            let (epsilon, delta) = (real_down(epsilon, "epsilon")?, real_down(delta, "delta")?);
+            let sensitivity = real_up(sensitivity, "sensitivity")?;
             mechanisms::DiscreteGaussian::new(epsilon, delta, sensitivity).map(Self).map_err(to_py)
         }
 
@@ -238,8 +238,8 @@ gaussian_mechanism!(
             delta: Option<&Bound<'_, PyAny>>,
             sensitivity: &Bound<'_, PyAny>,
         ) -> PyResult<Self> {
-            let (rho, delta) = (real(rho, "rho")?, optional(delta, "delta")?);
-            let sensitivity = real(sensitivity, "sensitivity")?;
+            let (rho, delta) = (real_down(rho, "rho")?, delta.map(|delta| real_down(delta, "delta")).transpose()?);
+            let sensitivity = real_up(sensitivity, "sensitivity")?;
             mechanisms::DiscreteGaussian::with_rho(rho, delta, sensitivity).map(Self).map_err(to_py)
         }
     }
@@ -263,7 +263,9 @@ impl ClampedSum {
         let bounds = (real(lower, "bounds[0]")?, real(upper, "bounds[1]")?);
         let granularity = optional(granularity, "granularity")?;
         let relation = Relation::from_name(relation).map_err(to_py)?;
-        mechanisms::ClampedSum::new(real(epsilon, "epsilon")?, bounds, relation, granularity).map(Self).map_err(to_py)
+        mechanisms::ClampedSum::new(real_down(epsilon, "epsilon")?, bounds, relation, granularity)
+            .map(Self)
+            .map_err(to_py)
     }
 
     #[getter]

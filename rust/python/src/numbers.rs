@@ -67,7 +67,19 @@ pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyRes
     Err(to_py(Error::parameter(name, value, "a number that a float holds exactly")))
 }
 
-/// The parameter called `name` as a double; its range is checked by whoever takes it.
+/// The parameter called `name` as the largest double that is no larger: what is promised is not exceeded.
+pub(crate) fn real_down(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
+    let nearest = real(value, name)?;
+    Ok(if value.lt(nearest)? { nearest.next_down() } else { nearest })
+}
+
+/// The parameter called `name` as the smallest double that is no smaller: what is bounded is not exceeded.
+pub(crate) fn real_up(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
+    let nearest = real(value, name)?;
+    Ok(if value.gt(nearest)? { nearest.next_up() } else { nearest })
+}
+
+/// The parameter called `name` as the nearest double; its range is checked by whoever takes it.
 pub(crate) fn real(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     if let Ok(float) = value.cast::<PyFloat>() {
         return float.extract();

@@ -11,7 +11,7 @@ use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
 use crate::errors::to_py;
-use crate::numbers::{integer, real};
+use crate::numbers::{integer, real, real_down, real_up};
 use crate::{buffers, hazmat, runtime};
 
 /// So many scores are looked at without giving up the GIL, in less than a millisecond: then no copy is needed for
@@ -54,13 +54,15 @@ impl Mechanism {
 impl Selection {
     #[staticmethod]
     fn exponential(epsilon: &Bound<'_, PyAny>, sensitivity: &Bound<'_, PyAny>, monotonic: bool) -> PyResult<Self> {
-        let mechanism = Exponential::new(real(epsilon, "epsilon")?, real(sensitivity, "sensitivity")?, monotonic);
+        let mechanism =
+            Exponential::new(real_down(epsilon, "epsilon")?, real_up(sensitivity, "sensitivity")?, monotonic);
         mechanism.map(|mechanism| Self(Mechanism::Exponential(mechanism))).map_err(to_py)
     }
 
     #[staticmethod]
     fn report_noisy_max(epsilon: &Bound<'_, PyAny>, sensitivity: &Bound<'_, PyAny>, monotonic: bool) -> PyResult<Self> {
-        let mechanism = ReportNoisyMax::new(real(epsilon, "epsilon")?, real(sensitivity, "sensitivity")?, monotonic);
+        let mechanism =
+            ReportNoisyMax::new(real_down(epsilon, "epsilon")?, real_up(sensitivity, "sensitivity")?, monotonic);
         mechanism.map(|mechanism| Self(Mechanism::ReportNoisyMax(mechanism))).map_err(to_py)
     }
 
@@ -72,7 +74,7 @@ impl Selection {
         monotonic: bool,
     ) -> PyResult<Self> {
         let k = integer(k, "k", "an integer from 1 to 2**32 - 1")?;
-        let mechanism = TopK::new(k, real(epsilon, "epsilon")?, real(sensitivity, "sensitivity")?, monotonic);
+        let mechanism = TopK::new(k, real_down(epsilon, "epsilon")?, real_up(sensitivity, "sensitivity")?, monotonic);
         mechanism.map(|mechanism| Self(Mechanism::TopK(mechanism))).map_err(to_py)
     }
 
@@ -141,8 +143,8 @@ impl AboveThreshold {
         max_positives: &Bound<'_, PyAny>,
         monotonic: bool,
     ) -> PyResult<Self> {
-        let (epsilon, threshold) = (real(epsilon, "epsilon")?, real(threshold, "threshold")?);
-        let sensitivity = real(sensitivity, "sensitivity")?;
+        let (epsilon, threshold) = (real_down(epsilon, "epsilon")?, real(threshold, "threshold")?);
+        let sensitivity = real_up(sensitivity, "sensitivity")?;
         let max_positives = integer(max_positives, "max_positives", "an integer from 1 to 2**32 - 1")?;
         let mechanism = mechanisms::AboveThreshold::new(epsilon, threshold, sensitivity, max_positives, monotonic);
         mechanism.map(Self).map_err(to_py)

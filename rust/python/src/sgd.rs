@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::errors::{ParameterError, to_py};
-use crate::numbers::real;
+use crate::numbers::{real, real_up};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
@@ -142,7 +142,7 @@ impl NoisyGradient {
         expected_batch_size: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let (clip_norm, noise_multiplier) =
-            (real(clip_norm, "clip_norm")?, real(noise_multiplier, "noise_multiplier")?);
+            (real(clip_norm, "clip_norm")?, real_up(noise_multiplier, "noise_multiplier")?);
         let expected_batch_size = real(expected_batch_size, "expected_batch_size")?;
         sgd::NoisyGradient::new(clip_norm, noise_multiplier, expected_batch_size).map(Self).map_err(to_py)
     }

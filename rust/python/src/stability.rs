@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::errors::to_py;
 use crate::hazmat;
-use crate::numbers::real;
+use crate::numbers::real_down;
 
 /// The test whether a distance to instability is large.
 #[pyclass(module = "dpnoise._native", frozen)]
@@ -15,7 +15,9 @@ pub(crate) struct StabilityTest(stability::StabilityTest);
 impl StabilityTest {
     #[new]
     fn new(epsilon: &Bound<'_, PyAny>, delta: &Bound<'_, PyAny>) -> PyResult<Self> {
-        stability::StabilityTest::new(real(epsilon, "epsilon")?, real(delta, "delta")?).map(Self).map_err(to_py)
+        stability::StabilityTest::new(real_down(epsilon, "epsilon")?, real_down(delta, "delta")?)
+            .map(Self)
+            .map_err(to_py)
     }
 
     #[getter]

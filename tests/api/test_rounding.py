@@ -1,0 +1,105 @@
+"""Bounds are rounded up and promises down, whatever kind of number was given: compared with exact fractions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpnoise
+from dpnoise import PrivacyCost, accounting, sensitivity, stability
+
+BOUNDS = [(0, 3), (0.0, 1.0), (-(2.0**-60), 1.0), (0.1, 0.3), (-1e300, 1e-300), (5e-324, 1.0), (-0.7, 1e16)]
+ROWS = [1, 2, 3, 7, 10, 1000, 2**53 + 1]
+
+
+def exceeds_least(found: float, exact: Fraction) -> bool:
+    """Whether a float is the smallest one that is at least an exact number."""
+    return Fraction(found) >= exact and Fraction(math.nextafter(found, -math.inf)) < exact
+
+
+def test_sensitivities_are_rounded_up() -> None:
+    for lower, upper in BOUNDS:
+        length = Fraction(upper) - Fraction(lower)
+        assert exceeds_least(sensitivity.sum((lower, upper), "substitute"), length)
+        for n in ROWS:
+            assert exceeds_least(sensitivity.mean((lower, upper), n), length / n)
+            if upper < 1e100 and lower > -1e100 and n > 1:
+                assert exceeds_least(sensitivity.variance((lower, upper), n), length**2 * (n - 1) / n**2)
+    for q in (0.1, 0.3, 0.5, 0.9, 1e-9, 2.0**-60):
+        assert exceeds_least(sensitivity.quantile_score(q), max(Fraction(q), 1 - Fraction(q)))
+    assert sensitivity.mean((0, 3), 1) == 3.0
+    assert sensitivity.sum((-1.7e308, 1.7e308), "substitute") == math.inf
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.1, 1e-9, 7.0, 1e-200])
+def test_what_is_known_of_another_guarantee_is_rounded_up(epsilon: float) -> None:
+    exact = Fraction(epsilon)
+    rho = accounting.pure_zcdp_rho(epsilon)
+    assert Fraction(rho) >= exact**2 / 2
+    assert rho in (0.0, 5e-324) or exceeds_least(rho, exact**2 / 2)
+    for size in (1, 2, 3, 10, 12345):
+        assert exceeds_least(accounting.group_privacy(PrivacyCost(epsilon), size).epsilon, exact * size)
+
+
+THIRD, LARGE = Fraction(1, 3), 2**53 + 1
+"""Numbers whose nearest doubles are below them."""
+
+TENTH = Fraction(1, 10)
+"""One whose nearest double is above it."""
+
+
+@pytest.mark.parametrize("given", [THIRD, LARGE])
+@pytest.mark.parametrize(
+    "kind",
+    [dpnoise.Laplace, dpnoise.Exponential, dpnoise.ReportNoisyMax],
+)
+def test_a_sensitivity_that_no_float_holds_is_rounded_up(kind: Any, given: Any) -> None:
+    assert float(given) < given, "the control"
+    assert exceeds_least(kind(epsilon=1.0, sensitivity=given).sensitivity, Fraction(given))
+    gaussian = dpnoise.Gaussian(rho=0.5, sensitivity=given)
+    assert exceeds_least(gaussian.sensitivity, Fraction(given))
+
+
+def test_an_epsilon_that_no_float_holds_is_rounded_down() -> None:
+    assert float(TENTH) > TENTH, "the control"
+    below = math.nextafter(0.1, 0)
+    assert dpnoise.Laplace(epsilon=TENTH).epsilon == below
+    assert dpnoise.local.RandomizedResponse(epsilon=TENTH).epsilon <= below
+    gaussian = dpnoise.Gaussian(epsilon=TENTH, delta=TENTH)
+    assert (gaussian.epsilon, gaussian.delta) == (below, below)
+    release = stability.release_if_stable("a", 10**6, TENTH, TENTH, full_output=True)
+    assert release.cost == PrivacyCost(below, below)
+    assert PrivacyCost(TENTH).epsilon == 0.1, "what is spent is rounded up"
+
+
+@pytest.mark.parametrize("near", [math.sqrt(3) ** 2, math.nextafter(5.0, 0), math.sqrt(2), 2.5, 1 + 2**-52])
+def test_the_discrete_gaussian_never_rounds_its_sensitivity_down(near: float) -> None:
+    """For a single integer, too, which moves by a whole number: that may be the next one up."""
+    options = {"epsilon": 1.0, "delta": 1e-6}
+    made = dpnoise.DiscreteGaussian(sensitivity=near, **options)
+    continuous = dpnoise.Gaussian(**options).scale * near
+    assert made.scale >= continuous * (1 - 1e-12)
+    if near > 2.9 and math.ceil(near) - near < 1e-12:
+        assert made.scale >= dpnoise.DiscreteGaussian(sensitivity=math.ceil(near), **options).scale
+    assert made.delta_for(1.0) <= 1e-6
+    assert dpnoise.DiscreteGaussian(rho=0.5, sensitivity=near).delta_for(1.0) >= dpnoise.Gaussian(
+        rho=0.5, sensitivity=near
+    ).delta_for(1.0) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("truth", [True, False, np.True_])
+def test_truth_values_are_no_numbers(truth: Any) -> None:
+    for make in (
+        lambda: dpnoise.Laplace(epsilon=truth),
+        lambda: dpnoise.DiscreteLaplace(epsilon=truth),
+        lambda: dpnoise.Gaussian(rho=truth),
+        lambda: dpnoise.local.OptimizedUnaryEncoding(k=4, epsilon=truth),
+        lambda: PrivacyCost(truth),
+        lambda: stability.release_if_stable("a", 3, truth, 0.1),
+    ):
+        with pytest.raises(TypeError, match=r"^(epsilon|rho) must be a number, got bool"):
+            make()
