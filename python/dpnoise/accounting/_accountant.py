@@ -12,9 +12,10 @@ import numpy as np
 from dpnoise._errors import ParameterError
 from dpnoise._extras import require
 from dpnoise._parameters import integer, real
-from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up
 from dpnoise.accounting._losses import ApproximateLoss, Loss
+from dpnoise.sensitivity import Relation, check_relation
 
 if TYPE_CHECKING:
     from dpnoise.mechanisms._mechanism import Mechanism
@@ -33,18 +34,25 @@ class Accountant:
     ----------
     method : {"pld", "rdp"}, default "pld"
         With distributions of the privacy loss, which are the tighter, or with Rényi divergences, which are the faster.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        Which data sets are neighbours: what is composed must be for the same ones.
+
+    Attributes
+    ----------
+    relation
+        As above.
 
     Raises
     ------
     ParameterError
-        When the method is neither.
+        When the method or the relation is neither.
     ImportError
         When dp-accounting is not installed; the extra ``accounting`` brings it.
 
     Notes
     -----
-    What is released may depend on earlier releases; by which mechanisms, must not. The neighbour relation is that of
-    the sensitivities of the mechanisms.
+    What is released may depend on earlier releases; by which mechanisms, must not. A mechanism that is given its
+    sensitivity is for the neighbours that this sensitivity is about: they must be the accountant's.
 
     All that is known of each mechanism of dpnoise counts: the shape of its noise and its grid. The bounds on them are
     proved; what dp-accounting then computes, it computes in floating point. For "pld" it rounds losses up, and for its
@@ -67,15 +75,22 @@ class Accountant:
     4.69
     """
 
-    __slots__ = ("_composed", "_counts", "_method")
+    __slots__ = ("_composed", "_counts", "_method", "_relation")
 
-    def __init__(self, method: Literal["pld", "rdp"] = "pld") -> None:
+    def __init__(self, method: Literal["pld", "rdp"] = "pld", *, relation: Relation = "add/remove") -> None:
+        check_relation(relation)
         if method not in ("pld", "rdp"):
             raise ParameterError(f"method must be 'pld' or 'rdp', got {method!r}")
         require("dp_accounting", "accounting")
         self._method = method
+        self._relation = relation
         self._counts: Counter[Loss] = Counter()
         self._composed: Any = None
+
+    @property
+    def relation(self) -> Relation:
+        """Which data sets are neighbours."""
+        return self._relation
 
     def compose(
         self, mechanism: Mechanism | NoisyGradient | PrivacyCost, count: int = 1, *, sampling_probability: float = 1.0
@@ -103,7 +118,8 @@ class Accountant:
         ParameterError
             When a number is out of range; or, for "pld", when a release may reveal a loss above 200, or all together
             have a divergence of order 2 above 500; or when noise has so few steps and so large a sensitivity that
-            nothing is known of its distribution; or when a query under "substitute" is to be sampled.
+            nothing is known of its distribution; or when the mechanism is for another neighbour relation, or is to be
+            sampled under "substitute".
         TypeError
             When ``mechanism`` is neither a mechanism of dpnoise nor a cost, or ``count`` not an integer.
         """
@@ -112,9 +128,13 @@ class Accountant:
         if not SMALLEST_RATE <= probability <= 1:
             raise ParameterError(f"sampling_probability must be from 2**-1022 to 1, got {probability!r}")
         loss = _loss_of(mechanism)
+        check_same_relation("mechanism", getattr(mechanism, "relation", None), self._relation, "accountant")
         if probability < 1:
-            if getattr(mechanism, "relation", None) == "substitute":
-                raise ParameterError(f'mechanism must be for relation "add/remove" to be sampled, got {mechanism!r}')
+            if self._relation == "substitute":
+                raise ParameterError(
+                    f'sampling_probability must be 1 for an accountant for "substitute", got {probability!r}: such samples '
+                    'are for "add/remove"'
+                )
             loss = loss.sampled(probability)
         if self._method == "pld" and loss.span > _WIDEST:
             raise ParameterError(f"mechanism must have a loss of at most {_WIDEST:g} for 'pld', got {mechanism!r}")
@@ -241,7 +261,7 @@ class Accountant:
 
     def __repr__(self) -> str:
         """Show the method and how many releases there are."""
-        return f"<Accountant by {self._method!r} of {self._counts.total()} releases>"
+        return f"<Accountant by {self._method!r} of {self._counts.total()} releases, neighbours by {self._relation!r}>"
 
 
 def _rdp() -> Any:

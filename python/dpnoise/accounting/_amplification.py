@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal, Overflow
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import at_least, integer, real
-from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import above, exact_product, precise
+from dpnoise.sensitivity import Relation
 
 
 def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
@@ -56,7 +58,7 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
             delta = above(growth * Decimal(cost.delta)) if people > 1 else cost.delta
     if delta >= 1:
         raise ParameterError(f"size must be smaller for {cost}, got {people}: delta would be 1 or more")
-    return PrivacyCost(at_least(total), delta)
+    return PrivacyCost(at_least(total), delta, cost.relation)
 
 
 def amplify_by_poisson_sampling(cost: PrivacyCost, *, probability: float) -> PrivacyCost:
@@ -81,7 +83,7 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, probability: float) -> Pri
     Raises
     ------
     ParameterError
-        When the probability is out of range.
+        When the probability is out of range, or the cost is for "substitute".
 
     References
     ----------
@@ -98,7 +100,7 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, probability: float) -> Pri
     if not 0 <= share <= 1:
         raise ParameterError(f"probability must be from 0 to 1, got {share!r}")
     with precise():
-        return _amplified(cost, Decimal(share))
+        return _amplified(cost, Decimal(share), "add/remove")
 
 
 def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, population: int) -> PrivacyCost:
@@ -123,7 +125,7 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
     Raises
     ------
     ParameterError
-        When a number is out of range.
+        When a number is out of range, or the cost is for "add/remove".
     TypeError
         When ``size`` or ``population`` is not an integer.
 
@@ -139,17 +141,16 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
     """
     people = integer(population, "population", range(1, 2**63))
     chosen = integer(size, "size", range(1, people + 1))
-    if chosen == people:
-        return cost
     with precise():
-        return _amplified(cost, Decimal(chosen) / people)
+        return _amplified(cost, Decimal(chosen) / people, "substitute")
 
 
-def _amplified(cost: PrivacyCost, share: Decimal) -> PrivacyCost:
+def _amplified(cost: PrivacyCost, share: Decimal, relation: Relation) -> PrivacyCost:
+    check_same_relation("cost", cost.relation, relation, "sample")
     if share == 1:
-        return cost
+        return replace(cost, relation=relation)
     try:
         epsilon = above((1 + share * (Decimal(cost.epsilon).exp() - 1)).ln())
     except Overflow:  # beside such a number the share is nothing
         epsilon = cost.epsilon
-    return PrivacyCost(min(epsilon, cost.epsilon), min(above(share * Decimal(cost.delta)), cost.delta))
+    return PrivacyCost(min(epsilon, cost.epsilon), min(above(share * Decimal(cost.delta)), cost.delta), relation)

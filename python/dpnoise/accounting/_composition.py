@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
-from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting._cost import PrivacyCost, common_relation
 from dpnoise.accounting._exact import above, decimal_of, exact_product, exact_sum, precise, up
 
 _MOST: Final = 10**6
@@ -35,7 +35,8 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     Raises
     ------
     ParameterError
-        When the deltas sum to 1 or more, or the epsilons to more than a float holds.
+        When the deltas sum to 1 or more, or the epsilons to more than a float holds, or the costs are not all for one
+        neighbour relation.
 
     References
     ----------
@@ -51,7 +52,7 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     all_costs = list(costs)
     epsilon = up(exact_sum(decimal_of(cost.epsilon) for cost in all_costs))
     delta = up(exact_sum(decimal_of(cost.delta) for cost in all_costs))
-    return PrivacyCost(epsilon, delta)
+    return PrivacyCost(epsilon, delta, common_relation(all_costs))
 
 
 def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
@@ -65,14 +66,14 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     Returns
     -------
     PrivacyCost
-        The largest epsilon and the largest delta. This holds for neighbours that differ by one person who is added or
-        removed, when it does not depend on the others in which part a person is. Where a person is substituted, two
-        parts may change: the cost is then at most the sum of the two largest.
+        The largest epsilon and the largest delta, for neighbours by "add/remove", when it does not depend on the others
+        in which part a person is. Where the costs are for "substitute", two parts may change, and it is the sum of the
+        two largest.
 
     Raises
     ------
     ParameterError
-        When there are no costs.
+        When there are no costs, or they are not all for one neighbour relation.
 
     References
     ----------
@@ -82,12 +83,16 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     --------
     >>> from dpnoise.accounting import PrivacyCost, compose_parallel
     >>> compose_parallel([PrivacyCost(0.5), PrivacyCost(0.2, 1e-6)])
-    PrivacyCost(epsilon=0.5, delta=1e-06)
+    PrivacyCost(epsilon=0.5, delta=1e-06, relation='add/remove')
     """
     all_costs = list(costs)
     if not all_costs:
         raise ParameterError("costs must have at least one element, got none")
-    return PrivacyCost(max(cost.epsilon for cost in all_costs), max(cost.delta for cost in all_costs))
+    relation = common_relation(all_costs) or "add/remove"
+    changed = 1 if relation == "add/remove" else 2
+    epsilons = sorted(decimal_of(cost.epsilon) for cost in all_costs)
+    deltas = sorted(decimal_of(cost.delta) for cost in all_costs)
+    return PrivacyCost(up(exact_sum(epsilons[-changed:])), up(exact_sum(deltas[-changed:])), relation)
 
 
 def compose_advanced(
@@ -158,9 +163,9 @@ def compose_advanced(
     with precise():
         if delta is not None:
             target = PrivacyCost(0.0, real(delta, "delta"))
-            return PrivacyCost(_epsilon(cost, times, target.delta, method), target.delta)
+            return PrivacyCost(_epsilon(cost, times, target.delta, method), target.delta, cost.relation)
         target = PrivacyCost(real(epsilon, "epsilon"))
-        return PrivacyCost(target.epsilon, _delta(cost, times, target.epsilon, method))
+        return PrivacyCost(target.epsilon, _delta(cost, times, target.epsilon, method), cost.relation)
 
 
 def _failure(cost: PrivacyCost, count: int, method: str) -> Decimal:

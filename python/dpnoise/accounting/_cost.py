@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import at_least, real
+from dpnoise.sensitivity import Relation, check_relation
 
 
 @dataclass(frozen=True)
 class PrivacyCost:
-    """A guarantee of (epsilon, delta)-differential privacy.
+    """A guarantee of (epsilon, delta)-differential privacy, for data sets that are neighbours by some relation.
 
     Parameters
     ----------
@@ -19,6 +21,9 @@ class PrivacyCost:
         Zero or more, finite.
     delta : float, default 0
         From 0 up to, but not including, 1.
+    relation : {"add/remove", "substitute"}, optional
+        Which data sets are neighbours: by one row more or less, or by another row in the place of one. None where that
+        follows from a sensitivity which the caller has stated. Costs of different relations do not add up.
 
     Raises
     ------
@@ -40,6 +45,7 @@ class PrivacyCost:
 
     epsilon: float
     delta: float = 0.0
+    relation: Relation | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -48,8 +54,35 @@ class PrivacyCost:
             raise ParameterError(f"epsilon must be zero or more and finite, got {epsilon!r}")
         if not 0 <= delta < 1:
             raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
+        if self.relation is not None:
+            check_relation(self.relation)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
+
+    def __repr__(self) -> str:
+        """Show the call that makes this cost."""
+        relation = "" if self.relation is None else f", relation={self.relation!r}"
+        return f"PrivacyCost(epsilon={self.epsilon!r}, delta={self.delta!r}{relation})"
+
+
+def common_relation(costs: Iterable[PrivacyCost]) -> Relation | None:
+    """Give the relation of costs that are composed, if it is known of any; refuse to compose those of both."""
+    found = {cost.relation for cost in costs} - {None}
+    if len(found) > 1:
+        raise ParameterError(
+            'costs must be for one neighbour relation, got "add/remove" and "substitute": give the queries the same '
+            "relation="
+        )
+    return found.pop() if found else None
+
+
+def check_same_relation(what: str, relation: Relation | None, expected: Relation, owner: str) -> None:
+    """Refuse what is for another relation than an account of costs."""
+    if relation not in (None, expected):
+        raise ParameterError(
+            f'{what} must be for the neighbour relation of the {owner}, "{expected}", got "{relation}": a row that is '
+            "replaced is one removed and one added"
+        )
 
 
 def _rounded_up(value: float, name: str) -> float:

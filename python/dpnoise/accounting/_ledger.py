@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from dpnoise._errors import Error, ParameterError
 from dpnoise._parameters import real
 from dpnoise.accounting import _ledger_file
-from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, down, exact_difference, exact_sum, up
 from dpnoise.accounting._ledger_file import LedgerError, LedgerFile
+from dpnoise.sensitivity import Relation, check_relation
 
 
 class BudgetExceeded(Error):
@@ -101,11 +102,16 @@ class Ledger:
         The budget, zero or more. It must be given to make a ledger. An existing one must have been made with the same.
     delta : float, default 0
         The budget of delta, from 0 up to, but not including, 1. It is given together with ``epsilon``.
+    relation : {"add/remove", "substitute"}, optional
+        Which data sets are neighbours; "add/remove" for a new ledger when not given. A ledger keeps its relation, and
+        what is spent from it must be for the same one.
 
     Attributes
     ----------
     path : pathlib.Path
         The file.
+    relation : str
+        Which data sets are neighbours.
     budget, spent, remaining : PrivacyCost
         What the ledger was made with, what has been spent of it, and what may be spent yet.
 
@@ -113,7 +119,8 @@ class Ledger:
     ------
     LedgerError
         When the file is no ledger, is damaged or incomplete, comes from a newer version, has several names (hard
-        links), or cannot be read, written or made; or when the ledger has another budget. It is left as it is then.
+        links), or cannot be read, written or made; or when the ledger has another budget or relation. It is left as it
+        is then.
     ParameterError
         When a budget is out of range, or missing for a new ledger.
 
@@ -134,7 +141,7 @@ class Ledger:
     >>> ledger = Ledger(tempfile.mkdtemp() + "/ledger.db", epsilon=1.0)
     >>> count = ledger.release(Laplace(epsilon=0.75), 128, label="visitors")
     >>> ledger.remaining
-    PrivacyCost(epsilon=0.25, delta=0.0)
+    PrivacyCost(epsilon=0.25, delta=0.0, relation='add/remove')
     >>> try:
     ...     ledger.release(Laplace(epsilon=0.75), 59, label="buyers")
     ... except BudgetExceeded as error:
@@ -144,20 +151,31 @@ class Ledger:
 
     __slots__ = ("_file",)
 
-    def __init__(self, path: str | PathLike[str], *, epsilon: float | None = None, delta: float | None = None) -> None:
-        if epsilon is None:
-            if delta is not None:
-                raise ParameterError("epsilon must be given together with delta")
-            self._file = LedgerFile(Path(fspath(path)))
-            return
-        budget = PrivacyCost(real(epsilon, "epsilon"), 0.0 if delta is None else real(delta, "delta"))
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        relation: Relation | None = None,
+    ) -> None:
+        if relation is not None:
+            check_relation(relation)
+        budget = None
+        if epsilon is not None:
+            allowed = 0.0 if delta is None else real(delta, "delta")
+            budget = PrivacyCost(real(epsilon, "epsilon"), allowed, relation or "add/remove")
+        elif delta is not None:
+            raise ParameterError("epsilon must be given together with delta")
         self._file = LedgerFile(Path(fspath(path)), budget=budget)
-        if self.budget != budget:
-            found = self.budget
+        found = self.budget
+        if budget is not None and (found.epsilon, found.delta) != (budget.epsilon, budget.delta):
             raise LedgerError(
                 f"{str(self.path)!r} is a ledger with the budget epsilon={found.epsilon!r}, delta={found.delta!r}, not "
                 f"epsilon={budget.epsilon!r}, delta={budget.delta!r}"
             )
+        if relation not in (None, found.relation):
+            raise LedgerError(f'{str(self.path)!r} is a ledger for neighbours by "{found.relation}", not "{relation}"')
 
     @classmethod
     def open_readonly(cls, path: str | PathLike[str]) -> Ledger:
@@ -191,13 +209,21 @@ class Ledger:
     def budget(self) -> PrivacyCost:
         """What the ledger was made with."""
         with self._file.read() as connection:
-            return PrivacyCost(*map(float, _ledger_file.budget(connection)))
+            epsilon, delta = map(float, _ledger_file.budget(connection))
+            return PrivacyCost(epsilon, delta, _ledger_file.relation(connection))
+
+    @property
+    def relation(self) -> Relation:
+        """Which data sets are neighbours."""
+        with self._file.read() as connection:
+            return _ledger_file.relation(connection)
 
     @property
     def spent(self) -> PrivacyCost:
         """What has been spent, rounded up if no float stands for it."""
         with self._file.read() as connection:
-            return PrivacyCost(*map(up, _ledger_file.total(connection)))
+            epsilon, delta = map(up, _ledger_file.total(connection))
+            return PrivacyCost(epsilon, delta, _ledger_file.relation(connection))
 
     @property
     def remaining(self) -> PrivacyCost:
@@ -214,14 +240,15 @@ class Ledger:
             One for each spend.
         """
         with self._file.read() as connection:
+            relation = _ledger_file.relation(connection)
             return [
                 LedgerEntry(
                     number=number,
                     time=datetime.fromisoformat(time),
                     label=label,
                     mechanism=mechanism,
-                    cost=PrivacyCost(float(epsilon), float(delta)),
-                    total=PrivacyCost(up(Decimal(total_epsilon)), up(Decimal(total_delta))),
+                    cost=PrivacyCost(float(epsilon), float(delta), relation),
+                    total=PrivacyCost(up(Decimal(total_epsilon)), up(Decimal(total_delta)), relation),
                 )
                 for number, time, label, mechanism, epsilon, delta, total_epsilon, total_delta in _ledger_file.entries(
                     connection
@@ -246,7 +273,8 @@ class Ledger:
             When the ledger is read-only, damaged, gone, or locked by another program for a minute. Nothing is spent
             then; should the disk fail in the last step, the spend may have been recorded all the same.
         TypeError, ParameterError
-            When ``cost`` is neither a cost nor a mechanism, or ``label`` not a text.
+            When ``cost`` is neither a cost nor a mechanism, or ``label`` not a text; or when ``cost`` is for another
+            neighbour relation than the ledger. Nothing is spent then.
         """
         if not isinstance(label, str):
             raise TypeError(f"label must be a text, got {type(label).__name__}")
@@ -257,6 +285,7 @@ class Ledger:
             raise TypeError(f"cost must be a PrivacyCost or a mechanism, got {type(cost).__name__}")
         amounts = decimal_of(price.epsilon), decimal_of(price.delta)
         with self._file.write() as connection:
+            check_same_relation("cost", price.relation, _ledger_file.relation(connection), "ledger")
             totals = [exact_sum(pair) for pair in zip(_ledger_file.total(connection), amounts, strict=True)]
             if any(new > most for new, most in zip(totals, _ledger_file.budget(connection), strict=True)):
                 raise BudgetExceeded(price, _remaining(connection))
@@ -315,4 +344,5 @@ class Ledger:
 
 def _remaining(connection: Connection) -> PrivacyCost:
     pairs = zip(_ledger_file.budget(connection), _ledger_file.total(connection), strict=True)
-    return PrivacyCost(*(down(exact_difference(most, total)) for most, total in pairs))
+    epsilon, delta = (down(exact_difference(most, total)) for most, total in pairs)
+    return PrivacyCost(epsilon, delta, _ledger_file.relation(connection))

@@ -22,12 +22,13 @@ from weakref import WeakSet
 from dpnoise._errors import Error
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.accounting._exact import decimal_of, exact_sum
+from dpnoise.sensitivity import Relation, check_relation
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which tells a ledger from other databases
-_VERSION: Final = 1
+_VERSION: Final = 2
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
 _SCHEMA: Final = f"""
-    CREATE TABLE budget (epsilon TEXT NOT NULL, delta TEXT NOT NULL);
+    CREATE TABLE budget (epsilon TEXT NOT NULL, delta TEXT NOT NULL, relation TEXT NOT NULL);
     CREATE TABLE entries (
         number INTEGER PRIMARY KEY,
         time TEXT NOT NULL,
@@ -61,6 +62,13 @@ def budget(connection: sqlite3.Connection) -> Amounts:
     return Decimal(epsilon), Decimal(delta)
 
 
+def relation(connection: sqlite3.Connection) -> Relation:
+    """Read which data sets are neighbours."""
+    found: Relation = connection.execute("SELECT relation FROM budget").fetchone()[0]
+    check_relation(found)
+    return found
+
+
 def total(connection: sqlite3.Connection) -> Amounts:
     """Read what has been spent."""
     last = connection.execute("SELECT total_epsilon, total_delta FROM entries ORDER BY number DESC LIMIT 1").fetchone()
@@ -84,6 +92,7 @@ def _verify(connection: sqlite3.Connection) -> None:
         spent = exact_sum((spent[0], Decimal(epsilon))), exact_sum((spent[1], Decimal(delta)))
         if (number, Decimal(total_epsilon), Decimal(total_delta)) != (expected, *spent):
             raise LedgerError
+    relation(connection)
     if any(part < 0 for part in budget(connection)):
         raise LedgerError
 
@@ -160,7 +169,7 @@ class LedgerFile:
                 for statement in _SCHEMA.split(";"):
                     connection.execute(statement)
                 amounts = [str(decimal_of(part)) for part in (budget.epsilon, budget.delta)]
-                connection.execute("INSERT INTO budget VALUES (?, ?)", amounts)
+                connection.execute("INSERT INTO budget VALUES (?, ?, ?)", (*amounts, budget.relation))
             connection.execute("COMMIT")
 
     def _open(self) -> sqlite3.Connection:

@@ -10,6 +10,7 @@ from dpnoise._errors import RandomnessError
 from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise.accounting import PrivacyCost
 from dpnoise.accounting._losses import ApproximateLoss, Loss
+from dpnoise.sensitivity import Relation
 
 Rng = SeededRng | ScriptedRng | None
 
@@ -37,9 +38,14 @@ class Mechanism:
         return 0.0
 
     @property
+    def relation(self) -> Relation | None:
+        """Which data sets are neighbours; None where that follows from the sensitivity that was given."""
+        return None
+
+    @property
     def cost(self) -> PrivacyCost:
         """What a release costs."""
-        return PrivacyCost(self.epsilon, self.delta)
+        return PrivacyCost(self.epsilon, self.delta, self.relation)
 
     def _check(self, x: Any) -> None:
         """Raise what `release` would for ``x``, and draw nothing: there is nothing to draw from."""

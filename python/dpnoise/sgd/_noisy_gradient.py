@@ -8,6 +8,7 @@ from dpnoise import _native
 from dpnoise._interchange import Values
 from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
 from dpnoise.samplers._draw import Rng
+from dpnoise.sensitivity import Relation
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
 
 _STEPS = 2.0**31  # of the grid, that the clip norm has or more
@@ -85,6 +86,11 @@ class NoisyGradient:
     def expected_batch_size(self) -> float:
         """What the noisy sum is divided by."""
         return self._native.expected_batch_size
+
+    @property
+    def relation(self) -> Relation:
+        """Which data sets are neighbours: by one example, added or removed."""
+        return "add/remove"
 
     @property
     def granularity(self) -> float:

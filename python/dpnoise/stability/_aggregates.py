@@ -93,7 +93,7 @@ class Numbers(Aggregate):
         pairs = [check_bounds(pair) for pair in (bounds if several else [bounds])]
         self._average = average
         self._cut = 0 if alpha is None else _cut(alpha, blocks)
-        self._cost = PrivacyCost(DiscreteLaplace(epsilon=epsilon).epsilon)
+        self._cost = PrivacyCost(DiscreteLaplace(epsilon=epsilon).epsilon, relation="substitute")
         share = part_of(self._cost.epsilon, len(pairs) * average.copies(blocks, self._cut))
         self._queries = [average.query(bounds=pair, epsilon=share, relation="substitute") for pair in pairs]
         self._shape = (len(pairs),) if several else ()
@@ -182,7 +182,8 @@ class NoisyMax(Aggregate):
         """Release a candidate."""
         votes = [self._default if answer is None else answer for answer in answers]
         counts = np.bincount([vote for vote in votes if vote is not None], minlength=len(self._candidates))
-        return Release(self._candidates[self._choice.release(counts, rng=rng)], self._choice.cost)
+        cost = replace(self._choice.cost, relation="substitute")
+        return Release(self._candidates[self._choice.release(counts, rng=rng)], cost)
 
 
 class Mode(Aggregate):
@@ -209,7 +210,8 @@ class Mode(Aggregate):
         text, distance, _ = mode(list(map(_text, read)), "substitute")
         value = None if by_text[text] is None else self.read(by_text[text])  # again, as other processes order sets
         found: Release = release_if_stable(value, distance, self._epsilon, self._delta, full_output=True, rng=rng)
-        return replace(found, refusal=NO_ANSWER) if found.refusal is None and value is None else found
+        refusal = NO_ANSWER if found.refusal is None and value is None else found.refusal
+        return Release(found.value, replace(found.cost, relation="substitute"), refusal)
 
 
 def _outcome(answer: Any, levels: int = _LEVELS) -> Any:

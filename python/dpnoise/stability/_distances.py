@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from dpnoise import _columns, _native
 from dpnoise._errors import ParameterError
+from dpnoise.sensitivity import Relation
 
 Neighbours = Literal["substitute", "add_remove"]
 
-_RELATIONS: Final = {"substitute": "substitute", "add_remove": "add/remove"}
+_RELATIONS: Final[dict[str, Relation]] = {"substitute": "substitute", "add_remove": "add/remove"}
 
 
 class Found(NamedTuple):
@@ -179,7 +180,7 @@ def ascending(x: Any) -> NDArray[np.float64]:
 
 def median(x: Any, neighbours: Neighbours) -> Found:
     """Find the lower median."""
-    relation = _relation(neighbours)
+    relation = relation_of(neighbours)
     values = _columns.floats(x, "x")
     n = len(values)
     if n:
@@ -191,7 +192,7 @@ def median(x: Any, neighbours: Neighbours) -> Found:
 
 def mode(x: Any, neighbours: Neighbours) -> Found:
     """Find the smallest of the most frequent values."""
-    relation = _relation(neighbours)
+    relation = relation_of(neighbours)
     array = _columns.array_of(x, "x")
     if array.dtype.kind in "iuf" and array.dtype.itemsize <= 8:
         kind = {"i": np.int64, "u": np.uint64, "f": np.float64}[array.dtype.kind]
@@ -209,7 +210,8 @@ def mode(x: Any, neighbours: Neighbours) -> Found:
     return Found(_columns.plain(values[place]), distance, len(array))
 
 
-def _relation(neighbours: Neighbours) -> str:
+def relation_of(neighbours: Neighbours) -> Relation:
+    """Give the neighbour relation of this name."""
     if neighbours not in tuple(_RELATIONS):
         raise ParameterError(f'neighbours must be "substitute" or "add_remove", got {neighbours!r}')
     return _RELATIONS[neighbours]

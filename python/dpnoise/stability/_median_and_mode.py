@@ -8,8 +8,8 @@ from typing import Any
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.stability._budget import stability_test
-from dpnoise.stability._distances import Found, Neighbours, median, mode
-from dpnoise.stability._stable_release import NOT_STABLE, Release, release_if_stable, warn_of_large
+from dpnoise.stability._distances import Found, Neighbours, median, mode, relation_of
+from dpnoise.stability._stable_release import NOT_STABLE, Release, warn_of_large
 
 
 def release_median(
@@ -164,6 +164,6 @@ def _release(
     found = find(x, neighbours)
     if neighbours == "substitute":
         warn_of_large(test.delta, found.n, stacklevel=4)
-    elif not found.n:
-        return Release(None, PrivacyCost(test.epsilon, test.delta), NOT_STABLE).given(full_output)
-    return release_if_stable(found.value, found.distance, epsilon, delta, full_output=full_output, rng=rng)
+    cost = PrivacyCost(test.epsilon, test.delta, relation_of(neighbours))
+    passed = bool(found.n) and test.passes(found.distance, rng)
+    return Release(found.value if passed else None, cost, None if passed else NOT_STABLE).given(full_output)

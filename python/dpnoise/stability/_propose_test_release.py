@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from dpnoise._errors import ParameterError, RandomnessError
@@ -11,7 +12,7 @@ from dpnoise._parameters import real
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.stability._budget import part_of, stability_test
-from dpnoise.stability._functions import without_warnings
+from dpnoise.stability._functions import interruptible, without_warnings
 from dpnoise.stability._stable_release import Release, integer, warn_of_large
 
 Data = TypeVar("Data")
@@ -121,18 +122,15 @@ def propose_test_release(
     bound = _proposed(propose, data)
     if callable(propose):
         warn_of_large(test.delta, _rows(data))
-    cost = PrivacyCost(2 * part, test.delta)
+    # A number of rows that is public is that of all neighbours.
+    cost = PrivacyCost(2 * part, test.delta, "substitute" if callable(propose) else None)
     refused = Release(None, cost, _REFUSED).given(full_output)
-    if not test.passes(_found(distance, data, bound), rng):
-        return refused
-    try:
-        with without_warnings():
-            value = release(data, bound, part)
-    except (RandomnessError, KeyboardInterrupt):  # whatever the data are
-        raise
-    except BaseException:  # as in `answer_of`
-        return refused
-    return Release(value, cost).given(full_output)
+    with interruptible(partial(_found, distance, data)) as finding:
+        if not test.passes(finding(bound), rng):
+            return refused
+    with interruptible(partial(_answered, release, data, part)) as answering:
+        answer = answering(bound)
+    return Release(answer[0], cost).given(full_output) if answer else refused
 
 
 def _proposed(propose: float | Callable[[int], float], data: Any) -> float:
@@ -155,8 +153,19 @@ def _found(distance: Callable[[Any, float], int], data: Any, bound: float) -> in
     try:
         with without_warnings():
             found = distance(data, bound)
-    except KeyboardInterrupt:
-        raise
     except BaseException:  # as in `answer_of`
         return 0
     return max(0, integer(found, "return"))
+
+
+def _answered(
+    release: Callable[[Any, float, float], Any], data: Any, epsilon: float, bound: float
+) -> tuple[Any] | None:
+    """Give what is released, or None; nothing it raises may show, but for what has nothing to do with the data."""
+    try:
+        with without_warnings():
+            return (release(data, bound, epsilon),)
+    except RandomnessError:
+        raise
+    except BaseException:  # as in `answer_of`
+        return None

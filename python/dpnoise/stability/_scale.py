@@ -117,7 +117,7 @@ def release_scale(x: Any, epsilon: float, delta: float, *, full_output: bool = F
     # The distance is 1, not 0, where a neighbour's range is in another interval.
     distances = [_native.iqr_distance(values, discretization) - 1 for discretization in _DISCRETIZATIONS]
     passed = [test.passes(distance, rng) for distance in distances]
-    cost = PrivacyCost(4 * part, 2 * test.delta)
+    cost = PrivacyCost(4 * part, 2 * test.delta, "substitute")
     if not any(passed):
         return Release(None, cost, NOT_STABLE).given(full_output)
     return Release(_noisy(iqr, part, rng), cost).given(full_output)

@@ -191,7 +191,7 @@ def _function(f: Any, data: Any, processes: int | None, threads: int | None) -> 
 
 def _release(votes: Votes, cap: int, test: StabilityTest, rng: Rng) -> Release:
     """Release the winner if it is far enough ahead, for rows that were in at most `cap` subsets."""
-    cost = PrivacyCost(test.epsilon, test.delta)
+    cost = PrivacyCost(test.epsilon, test.delta, "substitute")
     if votes.most_appearances > cap:
         return Release(None, cost, TOO_OFTEN)
     # A row changes at most `cap` votes, and a vote changes the difference by at most 2.
