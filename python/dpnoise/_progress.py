@@ -27,7 +27,7 @@ def progress(
             TimeElapsedColumn,
         )
 
-        shown = sys.stderr.isatty()
+        shown = sys.stderr is not None and sys.stderr.isatty()
     except ImportError:
         shown = False
     if not shown:

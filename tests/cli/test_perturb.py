@@ -143,7 +143,7 @@ def test_missing_values_can_be_mapped(run: Run, tmp_path: Path, reports: Path) -
     nothing = write_parquet(tmp_path / "nothing.parquet", pa.array([None, None]))
     text = write_csv(tmp_path / "in.csv", "id,colour\n1,red\n2,\n")
     for source in (parquet, nothing, text):
-        assert run(*oue(source, reports, "--missing", "unknown", "--json", domain=domain)).json["rows"] == 2
+        assert run(*oue(source, reports, "--missing", "unknown", "--json", "--force", domain=domain)).json["rows"] == 2
     quoted = write_csv(tmp_path / "quoted.csv", 'id,colour\n1,red\n2,""\n')
     assert run(*oue(quoted, reports, "--missing", "unknown", domain=domain)).code == 2
 
@@ -328,5 +328,9 @@ def test_interruption_leaves_nothing(
 
     monkeypatch.setattr("dpnoise.cli.perturb.perturb_codes", interrupt)
     outcome = run(*oue(colours_csv, reports))
-    assert (outcome.code, outcome.out, outcome.err) == (130, "", "dpnoise: interrupted; no file was written\n")
+    assert (outcome.code, outcome.out, outcome.err) == (
+        130,
+        "",
+        "dpnoise: stopped by SIGINT; no incomplete file is left\n",
+    )
     assert list(reports.parent.iterdir()) == []

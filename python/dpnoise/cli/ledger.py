@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dpnoise.accounting import Ledger
-from dpnoise.cli.console import print_table, to_json
+from dpnoise.cli.console import print_table, quantity, to_json
 from dpnoise.cli.options import AsJson
 
 
@@ -40,7 +40,7 @@ def ledger(
         print(to_json({"command": "ledger", "path": str(path), **amounts, "entries": rows}))
         return
     print_table(
-        f"{len(entries):,} spends",
+        quantity(len(entries), "spend"),
         ("label", "time (UTC)", "mechanism", "epsilon", "delta", "total epsilon", "total delta"),
         [
             (

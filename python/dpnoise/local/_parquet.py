@@ -18,6 +18,15 @@ from dpnoise.local._protocol import Protocol
 DOMAIN_KEY: Final = b"dpnoise.domain"
 """The entry of a schema's metadata that lists what the values stand for, as a JSON array of texts."""
 
+READING: Final[dict[str, Any]] = {
+    # Arrow's default reads ahead through the whole file and keeps it; these read it a piece at a time.
+    "pre_buffer": False,
+    "buffer_size": 1 << 20,
+    # Reports are random bits, so nothing else tells those of a damaged page from others.
+    "page_checksum_verification": True,
+}
+"""How all Parquet files are read."""
+
 
 @dataclass(frozen=True)
 class ReportsFile:
@@ -79,8 +88,7 @@ def _opened(path: str) -> Iterator[Any]:
 
     open(path, "rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
     try:
-        # Arrow's default reads ahead through the whole file and keeps it; these read it a piece at a time.
-        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
+        file = pq.ParquetFile(path, **READING)
     except (pa.ArrowException, OSError):
         raise ParameterError(f"{path!r} is not a Parquet file, or was cut short") from None
     with file:
