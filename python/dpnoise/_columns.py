@@ -35,7 +35,7 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
             return array.astype(np.float64)  # the same as below, in a fraction of the time
-    if array.dtype.kind != "O" or not all(_is_missing(item) or _is_real(item) for item in array):
+    if array.dtype.kind != "O" or not all(is_missing(item) or _is_real(item) for item in array):
         raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
     return np.fromiter(map(to_float, array), np.float64, len(array))
 
@@ -50,7 +50,7 @@ def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
     if array.dtype.kind in "fmM":
         missing: NDArray[np.bool_] = np.isnan(array) if array.dtype.kind == "f" else np.isnat(array)
         return ~missing
-    return np.fromiter((not _is_missing(item) and not _is_false(item) for item in array), np.bool_, len(array))
+    return np.fromiter((not is_missing(item) and not _is_false(item) for item in array), np.bool_, len(array))
 
 
 def counts(column: Any, name: str = "column") -> dict[Any, int]:
@@ -69,7 +69,7 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
         found = Counter(zip(map(type, array), array, strict=True))
     except TypeError:  # not hashable
         raise TypeError(f"{name} {_MIXED} {_described(array)}") from None
-    present = [(value, number) for (_, value), number in found.items() if not _is_missing(value)]
+    present = [(value, number) for (_, value), number in found.items() if not is_missing(value)]
     if present and common_kind(value for value, _ in present) is None:
         raise TypeError(f"{name} {_MIXED} {_described(array)}")
     return _total(present)
@@ -118,7 +118,7 @@ def array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
 
 def to_float(item: Any) -> float:
     """Give a real number as the nearest float, an infinite one if need be; NaN for a missing value."""
-    if _is_missing(item):
+    if is_missing(item):
         return np.nan
     try:
         return float(item)
@@ -143,7 +143,8 @@ def plain(value: Any) -> Any:
     return whole if whole == value else nearest if nearest == value else value
 
 
-def _is_missing(item: Any) -> bool:
+def is_missing(item: Any) -> bool:
+    """Say whether an item of a column stands for a missing value, in whatever library."""
     if isinstance(item, np.datetime64 | np.timedelta64):
         return bool(np.isnat(item))
     not_a_number = isinstance(item, float | np.floating) and item != item

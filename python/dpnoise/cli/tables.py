@@ -58,7 +58,8 @@ def _open_parquet(path: Path, name: str, batch_rows: int, numeric: bool) -> Colu
         allowed = "a number or boolean" if numeric else "text, integer, boolean or categorical"
         raise InputError(f"column {name!r} has the type {kind}; it must be {allowed}")
     batches = file.iter_batches(batch_size=batch_rows, columns=[name])
-    return Column(file.metadata.num_rows, (batch.column(name) for batch in _each(batches, path, "Parquet file")))
+    rows = file.metadata.num_rows
+    return Column(rows, (batch.column(name) for batch in _all_of(rows, _each(batches, path, "Parquet file"), path)))
 
 
 def _open_csv(path: Path, name: str, empty_is_missing: bool, batch_rows: int) -> Column:
@@ -176,8 +177,17 @@ def _parquet_file(path: Path) -> pq.ParquetFile:
     path.open("rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
     try:
         return pq.ParquetFile(path, **READING)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InputError(f"{str(path)!r} is not a Parquet file") from None
+
+
+def _all_of(rows: int, batches: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield from `batches`, and refuse a damaged file that has fewer rows than it says."""
+    for batch in batches:
+        rows -= batch.num_rows
+        yield batch
+    if rows:
+        raise InputError(f"{str(path)!r} is not a well-formed Parquet file: rows are missing")
 
 
 def _check_column(path: Path, name: str, names: Sequence[str]) -> None:

@@ -39,9 +39,14 @@ class ReportsFile:
 
     def batches(self, rows: int) -> Iterator[Any]:
         """Read the reports as record batches of one column and at most so many rows."""
+        found = 0
         with _opened(self.path) as file:
             name = file.schema_arrow.names[_arrow.report_column(file.schema_arrow.names)]
-            yield from file.iter_batches(batch_size=rows, columns=[name])
+            for batch in file.iter_batches(batch_size=rows, columns=[name]):
+                found += batch.num_rows
+                yield batch
+        if found != self.rows:  # the checksum of a page is not one of its header, which says how many rows it has
+            raise ParameterError(f"{self.path!r} is damaged: it has {self.rows} reports, of which {found} can be read")
 
 
 def open_reports(path: str | PathLike[str]) -> ReportsFile:
@@ -89,7 +94,7 @@ def _opened(path: str) -> Iterator[Any]:
     open(path, "rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
     try:
         file = pq.ParquetFile(path, **READING)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise ParameterError(f"{path!r} is not a Parquet file, or was cut short") from None
     with file:
         try:
