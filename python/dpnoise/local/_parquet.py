@@ -38,13 +38,13 @@ class ReportsFile:
     rows: int
 
     def batches(self, rows: int) -> Iterator[Any]:
-        """Read the reports as record batches of one column and at most so many rows."""
+        """Read the reports as columns of at most so many rows, without the metadata, which `open_reports` has read."""
         found = 0
         with _opened(self.path) as file:
             name = file.schema_arrow.names[_arrow.report_column(file.schema_arrow.names)]
             for batch in file.iter_batches(batch_size=rows, columns=[name]):
                 found += batch.num_rows
-                yield batch
+                yield batch.column(0)
         if found != self.rows:  # the checksum of a page is not one of its header, which says how many rows it has
             raise ParameterError(f"{self.path!r} is damaged: it has {self.rows} reports, of which {found} can be read")
 
