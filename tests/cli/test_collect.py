@@ -128,6 +128,13 @@ def hole(path: Path) -> str:
     return f"'{path}' is damaged: "
 
 
+def bit(path: Path) -> str:
+    content, reports = bytearray(path.read_bytes()), pq.read_table(path)["report"].chunk(0).buffers()[1].to_pybytes()
+    content[content.index(reports[:200]) + 77] ^= 1
+    path.write_bytes(content)
+    return f"'{path}' is damaged: could not verify page integrity, CRC checksum verification failed"
+
+
 def other_protocol(path: Path) -> str:
     write(path, 5, local.OptimizedUnaryEncoding(k=4, epsilon=1.0))
     return f"'{path}' is of another protocol than "
@@ -149,7 +156,7 @@ def missing(path: Path) -> str:
     return f"{path}: No such file or directory"
 
 
-@pytest.mark.parametrize("spoil", [cut, text, hole, other_protocol, other_domain, other_column, missing])
+@pytest.mark.parametrize("spoil", [cut, text, hole, bit, other_protocol, other_domain, other_column, missing])
 def test_one_bad_file_among_good_ones(
     run: Run, parts: list[Path], tmp_path: Path, spoil: Callable[[Path], str]
 ) -> None:
@@ -164,6 +171,33 @@ def test_one_bad_file_among_good_ones(
     assert {key: record[key] for key in good} == good
     assert (record["files"], list(record["failed"])) == (2, [str(parts[1])])
     assert json.loads(out.read_text(encoding="utf-8"))["failed"] == record["failed"]
+
+
+def test_a_flipped_bit_shows_in_nothing_but_the_checksum(run: Run, parts: list[Path]) -> None:
+    # Positive control: without it the damaged report is as good as any.
+    table = pq.read_table(parts[1])
+    pq.write_table(table, parts[1], compression="none", use_dictionary=False)
+    bit(parts[1])
+    assert run("aggregate", *parts, "--json").json["n"] == 600
+
+
+def test_estimates_replace_estimates_alone(refuse: Refuse, run: Run, parts: list[Path], tmp_path: Path) -> None:
+    private = tmp_path / "people.csv"
+    private.write_text("colour\nred\n", encoding="utf-8")
+    notes = tmp_path / "notes.json"
+    notes.write_text('{"spec_id": 1}', encoding="utf-8")
+    for target in (private, notes, parts[2]):
+        before = target.read_bytes()
+        message = f"'{target}' is there already and is no estimate, which is all that may be replaced"
+        assert refuse("aggregate", *parts[:2], "-o", target) == message
+        assert target.read_bytes() == before
+    for suffix in (".csv", ".json", ".parquet"):
+        target = tmp_path / f"estimate{suffix}"
+        target.touch()
+        assert run("aggregate", parts[0], "-o", target).code == 0
+        before = target.read_bytes()
+        assert run("aggregate", parts[1], "-o", target).code == 0
+        assert target.read_bytes() != before
 
 
 def test_damage_in_a_later_row_group_leaves_no_trace(run: Run, parts: list[Path]) -> None:
@@ -390,6 +424,7 @@ def test_merging_states(run: Run, parts: list[Path], tmp_path: Path) -> None:
     record = run("merge", *states, "-o", merged, "--json").json
     assert (record["command"], record["files"], record["n"], record["rejected"]) == ("merge", 3, 600, 0)
     assert estimates(run, "--state", merged) == whole
+    assert run("merge", states[0], "-o", merged).out == (f"1 state in {merged}: 100 reports of 1 file, 0 rejected\n")
     outcome = run("merge", *states[::-1], "-o", merged)
     assert outcome.out == f"3 states in {merged}: 600 reports of 3 files, 0 rejected\n"
     assert estimates(run, "--state", merged) == whole

@@ -31,6 +31,7 @@ Refuse = Callable[..., str]
 PROTOCOL = local.OptimizedUnaryEncoding(k=4, epsilon=2.0)
 DOMAIN = ["red", "green", "", "deep blue"]
 PERTURB = ["--column", "colour", "--protocol", "oue", "--epsilon", 2, "--domain", ",".join(DOMAIN)]
+NO_SPACE = os.strerror(errno.ENOSPC)
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -64,7 +65,7 @@ def no_space(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return a function from whose call on the disk is full."""
 
     def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise OSError(errno.ENOSPC, NO_SPACE)
 
     return lambda: monkeypatch.setattr("os.fsync", fail)
 
@@ -198,27 +199,10 @@ def test_a_signal_during_imports_is_one_line(tmp_path: Path, number: int) -> Non
 # --- Standard output -----------------------------------------------------------------------------------------------
 
 
-class Full:
-    """A standard output that takes text into its buffer and finds then that there is no room for it."""
-
-    encoding, errors = "utf-8", "strict"
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def isatty(self) -> bool:
-        return False
-
-
-@pytest.mark.parametrize(
-    ("stdout", "reason"), [(Full(), "No space left on device"), (None, "it is closed")], ids=["full", "closed"]
-)
+@pytest.mark.parametrize("closed", [False, True])
 def test_every_command_says_that_stdout_failed_and_writes_its_files(
     run: Run, colours_csv: Path, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch,
-    stdout: Any, reason: str,
+    full_stdout: Any, closed: bool,
 ) -> None:  # fmt: skip
     pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
     new, ledger = state.with_name("new"), state.with_name("ledger")
@@ -244,17 +228,17 @@ def test_every_command_says_that_stdout_failed_and_writes_its_files(
     for arguments, files in made.items():
         chart.unlink(missing_ok=True)
         with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdout", stdout)
+            patch.setattr(sys, "stdout", None if closed else full_stdout)
             outcome = run(*arguments)
         assert (outcome.code, outcome.out) == (5, ""), arguments
-        assert outcome.err == f"dpnoise: stdout could not be written: {reason}\n"
+        assert outcome.err == f"dpnoise: stdout could not be written: {'it is closed' if closed else NO_SPACE}\n"
         assert all(path.stat().st_size for path in files)
 
 
-def test_a_refuted_claim_is_not_lost_with_stdout(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refuted_claim_is_not_lost_with_stdout(run: Run, full_stdout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     report = dataclasses.replace(self_audit(n=1000), refuted=True)
     monkeypatch.setattr("dpnoise.cli.audit.self_audit", lambda **_: report)
-    monkeypatch.setattr(sys, "stdout", Full())
+    monkeypatch.setattr(sys, "stdout", full_stdout)
     outcome = run("audit")
     assert (outcome.code, outcome.err) == (4, "dpnoise: stdout could not be written: No space left on device\n")
 
@@ -312,7 +296,7 @@ def test_a_full_disk_leaves_older_files_and_names_the_new_one(
 def test_a_state_that_cannot_be_saved_on_the_way_is_saved_at_the_end(
     run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, failures = os.fsync, iter([OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))])
+    real, failures = os.fsync, iter([OSError(errno.ENOSPC, NO_SPACE)])
 
     def once(descriptor: int) -> None:
         for failure in failures:

@@ -7,12 +7,10 @@ import select
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import Any, Final, TextIO, cast
+from typing import Any, TextIO, cast
 
 from dpnoise._files import NotWritten
 from dpnoise.cli.console import message_of
-
-_REFUSED: Final = "stdout could not be written: "
 
 
 class OutputError(Exception):
@@ -26,18 +24,17 @@ class Stdout:
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream: Any = stream  # None if it was closed before the program began
-        self.broken = False
+        self._failure = "it is closed" if stream is None else ""
 
     def write(self, text: str) -> int:
         """Write, perhaps to a buffer."""
-        self._require()
         with self._explained():
             written: int = self._stream.write(text)
         return written
 
     def flush(self) -> None:
-        """Write what is in the buffer, unless writing has failed already."""
-        if self._stream is not None and not self.broken:
+        """Write what is in the buffer, if nothing has failed before."""
+        if not self._failure:
             with self._explained():
                 self._stream.flush()
 
@@ -47,33 +44,29 @@ class Stdout:
 
     def check(self) -> None:
         """Refuse one that is closed or that nobody reads, as far as that shows before anything is written."""
-        self._require()
-        if not hasattr(select, "poll"):
-            return
-        with suppress(io.UnsupportedOperation):  # a stream of Python's alone
-            poll = select.poll()
-            poll.register(self._stream.fileno(), 0)
-            if any(event & select.POLLERR for _, event in poll.poll(0)):
-                raise OutputError(_REFUSED + os.strerror(errno.EPIPE))
+        with self._explained(), suppress(io.UnsupportedOperation):  # a stream of Python's alone is no pipe
+            if hasattr(select, "poll"):
+                poll = select.poll()
+                poll.register(self._stream.fileno(), 0)
+                if any(event & select.POLLERR for _, event in poll.poll(0)):
+                    raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def drop(self) -> None:
         """Give up what cannot be written, about which Python would complain when the process ends."""
-        if self.broken:
+        if self._failure and self._stream is not None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
 
-    def _require(self) -> None:
-        if self._stream is None:
-            raise OutputError(_REFUSED + "it is closed")
-
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.broken = True
-            raise OutputError(_REFUSED + (error.strerror or str(error))) from None
+        if not self._failure:
+            try:
+                yield
+                return
+            except OSError as error:
+                self._failure = error.strerror or str(error)
+        raise OutputError(f"stdout could not be written: {self._failure}")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -109,4 +102,4 @@ def deliver(*steps: Callable[[], object]) -> None:
         except (NotWritten, OutputError) as error:
             failed.append(message_of(error))
     if failed:
-        raise OutputError("; ".join(failed))
+        raise OutputError("; ".join(dict.fromkeys(failed)))
