@@ -6,9 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -410,22 +408,25 @@ def test_a_lock_ends_with_its_process(state: Path) -> None:
         pass
 
 
-def test_one_at_a_time_has_a_lock(state: Path) -> None:
-    inside, together, rounds = [], [], []
+def test_a_lock_on_a_file_that_its_holder_has_removed_is_none(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside, real, removed = state.with_name(f".{state.name}.lock"), _files._lock, []
 
-    def work() -> None:
-        for _ in range(200):
-            with suppress(_files.InUse), _files.locked(state):
-                inside.append(None)
-                together.append(len(inside))
-                rounds.append(None)
-                inside.pop()
+    def lock(descriptor: int) -> bool:
+        if not removed:  # by whoever held it until now
+            removed.append(beside.unlink())
+        return real(descriptor)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert set(together) == {1}
-    assert len(rounds) >= 200  # whoever is left alone at the end gets it each time
+    monkeypatch.setattr(_files, "_lock", lock)
+    with _files.locked(state), pytest.raises(_files.InUse), _files.locked(state):
+        pass
     assert list(state.parent.iterdir()) == []
+
+
+def test_a_file_system_without_locks(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    fcntl = pytest.importorskip("fcntl", reason="this system has other locks")
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with _files.locked(state), _files.locked(state):
+        pass
