@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -256,6 +257,33 @@ def test_a_closed_stderr_is_not_stdout(run: Run, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stderr", None)
     outcome = run("aggregate", "missing.parquet")
     assert (outcome.code, outcome.out) == (2, "")
+
+
+def test_a_terminal_that_is_gone_stops_no_work(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone:
+        encoding, errors = "utf-8", "strict"
+
+        def write(self, _: str) -> int:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        def flush(self) -> None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        def isatty(self) -> bool:
+            return True
+
+        def fileno(self) -> int:
+            raise io.UnsupportedOperation
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    monkeypatch.setenv("TERM", "xterm")
+    assert run("aggregate", *parts, "--json").json["n"] == 600
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, "sha256", lambda path: send(signal.SIGHUP) if path == parts[2] else str(path))
+        assert run("aggregate", *parts, "--state", state).code == 129
+    assert run("aggregate", "--state", state, "--json").json["n"] == 300
 
 
 # --- Full disks ----------------------------------------------------------------------------------------------------
