@@ -31,8 +31,10 @@ def _is_the_program() -> bool:
 
 
 def _end(number: int, _: FrameType | None) -> NoReturn:
-    os.write(2, f"dpnoise: stopped by {signal.Signals(number).name}\n".encode())
-    os._exit(128 + number)
+    try:
+        os.write(2, f"dpnoise: stopped by {signal.Signals(number).name}\n".encode())
+    finally:
+        os._exit(128 + number)
 
 
 @contextmanager

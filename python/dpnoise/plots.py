@@ -110,6 +110,8 @@ def histogram(
         If the suffix is not one of `SUFFIXES`, there is no series, or an array is not of shape (k,).
     ImportError
         If matplotlib is not installed.
+    OSError
+        If the file cannot be written; one that was there before is there still.
     """
     series = {name: np.array(columns, dtype=np.float64) for name, columns in estimates.items()}
     truth = None if true_counts is None else np.array(true_counts, dtype=np.float64)

@@ -253,6 +253,17 @@ def test_a_closed_pipe_is_one_line_for_the_shell() -> None:
     assert (process.returncode, process.stderr) == (5, message)
 
 
+def test_a_value_that_stdout_cannot_encode_is_no_loss(tmp_path: Path) -> None:
+    path = tmp_path / "reports.parquet"
+    with path.open("wb") as file, tables.report_writer(file, PROTOCOL, ["thé", "b", "c", "d"]) as add:
+        add(PROTOCOL.perturb([0, 1]))
+    command = [sys.executable, "-m", "dpnoise", "aggregate", str(path)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    process = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
+    assert (process.returncode, process.stderr) == (0, b"")
+    assert b"th\\xe9 " in process.stdout
+
+
 def test_a_closed_stderr_is_not_stdout(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     outcome = run("aggregate", "missing.parquet")
