@@ -21,7 +21,7 @@ The areas:
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
 
-from dpnoise import _signals as _signals  # first: it answers signals while the rest is imported
+from dpnoise import _starting as _starting  # first: it answers signals while the rest is imported
 
 # isort: split
 from dpnoise import (
