@@ -21,6 +21,9 @@ The areas:
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
 
+from dpnoise import _starting as _starting  # first: it answers signals while the rest is imported
+
+# isort: split
 from dpnoise import (
     accounting,
     audit,

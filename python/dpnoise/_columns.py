@@ -153,7 +153,7 @@ def plain(value: Any) -> Any:
 
 
 def is_missing(item: Any) -> bool:
-    """Say whether an item is None, NaN, NA or NaT."""
+    """Say whether an item of a column stands for a missing value, in whatever library."""
     if isinstance(item, np.datetime64 | np.timedelta64):
         return bool(np.isnat(item))
     not_a_number = isinstance(item, float | np.floating) and item != item

@@ -67,6 +67,19 @@ def library_of(kind: type) -> str:
     return next((library for library in found if library in ("pandas", "polars", "pyarrow")), found[0])
 
 
+def codes_of(x: Any) -> str | None:
+    """Name what gives the numbers of the categories, if ``x`` is a column of categories."""
+    library, dtype = library_of(type(x)), str(getattr(x, "dtype", ""))
+    if library == "pandas" and dtype == "category":
+        return ".cat.codes" if hasattr(x, "cat") else ".codes"
+    if library == "polars" and dtype.startswith(("Enum", "Categorical")):
+        # Those of a Categorical come from a pool that columns share.
+        return (".cast(pl.Enum(values))" if dtype.startswith("Categorical") else "") + ".to_physical()"
+    if library == "pyarrow" and require_pyarrow().types.is_dictionary(x.type):
+        return ".indices" if hasattr(x, "indices") else ".combine_chunks().indices"
+    return None
+
+
 def array_from(x: Any, name: str, missing: Missing = "refuse") -> NDArray[Any]:
     """Give a column or tensor of another library as an array, and, unless values may be missing, a table as a matrix.
 

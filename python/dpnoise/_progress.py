@@ -4,8 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Literal
+from contextlib import contextmanager, suppress
+from typing import IO, Any, Literal, cast
+
+
+class _Terminal:
+    """Standard error without its failures: a terminal that is gone must not stop the work."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 @contextmanager
@@ -27,7 +46,7 @@ def progress(
             TimeElapsedColumn,
         )
 
-        shown = sys.stderr.isatty()
+        shown = sys.stderr is not None and sys.stderr.isatty()
     except ImportError:
         shown = False
     if not shown:
@@ -35,7 +54,8 @@ def progress(
         return
     amount = [DownloadColumn()] if unit == "bytes" else [MofNCompleteColumn(), TextColumn(unit)]
     columns = (TextColumn(task), BarColumn(), *amount, TimeElapsedColumn())
+    console = Console(file=cast(IO[str], _Terminal(sys.stderr)))
     # Transient: where the bar stopped would tell in which part of the data an error lies.
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         identifier = bar.add_task(task, total=total)
         yield lambda units: bar.advance(identifier, units)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import dpnoise
+from dpnoise._files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +41,8 @@ def chart(path: str | PathLike[str], height: float = 5.0) -> Iterator["Axes"]:
     Parameters
     ----------
     path : path-like
-        Where the chart goes; the suffix (one of `SUFFIXES`) chooses the format. The file appears only when the block
-        has succeeded.
+        Where the chart goes; the suffix (one of `SUFFIXES`) chooses the format. The file appears, whole, only when the
+        block has succeeded.
     height : float, default 5
         In inches; the width is 9.
 
@@ -56,6 +57,8 @@ def chart(path: str | PathLike[str], height: float = 5.0) -> Iterator["Axes"]:
         If the suffix is not one of `SUFFIXES`.
     ImportError
         If matplotlib is not installed.
+    OSError
+        If the file cannot be written; one that was there before is there still.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -74,7 +77,8 @@ def chart(path: str | PathLike[str], height: float = 5.0) -> Iterator["Axes"]:
     rendered = io.BytesIO()
     undated = {} if suffix == ".png" else {"Date" if suffix == ".svg" else "CreationDate": None}
     figure.savefig(rendered, format=suffix[1:], dpi=150, metadata=undated)
-    path.write_bytes(rendered.getvalue())
+    with atomic_write(path) as file:
+        file.write(rendered.getvalue())
 
 
 def histogram(
@@ -106,6 +110,8 @@ def histogram(
         If the suffix is not one of `SUFFIXES`, there is no series, or an array is not of shape (k,).
     ImportError
         If matplotlib is not installed.
+    OSError
+        If the file cannot be written; one that was there before is there still.
     """
     series = {name: np.array(columns, dtype=np.float64) for name, columns in estimates.items()}
     truth = None if true_counts is None else np.array(true_counts, dtype=np.float64)

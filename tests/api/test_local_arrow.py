@@ -364,6 +364,30 @@ def test_files_that_cannot_be_counted(table, tmp_path):
     assert accumulator == PROTOCOL.accumulator()
 
 
+def test_no_flipped_bit_is_counted_in_silence(tmp_path):
+    path = tmp_path / "reports.parquet"
+    rows = pa.table(PROTOCOL.to_arrow(PROTOCOL.perturb(np.arange(100) % PROTOCOL.k)))
+    pq.write_table(rows, path, row_group_size=60, compression="none", use_dictionary=False, write_page_checksum=True)
+    whole, expected = path.read_bytes(), PROTOCOL.accumulator()
+    expected.add_parquet(path)
+    reports = whole.index(rows.column(0).chunk(0).buffers()[1].to_pybytes()[:60])
+    refused = {}
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for position in (*range(footer), *range(footer, len(whole), 5)):
+        flipped = bytearray(whole)
+        flipped[position] ^= 1 << position % 8
+        path.write_bytes(flipped)
+        accumulator = PROTOCOL.accumulator()
+        try:
+            accumulator.add_parquet(path)
+        except ParameterError as error:
+            refused[position] = str(error)
+        else:
+            assert accumulator == expected
+    assert all(str(path) in message or "their metadata say" in message for message in refused.values())
+    assert set(range(reports, reports + 60 * PROTOCOL.report_bytes)) <= set(refused)
+
+
 def test_a_file_cut_short_anywhere(table, tmp_path):
     path, accumulator = tmp_path / "reports.parquet", PROTOCOL.accumulator()
     pq.write_table(table, path, row_group_size=1000)

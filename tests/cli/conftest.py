@@ -1,8 +1,11 @@
 """Running the command line inside the test process, and data with a known truth."""
 
 import csv
+import errno
+import io
 import json
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +31,36 @@ class Outcome:
     def json(self) -> Any:
         """Return the document on stdout."""
         return json.loads(self.out)
+
+
+class FullStdout:
+    """A standard output without room, which shows when its buffer is written."""
+
+    encoding, errors, text = "utf-8", "strict", ""
+
+    def write(self, text: str) -> int:
+        """Take text."""
+        self.text += text
+        return len(text)
+
+    def flush(self) -> None:
+        """Fail if there is anything to write."""
+        if self.text:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def isatty(self) -> bool:
+        """Be a file."""
+        return False
+
+    def fileno(self) -> int:
+        """Be one of Python's alone."""
+        raise io.UnsupportedOperation
+
+
+@pytest.fixture
+def full_stdout() -> FullStdout:
+    """Return a standard output on a full disk."""
+    return FullStdout()
 
 
 @pytest.fixture

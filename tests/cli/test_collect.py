@@ -128,6 +128,13 @@ def hole(path: Path) -> str:
     return f"'{path}' is damaged: "
 
 
+def bit(path: Path) -> str:
+    content, reports = bytearray(path.read_bytes()), pq.read_table(path)["report"].chunk(0).buffers()[1].to_pybytes()
+    content[content.index(reports[:200]) + 77] ^= 1
+    path.write_bytes(content)
+    return f"'{path}' is damaged: could not verify page integrity, CRC checksum verification failed"
+
+
 def other_protocol(path: Path) -> str:
     write(path, 5, local.OptimizedUnaryEncoding(k=4, epsilon=1.0))
     return f"'{path}' is of another protocol than "
@@ -149,7 +156,7 @@ def missing(path: Path) -> str:
     return f"{path}: No such file or directory"
 
 
-@pytest.mark.parametrize("spoil", [cut, text, hole, other_protocol, other_domain, other_column, missing])
+@pytest.mark.parametrize("spoil", [cut, text, hole, bit, other_protocol, other_domain, other_column, missing])
 def test_one_bad_file_among_good_ones(
     run: Run, parts: list[Path], tmp_path: Path, spoil: Callable[[Path], str]
 ) -> None:
@@ -159,11 +166,38 @@ def test_one_bad_file_among_good_ones(
     assert outcome.code == 3
     lines = outcome.err.splitlines()
     assert lines[0].startswith(f"dpnoise: {message}")
-    assert lines[1:] == ["dpnoise: 1 of the files could not be used and are left out"]
+    assert lines[1:] == ["dpnoise: 1 of the files could not be used and is left out"]
     record = outcome.json
     assert {key: record[key] for key in good} == good
     assert (record["files"], list(record["failed"])) == (2, [str(parts[1])])
     assert json.loads(out.read_text(encoding="utf-8"))["failed"] == record["failed"]
+
+
+def test_a_flipped_bit_shows_in_nothing_but_the_checksum(run: Run, parts: list[Path]) -> None:
+    # Positive control: without it the damaged report is as good as any.
+    table = pq.read_table(parts[1])
+    pq.write_table(table, parts[1], compression="none", use_dictionary=False)
+    bit(parts[1])
+    assert run("aggregate", *parts, "--json").json["n"] == 600
+
+
+def test_estimates_replace_estimates_alone(refuse: Refuse, run: Run, parts: list[Path], tmp_path: Path) -> None:
+    private = tmp_path / "people.csv"
+    private.write_text("colour\nred\n", encoding="utf-8")
+    notes = tmp_path / "notes.json"
+    notes.write_text('{"spec_id": 1}', encoding="utf-8")
+    for target in (private, notes, parts[2]):
+        before = target.read_bytes()
+        message = f"'{target}' is there already and is no estimate, which is all that may be replaced"
+        assert refuse("aggregate", *parts[:2], "-o", target) == message
+        assert target.read_bytes() == before
+    for suffix in (".csv", ".json", ".parquet"):
+        target = tmp_path / f"estimate{suffix}"
+        target.touch()
+        assert run("aggregate", parts[0], "-o", target).code == 0
+        before = target.read_bytes()
+        assert run("aggregate", parts[1], "-o", target).code == 0
+        assert target.read_bytes() != before
 
 
 def test_damage_in_a_later_row_group_leaves_no_trace(run: Run, parts: list[Path]) -> None:
@@ -253,7 +287,7 @@ def test_an_interrupted_run_keeps_what_it_has_done(
     with monkeypatch.context() as patch:
         patch.setattr(collect, "sha256", interrupted)
         outcome = run("aggregate", *parts, "--state", state)
-        assert run("aggregate", *parts).err == "dpnoise: interrupted; no file was written\n"
+        assert run("aggregate", *parts).err == "dpnoise: stopped by SIGINT; no incomplete file is left\n"
     assert (outcome.code, outcome.out) == (130, "")
     assert "of this run's files it has 2 now, and the same command goes on with the others" in outcome.err
     assert estimates(run, "--state", state)["n"] == 300
@@ -266,8 +300,10 @@ def test_an_interrupted_merge_counts_nothing_twice(
     real = local.Accumulator.merge
 
     def interrupted(self: local.Accumulator, other: local.Accumulator) -> None:
+        counted = other.n
         real(self, other)
-        raise KeyboardInterrupt
+        if counted:
+            raise KeyboardInterrupt
 
     whole = estimates(run, *parts)
     with monkeypatch.context() as patch:
@@ -308,15 +344,16 @@ def test_long_work_is_saved_now_and_then(
     assert sizes == [0, 1, 2]
 
 
-def test_a_state_that_another_process_writes(
-    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_state_that_another_program_writes(
+    run: Run, parts: list[Path], state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    other = tmp_path / "other.json"
     run("aggregate", parts[0], "--state", state)
+    run("aggregate", *parts[:2], "--state", other)
     real = collect._take_in
 
     def meanwhile(*arguments: Any) -> None:
-        monkeypatch.setattr(collect, "_take_in", real)
-        run("aggregate", parts[1], "--state", state)
+        shutil.copy(other, state)  # by a program that does not ask for the lock
         real(*arguments)
 
     monkeypatch.setattr(collect, "_take_in", meanwhile)
@@ -337,7 +374,8 @@ def test_a_failed_write_leaves_the_older_state(
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", fail)
         outcome = run("aggregate", parts[1], "--state", state)
-    assert (outcome.code, outcome.err) == (2, "dpnoise: No space left on device\n")
+    assert (outcome.code, outcome.err) == (5, f"dpnoise: '{state}' could not be written: No space left on device\n")
+    assert outcome.out.endswith("300 reports, 0 rejected; epsilon 1.99827\n2 files\n")
     assert (sorted(state.parent.iterdir()), state.read_bytes()) == before
 
 
@@ -386,6 +424,7 @@ def test_merging_states(run: Run, parts: list[Path], tmp_path: Path) -> None:
     record = run("merge", *states, "-o", merged, "--json").json
     assert (record["command"], record["files"], record["n"], record["rejected"]) == ("merge", 3, 600, 0)
     assert estimates(run, "--state", merged) == whole
+    assert run("merge", states[0], "-o", merged).out == (f"1 state in {merged}: 100 reports of 1 file, 0 rejected\n")
     outcome = run("merge", *states[::-1], "-o", merged)
     assert outcome.out == f"3 states in {merged}: 600 reports of 3 files, 0 rejected\n"
     assert estimates(run, "--state", merged) == whole

@@ -36,6 +36,11 @@ def test_table(run: Run, path: Path) -> None:
     assert "delta: 1e-06 of 1e-05 spent, 9e-06 remains" in lines
 
 
+def test_one_spend(run: Run, memory_path: Path) -> None:
+    Ledger(memory_path / "one", epsilon=1.0).spend(PrivacyCost(0.5, 0.0))
+    assert run("ledger", memory_path / "one").out.startswith("1 spend\n")
+
+
 def test_json(run: Run, path: Path) -> None:
     record = run("ledger", path, "--json").json
     assert record["command"] == "ledger"

@@ -143,7 +143,7 @@ def test_missing_values_can_be_mapped(run: Run, tmp_path: Path, reports: Path) -
     nothing = write_parquet(tmp_path / "nothing.parquet", pa.array([None, None]))
     text = write_csv(tmp_path / "in.csv", "id,colour\n1,red\n2,\n")
     for source in (parquet, nothing, text):
-        assert run(*oue(source, reports, "--missing", "unknown", "--json", domain=domain)).json["rows"] == 2
+        assert run(*oue(source, reports, "--missing", "unknown", "--json", "--force", domain=domain)).json["rows"] == 2
     quoted = write_csv(tmp_path / "quoted.csv", 'id,colour\n1,red\n2,""\n')
     assert run(*oue(quoted, reports, "--missing", "unknown", domain=domain)).code == 2
 
@@ -255,6 +255,22 @@ def test_output_may_not_replace_the_input(refuse: Refuse, tmp_path: Path) -> Non
     assert source.read_bytes() == before
 
 
+def test_reports_are_not_replaced_unless_that_is_asked_for(
+    run: Run, refuse: Refuse, colours_csv: Path, reports: Path
+) -> None:
+    reports.touch()  # as mktemp makes it: nothing is lost
+    assert run(*oue(colours_csv, reports)).code == 0
+    before = reports.read_bytes()
+    assert refuse(*oue(colours_csv, reports)) == (
+        f"'{reports}' is there already: its reports have cost everybody in it epsilon, and new ones would cost it "
+        f"again; give another name, or --force to replace it"
+    )
+    assert reports.read_bytes() == before
+    assert run(*oue(colours_csv, reports, "--force")).code == 0
+    assert reports.read_bytes() != before
+    assert list(reports.parent.iterdir()) == [reports]
+
+
 LEAKS = {
     "outside.csv": f"id,colour\n1,red\n2,{PLANTED}\n",
     "ragged.csv": f"id,colour\n1,red\n2,{PLANTED},3\n",
@@ -276,7 +292,7 @@ def test_no_message_shows_a_private_value_and_nothing_is_left(
     source.write_text(LEAKS[name], encoding="utf-8", errors="surrogateescape")
     if old is not None:
         reports.write_bytes(old)
-    for more in ([], ["--json"]):
+    for more in (["--force"], ["--force", "--json"]):
         outcome = run(*oue(source, reports, *more))
         assert outcome.code == 2
         assert PLANTED not in outcome.out + outcome.err
@@ -328,5 +344,9 @@ def test_interruption_leaves_nothing(
 
     monkeypatch.setattr("dpnoise.cli.perturb.perturb_codes", interrupt)
     outcome = run(*oue(colours_csv, reports))
-    assert (outcome.code, outcome.out, outcome.err) == (130, "", "dpnoise: interrupted; no file was written\n")
+    assert (outcome.code, outcome.out, outcome.err) == (
+        130,
+        "",
+        "dpnoise: stopped by SIGINT; no incomplete file is left\n",
+    )
     assert list(reports.parent.iterdir()) == []

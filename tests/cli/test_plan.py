@@ -37,6 +37,21 @@ def test_table(run: Run) -> None:
     assert "more than all" not in run("plan", "--n", 10**7, "--k", 3, "--epsilon", 1).out
 
 
+@pytest.mark.parametrize("million", ["1e6", "1_000_000", "1000000.0", "0.1E+7"])
+def test_whole_numbers_in_other_notations(run: Run, million: str) -> None:
+    record = run("plan", "--n", million, "--k", "4e1", "--epsilon", 1, "--json").json
+    assert (record["n"], record["k"]) == (1_000_000, 40)
+
+
+@pytest.mark.parametrize(
+    "number", ["1.5", "1e-3", "nan", "inf", "1e31", "1e999999999", "0e999999999", "many", "", "0x9"]
+)
+def test_other_numbers_are_no_counts(refuse: Callable[..., str], number: str) -> None:
+    message = f"Invalid value for '--n': {number!r} is not a whole number, such as 1000000 or 1e6."
+    assert refuse("plan", "--n", number, "--k", 3, "--epsilon", 1) == message
+    assert refuse("audit", "--n", number) == message
+
+
 def test_bad_parameters(refuse: Callable[..., str]) -> None:
     assert "k must be an integer" in refuse("plan", "--n", 10, "--k", 1, "--epsilon", 1)
     assert "n must be an integer from 1" in refuse("plan", "--n", 0, "--k", 3, "--epsilon", 1)

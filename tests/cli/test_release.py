@@ -1,6 +1,10 @@
 """``dpnoise release``: every question, its price, and every refusal without a private word in it."""
 
+import errno
 import json
+import os
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +18,9 @@ pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dpnoise import RandomnessError, queries
 from dpnoise.accounting import Ledger
+from dpnoise.cli import delivery
 
 Run = Callable[..., Any]
 Refuse = Callable[..., str]
@@ -140,3 +146,186 @@ def test_no_refusal_shows_a_value(refuse: Refuse, tmp_path: Path) -> None:
         found = refuse(*ask(path, "sum", column, "--bounds", 0, 100))
         assert message in found
         assert PLANTED not in found
+
+
+# --- Paid, and not delivered ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    """Return a ledger in a folder of its own."""
+    (tmp_path / "paid").mkdir()
+    return Ledger(tmp_path / "paid" / "ledger.db", epsilon=1.0)
+
+
+def when_drawing(act: Callable[[], Any]) -> Callable[..., Any]:
+    """Return a method `release` that acts when it is to draw, and not when it is asked whether it would."""
+    return lambda *_, rng=None: act() if rng is None else None
+
+
+def paid(ledger: Ledger) -> float:
+    return ledger.spent.epsilon
+
+
+def again(ledger: Ledger, has: str = "has") -> str:
+    return (
+        f"'{ledger.path}' {has} paid for it (`dpnoise ledger` shows what it paid): the same command would pay again\n"
+    )
+
+
+@pytest.mark.parametrize("suffix", [".json", ".csv", ".parquet"])
+def test_an_answer_in_a_file(run: Run, refuse: Refuse, people: Path, ledger: Ledger, suffix: str) -> None:
+    out = ledger.path.with_name(f"answer{suffix}")
+    question = ask(
+        people, "histogram", "city", "--domain", "Oslo,Rome", "--ledger", ledger.path, "-o", out, epsilon=0.5
+    )
+    record = run(*question, "--json").json
+    if suffix == ".json":
+        assert json.loads(out.read_text(encoding="utf-8")) == record
+    elif suffix == ".csv":
+        rows = [f"{row['group']},{row['answer']}" for row in record["answers"]]
+        assert out.read_text(encoding="utf-8").splitlines() == ["group,answer", *rows]
+    else:
+        assert pq.read_table(out).to_pylist() == record["answers"]
+        assert json.loads(pq.read_schema(out).metadata[b"dpnoise.epsilon"]) == 0.5
+    before = out.read_bytes()
+    assert refuse(*question) == f"'{out}' is there already, and an answer replaces no file: give another name"
+    assert (out.read_bytes(), paid(ledger)) == (before, 0.5)
+
+
+def test_a_target_that_cannot_be_written_costs_nothing(
+    run: Run, refuse: Refuse, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = ledger.path.with_name("answer.json")
+    question = ask(people, "count", "city", "--ledger", ledger.path, epsilon=0.5)
+    assert "the output must end in .csv or .json or .parquet" in refuse(*question, "-o", out.with_suffix(".txt"))
+    assert "does not exist" in refuse(*question, "-o", out.parent / "no" / "answer.json")
+    assert "is also an input" in refuse(*ask(people, "count", "city"), "-o", people)
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", fail)
+        outcome = run(*question, "-o", out)
+    message = f"dpnoise: '{out}' could not be written: No space left on device; nothing was spent or drawn\n"
+    assert (outcome.code, outcome.out, outcome.err) == (5, "", message)
+    assert paid(ledger) == 0
+    assert not list(out.parent.glob("*answer*"))
+
+
+def test_no_budget_leaves_no_file(refuse: Refuse, people: Path, ledger: Ledger) -> None:
+    out = ledger.path.with_name("answer.json")
+    assert "nothing was spent or released" in refuse(*ask(people, "count", "city", "--ledger", ledger.path, "-o", out))
+    assert not list(out.parent.glob("*answer*"))
+
+
+def test_nobody_who_reads_costs_nothing(
+    run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = ask(people, "count", "city", "--ledger", ledger.path, epsilon=0.5)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w", encoding="utf-8") as pipe:
+        for stdout, reason in ((pipe, "Broken pipe"), (None, "it is closed")):
+            if stdout is not None and not hasattr(delivery.select, "poll"):
+                continue
+            with monkeypatch.context() as patch:
+                patch.setattr(sys, "stdout", stdout)
+                outcome = run(*question)
+            message = f"dpnoise: stdout could not be written: {reason}; nothing was spent or drawn\n"
+            assert (outcome.code, outcome.err) == (5, message)
+    assert paid(ledger) == 0
+
+
+def test_an_answer_that_is_lost_is_said_to_be_paid_for(
+    run: Run, people: Path, ledger: Ledger, full_stdout: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question, out = ask(people, "count", "city", epsilon=0.25), ledger.path.with_name("answer.json")
+    failed = "dpnoise: stdout could not be written: No space left on device; "
+    monkeypatch.setattr(sys, "stdout", full_stdout)
+    outcome = run(*question, "--ledger", ledger.path)
+    assert (outcome.code, outcome.err) == (6, f"{failed}the answer is lost, and {again(ledger)}")
+    outcome = run(*question, "--ledger", ledger.path, "-o", out)
+    assert (outcome.code, outcome.err) == (6, f"{failed}the answer is in '{out}', and {again(ledger)}")
+    assert json.loads(out.read_text(encoding="utf-8"))["answers"][0]["group"] == "all"
+    assert paid(ledger) == 0.5
+    outcome = run(*question)
+    assert (outcome.code, outcome.err) == (
+        5, f"{failed}the answer is lost, and no ledger has recorded that it was drawn\n"
+    )  # fmt: skip
+
+
+def test_an_answer_that_does_not_fit_on_the_disk_is_printed(
+    run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, calls = ledger.path.with_name("answer.json"), []
+
+    def fail(*_: object) -> None:
+        calls.append(None)
+        if len(calls) > 1:  # the room that is reserved is there
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("os.fsync", fail)
+    outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, "-o", out, epsilon=0.5))
+    message = f"dpnoise: '{out}' could not be written: Input/output error; the answer was printed, and {again(ledger)}"
+    assert (outcome.code, outcome.err, paid(ledger)) == (6, message, 0.5)
+    assert "count of city" in outcome.out
+    assert not list(out.parent.glob("*answer*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_payment(
+    run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    former = signal.signal(number, signal.default_int_handler)  # it might be ignored here
+    question = ask(people, "count", "city", "--ledger", ledger.path, epsilon=0.25)
+    stopped = f"dpnoise: stopped by {signal.Signals(number).name}; the answer is lost, and "
+    real = Ledger.spend
+
+    def spend(*arguments: Any, **options: Any) -> None:
+        real(*arguments, **options)
+        os.kill(os.getpid(), number)
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(queries.Count, "release", when_drawing(lambda: os.kill(os.getpid(), number)))
+            outcome = run(*question)
+        assert (outcome.code, outcome.out, outcome.err) == (6, "", stopped + again(ledger))
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "spend", spend)
+            outcome = run(*question)
+        assert (outcome.code, outcome.err) == (6, stopped + again(ledger, "may have"))
+    finally:
+        signal.signal(number, former)
+    assert paid(ledger) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RandomnessError("the source of randomness failed"), "the source of randomness failed"),
+        (ValueError(PLANTED), "ValueError"),
+    ],
+    ids=["randomness", "bug"],
+)
+def test_what_fails_after_the_payment_is_said_without_a_value(
+    run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(queries.Count, "release", when_drawing(fail))
+    outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, epsilon=0.25))
+    message = f"dpnoise: {said}; the answer is lost, and {again(ledger)}"
+    assert (outcome.code, outcome.out, outcome.err) == (6, "", message)
+    assert paid(ledger) == 0.25
+
+
+def test_failing_randomness_that_nobody_has_paid_for(run: Run, people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RandomnessError("the source of randomness failed")
+
+    monkeypatch.setattr(queries.Count, "release", when_drawing(fail))
+    outcome = run(*ask(people, "count", "city"))
+    assert (outcome.code, outcome.err) == (1, "dpnoise: the source of randomness failed\n")

@@ -65,6 +65,41 @@ def test_the_refusals_are_those_for_numpy(name):
                 assert found == expected, container
 
 
+CATEGORIES = {
+    ".cat.codes": lambda texts: pd.Series(texts, dtype="category"),
+    ".codes": pd.Categorical,
+    ".to_physical()": lambda texts: pl.Series(texts, dtype=pl.Enum(sorted(set(texts)))),
+    ".cast(pl.Enum(values)).to_physical()": lambda texts: pl.Series(texts, dtype=pl.Categorical),
+    ".indices": lambda texts: pa.array(texts).dictionary_encode(),
+    ".combine_chunks().indices": lambda texts: pa.chunked_array([pa.array(texts)]).dictionary_encode(),
+}
+"""Columns of categories, by what gives their codes."""
+
+
+def test_categories_are_refused_with_what_gives_their_codes():
+    texts = [f"{SECRET}a", "b", f"{SECRET}a"]
+    by_index = (
+        "values must be integers, got dtype object: replace every value by its index in the list of possible values"
+    )
+    takes_codes = [call for call, values in LOCAL.values() if values.dtype.kind == "i"]
+    assert len(takes_codes) >= 11
+    for call in takes_codes:
+        for codes, make in CATEGORIES.items():
+            found = f"{by_index}, which {codes} gives if the categories are that list"
+            assert refusal(call, make(texts)) == (TypeError, found)
+        # Without categories, and with values that are missing indeed.
+        for column in (pd.Series(texts), pl.Series(texts), pa.array(texts), np.array(texts, object)):
+            assert refusal(call, column) == (TypeError, by_index)
+        kind, found = refusal(call, np.array([1, None]))
+        assert (kind, found.split(": ")[1].startswith("fill or drop missing values (None, NA)")) == (TypeError, True)
+    protocol = local.OptimizedUnaryEncoding(k=2, epsilon=1.0)
+    expected = protocol.perturb([0, 1, 0], rng=SeededRng(1))
+    for codes, make in CATEGORIES.items():
+        # The advice is what to write, so it must run.
+        column = eval(f"column{codes}", {"column": make(texts), "pl": pl, "values": sorted(set(texts))})  # noqa: S307
+        assert np.array_equal(protocol.perturb(column, rng=SeededRng(1)), expected)
+
+
 def test_how_long_the_longest_text_is_stays_out_of_messages():
     for call in (NOISE["Laplace"][0], LOCAL["DuchiMean"][0], LOCAL["LOLOHA"][0], MATRICES["clip_and_sum"][0]):
         assert refusal(call, ["a" * 7001]) == refusal(call, ["a"])

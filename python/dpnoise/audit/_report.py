@@ -40,6 +40,8 @@ class Report(ABC):
             When the suffix is another one.
         ImportError
             When matplotlib is not installed: ``pip install 'dpnoise[plot]'``.
+        OSError
+            When the file cannot be written; one that was there before is there still.
         """
         with plots.chart(path) as axes:
             self._draw(axes)

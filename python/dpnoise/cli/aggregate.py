@@ -1,24 +1,38 @@
 """``dpnoise aggregate``: what the server does, reports in and an estimated histogram out."""
 
-import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from dpnoise import local, plots
+from dpnoise._files import atomic_write, locked
 from dpnoise.cli import tables
+from dpnoise.cli.agreement import read_agreement
 from dpnoise.cli.collect import Collection, collect
-from dpnoise.cli.console import InputError, atomic_write, check_target, listing, print_table, suffix_of, to_json
+from dpnoise.cli.console import (
+    InputError,
+    check_target,
+    complain,
+    is_occupied,
+    listing,
+    print_table,
+    quantity,
+    suffix_of,
+    to_json,
+)
+from dpnoise.cli.delivery import deliver
 from dpnoise.cli.options import AsJson, Threads
 from dpnoise.cli.sources import expand
-from dpnoise.cli.state import StateFile
+from dpnoise.cli.state import State, StateFile
 
-_SHOWN = 40
-_NOTHING_USABLE = 2
-_PARTLY_USABLE = 3
+_SHOWN: Final = 40
+_NOTHING_USABLE: Final = 2
+_PARTLY_USABLE: Final = 3
+_COLUMNS: Final = ("value", "estimate", "standard_error", "lower", "upper")
 
 
 def aggregate(
@@ -41,14 +55,22 @@ def aggregate(
         Path | None,
         typer.Option(metavar="FILE", help="Go on from what an earlier run has counted, and keep the sum there."),
     ] = None,
+    spec: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Count only reports of this protocol: the JSON of Protocol.to_json."),
+    ] = None,
+    domain_file: Annotated[
+        Path | None, typer.Option(help="Count only reports about this domain: a file with one value per line.")
+    ] = None,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate from reports how often every value of the domain occurs.
 
-    The files must have been made with the same protocol and domain. A malformed report is counted as rejected, with
-    the reason, and does not stop the others. Nor does a file that cannot be used: it is named, all of it is left out,
-    and the exit code is 3. A file whose content has been counted already is named and skipped.
+    The files must have been made with the same protocol and domain: those of --spec and --domain-file, of the state, or
+    else of most of the files. A malformed report is counted as rejected, with the reason, and does not stop the others.
+    Nor does a file that cannot be used: it is named, all of it is left out, and the exit code is 3. A file whose
+    content has been counted already is named and skipped.
 
     With --state the counts are kept in a file, also when the run is interrupted. A later run adds to them; without
     REPORTS it only gives the estimates.
@@ -62,66 +84,92 @@ def aggregate(
     if not sources and (state is None or not state.exists()):
         raise InputError("give files of reports, or with --state what an earlier run has counted")
     files, failed = expand(sources)
-    if state is not None:
-        check_target(state, files)
-    for target in filter(None, (output, plot)):
-        check_target(target, files if state is None else [*files, state])
+    agreement = read_agreement(spec, domain_file)
+    changed = state if sources else None
+    _check_targets(output, plot, state, changed, [*files, *filter(None, (spec, domain_file))])
     # A bad level is refused before any report is read.
     local.RandomizedResponse.coin_flips().accumulator().estimate(level=level, simultaneous=simultaneous)
 
-    collection = collect(files, failed, None if state is None else StateFile(state), threads)
-    _print_problems(collection)
-    counted = collection.state
-    if counted is None:
-        raise typer.Exit(_NOTHING_USABLE)
-    domain, protocol = counted.domain, counted.accumulator.protocol
-    estimate = counted.accumulator.estimate(level=level, simultaneous=simultaneous)
+    with nullcontext() if changed is None else locked(changed):
+        collection = collect(files, failed, None if state is None else StateFile(state), agreement, threads)
+        _print_problems(collection)
+        counted = collection.state
+        if counted is None or not counted.sources:
+            raise typer.Exit(_NOTHING_USABLE)
+        estimate = counted.accumulator.estimate(level=level, simultaneous=simultaneous)
+        columns, about = _record(collection, counted, estimate)
 
-    columns = {
-        "value": domain,
-        "estimate": estimate.counts.tolist(),
-        "standard_error": estimate.standard_errors.tolist(),
-        "lower": estimate.lower.tolist(),
-        "upper": estimate.upper.tolist(),
-    }
+        def show() -> None:
+            if not as_json:
+                _print_summary(columns, about)
+                return
+            made = {"output": output and str(output), "plot": plot and str(plot), "state": state and str(state)}
+            run = {"files_added": collection.counted, "repeated": collection.repeated}
+            timed = {**made, **run, "seconds": perf_counter() - started}
+            print(to_json({"command": "aggregate", **about, "estimates": tables.records(columns), **timed}))
+
+        def write() -> None:
+            if output is not None and suffix is not None:
+                with atomic_write(output) as opened:
+                    tables.write_table(opened, suffix, columns, about, "estimates")
+
+        def draw() -> None:
+            if plot is not None:
+                series = {
+                    f"estimate with {100 * level:g} % intervals": (estimate.counts, estimate.lower, estimate.upper)
+                }
+                title = f"{quantity(estimate.n, 'report')}, epsilon = {about['epsilon']:.4g}"
+                plots.histogram(plot, counted.domain, series, title=title)
+
+        deliver(collection.save, show, write, draw)
+    if collection.failed:
+        raise typer.Exit(_PARTLY_USABLE)
+
+
+def _check_targets(
+    output: Path | None, plot: Path | None, state: Path | None, changed: Path | None, inputs: list[Path]
+) -> None:
+    """Refuse targets that cannot be written, or that would replace one another, an input or what is no estimate."""
+    if changed is not None:
+        check_target(changed, inputs)
+    taken = [*inputs, *filter(None, (state,))]
+    for target in filter(None, (output, plot)):
+        check_target(target, taken)
+        taken.append(target)
+    if output is not None and is_occupied(output) and not tables.is_table(output, _COLUMNS):
+        raise InputError(f"{str(output)!r} is there already and is no estimate, which is all that may be replaced")
+
+
+def _record(
+    collection: Collection, counted: State, estimate: local.Estimate
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return the columns of the estimates, and what is said of them."""
+    values = (estimate.counts, estimate.standard_errors, estimate.lower, estimate.upper)
+    columns = dict(zip(_COLUMNS, (counted.domain, *(column.tolist() for column in values)), strict=True))
+    protocol = counted.accumulator.protocol
     about = {
         "n": estimate.n,
         "rejected": estimate.rejected,
         "rejected_reasons": counted.accumulator.rejected_reasons,
-        "level": level,
-        "simultaneous": simultaneous,
+        "level": estimate.level,
+        "simultaneous": estimate.simultaneous,
         "epsilon": protocol.epsilon,
         "spec_id": protocol.spec_id,
         "files": len(counted.sources),
         "failed": collection.failed,
     }
-    if output is not None and suffix is not None:
-        with atomic_write(output) as opened:
-            tables.write_estimate(opened, suffix, columns, about)
-    if plot is not None:
-        series = {f"estimate with {100 * level:g} % intervals": (estimate.counts, estimate.lower, estimate.upper)}
-        plots.histogram(plot, domain, series, title=f"{estimate.n:,} reports, epsilon = {protocol.epsilon:.4g}")
-
-    if as_json:
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        files_made = {"output": output and str(output), "plot": plot and str(plot), "state": state and str(state)}
-        run = {"files_added": collection.counted, "repeated": collection.repeated, "seconds": perf_counter() - started}
-        print(to_json({"command": "aggregate", **about, "estimates": rows, **files_made, **run}))
-    else:
-        _print_summary(columns, about)
-    if collection.failed:
-        raise typer.Exit(_PARTLY_USABLE)
+    return columns, about
 
 
 def _print_problems(collection: Collection) -> None:
     """Name on stderr what was not counted, and why."""
     for problem in collection.failed.values():
-        print("dpnoise:", problem, file=sys.stderr)
-    if len(collection.failed) > 1 or (collection.failed and collection.state):
-        print(f"dpnoise: {len(collection.failed):,} of the files could not be used and are left out", file=sys.stderr)
+        complain(problem)
+    failed, state = len(collection.failed), collection.state
+    if failed > 1 or (failed and state is not None and state.sources):
+        complain(f"{failed:,} of the files could not be used and {'is' if failed == 1 else 'are'} left out")
     if collection.repeated:
-        names = listing(list(collection.repeated))
-        print(f"dpnoise: counted before, so skipped this time: {names}", file=sys.stderr)
+        complain(f"counted before, so skipped this time: {listing(list(collection.repeated))}")
 
 
 def _print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:
@@ -142,6 +190,6 @@ def _print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any
     print_table(title, ("value", "estimate", "standard error", "lower", "upper"), rows)
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
     rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
-    print(f"{about['n']:,} reports, {rejected}; epsilon {about['epsilon']:.6g}")
+    print(f"{quantity(about['n'], 'report')}, {rejected}; epsilon {about['epsilon']:.6g}")
     if about["files"] > 1:
-        print(f"{about['files']:,} files")
+        print(quantity(about["files"], "file"))

@@ -7,15 +7,18 @@ import typer
 
 from dpnoise import plots
 from dpnoise.audit import SelfAudit, self_audit
-from dpnoise.cli.console import check_target, print_table, suffix_of, to_json
-from dpnoise.cli.options import AsJson
+from dpnoise.cli.console import check_target, complain, message_of, print_table, suffix_of, to_json
+from dpnoise.cli.delivery import OutputError, deliver
+from dpnoise.cli.options import AsJson, whole_number
 
 _REFUTED = 4
 
 
 def audit(
     epsilon: Annotated[float, typer.Option(help="What the mechanisms are made for.")] = 1.0,
-    n: Annotated[int, typer.Option("--n", help="How many times each input is released.")] = 100_000,
+    n: Annotated[
+        int, typer.Option("--n", parser=whole_number, metavar="NUMBER", help="How many times each input is released.")
+    ] = 100_000,
     confidence: Annotated[
         float, typer.Option(help="The probability that no true claim is refuted, for all mechanisms together.")
     ] = 0.999999,
@@ -32,13 +35,20 @@ def audit(
         plots.require_matplotlib()
         check_target(plot)
     report = self_audit(epsilon=epsilon, n=n, confidence=confidence)
-    if plot is not None:
-        report.plot(plot)
-    if as_json:
-        about = {"epsilon": report.epsilon, "n": report.n, "confidence": report.confidence, "refuted": report.refuted}
-        print(to_json({"command": "audit", **about, "mechanisms": _rows(report), "plot": plot and str(plot)}))
-    else:
-        _print_summary(report)
+
+    def show() -> None:
+        if as_json:
+            about = {name: getattr(report, name) for name in ("epsilon", "n", "confidence", "refuted")}
+            print(to_json({"command": "audit", **about, "mechanisms": _rows(report), "plot": plot and str(plot)}))
+        else:
+            _print_summary(report)
+
+    try:
+        deliver(show, lambda: None if plot is None else report.plot(plot))
+    except OutputError as error:
+        if not report.refuted:
+            raise
+        complain(message_of(error))
     if report.refuted:
         raise typer.Exit(_REFUTED)
 

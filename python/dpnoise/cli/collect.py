@@ -6,9 +6,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from dpnoise import ParameterError, local
+from dpnoise import ParameterError, _signals
+from dpnoise._files import NotWritten
 from dpnoise._progress import progress
-from dpnoise.cli.console import InputError, Interrupted, message_of
+from dpnoise.cli.agreement import Agreement
+from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.sources import sha256
 from dpnoise.cli.state import State, StateFile
 from dpnoise.local import _arrow, _parquet
@@ -20,84 +22,106 @@ _SAVE_SECONDS: Final = 30  # a crash loses at most the work of so long, or of on
 class Collection:
     """What a run has counted, and what became of each file."""
 
+    target: StateFile | None = None
     state: State | None = None
     counted: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     """What was wrong with a file, by its path."""
     repeated: dict[str, str] = field(default_factory=dict)
     """The path under which the same file has been counted already, by the path that was skipped."""
+    saved: int = 0
+
+    def save(self) -> None:
+        """Write the state, if there is news, and let no signal cut that short."""
+        if self.target is not None and self.state is not None and self.counted > self.saved:
+            with _signals.deferred():
+                self.target.write(self.state)
+                self.saved = self.counted
 
 
-def collect(files: Sequence[Path], failed: dict[str, str], target: StateFile | None, threads: int | None) -> Collection:
-    """Count files, on top of the state in `target`, and keep the state there.
+def collect(
+    files: Sequence[Path], failed: dict[str, str], target: StateFile | None, agreement: Agreement, threads: int | None
+) -> Collection:
+    """Count files, on top of the state in `target`, and keep the state there but for the last files, whose turn it is.
 
-    A file that cannot be used is noted, beside those that have failed already, and leaves no trace in the counts.
+    A file that cannot be used is noted, beside those that have failed already, and leaves no trace in the counts. What
+    has been counted and not been saved yet is for `Collection.save`, unless this ends with an error.
     """
-    collection = Collection(target.read() if target is not None and target.path.exists() else None, failed=failed)
-    # To hash a file takes longer than to count it, and one file alone is compared with nothing.
-    identify = sha256 if target is not None or len(files) > 1 else str
-    saved, last_save = 0, monotonic()
-
-    def save() -> None:
-        nonlocal saved, last_save
-        if target is not None and collection.state is not None and collection.counted > saved:
-            target.write(collection.state)
-            saved, last_save = collection.counted, monotonic()
-
+    collection = Collection(target, failed=failed)
+    if target is not None and target.path.exists():
+        collection.state = target.read()
+        agreement.check_state(collection.state)
+    elif len(files) > 1:
+        collection.state = agreement.of_most(files)
     try:
-        with progress("aggregating", sum(map(_size, files)), "bytes") as advance:
-            for path in files:
-                try:
-                    _take_in(path, collection, identify, threads, advance)
-                except (InputError, ParameterError, OSError) as error:
-                    collection.failed[str(path)] = message_of(error)
-                if monotonic() - last_save > _SAVE_SECONDS:
-                    save()
-    except KeyboardInterrupt:
-        if target is None:
+        _count(files, collection, agreement, threads)
+    except BaseException as error:
+        with _signals.ignored():
+            collection.save()
+        if target is None or not isinstance(error, KeyboardInterrupt):
             raise
         raise Interrupted(
             f"{str(target.path)!r} has what was counted before; of this run's files it has {collection.counted:,} now, "
             f"and the same command goes on with the others"
         ) from None
-    finally:
-        save()
     return collection
+
+
+def _count(files: Sequence[Path], collection: Collection, agreement: Agreement, threads: int | None) -> None:
+    # To hash a file takes longer than to count it, and one file alone is compared with nothing.
+    identify = sha256 if collection.target is not None or len(files) > 1 else str
+    last_save = monotonic()
+    with progress("aggregating", sum(map(_size, files)), "bytes") as advance:
+        for path in files:
+            try:
+                _take_in(path, collection, agreement, identify, threads, advance)
+            except (InputError, ParameterError, OSError) as error:
+                collection.failed[str(path)] = _naming(path, error)
+            if monotonic() - last_save > _SAVE_SECONDS:
+                try:
+                    collection.save()
+                except NotWritten as error:
+                    complain(f"{message_of(error)}; what has been counted since is kept in memory until there is room")
+                last_save = monotonic()
 
 
 def _take_in(
     path: Path,
     collection: Collection,
+    agreement: Agreement,
     identify: Callable[[Path], str],
     threads: int | None,
     advance: Callable[[float], None],
 ) -> None:
+    name, state = str(path), collection.state
     file = _parquet.open_reports(path)
-    if file.protocol is None:
-        raise InputError(f"{str(path)!r} does not say how its reports were made: no metadata 'dpnoise.protocol'")
-    if not isinstance(file.protocol, local.FrequencyProtocol):
-        kind = type(file.protocol).__name__
-        raise InputError(f"{str(path)!r} has reports of {kind}, which are not counted by value: use it from Python")
-    domain = file.domain or [str(value) for value in range(file.protocol.k)]
-    part = State(str(path), file.protocol.accumulator(), domain)
-    state = collection.state
+    protocol, domain = agreement.kind_of(file)
+    part = State(repr(name), protocol.accumulator(), domain)
     if state is not None:
-        state.check_same(part.name, file.protocol, domain)
+        state.check_same(part.name, protocol, domain)
     identity = identify(path)
     if state is not None and identity in state.sources:
-        collection.repeated[part.name] = state.sources[identity]
+        collection.repeated[name] = state.sources[identity]
         advance(_size(path))
         return
-    size, rows = _size(path), _arrow.rows_per_block(file.protocol.report_bytes)
+    size, rows = _size(path), _arrow.rows_per_block(protocol.report_bytes)
     for batch in file.batches(rows):
         try:
             part.accumulator.add(batch, threads=threads)
         except TypeError as error:
-            raise InputError(f"{part.name!r} cannot be used: {error}") from None
+            raise InputError(f"{part.name} cannot be used: {error}") from None
         advance(size * len(batch) / file.rows)
-    part.sources[identity] = part.name
-    collection.state = part if state is None else state.joined(part)
-    collection.counted += 1
+    part.sources[identity] = name
+    # Both at once as far as a signal is concerned: what is counted is what is said to be.
+    with _signals.deferred():
+        collection.state = part if state is None else state.joined(part)
+        collection.counted += 1
+
+
+def _naming(path: Path, error: Exception) -> str:
+    """Return what is wrong with a file; a disk that cannot be read does not say which file it was."""
+    message = message_of(error)
+    return message if str(path) in message else f"{path}: {message}"
 
 
 def _size(path: Path) -> int:

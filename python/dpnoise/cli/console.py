@@ -3,19 +3,19 @@
 import json
 import math
 import os
-import secrets
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dpnoise import Error
+from dpnoise._errors import Error
+from dpnoise._files import NotWritten
 
 
 class InputError(Error):
@@ -23,11 +23,20 @@ class InputError(Error):
 
 
 class Interrupted(Error):
-    """The user has stopped the program. The message is one line and says what has been kept."""
+    """A signal has stopped the program. The message is one line and says what has been kept."""
+
+
+def complain(message: str) -> None:
+    """Say on stderr what has gone wrong, if that is still open."""
+    if sys.stderr is not None:  # print would take stdout instead
+        with suppress(OSError):
+            print("dpnoise:", message, file=sys.stderr, flush=True)
 
 
 def message_of(error: Exception) -> str:
     """Return what an error says, in one line; an error of the system names its file."""
+    if isinstance(error, NotWritten):
+        return f"{error.filename!r} could not be written: {error.strerror}"
     if isinstance(error, OSError) and error.strerror is not None:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return " ".join(str(error).split())
@@ -43,6 +52,11 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     # A pipe has no width of its own; a generous one keeps every row on one line.
     console = Console(width=None if sys.stdout.isatty() else 132)
     console.print(Text(title, style="bold"), table)
+
+
+def quantity(n: int, noun: str) -> str:
+    """Return so many of something in words: ``1 file``, ``2 files``."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def to_json(record: dict[str, Any]) -> str:
@@ -76,24 +90,17 @@ def check_target(path: Path, sources: Sequence[Path] = ()) -> None:
     """Refuse, before any work is done, a target that could not be written or that would replace a source."""
     if not path.parent.is_dir():
         raise InputError(f"{str(path)!r} cannot be written: the directory {str(path.parent)!r} does not exist")
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} cannot be written: it is a directory")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{str(path)!r} cannot be written: it is {'a directory' if path.is_dir() else 'no file'}")
+    beside = Path(os.path.realpath(path)).parent  # a file is written beside the one that it replaces
+    if not os.access(beside, os.W_OK | os.X_OK):
+        raise InputError(f"{str(path)!r} cannot be written: nothing can be written to {str(beside)!r}")
     for source in sources:
         same = path.samefile(source) if path.exists() and source.exists() else path.resolve() == source.resolve()
         if same:
             raise InputError(f"{str(path)!r} is also an input, or another output, and would be overwritten")
 
 
-@contextmanager
-def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the name `path` only if the block succeeds; otherwise nothing is left of it."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-    try:
-        with partial.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+def is_occupied(path: Path) -> bool:
+    """Return whether there is something in the file that could be lost."""
+    return path.exists() and path.stat().st_size > 0

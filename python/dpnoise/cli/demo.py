@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 import dpnoise
 from dpnoise import datasets, local, plots
-from dpnoise.cli.console import print_table, suffix_of, to_json
+from dpnoise.cli.console import check_target, print_table, suffix_of, to_json
+from dpnoise.cli.delivery import deliver
 from dpnoise.cli.options import AsJson, Threads
 
 _LEVEL = 0.95
@@ -30,15 +31,22 @@ def demo(
     counted. Central: a trusted curator counts and releases the counts with Laplace noise.
     """
     suffix_of(plot, plots.SUFFIXES, "the plot")
+    undrawn = _reason_not_to_draw()
+    if undrawn is None:
+        plot.parent.mkdir(parents=True, exist_ok=True)
+        check_target(plot)
     record = _compare(epsilon, threads)
-    undrawn = _draw(plot, record)
     record["plot"] = None if undrawn else str(plot)
-    if as_json:
-        print(to_json(record))
-        return
-    _print_comparison(record)
-    print(undrawn or f"Chart: {plot}")
-    print(datasets.ADULT_ATTRIBUTION)
+
+    def show() -> None:
+        if as_json:
+            print(to_json(record))
+            return
+        _print_comparison(record)
+        print(undrawn or f"Chart: {plot}")
+        print(datasets.ADULT_ATTRIBUTION)
+
+    deliver(show, lambda: None if undrawn else _draw(plot, record))
 
 
 def _compare(epsilon: float, threads: int | None) -> dict[str, Any]:
@@ -88,13 +96,16 @@ def _root_mean_square(errors: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(np.square(errors))))
 
 
-def _draw(plot: Path, record: dict[str, Any]) -> str | None:
-    """Draw the chart; if matplotlib is missing return the line that says so, for the demo is worth it without."""
+def _reason_not_to_draw() -> str | None:
+    """Return the line that says that matplotlib is missing, if it is: the demo is worth it without a chart."""
     try:
         plots.require_matplotlib()
     except ImportError as error:
         return f"No chart was drawn: {error}"
+    return None
 
+
+def _draw(plot: Path, record: dict[str, Any]) -> None:
     def column(name: str) -> list[Any]:
         return [row[name] for row in record["occupations"]]
 
@@ -103,9 +114,7 @@ def _draw(plot: Path, record: dict[str, Any]) -> str | None:
         "central release": (column("central_release"), column("central_lower"), column("central_upper")),
     }
     title = f"Occupations in the Adult census, epsilon = {record['epsilon']:g}, {100 * _LEVEL:g} % intervals"
-    plot.parent.mkdir(parents=True, exist_ok=True)
     plots.histogram(plot, column("occupation"), series, column("true_count"), title)
-    return None
 
 
 def _print_comparison(record: dict[str, Any]) -> None:

@@ -1,13 +1,12 @@
 """``dpnoise ledger``: what has been spent of a budget, and what is left."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dpnoise.accounting import Ledger
-from dpnoise.cli.console import print_table, to_json
+from dpnoise.accounting import Ledger, PrivacyCost
+from dpnoise.cli.console import print_table, quantity, to_json
 from dpnoise.cli.options import AsJson
 
 
@@ -36,18 +35,20 @@ def ledger(
             }
             for entry in entries
         ]
-        amounts = {"budget": asdict(budget), "spent": asdict(spent), "remaining": asdict(remaining)}
-        print(to_json({"command": "ledger", "path": str(path), **amounts, "entries": rows}))
+        costs = {"budget": budget, "spent": spent, "remaining": remaining}
+        amounts = {name: dict(zip(("epsilon", "delta"), _amounts(cost), strict=True)) for name, cost in costs.items()}
+        about = {"command": "ledger", "path": str(path), "relation": opened.relation}
+        print(to_json({**about, **amounts, "entries": rows}))
         return
     print_table(
-        f"{len(entries):,} spends",
+        quantity(len(entries), "spend"),
         ("label", "time (UTC)", "mechanism", "epsilon", "delta", "total epsilon", "total delta"),
         [
             (
                 " ".join(entry.label.split()),
                 f"{entry.time:%Y-%m-%d %H:%M:%S}",
                 entry.mechanism.partition("(")[0],
-                *(f"{amount:g}" for amount in (*asdict(entry.cost).values(), *asdict(entry.total).values())),
+                *(f"{amount:g}" for amount in (*_amounts(entry.cost), *_amounts(entry.total))),
             )
             for entry in entries
         ],
@@ -56,3 +57,8 @@ def ledger(
         print(
             f"{name}: {getattr(spent, name)!r} of {getattr(budget, name)!r} spent, {getattr(remaining, name)!r} remains"
         )
+    print(f"neighbours by {opened.relation}")
+
+
+def _amounts(cost: PrivacyCost) -> tuple[float, float]:
+    return cost.epsilon, cost.delta

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dpnoise.cli.console import check_target, to_json
+from dpnoise._files import locked
+from dpnoise.cli.console import check_target, quantity, to_json
 from dpnoise.cli.options import AsJson
 from dpnoise.cli.state import StateFile
 
@@ -21,13 +22,14 @@ def merge(
     reports would be counted twice. `dpnoise aggregate --state OUT` gives the estimates.
     """
     check_target(output, states)
-    merged, *others = (StateFile(path).read() for path in states)
-    for other in others:
-        merged = merged.joined(other)
-    target = StateFile(output)
-    if output.exists():
-        target.read()  # what is replaced must have been a state
-    target.write(merged)
+    with locked(output):
+        merged, *others = (StateFile(path).read() for path in states)
+        for other in others:
+            merged = merged.joined(other)
+        target = StateFile(output)
+        if output.exists():
+            target.read()  # what is replaced must have been a state
+        target.write(merged)
 
     accumulator = merged.accumulator
     record = {
@@ -44,6 +46,7 @@ def merge(
         print(to_json(record))
         return
     print(
-        f"{len(states)} states in {output}: {accumulator.n:,} reports of {len(merged.sources):,} files, "
+        f"{quantity(len(states), 'state')} in {output}: {quantity(accumulator.n, 'report')} of "
+        f"{quantity(len(merged.sources), 'file')}, "
         f"{accumulator.rejected:,} rejected"
     )

@@ -3,9 +3,10 @@
 import csv
 from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import numpy as np
 import typer
@@ -29,6 +30,20 @@ Scheme: TypeAlias = (
     | local.HadamardResponse
     | local.SubsetSelection
 )
+
+
+_MOST_DIGITS: Final = 30  # an exponent is short to write, and its number may not be
+
+
+def whole_number(text: str | int) -> int:
+    """Read a count: digits, also with an exponent as in 1e6, if the number is whole."""
+    try:
+        number = Decimal(text)
+        if number.is_finite() and number.adjusted() < _MOST_DIGITS and number == number.to_integral_value():
+            return int(number)
+    except ArithmeticError:
+        pass
+    raise typer.BadParameter(f"{text!r} is not a whole number, such as 1000000 or 1e6.")
 
 
 class ProtocolName(str, Enum):

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
+from dpnoise._files import atomic_write, locked
 from dpnoise._progress import progress
 from dpnoise.cli import tables
-from dpnoise.cli.console import InputError, atomic_write, check_target, listing, suffix_of, to_json
+from dpnoise.cli.console import InputError, check_target, is_occupied, listing, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, ProtocolName, Threads, build_protocol, perturb_codes, read_domain
 from dpnoise.local import _arrow
 
@@ -45,6 +46,9 @@ def perturb(
     missing: Annotated[
         str | None, typer.Option(metavar="VALUE", help="The value of the domain that stands for a missing one.")
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file of reports; every person has spent epsilon on that, too.")
+    ] = False,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,8 +57,8 @@ def perturb(
     The domain has to be public and fixed before the data are seen. In CSV an empty field is the empty text, which may
     belong to the domain; with --missing it is a missing value instead, unless it is quoted.
 
-    Every run on the same data spends epsilon anew. Only drawing the randomness takes constant time; reading the file
-    and looking values up do not.
+    Every run on the same data spends epsilon anew, so a file of reports is not replaced unless --force is given. Only
+    drawing the randomness takes constant time; reading the file and looking values up do not.
     """
     started = perf_counter()
     labels = read_domain(domain, domain_file)
@@ -62,21 +66,27 @@ def perturb(
     if missing is not None and missing not in labels:
         raise InputError(f"--missing must be a value of the domain ({listing(labels)}), got {missing!r}")
     suffix_of(output, (".parquet",), "the output")
-    check_target(output, [source])
+    check_target(output, [source, *filter(None, (domain_file,))])
 
     lookup = pa.array(labels, pa.large_string())
     batch_rows = _arrow.rows_per_block(scheme.report_bytes)
     data = tables.open_column(source, column, empty_is_missing=missing is not None, batch_rows=batch_rows)
     rows = 0
-    with (
-        progress("perturbing", data.rows) as advance,
-        atomic_write(output) as file,
-        tables.report_writer(file, scheme, labels) as write,
-    ):
-        for batch in data.batches:
-            write(perturb_codes(scheme, _codes(batch, lookup, missing, column), threads))
-            rows += len(batch)
-            advance(len(batch))
+    with locked(output):
+        if is_occupied(output) and not force:
+            raise InputError(
+                f"{str(output)!r} is there already: its reports have cost everybody in it epsilon, and new ones would "
+                f"cost it again; give another name, or --force to replace it"
+            )
+        with (
+            progress("perturbing", data.rows) as advance,
+            atomic_write(output) as file,
+            tables.report_writer(file, scheme, labels) as write,
+        ):
+            for batch in data.batches:
+                write(perturb_codes(scheme, _codes(batch, lookup, missing, column), threads))
+                rows += len(batch)
+                advance(len(batch))
 
     record = {
         "command": "perturb",
@@ -97,10 +107,10 @@ def perturb(
     if as_json:
         print(to_json(record))
         return
-    size = f"{scheme.report_bytes} byte{'s' if scheme.report_bytes > 1 else ''} per report"
+    size = f"{quantity(scheme.report_bytes, 'byte')} per report"
     print(
-        f"{rows:,} reports in {output}: {protocol.value} over {len(labels)} values, epsilon {scheme.epsilon:.6g} "
-        f"(achieved), {size}, {record['seconds']:.2f} s"
+        f"{quantity(rows, 'report')} in {output}: {protocol.value} over {len(labels)} values, "
+        f"epsilon {scheme.epsilon:.6g} (achieved), {size}, {record['seconds']:.2f} s"
     )
 
 

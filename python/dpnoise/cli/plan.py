@@ -8,12 +8,14 @@ import typer
 
 from dpnoise import local
 from dpnoise.cli.console import print_table, to_json
-from dpnoise.cli.options import AsJson, name_of
+from dpnoise.cli.options import AsJson, name_of, whole_number
 
 
 def plan(
-    n: Annotated[int, typer.Option("--n", help="How many people will report.")],
-    k: Annotated[int, typer.Option("--k", help="How many values an answer may have.")],
+    n: Annotated[int, typer.Option("--n", parser=whole_number, metavar="NUMBER", help="How many people will report.")],
+    k: Annotated[
+        int, typer.Option("--k", parser=whole_number, metavar="NUMBER", help="How many values an answer may have.")
+    ],
     epsilon: Annotated[float, typer.Option(help="The privacy parameter of one report.")],
     as_json: AsJson = False,
 ) -> None:

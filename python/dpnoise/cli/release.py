@@ -1,23 +1,29 @@
 """``dpnoise release``: the answer to a question about a column, paid for from a ledger."""
 
+import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
 from dpnoise import queries
+from dpnoise._files import atomic_write
 from dpnoise._progress import progress
-from dpnoise.accounting import BudgetExceeded, Ledger
+from dpnoise.accounting import BudgetExceeded
 from dpnoise.cli import tables
-from dpnoise.cli.console import InputError, print_table, to_json
+from dpnoise.cli.console import InputError, check_target, is_occupied, print_table, suffix_of, to_json
+from dpnoise.cli.delivery import check_stdout, deliver
 from dpnoise.cli.options import AsJson, read_domain
+from dpnoise.cli.payment import Purse, Sale
 
-_BATCH_ROWS = 1 << 18
+_BATCH_ROWS: Final = 1 << 18
+_RESERVE: Final = 1 << 20  # bytes, more than the answers of most questions need
 
 
 class QueryName(Enum):
@@ -83,13 +89,21 @@ def release(
         typer.Option(metavar="EPSILON DELTA", help="The budget of a new ledger. An existing one must have the same."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="What the ledger calls this; the question, if not given.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT", help="Also write the answer, to a new .csv, .json or .parquet."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer a question about a column with differential privacy.
 
     One row is one person. The cost is taken from the ledger, if one is given, before noise is drawn; if the budget does
     not suffice, nothing is spent or released. In CSV an empty field is a missing value, unless it is quoted.
+
+    The exit code 6 means that the ledger has paid and that the answer has not arrived everywhere: a second run would
+    pay again. With --output the file is made, with room for the answer, before anything is spent.
     """
+    suffix = None if output is None else _check_output(output, [source, *filter(None, (domain_file, ledger))])
     groups = _groups(edges, domain, domain_file, delta) if query is QueryName.histogram else {}
     given = {"--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta,
              "--domain": domain, "--domain-file": domain_file}  # fmt: skip
@@ -102,15 +116,40 @@ def release(
 
     rows = _numbers(source, column) if bounds is not None or edges is not None else _labels(source, column)
     data = rows if value is None else pc.equal(rows, value)
-    if ledger is None:
-        answer = question.release(data)
-    else:
-        amounts: dict[str, Any] = {} if budget is None else dict(zip(("epsilon", "delta"), budget, strict=True))
+    amounts: dict[str, Any] = {} if budget is None else dict(zip(("epsilon", "delta"), budget, strict=True))
+    with (
+        Sale(None if ledger is None else Purse(ledger, relation=relation.value, **amounts)) as sale,
+        ExitStack() as opened,
+    ):
+        check_stdout()
+        file = None if output is None else opened.enter_context(atomic_write(output, reserve=_RESERVE))
         try:
-            answer = Ledger(ledger, **amounts).release(question, data, label or f"{query.value} of {column}")
+            answer = sale.release(question, data, label or f"{query.value} of {column}")
         except BudgetExceeded as error:
             raise InputError(f"{error}; nothing was spent or released") from None
-    _show(question, answer, source, column, query, as_json)
+        about, columns = _record(question, answer, source, column, query)
+
+        def write() -> None:
+            if file is not None and suffix is not None:
+                with opened:
+                    tables.write_table(file, suffix, columns, about, "answers")
+                sale.arrived.append(f"is in {str(output)!r}")
+
+        def show() -> None:
+            _show(question, about, columns, as_json)
+            sys.stdout.flush()
+            sale.arrived.append("was printed")
+
+        deliver(write, show)
+
+
+def _check_output(output: Path, sources: list[Path]) -> str:
+    """Return the suffix of a file that can be written and would not replace an answer."""
+    suffix = suffix_of(output, (".csv", ".json", ".parquet"), "the output")
+    check_target(output, sources)
+    if is_occupied(output):
+        raise InputError(f"{str(output)!r} is there already, and an answer replaces no file: give another name")
+    return suffix
 
 
 # What each question takes, beside epsilon and the relation.
@@ -186,20 +225,30 @@ def _collected(data: tables.Column, convert: Callable[[pa.Array], pa.Array], kin
     return pa.chunked_array(chunks, type=kind)
 
 
-def _show(question: queries.Query, answer: Any, source: Path, column: str, query: QueryName, as_json: bool) -> None:
-    rows = _rows(question, answer)
+def _record(
+    question: queries.Query, answer: Any, source: Path, column: str, query: QueryName
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Return what is said of an answer, and its columns."""
     # What the noise may have done to each number, where that is known beforehand.
     error = question.error(0.95) if hasattr(question, "error") else None
+    about = {"command": "release", "input": str(source), "column": column, "query": query.value}
+    cost = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
+    rows = _rows(question, answer)
+    columns: dict[str, list[Any]] = {"group": [group for group, _ in rows], "answer": [number for _, number in rows]}
+    return {**about, **cost, "error_95": error}, columns
+
+
+def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, list[Any]], as_json: bool) -> None:
     if as_json:
-        answers = [dict(zip(("group", "answer"), row, strict=True)) for row in rows]
-        about = {"command": "release", "input": str(source), "column": column, "query": query.value}
-        cost = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
-        print(to_json({**about, **cost, "error_95": error, "answers": answers}))
+        print(to_json({**about, "answers": tables.records(columns)}))
         return
     print_table(
-        f"{query.value} of {column}", ("group", "answer"), [(group, f"{number:,.10g}") for group, number in rows]
+        f"{about['query']} of {about['column']}",
+        tuple(columns),
+        [(group, f"{number:,.10g}") for group, number in zip(*columns.values(), strict=True)],
     )
     privacy = f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else "")
+    error = about["error_95"]
     noise = "" if error is None else f"; noise within {error:,.6g} with a probability of 95 %"
     print(f"{privacy}, neighbours by {question.relation}{noise}")
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dpnoise import local
-from dpnoise.cli.console import InputError, atomic_write
+from dpnoise._files import atomic_write
+from dpnoise.cli.console import InputError
 
 _FORMAT: Final = "dpnoise state"
 _VERSION: Final = 1
@@ -25,7 +26,7 @@ class State:
     """Reports that have been counted, what their values stand for, and which files they came from."""
 
     name: str
-    """What messages call it."""
+    """What messages call it: a path in quotes, or words."""
     accumulator: local.Accumulator
     domain: list[str]
     sources: dict[str, str] = field(default_factory=dict)
@@ -35,9 +36,9 @@ class State:
         """Refuse what was made with another protocol or domain."""
         own = self.accumulator.protocol
         if protocol != own:
-            raise InputError(f"{name!r} is of another protocol than {self.name!r}: {protocol!r}, not {own!r}")
+            raise InputError(f"{name} is of another protocol than {self.name}: {protocol!r}, not {own!r}")
         if domain != self.domain:
-            raise InputError(f"{name!r} has another domain than {self.name!r}")
+            raise InputError(f"{name} has another domain than {self.name}")
 
     def joined(self, other: "State") -> "State":
         """Return this state with the counts of another one; refuse one that holds a file that this one holds, too.
@@ -50,7 +51,7 @@ class State:
         if shared:
             more = f" and {len(shared) - 1} more" if len(shared) > 1 else ""
             raise InputError(
-                f"{other.name!r} holds {shared[0]!r}{more}, which has been counted before: "
+                f"{other.name} holds {shared[0]!r}{more}, which has been counted before: "
                 f"merging would count the reports twice"
             )
         other.accumulator.merge(self.accumulator)
@@ -58,7 +59,7 @@ class State:
 
 
 class StateFile:
-    """The file that a state is kept in; nobody else may change it meanwhile."""
+    """The file that a state is kept in. Whoever changes it holds its lock; programs that know of none are noticed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -68,25 +69,25 @@ class StateFile:
         """Return the state, or refuse what is none."""
         content = self.path.read_bytes()
         self._content = content
-        name = str(self.path)
+        name = repr(str(self.path))
         try:
             document = json.loads(content)
         except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise InputError(f"{name!r} is not a state that dpnoise wrote, or was cut short")
+            raise InputError(f"{name} is not a state that dpnoise wrote, or was cut short")
         if document.get("version") != _VERSION:
             raise InputError(
-                f"{name!r} has version {document.get('version')!r}; this release reads {_VERSION}: upgrade dpnoise"
+                f"{name} has version {document.get('version')!r}; this release reads {_VERSION}: upgrade dpnoise"
             )
         if document.pop("checksum", None) != _checksum(document):
-            raise InputError(f"{name!r} is damaged: its checksum is wrong")
+            raise InputError(f"{name} is damaged: its checksum is wrong")
         try:
             accumulator = local.Accumulator.from_bytes(base64.b64decode(document["accumulator"]))
             sources = {source["sha256"]: source["path"] for source in document["sources"]}
             return State(name, accumulator, list(document["domain"]), sources)
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{name!r} is damaged: {error}") from None
+            raise InputError(f"{name} is damaged: {error}") from None
 
     def write(self, state: State) -> None:
         """Replace the file, unless another process has changed it since it was read or written."""

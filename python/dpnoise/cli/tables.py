@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dpnoise import local
 from dpnoise.cli.console import InputError, listing, suffix_of, to_json
 from dpnoise.local._arrow import PROTOCOL_KEY, REPORT, column_of
-from dpnoise.local._parquet import DOMAIN_KEY
+from dpnoise.local._parquet import DOMAIN_KEY, READING
 
 _FILE_KEY: Final = b"dpnoise.file"
 _CSV: Final = (
@@ -58,7 +58,8 @@ def _open_parquet(path: Path, name: str, batch_rows: int, numeric: bool) -> Colu
         allowed = "a number or boolean" if numeric else "text, integer, boolean or categorical"
         raise InputError(f"column {name!r} has the type {kind}; it must be {allowed}")
     batches = file.iter_batches(batch_size=batch_rows, columns=[name])
-    return Column(file.metadata.num_rows, (batch.column(name) for batch in _each(batches, path, "Parquet file")))
+    rows = file.metadata.num_rows
+    return Column(rows, (batch.column(name) for batch in _all_of(rows, _each(batches, path, "Parquet file"), path)))
 
 
 def _open_csv(path: Path, name: str, empty_is_missing: bool, batch_rows: int) -> Column:
@@ -100,8 +101,11 @@ def report_writer(
         _FILE_KEY: secrets.token_hex(16),
     }
     schema = pa.schema([pa.field(REPORT, pa.binary(protocol.report_bytes), nullable=False)], metadata=metadata)
-    # Reports are random bits: compression, dictionaries and minima would cost time and save nothing.
-    with pq.ParquetWriter(target, schema, compression="none", use_dictionary=False, write_statistics=False) as writer:
+    # Reports are random bits: compression, dictionaries and minima would cost time and save nothing, and damage shows
+    # in nothing but a checksum.
+    with pq.ParquetWriter(
+        target, schema, compression="none", use_dictionary=False, write_statistics=False, write_page_checksum=True
+    ) as writer:
 
         def write(reports: NDArray[np.uint8]) -> None:
             writer.write_batch(pa.record_batch([column_of(reports)], schema=schema))
@@ -109,20 +113,41 @@ def report_writer(
         yield write
 
 
-def write_estimate(target: BinaryIO, suffix: str, columns: Mapping[str, list[Any]], about: Mapping[str, Any]) -> None:
-    """Write the columns of an estimate as ``.csv``, ``.json`` or ``.parquet``; the latter two say `about` what."""
+def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a table of columns."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def write_table(
+    target: BinaryIO, suffix: str, columns: Mapping[str, list[Any]], about: Mapping[str, Any], name: str
+) -> None:
+    """Write columns as ``.csv``, ``.json`` or ``.parquet``; the latter two say `about` what, and JSON their `name`."""
     if suffix == ".parquet":
         metadata = {f"dpnoise.{key}": json.dumps(value) for key, value in about.items()}
-        pq.write_table(pa.table(dict(columns)).replace_schema_metadata(metadata), target)
+        pq.write_table(pa.table(dict(columns)).replace_schema_metadata(metadata), target, write_page_checksum=True)
         return
-    rows = list(zip(*columns.values(), strict=True))
     if suffix == ".json":
-        text = to_json({**about, "estimates": [dict(zip(columns, row, strict=True)) for row in rows]}) + "\n"
+        text = to_json({**about, name: records(columns)}) + "\n"
     else:
         buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows([tuple(columns), *rows])
+        csv.writer(buffer, lineterminator="\n").writerows([tuple(columns), *zip(*columns.values(), strict=True)])
         text = buffer.getvalue()
-    target.write(text.encode())
+    target.write(text.encode(errors="backslashreplace"))
+
+
+def is_table(path: Path, columns: Sequence[str]) -> bool:
+    """Return whether `write_table` may have written the file, with these columns."""
+    try:
+        if path.suffix.lower() == ".parquet":
+            names: list[str] = pq.read_schema(path).names
+            return names == list(columns)
+        with path.open(encoding="utf-8") as file:
+            if path.suffix.lower() == ".csv":
+                return file.readline() == ",".join(columns) + "\n"
+            document = json.load(file)
+    except (pa.ArrowException, ValueError):
+        return False
+    return isinstance(document, dict) and {"spec_id", "estimates"} <= set(document)
 
 
 def _is_categorical(kind: pa.DataType) -> bool:
@@ -151,10 +176,18 @@ def _is_number(kind: pa.DataType) -> bool:
 def _parquet_file(path: Path) -> pq.ParquetFile:
     path.open("rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
     try:
-        # Arrow's default reads ahead through the whole file and keeps it; these read it a piece at a time.
-        return pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
-    except (pa.ArrowException, OSError):
+        return pq.ParquetFile(path, **READING)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InputError(f"{str(path)!r} is not a Parquet file") from None
+
+
+def _all_of(rows: int, batches: Iterator[pa.RecordBatch], path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield from `batches`, and refuse a damaged file that has fewer rows than it says."""
+    for batch in batches:
+        rows -= batch.num_rows
+        yield batch
+    if rows:
+        raise InputError(f"{str(path)!r} is not a well-formed Parquet file: rows are missing")
 
 
 def _check_column(path: Path, name: str, names: Sequence[str]) -> None:

@@ -104,6 +104,8 @@ class Estimate(EstimateTable):
             When the file type is another, or there is not one label for each value.
         ImportError
             When matplotlib is not installed.
+        OSError
+            When the file cannot be written; one that was there before is there still.
         """
         from dpnoise import plots  # it imports this package
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import array_of, dtype_of
+from dpnoise._columns import is_missing
 from dpnoise._errors import ParameterError
+from dpnoise._interchange import codes_of
+
+_FILL: Final = "fill or drop missing values"
 
 
 def integers(values: Any) -> NDArray[np.int64]:
     """Copy a vector of integers to a new int64 array, which no other code can change while it is in use."""
     found = _vector(values, "integers, for example a NumPy array of dtype int64", np.int64)
     if found.dtype.kind not in "iu":
-        hint = {
-            "b": "cast with .astype(int) if False and True stand for 0 and 1",
-            "f": "fill or drop missing values (NaN) first, then cast with .astype('int64')",
-            "O": "fill or drop missing values (None, NA) first, then cast with .astype('int64')",
-        }.get(found.dtype.kind, "replace every value by its index in the list of possible values")
+        if found.dtype.kind == "b":
+            hint = "cast with .astype(int) if False and True stand for 0 and 1"
+        elif found.dtype.kind == "f" or _has_missing(found):
+            missing = "NaN" if found.dtype.kind == "f" else "None, NA"
+            hint = f"{_FILL} ({missing}) first, then cast with .astype('int64')"
+        else:
+            codes = codes_of(values)
+            given = f", which {codes} gives if the categories are that list" if codes else ""
+            hint = f"replace every value by its index in the list of possible values{given}"
         raise TypeError(f"values must be integers, got dtype {dtype_of(found)}: {hint}")
     return np.array(found, dtype=np.int64, order="C")
 
@@ -28,7 +36,9 @@ def numbers(values: Any) -> NDArray[np.float64]:
     """Copy a vector of real numbers to a new float64 array, which no other code can change while it is in use."""
     found = _vector(values, "real numbers, for example a NumPy array of dtype float64", np.float64)
     if found.dtype.kind not in "iuf":
-        hint = "cast with .astype(float) if they stand for numbers; fill or drop missing values first"
+        hint = "cast with .astype(float) if they stand for numbers" + (
+            f"; {_FILL} first" if _has_missing(found) else ""
+        )
         raise TypeError(f"values must be real numbers, got dtype {dtype_of(found)}: {hint}")
     with np.errstate(all="ignore"):  # a warning would show data; what is too large becomes infinite, and is refused
         return np.array(found, dtype=np.float64, order="C")
@@ -38,7 +48,9 @@ def booleans(values: Any) -> NDArray[np.uint8]:
     """Copy a vector of booleans to a new uint8 array, which no other code can change while it is in use."""
     found = _vector(values, "booleans, for example a NumPy array of dtype bool", np.bool_)
     if found.dtype.kind != "b":
-        hint = "compare to get booleans, for example answers == 1; fill or drop missing values first"
+        hint = "compare to get booleans, for example answers == 1"
+        if found.dtype.kind == "f" or _has_missing(found):
+            hint += f"; {_FILL} first"
         raise TypeError(f"values must be booleans, got dtype {dtype_of(found)}: {hint}")
     return np.array(found, order="C").view(np.uint8)
 
@@ -76,6 +88,10 @@ def answers(reports: Any) -> NDArray[np.uint8]:
     if found.dtype not in (np.bool_, np.uint8):
         raise TypeError(f"{wanted}; got dtype {found.dtype}")
     raise ParameterError(f"{wanted}; got dtype {found.dtype} and shape {found.shape}")
+
+
+def _has_missing(found: NDArray[Any]) -> bool:
+    return found.dtype.kind == "O" and any(map(is_missing, found))
 
 
 def _vector(values: Any, what: str, empty: type[np.generic]) -> NDArray[Any]:

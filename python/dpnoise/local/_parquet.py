@@ -18,6 +18,15 @@ from dpnoise.local._protocol import Protocol
 DOMAIN_KEY: Final = b"dpnoise.domain"
 """The entry of a schema's metadata that lists what the values stand for, as a JSON array of texts."""
 
+READING: Final[dict[str, Any]] = {
+    # Arrow's default reads ahead through the whole file and keeps it; these read it a piece at a time.
+    "pre_buffer": False,
+    "buffer_size": 1 << 20,
+    # Reports are random bits, so nothing else tells those of a damaged page from others.
+    "page_checksum_verification": True,
+}
+"""How all Parquet files are read."""
+
 
 @dataclass(frozen=True)
 class ReportsFile:
@@ -29,10 +38,15 @@ class ReportsFile:
     rows: int
 
     def batches(self, rows: int) -> Iterator[Any]:
-        """Read the reports as record batches of one column and at most so many rows."""
+        """Read the reports as columns of at most so many rows, without the metadata, which `open_reports` has read."""
+        found = 0
         with _opened(self.path) as file:
             name = file.schema_arrow.names[_arrow.report_column(file.schema_arrow.names)]
-            yield from file.iter_batches(batch_size=rows, columns=[name])
+            for batch in file.iter_batches(batch_size=rows, columns=[name]):
+                found += batch.num_rows
+                yield batch.column(0)
+        if found != self.rows:  # the checksum of a page is not one of its header, which says how many rows it has
+            raise ParameterError(f"{self.path!r} is damaged: it has {self.rows} reports, of which {found} can be read")
 
 
 def open_reports(path: str | PathLike[str]) -> ReportsFile:
@@ -79,9 +93,8 @@ def _opened(path: str) -> Iterator[Any]:
 
     open(path, "rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
     try:
-        # Arrow's default reads ahead through the whole file and keeps it; these read it a piece at a time.
-        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20)
-    except (pa.ArrowException, OSError):
+        file = pq.ParquetFile(path, **READING)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise ParameterError(f"{path!r} is not a Parquet file, or was cut short") from None
     with file:
         try:

@@ -70,13 +70,14 @@ pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyRes
 /// The parameter called `name` as the largest double that is no larger: what is promised is not exceeded.
 pub(crate) fn real_down(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let nearest = real(value, name)?;
-    Ok(if value.lt(nearest)? { nearest.next_down() } else { nearest })
+    // What cannot be compared with a number is none, which its range will say.
+    Ok(if value.lt(nearest).unwrap_or(false) { nearest.next_down() } else { nearest })
 }
 
 /// The parameter called `name` as the smallest double that is no smaller: what is bounded is not exceeded.
 pub(crate) fn real_up(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let nearest = real(value, name)?;
-    Ok(if value.gt(nearest)? { nearest.next_up() } else { nearest })
+    Ok(if value.gt(nearest).unwrap_or(false) { nearest.next_up() } else { nearest })
 }
 
 /// The parameter called `name` as the nearest double; its range is checked by whoever takes it.

@@ -1,0 +1,126 @@
+"""Files that are written whole or not at all, and files that one process at a time may change."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from dpnoise._errors import Error
+
+# Some network file systems have no locks.
+_NO_LOCKS: Final = frozenset(
+    getattr(errno, name) for name in ("ENOLCK", "ENOSYS", "ENOTSUP", "EOPNOTSUPP") if hasattr(errno, name)
+)
+
+
+class NotWritten(Error, OSError):
+    """A file could not be written; `filename` is the user's name for it, and what was there before is there still."""
+
+
+class InUse(Error):
+    """Another process holds the lock of a file. The message is one line and says which process."""
+
+
+@contextmanager
+def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
+    """Open a file that takes the name `path` only if the block succeeds; otherwise nothing is left of it.
+
+    So many bytes as `reserve` says are written, and overwritten later: a full disk is found before the block begins.
+    """
+    target = Path(os.path.realpath(path))  # a symbolic link stays one
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with partial.open("xb") as file:
+            if reserve:
+                file.write(bytes(reserve))
+                _to_disk(file)
+                file.seek(0)
+            yield file
+            file.truncate()
+            _to_disk(file)
+        partial.replace(target)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        # The disk's errors have no name, and that of the partial file means nothing to the user.
+        if isinstance(error, OSError) and error.filename in (None, str(partial)):
+            raise NotWritten(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes from changing `path` in the block, or raise `InUse`.
+
+    The lock is on a file beside it, since `path` itself is replaced. The system ends the lock with the process, however
+    that ends. Where the file system has no locks there is none.
+    """
+    target = Path(os.path.realpath(path))
+    beside = target.with_name(f".{target.name}.lock")
+    lock = _acquired(beside, path)
+    try:
+        yield
+    finally:
+        # Removed while it is held, so that nobody else holds what is removed; Windows removes no file that is open.
+        if sys.platform == "win32":
+            os.close(lock)
+        with suppress(OSError):
+            beside.unlink()
+        if sys.platform != "win32":
+            os.close(lock)
+
+
+def _acquired(beside: Path, path: Path) -> int:
+    while True:
+        try:
+            lock = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise NotWritten(error.errno, error.strerror, str(path)) from error
+        try:
+            if not _lock(lock):
+                holder = os.read(lock, 200).decode(errors="replace") or "another process"
+                raise InUse(f"{str(path)!r} is in use by {holder}: try again when that has ended")
+            # Whoever held it before may have removed it since it was opened here.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock), os.stat(beside)):
+                    with suppress(OSError):  # on a full disk the lock is held, too, but does not say by whom
+                        os.ftruncate(lock, 0)
+                        os.write(lock, f"process {os.getpid()} on {socket.gethostname()}".encode())
+                    return lock
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file for this process; False if another one has it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            # What is locked cannot be read there, so it is a byte behind what the file says.
+            os.lseek(descriptor, 1 << 20, os.SEEK_SET)
+            try:
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            finally:
+                os.lseek(descriptor, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in _NO_LOCKS
+    return True

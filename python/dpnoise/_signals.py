@@ -1,0 +1,69 @@
+"""Signals that ask the program to end: one line, an exit code, and nothing lost."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+from dpnoise._starting import ENDING, end
+
+
+@contextmanager
+def raised() -> Iterator[list[int]]:
+    """Have signals raise KeyboardInterrupt in the block; yields the list of their numbers.
+
+    After it the program ignores them: its work is done, and its exit code is known.
+    """
+    received: list[int] = []
+
+    def stop(number: int, _: FrameType | None) -> NoReturn:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    with _handled(stop):
+        yield received
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Let signals wait until the block has ended."""
+    waiting: list[int] = []
+    try:
+        with _handled(lambda number, _: waiting.append(number)):
+            yield
+    finally:
+        for number in waiting[:1]:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def ignored() -> Iterator[None]:
+    """Ignore signals in the block."""
+    with _handled(signal.SIG_IGN):
+        yield
+
+
+@contextmanager
+def _handled(handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread gets signals
+        return
+    previous = _set(handler)
+    try:
+        yield
+    finally:
+        for number, former in previous.items():
+            signal.signal(number, signal.SIG_IGN if former is end else former)
+
+
+def _set(handler: Any) -> dict[int, Any]:
+    """Set the handler of all signals but those that are ignored, as nohup has it; gives the handlers before."""
+    former = {number: signal.getsignal(number) for number in ENDING}
+    heeded = {number: found for number, found in former.items() if found not in (signal.SIG_IGN, None)}
+    for number in heeded:
+        signal.signal(number, handler)
+    return heeded

@@ -1,0 +1,83 @@
+"""Of which protocol and domain the reports are that are counted together: what is given, or what most files say."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpnoise import ParameterError, local
+from dpnoise.cli.console import InputError
+from dpnoise.cli.options import read_domain
+from dpnoise.cli.state import State
+from dpnoise.local import _parquet
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What all files must agree with; None where that is left to them."""
+
+    protocol: local.FrequencyProtocol | None = None
+    domain: list[str] | None = None
+
+    def kind_of(self, file: _parquet.ReportsFile) -> tuple[local.FrequencyProtocol, list[str]]:
+        """Return the protocol and the domain of a file, or refuse one that cannot be counted or does not agree."""
+        protocol, name = file.protocol, repr(file.path)
+        if protocol is None:
+            raise InputError(f"{name} does not say how its reports were made: no metadata 'dpnoise.protocol'")
+        if not isinstance(protocol, local.FrequencyProtocol):
+            kind = type(protocol).__name__
+            raise InputError(f"{name} has reports of {kind}, which are not counted by value: use it from Python")
+        domain = file.domain or self.domain or [str(value) for value in range(protocol.k)]
+        if self.protocol is not None and protocol != self.protocol:
+            raise InputError(f"{name} is of another protocol than --spec: {protocol!r}, not {self.protocol!r}")
+        if self.domain is not None and domain != self.domain:
+            raise InputError(f"{name} has another domain than --domain-file")
+        if len(domain) != protocol.k:
+            raise InputError(f"{name} has reports about {protocol.k} values, and --domain-file lists {len(domain)}")
+        return protocol, domain
+
+    def check_state(self, state: State) -> None:
+        """Refuse a state that does not agree."""
+        state.check_same("--spec", self.protocol or state.accumulator.protocol, state.domain)
+        state.check_same("--domain-file", state.accumulator.protocol, self.domain or state.domain)
+
+    def of_most(self, files: Sequence[Path]) -> State | None:
+        """Return an empty state of the kind that most files are of, None if none of them can be used."""
+        kinds: Counter[tuple[local.FrequencyProtocol, tuple[str, ...]]] = Counter()
+        examples: dict[object, Path] = {}
+        for path in files:
+            try:
+                protocol, domain = self.kind_of(_parquet.open_reports(path))
+            except (InputError, ParameterError, OSError):
+                continue  # it is named when its turn comes to be counted
+            kind = (protocol, tuple(domain))
+            kinds[kind] += 1
+            examples.setdefault(kind, path)
+        if not kinds:
+            return None
+        (most, count), *others = kinds.most_common(2)
+        if others and others[0][1] == count:
+            first, second = (repr(str(examples[kind])) for kind in (most, others[0][0]))
+            raise InputError(
+                f"as many files are like {first} as like {second}, which differ in protocol or domain: say which ones "
+                f"to count with --spec or --domain-file"
+            )
+        protocol, labels = most
+        return State(f"{count:,} of the {kinds.total():,} files", protocol.accumulator(), list(labels))
+
+
+def read_agreement(specification: Path | None, domain_file: Path | None) -> Agreement:
+    """Read what ``--spec`` and ``--domain-file`` give."""
+    domain = None if domain_file is None else read_domain(None, domain_file)
+    if specification is None:
+        return Agreement(None, domain)
+    name = repr(str(specification))
+    try:
+        protocol = local.Protocol.from_json(specification.read_text(encoding="utf-8"))
+    except (ParameterError, UnicodeDecodeError) as error:
+        raise InputError(f"{name} is not the specification of a protocol: {error}") from None
+    if not isinstance(protocol, local.FrequencyProtocol):
+        raise InputError(f"{name} is of {type(protocol).__name__}, whose reports are not counted by value")
+    if domain is not None and len(domain) != protocol.k:
+        raise InputError(f"{name} is about {protocol.k} values, and --domain-file lists {len(domain)}")
+    return Agreement(protocol, domain)

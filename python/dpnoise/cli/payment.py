@@ -1,0 +1,74 @@
+"""An answer and its price: whoever pays and gets no answer is told, and does not pay again unawares."""
+
+from typing import Any
+
+import dpnoise
+from dpnoise._files import NotWritten
+from dpnoise.accounting import Ledger
+from dpnoise.cli.console import message_of
+from dpnoise.cli.delivery import OutputError
+from dpnoise.queries import Query
+
+
+class Undelivered(OutputError):
+    """A ledger has paid for an answer that has not arrived everywhere."""
+
+    code = 6
+
+
+class Purse(Ledger):
+    """A ledger that knows whether it has paid: None while it is paying."""
+
+    paid: bool | None = False
+
+    def spend(self, *arguments: Any, **options: Any) -> None:
+        """Spend, as a ledger does."""
+        self.paid = None
+        try:
+            super().spend(*arguments, **options)
+        except Exception:
+            self.paid = False
+            raise
+        self.paid = True
+
+
+class Sale:
+    """A block in which an answer is paid for, drawn and delivered; what goes wrong is said with what it means."""
+
+    def __init__(self, purse: Purse | None) -> None:
+        self.purse = purse
+        self.drawn = False
+        self.arrived: list[str] = []
+        """Where the answer is, in words."""
+
+    def release(self, question: Query, data: Any, label: str) -> Any:
+        """Pay for an answer and draw it."""
+        answer = question.release(data) if self.purse is None else self.purse.release(question, data, label)
+        self.drawn = True
+        return answer
+
+    def __enter__(self) -> "Sale":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        paid = self.purse is not None and self.purse.paid is not False
+        if error is None or not (paid or isinstance(error, NotWritten | OutputError)):
+            return
+        if not paid and not self.drawn:
+            raise OutputError(f"{_cause(error)}; nothing was spent or drawn") from None
+        found = " and ".join(self.arrived)
+        answer = f"the answer {found}" if found else "the answer is lost"
+        if self.purse is None or not paid:
+            raise OutputError(f"{_cause(error)}; {answer}, and no ledger has recorded that it was drawn") from None
+        has = "has" if self.purse.paid else "may have"
+        cause = "" if isinstance(error, KeyboardInterrupt) else f"{_cause(error)}; "
+        raise Undelivered(
+            f"{cause}{answer}, and {str(self.purse.path)!r} {has} paid for it (`dpnoise ledger` shows what it paid): "
+            f"the same command would pay again"
+        ) from None
+
+
+def _cause(error: BaseException) -> str:
+    """Say what went wrong; the message of an error that is not known here might show a value."""
+    known = isinstance(error, OSError | OutputError | dpnoise.RandomnessError)
+    return message_of(error) if isinstance(error, Exception) and known else type(error).__name__

@@ -1,0 +1,471 @@
+"""Signals, closed pipes, full disks and two runs at once: nothing is lost, and one line says what has happened."""
+
+import dataclasses
+import errno
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pytest.importorskip("rich", reason="the extra `cli` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+from dpnoise import _files, local
+from dpnoise.accounting import Ledger
+from dpnoise.audit import _self_audit, self_audit
+from dpnoise.audit._cases import CASES
+from dpnoise.cli import collect, tables
+
+Run = Callable[..., Any]
+Refuse = Callable[..., str]
+
+PROTOCOL = local.OptimizedUnaryEncoding(k=4, epsilon=2.0)
+DOMAIN = ["red", "green", "", "deep blue"]
+PERTURB = ["--column", "colour", "--protocol", "oue", "--epsilon", 2, "--domain", ",".join(DOMAIN)]
+NO_SPACE = os.strerror(errno.ENOSPC)
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def write(path: Path, n: int) -> Path:
+    with path.open("wb") as file, tables.report_writer(file, PROTOCOL, DOMAIN) as add:
+        add(PROTOCOL.perturb(np.arange(n) % PROTOCOL.k))
+    return path
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> list[Path]:
+    """Return files of 100, 200 and 300 reports."""
+    return [write(tmp_path / f"{n}.parquet", n) for n in (100, 200, 300)]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """Return where a state may go, in a folder of its own."""
+    (tmp_path / "states").mkdir()
+    return tmp_path / "states" / "state.json"
+
+
+@pytest.fixture(autouse=True)
+def _short_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an audit be of one mechanism."""
+    monkeypatch.setattr(_self_audit, "CASES", CASES[:1])
+
+
+@pytest.fixture
+def no_space(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return a function from whose call on the disk is full."""
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, NO_SPACE)
+
+    return lambda: monkeypatch.setattr("os.fsync", fail)
+
+
+# --- Signals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _heeded_signals() -> Iterator[None]:
+    """Let no signal be ignored, as those of the keyboard are in the background of a shell, and let none end pytest."""
+
+    def unexpected(number: int, _: object) -> None:
+        raise AssertionError(f"{signal.Signals(number).name} was not taken")
+
+    former = {number: signal.signal(number, unexpected) for number in SIGNALS}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
+
+
+def send(number: int) -> None:
+    os.kill(os.getpid(), number)
+
+
+def sending(number: int) -> Callable[..., None]:
+    """Return a function that sends a signal to this process, whatever it is called with."""
+    return lambda *_, **__: send(number)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_keeps_what_has_been_counted(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    real = collect.sha256
+
+    def hashed(path: Path) -> str:
+        if path == parts[2]:
+            send(number)
+        return real(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, "sha256", hashed)
+        outcome = run("aggregate", *parts, "--state", state)
+    assert (outcome.code, outcome.out) == (128 + number, "")
+    assert outcome.err == (
+        f"dpnoise: stopped by {signal.Signals(number).name}; '{state}' has what was counted before; of this run's "
+        f"files it has 2 now, and the same command goes on with the others\n"
+    )
+    assert list(state.parent.iterdir()) == [state]
+    assert run("aggregate", "--state", state, "--json").json["n"] == 300
+    assert run("aggregate", *parts, "--state", state, "--json").json["n"] == 600
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_every_command_with_a_line(
+    run: Run, colours_csv: Path, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    run("aggregate", parts[0], "--state", state)
+    ledger = state.with_name("ledger")
+    Ledger(ledger, epsilon=1.0)
+    folder = state.parent
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    new = folder / "new"
+    for target, arguments in {
+        "dpnoise.cli.demo.datasets.adult_occupations": ["demo", "--plot", new.with_suffix(".png")],
+        "dpnoise.cli.plan.local.plan": ["plan", "--n", 10, "--k", 3, "--epsilon", 1],
+        "dpnoise.cli.perturb.perturb_codes": ["perturb", colours_csv, *PERTURB, "-o", new.with_suffix(".parquet")],
+        "dpnoise.cli.aggregate.local.Accumulator.estimate": ["aggregate", *parts, "-o", new.with_suffix(".csv")],
+        "dpnoise.cli.tables.write_table": ["aggregate", *parts, "-o", new.with_suffix(".csv")],
+        "dpnoise.cli.state.State.joined": ["merge", state, state, "-o", new],
+        "dpnoise.cli.release.tables.open_column": ["release", colours_csv, "--query", "count", "--column", "colour",
+                                                   "--epsilon", 1, "-o", new.with_suffix(".json")],
+        "dpnoise.cli.ledger.Ledger.open_readonly": ["ledger", ledger],
+        "dpnoise.cli.audit.self_audit": ["audit", "--plot", new.with_suffix(".png")],
+    }.items():  # fmt: skip
+        with monkeypatch.context() as patch:
+            patch.setattr(target, sending(number))
+            outcome = run(*arguments)
+        name = signal.Signals(number).name
+        assert outcome.code == 128 + number, target
+        assert outcome.err == f"dpnoise: stopped by {name}; no incomplete file is left\n"
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_signal_waits_until_the_state_is_written(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", sending(signal.SIGTERM))
+        outcome = run("aggregate", *parts, "--state", state)
+    assert (outcome.code, outcome.out) == (143, "")
+    assert outcome.err == "dpnoise: stopped by SIGTERM; no incomplete file is left\n"
+    assert run("aggregate", "--state", state, "--json").json["n"] == 600
+
+
+def test_a_signal_that_is_ignored_stays_ignored(
+    run: Run, parts: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:  # as nohup has it
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    monkeypatch.setattr("dpnoise.cli.aggregate.read_agreement", lambda *_: send(signal.SIGTERM) or collect.Agreement())
+    assert run("aggregate", *parts, "--json").json["n"] == 600
+
+
+# What the script that pip makes for the entry point does.
+SCRIPT = "import sys\nfrom dpnoise.cli import main\nsys.exit(main())\n"
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_during_imports_is_one_line(tmp_path: Path, number: int) -> None:
+    # The first package that dpnoise imports.
+    (tmp_path / "numpy.py").write_text(f"import os, signal\nos.kill(os.getpid(), {int(number)})\n", encoding="utf-8")
+    program = tmp_path / "dpnoise"
+    program.write_text(SCRIPT, encoding="utf-8")
+    package = Path(local.__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(package)])}
+    for command in ([sys.executable, "-m", "dpnoise"], [sys.executable, str(program)]):
+        process = subprocess.run(
+            [*command, "plan"], capture_output=True, text=True, check=False, timeout=60, env=environment, cwd="/"
+        )
+        stopped = f"dpnoise: stopped by {signal.Signals(number).name}\n"
+        assert (process.returncode, process.stdout, process.stderr) == (128 + number, "", stopped)
+    # Another program keeps its own handlers.
+    other = tmp_path / "other.py"
+    other.write_text(SCRIPT, encoding="utf-8")
+    process = subprocess.run(
+        [sys.executable, str(other)], capture_output=True, check=False, timeout=60, env=environment
+    )
+    assert process.returncode == -number
+
+
+# --- Standard output -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_every_command_says_that_stdout_failed_and_writes_its_files(
+    run: Run, colours_csv: Path, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch,
+    full_stdout: Any, closed: bool,
+) -> None:  # fmt: skip
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    new, ledger = state.with_name("new"), state.with_name("ledger")
+    Ledger(ledger, epsilon=1.0)
+    chart, reports = new.with_suffix(".png"), new.with_suffix(".parquet")
+    made = {
+        ("perturb", colours_csv, *PERTURB, "-o", reports): [reports],
+        ("aggregate", *parts, "--state", state, "-o", new.with_suffix(".csv"), "--plot", chart): [
+            state,
+            new.with_suffix(".csv"),
+            chart,
+        ],
+        ("aggregate", *parts, "--json"): [],
+        ("merge", state, "-o", new): [new],
+        ("demo", "--plot", chart): [chart],
+        ("audit", "--n", 1000, "--plot", chart): [chart],
+        ("plan", "--n", 10, "--k", 3, "--epsilon", 1): [],
+        ("ledger", ledger): [],
+        ("--help",): [],
+        ("--version",): [],
+        ("merge", "--help"): [],
+    }
+    for arguments, files in made.items():
+        chart.unlink(missing_ok=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", None if closed else full_stdout)
+            outcome = run(*arguments)
+        assert (outcome.code, outcome.out) == (5, ""), arguments
+        assert outcome.err == f"dpnoise: stdout could not be written: {'it is closed' if closed else NO_SPACE}\n"
+        assert all(path.stat().st_size for path in files)
+
+
+def test_a_refuted_claim_is_not_lost_with_stdout(run: Run, full_stdout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = dataclasses.replace(self_audit(n=1000), refuted=True)
+    monkeypatch.setattr("dpnoise.cli.audit.self_audit", lambda **_: report)
+    monkeypatch.setattr(sys, "stdout", full_stdout)
+    outcome = run("audit")
+    assert (outcome.code, outcome.err) == (4, "dpnoise: stdout could not be written: No space left on device\n")
+
+
+def test_a_closed_pipe_is_one_line_for_the_shell() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "dpnoise", "plan", "--n", "10", "--k", "3", "--epsilon", "1"]
+    process = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+    os.close(writer)
+    # Without a second message of the interpreter, which would write its buffers once more at the end.
+    message = "dpnoise: stdout could not be written: Broken pipe\n"
+    assert (process.returncode, process.stderr) == (5, message)
+
+
+def test_a_value_that_stdout_cannot_encode_is_no_loss(tmp_path: Path) -> None:
+    path = tmp_path / "reports.parquet"
+    with path.open("wb") as file, tables.report_writer(file, PROTOCOL, ["thé", "b", "c", "d"]) as add:
+        add(PROTOCOL.perturb([0, 1]))
+    command = [sys.executable, "-m", "dpnoise", "aggregate", str(path)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    process = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
+    assert (process.returncode, process.stderr) == (0, b"")
+    assert b"th\\xe9 " in process.stdout
+
+
+def test_a_closed_stderr_is_not_stdout(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    outcome = run("aggregate", "missing.parquet")
+    assert (outcome.code, outcome.out) == (2, "")
+
+
+def test_a_terminal_that_is_gone_stops_no_work(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone:
+        encoding, errors = "utf-8", "strict"
+
+        def write(self, _: str) -> int:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        def flush(self) -> None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        def isatty(self) -> bool:
+            return True
+
+        def fileno(self) -> int:
+            raise io.UnsupportedOperation
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    monkeypatch.setenv("TERM", "xterm")
+    assert run("aggregate", *parts, "--json").json["n"] == 600
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, "sha256", lambda path: send(signal.SIGHUP) if path == parts[2] else str(path))
+        assert run("aggregate", *parts, "--state", state).code == 129
+    assert run("aggregate", "--state", state, "--json").json["n"] == 300
+
+
+# --- Full disks ----------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_leaves_older_files_and_names_the_new_one(
+    run: Run, colours_csv: Path, parts: list[Path], state: Path, no_space: Callable[[], None]
+) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    target = {suffix: state.with_name(f"new{suffix}") for suffix in (".parquet", ".csv", ".png", "")}
+    other = parts[0].with_suffix(".state")
+    run("aggregate", parts[0], "--state", target[""])
+    run("aggregate", parts[1], "--state", other)
+    run("aggregate", parts[0], "-o", target[".csv"], "--plot", target[".png"])
+    run("perturb", colours_csv, *PERTURB, "-o", target[".parquet"])
+    before = {path: path.read_bytes() for path in state.parent.iterdir()}
+    assert len(before) == 4
+    no_space()
+    for suffix, arguments in (
+        (".parquet", ["perturb", colours_csv, *PERTURB, "--force", "-o"]),
+        (".csv", ["aggregate", *parts, "-o"]),
+        ("", ["aggregate", *parts[1:], "--state"]),
+        ("", ["merge", other, "-o"]),
+        (".png", ["aggregate", *parts, "--plot"]),
+        (".png", ["demo", "--plot"]),
+        (".png", ["audit", "--n", 1000, "--plot"]),
+    ):
+        outcome = run(*arguments, target[suffix])
+        message = f"dpnoise: '{target[suffix]}' could not be written: No space left on device\n"
+        assert (outcome.code, outcome.err) == (5, message), arguments
+        # What is finished has been printed.
+        assert bool(outcome.out) == (arguments[0] not in ("perturb", "merge"))
+        assert {path: path.read_bytes() for path in state.parent.iterdir()} == before
+
+
+def test_a_state_that_cannot_be_saved_on_the_way_is_saved_at_the_end(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, failures = os.fsync, iter([OSError(errno.ENOSPC, NO_SPACE)])
+
+    def once(descriptor: int) -> None:
+        for failure in failures:
+            raise failure
+        real(descriptor)
+
+    monkeypatch.setattr("os.fsync", once)
+    monkeypatch.setattr(collect, "_SAVE_SECONDS", -1)
+    outcome = run("aggregate", *parts, "--state", state)
+    assert outcome.code == 0
+    assert outcome.err == (
+        f"dpnoise: '{state}' could not be written: No space left on device; what has been counted since is kept in "
+        f"memory until there is room\n"
+    )
+    assert run("aggregate", "--state", state, "--json").json["n"] == 600
+
+
+def test_targets_that_could_not_be_written_are_refused_first(
+    refuse: Refuse, run: Run, colours_csv: Path, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("aggregate", parts[0], "--state", state)
+    new = state.with_name("new.csv")
+    real = os.access
+    # As for a read-only directory, which does not stop the superuser.
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != state.parent and real(path, mode))
+    for arguments in (
+        ["perturb", colours_csv, *PERTURB, "-o", new.with_suffix(".parquet")],
+        ["aggregate", *parts, "-o", new],
+        ["aggregate", *parts, "--plot", new.with_suffix(".png")],
+        ["aggregate", *parts, "--state", state],
+        ["merge", state, "-o", new],
+        ["demo", "--plot", new.with_suffix(".png")],
+        ["audit", "--plot", new.with_suffix(".png")],
+        ["release", colours_csv, "--query", "count", "--column", "colour", "--epsilon", 1, "-o", new],
+    ):
+        if "--plot" in arguments:
+            pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+        assert refuse(*arguments).endswith(f"cannot be written: nothing can be written to '{state.parent}'"), arguments
+    assert run("aggregate", "--state", state, "--json").json["n"] == 100  # which writes nothing
+
+
+def test_a_file_that_is_none_is_not_replaced(refuse: Refuse, parts: list[Path], tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(pipe)
+    assert refuse("aggregate", *parts, "-o", pipe).endswith("cannot be written: it is no file")
+
+
+def test_a_symbolic_link_stays_one(run: Run, parts: list[Path], state: Path) -> None:
+    link = state.with_name("link.json")
+    link.symlink_to(state.name)
+    for path in parts:
+        assert run("aggregate", path, "--state", link).code == 0
+    assert link.is_symlink()
+    assert run("aggregate", "--state", state, "--json").json["n"] == 600
+
+
+# --- Two at once ---------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_another_run_changes(
+    refuse: Refuse, run: Run, colours_csv: Path, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("aggregate", parts[0], "--state", state)
+    reports = state.with_name("reports.parquet")
+    monkeypatch.setattr("socket.gethostname", lambda: "example")
+    with _files.locked(state), _files.locked(reports):
+        by = f"process {os.getpid()} on example: try again when that has ended"
+        assert refuse("aggregate", *parts, "--state", state) == f"'{state}' is in use by {by}"
+        assert refuse("merge", state.with_name("none"), "-o", state) == f"'{state}' is in use by {by}"
+        assert refuse("perturb", colours_csv, *PERTURB, "-o", reports) == f"'{reports}' is in use by {by}"
+        assert run("aggregate", "--state", state, "--json").json["n"] == 100  # which only reads
+    assert list(state.parent.iterdir()) == [state]
+    assert run("aggregate", *parts, "--state", state, "--json").json["n"] == 600
+
+
+def test_the_loser_does_no_work(run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, inner = collect._take_in, []
+
+    def meanwhile(*arguments: Any) -> None:
+        if not inner:
+            inner.append(None)
+            inner[0] = run("aggregate", parts[1], "--state", state)
+        real(*arguments)
+
+    monkeypatch.setattr(collect, "_take_in", meanwhile)
+    outcome = run("aggregate", parts[0], "--state", state)
+    assert (outcome.code, inner[0].code) == (0, 2)
+    assert "is in use by process" in inner[0].err
+    monkeypatch.setattr(collect, "_take_in", real)
+    assert run("aggregate", "--state", state, "--json").json["n"] == 100
+
+
+def test_a_lock_ends_with_its_process(state: Path) -> None:
+    program = (
+        "import sys, time\nfrom pathlib import Path\nfrom dpnoise import _files\n"
+        "with _files.locked(Path(sys.argv[1])):\n    print('locked', flush=True)\n    time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", program, str(state)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "locked\n"
+        with (
+            pytest.raises(_files.InUse, match=f"'{state}' is in use by process {process.pid} on "),
+            _files.locked(state),
+        ):
+            pass
+        process.kill()
+    with _files.locked(state):
+        pass
+
+
+def test_a_lock_on_a_file_that_its_holder_has_removed_is_none(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside, real, removed = state.with_name(f".{state.name}.lock"), _files._lock, []
+
+    def lock(descriptor: int) -> bool:
+        if not removed:  # by whoever held it until now
+            removed.append(beside.unlink())
+        return real(descriptor)
+
+    monkeypatch.setattr(_files, "_lock", lock)
+    with _files.locked(state), pytest.raises(_files.InUse), _files.locked(state):
+        pass
+    assert list(state.parent.iterdir()) == []
+
+
+def test_a_file_system_without_locks(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    fcntl = pytest.importorskip("fcntl", reason="this system has other locks")
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with _files.locked(state), _files.locked(state):
+        pass
