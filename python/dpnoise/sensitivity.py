@@ -181,7 +181,7 @@ def quantile_score(q: float, relation: Relation = "add/remove") -> float:
     check_relation(relation)
     if not 0 < real(q, "q") < 1:
         raise ParameterError(f"q must be between 0 and 1, got {q!r}")
-    share = Fraction(q)
+    share = Fraction(real(q, "q"))
     return at_least(max(share, 1 - share)) if relation == "add/remove" else 1.0
 
 

@@ -27,7 +27,6 @@ from dpnoise.accounting._losses import (
     LaplaceLoss,
     Loss,
 )
-from dpnoise.queries import Count
 
 Floats = NDArray[np.float64]
 METHODS: list[Any] = ["pld", "rdp"]
@@ -335,7 +334,7 @@ def test_the_order_of_composition_does_not_matter_and_parts_add_up() -> None:
             bit_by_bit.compose(part)
             bit_by_bit.delta(0.3)  # what has been computed so far is not kept
     assert once.epsilon(1e-6) == pytest.approx(bit_by_bit.epsilon(1e-6), rel=1e-9)
-    assert repr(once) == repr(bit_by_bit) == "<Accountant by 'pld' of 9 releases>"
+    assert repr(once) == repr(bit_by_bit) == "<Accountant by 'pld' of 9 releases, neighbours by 'add/remove'>"
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -427,9 +426,9 @@ def test_sampling_costs_less(method: Any) -> None:
             r"sampling_probability must be from 2\*\*-1022 to 1, got 5e-324",
         ),
         (
-            lambda: Accountant().compose(Count(epsilon=0.1, relation="substitute"), sampling_probability=0.5),
+            lambda: Accountant(relation="substitute").compose(Laplace(epsilon=0.1), sampling_probability=0.5),
             ParameterError,
-            r'mechanism must be for relation "add/remove" to be sampled, got Count\(epsilon=0\.1',
+            r'sampling_probability must be 1 for relation "substitute", got 0\.5',
         ),
         (
             lambda: Accountant().compose(Laplace(epsilon=300.0)),

@@ -85,7 +85,11 @@ def test_sequential_composition_adds_up_as_written() -> None:
 
 
 def test_parallel_composition_is_the_largest() -> None:
-    assert compose_parallel([PrivacyCost(0.5), PrivacyCost(0.2, 1e-6)]) == PrivacyCost(0.5, 1e-6)
+    assert compose_parallel([PrivacyCost(0.5), PrivacyCost(0.2, 1e-6)]) == PrivacyCost(0.5, 1e-6, "add/remove")
+    # One person who is substituted by another may be in two parts.
+    costs = [PrivacyCost(epsilon, delta, "substitute") for epsilon, delta in ((0.1, 1e-6), (0.2, 1e-7), (0.05, 1e-5))]
+    assert compose_parallel(costs) == PrivacyCost(0.3, 1.1e-5, "substitute")
+    assert compose_parallel(costs[:1]) == costs[0]
     with pytest.raises(ParameterError, match="costs must have at least one element, got none"):
         compose_parallel([])
 
@@ -343,10 +347,12 @@ def test_samples(cost: PrivacyCost, share: Fraction) -> None:
 
 def test_samples_of_all_and_of_none() -> None:
     cost = PrivacyCost(0.1, 1e-6)
-    assert amplify_by_poisson_sampling(cost, probability=1.0) == cost
-    assert amplify_by_poisson_sampling(cost, probability=0.0) == PrivacyCost(0.0)
-    assert amplify_by_poisson_sampling(PrivacyCost(1e300, 0.5), probability=0.5) == PrivacyCost(1e300, 0.25 + 2**-54)
-    assert amplify_by_sampling_without_replacement(cost, size=7, population=7) == cost
+    assert amplify_by_poisson_sampling(cost, probability=1.0) == PrivacyCost(0.1, 1e-6, "add/remove")
+    assert amplify_by_poisson_sampling(cost, probability=0.0) == PrivacyCost(0.0, 0.0, "add/remove")
+    large = amplify_by_poisson_sampling(PrivacyCost(1e300, 0.5), probability=0.5)
+    assert (large.epsilon, large.delta) == (1e300, 0.25 + 2**-54)
+    whole = amplify_by_sampling_without_replacement(cost, size=7, population=7)
+    assert whole == PrivacyCost(0.1, 1e-6, "substitute")
 
 
 def test_poisson_sampling_is_tight_for_randomised_response() -> None:

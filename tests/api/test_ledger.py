@@ -25,6 +25,11 @@ def path(memory_path: Path) -> Path:
     return memory_path / "a ledger?#%.db"  # characters that mean something in a URI
 
 
+def held(epsilon: float, delta: float = 0.0) -> PrivacyCost:
+    """What a ledger of the default relation says of itself."""
+    return PrivacyCost(epsilon, delta, "add/remove")
+
+
 def edit(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path)
     for statement in statements:
@@ -45,8 +50,8 @@ def test_spends_that_add_up_to_the_written_budget_exhaust_it(
     ledger = Ledger(path, epsilon=budget)
     for _ in range(times):
         ledger.spend(PrivacyCost(each))
-    assert ledger.spent == PrivacyCost(budget)
-    assert ledger.remaining == PrivacyCost(0.0)
+    assert ledger.spent == held(budget)
+    assert ledger.remaining == held(0.0)
     for cost in (PrivacyCost(5e-324), PrivacyCost(0.0, 5e-324), PrivacyCost(each)):
         with pytest.raises(BudgetExceeded):
             ledger.spend(cost)
@@ -99,7 +104,7 @@ def test_delta_is_a_budget_of_its_own(path: Path) -> None:
     ):
         ledger.spend(PrivacyCost(0.1, 1e-9))
     ledger.spend(PrivacyCost(0.9))
-    assert ledger.spent == ledger.budget == PrivacyCost(1.0, 1e-5)
+    assert ledger.spent == ledger.budget == held(1.0, 1e-5)
 
 
 # --- records -----------------------------------------------------------------------------------------------------
@@ -122,7 +127,7 @@ def test_entries_say_what_was_spent(path: Path) -> None:
     ]
     assert [entry.mechanism for entry in entries] == ["", repr(mechanism), repr(mechanism), ""]
     assert [entry.cost.epsilon for entry in entries] == [0.25, 0.5, 0.5, 0.0]
-    assert [entry.total for entry in entries] == [PrivacyCost(total, 1e-3) for total in (0.25, 0.75, 1.25, 1.25)]
+    assert [entry.total for entry in entries] == [held(total, 1e-3) for total in (0.25, 0.75, 1.25, 1.25)]
     now = datetime.now(timezone.utc)
     assert all(timedelta(0) <= now - entry.time < timedelta(hours=1) for entry in entries)
     assert eval(entries[1].mechanism, vars(dpnoise)) == mechanism  # noqa: S307 - our own text
@@ -137,8 +142,8 @@ def test_a_ledger_is_found_again(path: Path, memory_path: Path, monkeypatch: pyt
     monkeypatch.chdir(memory_path / "elsewhere")
     assert ledger.path == path
     for again in (ledger, Ledger(path), Ledger(str(path), epsilon=1, delta=1e-6), Ledger.open_readonly(path)):
-        assert again.spent == PrivacyCost(0.5)
-        assert again.budget == PrivacyCost(1.0, 1e-6)
+        assert again.spent == held(0.5)
+        assert again.budget == held(1.0, 1e-6)
     for again in (ledger, Ledger.open_readonly(path)):
         copy = pickle.loads(pickle.dumps(again))  # noqa: S301 - our own bytes
         assert (repr(copy), copy.spent) == (repr(again), again.spent)
@@ -170,7 +175,7 @@ def test_it_spends_before_it_draws(path: Path) -> None:
     mechanism = Recorder(epsilon=0.5)
     mechanism.path = path  # type: ignore[attr-defined]
     assert isinstance(ledger.release(mechanism, 3.0, label="x"), float)
-    assert mechanism.spent_before == PrivacyCost(0.5)  # type: ignore[attr-defined]
+    assert mechanism.spent_before == held(0.5)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +203,7 @@ def test_what_exceeds_the_budget_is_not_drawn(path: Path) -> None:
     mechanism = Recorder(epsilon=1.5)
     with pytest.raises(BudgetExceeded) as caught:
         ledger.release(mechanism, 3.0)
-    assert (caught.value.cost, caught.value.remaining) == (PrivacyCost(1.5), PrivacyCost(1.0))
+    assert (caught.value.cost, caught.value.remaining) == (PrivacyCost(1.5), held(1.0))
     assert not hasattr(mechanism, "spent_before")
     assert ledger.entries() == []
 
@@ -211,7 +216,7 @@ def test_a_failure_of_randomness_keeps_the_spend(path: Path, monkeypatch: pytest
     ledger = Ledger(path, epsilon=1.0)
     with pytest.raises(dpnoise.RandomnessError):
         ledger.release(Failing(epsilon=0.5), 3.0)
-    assert ledger.spent == PrivacyCost(0.5)
+    assert ledger.spent == held(0.5)
 
 
 def test_arrays_of_all_shapes_are_released(path: Path) -> None:
@@ -264,7 +269,7 @@ def test_another_budget_is_refused(path: Path, other: Any) -> None:
     Ledger(path, epsilon=1.0, delta=1e-6)
     with pytest.raises(LedgerError, match=r"is a ledger with the budget epsilon=1\.0, delta=1e-06, not epsilon="):
         Ledger(path, **other)
-    assert Ledger(path).budget == PrivacyCost(1.0, 1e-6)
+    assert Ledger(path).budget == held(1.0, 1e-6)
 
 
 OPENINGS = [lambda path: Ledger(path, epsilon=1.0), Ledger, Ledger.open_readonly]
@@ -301,8 +306,8 @@ def test_foreign_files_are_left_as_they_are(path: Path) -> None:
 
 def test_a_newer_ledger_is_left_as_it_is(path: Path) -> None:
     Ledger(path, epsilon=1.0)
-    edit(path, "PRAGMA user_version = 2")
-    refused(path, "is a ledger of version 2, and this dpnoise knows version 1")
+    edit(path, "PRAGMA user_version = 3")
+    refused(path, "is a ledger of version 3, and this dpnoise knows version 2")
 
 
 @pytest.mark.parametrize(
@@ -381,11 +386,11 @@ def test_a_locked_ledger_is_waited_for_and_then_refused(path: Path, monkeypatch:
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(LedgerError, match=r"has been locked by another program for 0\.01 seconds"):
         ledger.spend(PrivacyCost(0.1))
-    assert ledger.spent == PrivacyCost(0.0)  # reading goes on
+    assert ledger.spent == held(0.0)  # reading goes on
     holder.execute("ROLLBACK")
     holder.close()
     ledger.spend(PrivacyCost(0.1))
-    assert ledger.spent == PrivacyCost(0.1)
+    assert ledger.spent == held(0.1)
 
 
 def test_a_readonly_ledger_spends_nothing(path: Path) -> None:
@@ -395,7 +400,7 @@ def test_a_readonly_ledger_spends_nothing(path: Path) -> None:
         with pytest.raises(LedgerError, match="was opened for queries alone"):
             call()
     Ledger(path).spend(PrivacyCost(0.25))
-    assert ledger.spent == PrivacyCost(0.5), "it sees what others spend meanwhile"
+    assert ledger.spent == held(0.5), "it sees what others spend meanwhile"
 
 
 @pytest.mark.skipif(not hasattr(os, "seteuid"), reason="this system has no such permissions")
@@ -413,7 +418,7 @@ def test_a_file_without_write_permission() -> None:
             for opening in OPENINGS[:2]:
                 with pytest.raises(LedgerError, match="cannot be written: the file or its directory is read-only"):
                     opening(path).spend(PrivacyCost(0.1))
-            assert Ledger.open_readonly(path).spent == PrivacyCost(0.25)
+            assert Ledger.open_readonly(path).spent == held(0.25)
             folder.chmod(0o000) if not root else (os.seteuid(0), folder.chmod(0o000), os.seteuid(65534))
             refused(path, "cannot be used: ")
         finally:
@@ -452,7 +457,7 @@ def test_two_programs_may_make_the_same_ledger(path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         ledgers = list(pool.map(lambda _: Ledger(path, epsilon=1.0), range(8)))
     ledgers[0].spend(PrivacyCost(0.5))
-    assert {ledger.spent for ledger in ledgers} == {PrivacyCost(0.5)}
+    assert {ledger.spent for ledger in ledgers} == {held(0.5)}
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM budget").fetchone() == (1,)
     connection.close()

@@ -164,7 +164,7 @@ def test_a_release_is_the_value_when_its_distance_passes(name, neighbours):
         assert released == (7 if test.passes(distance, SeededRng(seed)) else None)
         full = RELEASES[name](NUMBERS, **options, rng=SeededRng(seed), full_output=True)
         refusal = "the test of stability failed" if released is None else None
-        assert full == stability.Release(released, PrivacyCost(0.5, 0.01), refusal)
+        assert full == stability.Release(released, PrivacyCost(0.5, 0.01, neighbours.replace("_", "/")), refusal)
         outcomes.add(released)
     assert outcomes == {7, None}
 
@@ -175,7 +175,7 @@ def test_no_data_are_never_released_and_cost_as_much(release):
         options = {"epsilon": 1.0, "delta": 0.9, "neighbours": "add_remove", "rng": SeededRng(seed)}
         for nothing in ([], np.array([]), pl.Series([], dtype=pl.Float64)):
             full = release(nothing, **options, full_output=True)
-            assert full == stability.Release(None, PrivacyCost(1.0, 0.9), "the test of stability failed")
+            assert full == stability.Release(None, PrivacyCost(1.0, 0.9, "add/remove"), "the test of stability failed")
             assert release(nothing, **options) is None
 
 

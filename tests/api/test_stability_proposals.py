@@ -6,6 +6,7 @@ import doctest
 import itertools
 import math
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -89,11 +90,12 @@ def test_warnings_are_not_shown() -> None:
 
 
 def test_what_does_not_depend_on_the_data_is_raised() -> None:
-    for error in (KeyboardInterrupt(), RandomnessError("no randomness")):
-        with pytest.raises(type(error)):
-            full(release=raises(error))
-    with pytest.raises(KeyboardInterrupt):
-        full(distance=raises(KeyboardInterrupt()))
+    with pytest.raises(RandomnessError):
+        full(release=raises(RandomnessError("no randomness")))
+    for name in ("release", "distance"):
+        assert full(**{name: raises(KeyboardInterrupt())}).value is None, "an error like any other"
+        with pytest.raises(KeyboardInterrupt):
+            full(**{name: lambda *given: signal.raise_signal(signal.SIGINT)})
     with pytest.raises(RandomnessError):
         full(rng=ScriptedRng(b""))
 

@@ -38,7 +38,7 @@ def test_the_release_is_that_of_the_algorithm() -> None:
         expected = None if exponent is None else float(np.exp2(exponent))
         full = stability.release_scale(x, epsilon, delta, full_output=True, rng=SeededRng(seed))
         assert full == stability.Release(
-            expected, PrivacyCost(epsilon, delta, relation="substitute"), None if any(passed) else REFUSAL
+            expected, PrivacyCost(epsilon, delta, "substitute"), None if any(passed) else REFUSAL
         )
         assert stability.release_scale(x, epsilon, delta, rng=SeededRng(seed)) == expected
         outcomes.add(tuple(passed))

@@ -121,9 +121,9 @@ def test_a_cap_that_is_forgotten_is_found():
 def test_a_row_that_is_in_too_many_subsets_stops_the_release():
     test = StabilityTest(1.0, 1e-6)
     votes = Votes("plum", False, 10**9, 0, 50)
-    assert _release(votes, 50, test, None) == stability.Release("plum", PrivacyCost(1.0, 1e-6, relation="substitute"))
+    assert _release(votes, 50, test, None) == stability.Release("plum", PrivacyCost(1.0, 1e-6, "substitute"))
     assert _release(votes, 49, test, ScriptedRng(b"")) == stability.Release(
-        None, PrivacyCost(1.0, 1e-6, relation="substitute"), TOO_OFTEN
+        None, PrivacyCost(1.0, 1e-6, "substitute"), TOO_OFTEN
     )
 
 
@@ -348,7 +348,7 @@ def test_releases_are_as_frequent_as_the_formula_says():
 
 # At epsilon = 40 there are only some ten thousand subsets.
 EASY = {"epsilon": 40.0, "delta": 1e-6}
-COST = PrivacyCost(40.0, 1e-6, relation="substitute")
+COST = PrivacyCost(40.0, 1e-6, "substitute")
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,7 @@ def mode_of(answers, f=lambda block: block[0], **options):
 )
 def test_the_commonest_answer_is_released_as_it_is(answer, released):
     found = mode_of([answer] * 7 + ["a", "a", "other"], full_output=True)
-    assert found == stability.Release(released, PrivacyCost(1000.0, 1e-9, relation="substitute"))
+    assert found == stability.Release(released, PrivacyCost(1000.0, 1e-9, "substitute"))
     assert type(found.value) is type(released)
     if not isinstance(released, frozenset):
         assert repr(found.value) == repr(released), "with items of the same types"
@@ -259,9 +259,7 @@ def test_answers_that_are_equal_but_not_the_same_are_counted_apart():
 @pytest.mark.parametrize("answers", [["a", "b"] * 4, ["a"] * 5 + ["b"] * 4, list("abcdefgh"), ["a"]])
 def test_a_close_vote_has_no_winner(answers):
     found = mode_of(answers, full_output=True)
-    assert found == stability.Release(
-        None, PrivacyCost(1000.0, 1e-9, relation="substitute"), "the test of stability failed"
-    )
+    assert found == stability.Release(None, PrivacyCost(1000.0, 1e-9, "substitute"), "the test of stability failed")
     assert mode_of(answers) is None
 
 
@@ -284,9 +282,7 @@ def test_what_is_no_outcome_counts_as_the_default_or_as_no_answer(failed):
     answers = [failed] * 7 + ["a", "a"]
     assert mode_of(answers, default="c") == "c"
     found = mode_of(answers, full_output=True)
-    assert found == stability.Release(
-        None, PrivacyCost(1000.0, 1e-9, relation="substitute"), "no answer was the commonest"
-    )
+    assert found == stability.Release(None, PrivacyCost(1000.0, 1e-9, "substitute"), "no answer was the commonest")
     assert mode_of(["a"] * 7 + [failed] * 2) == "a"
 
 

@@ -34,6 +34,7 @@ def test_table(run: Run, path: Path) -> None:
     assert second[5:] == ["0.2", "1e-06", "0.3", "1e-06"]
     assert "epsilon: 0.3 of 1.0 spent, 0.7 remains" in lines
     assert "delta: 1e-06 of 1e-05 spent, 9e-06 remains" in lines
+    assert "neighbours by add/remove" in lines
 
 
 def test_one_spend(run: Run, memory_path: Path) -> None:
@@ -45,6 +46,7 @@ def test_json(run: Run, path: Path) -> None:
     record = run("ledger", path, "--json").json
     assert record["command"] == "ledger"
     assert record["path"] == str(path)
+    assert record["relation"] == "add/remove"
     assert record["budget"] == {"epsilon": 1.0, "delta": 1e-5}
     assert record["spent"] == {"epsilon": 0.3, "delta": 1e-6}
     assert record["remaining"] == {"epsilon": 0.7, "delta": 9e-6}

@@ -75,8 +75,8 @@ def test_threads_share_a_ledger(memory_path: Path) -> None:
         granted = list(pool.map(spend, range(120)))
     assert granted.count(True) == 100
     assert {entry.label for entry in ledger.entries()} == {str(serial) for serial in range(120) if granted[serial]}
-    assert ledger.spent == PrivacyCost(10.0)
-    assert ledger.remaining == PrivacyCost(0.0)
+    assert ledger.spent == PrivacyCost(10.0, 0.0, "add/remove")
+    assert ledger.remaining == PrivacyCost(0.0, 0.0, "add/remove")
 
 
 def careless_spend(ledger: Ledger, cost: PrivacyCost) -> Iterator[None]:

@@ -132,8 +132,8 @@ class Accountant:
         if probability < 1:
             if self._relation == "substitute":
                 raise ParameterError(
-                    f'sampling_probability must be 1 for an accountant for "substitute", got {probability!r}: such samples '
-                    'are for "add/remove"'
+                    f'sampling_probability must be 1 for relation "substitute", got {probability!r}: such samples are '
+                    'for "add/remove"'
                 )
             loss = loss.sampled(probability)
         if self._method == "pld" and loss.span > _WIDEST:

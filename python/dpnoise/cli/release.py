@@ -117,10 +117,8 @@ def release(
     rows = _numbers(source, column) if bounds is not None or edges is not None else _labels(source, column)
     data = rows if value is None else pc.equal(rows, value)
     amounts: dict[str, Any] = {} if budget is None else dict(zip(("epsilon", "delta"), budget, strict=True))
-    with (
-        Sale(None if ledger is None else Purse(ledger, relation=relation.value, **amounts)) as sale,
-        ExitStack() as opened,
-    ):
+    purse = None if ledger is None else Purse(ledger, relation=relation.value, **amounts)
+    with Sale(purse) as sale, ExitStack() as opened:
         check_stdout()
         file = None if output is None else opened.enter_context(atomic_write(output, reserve=_RESERVE))
         try:

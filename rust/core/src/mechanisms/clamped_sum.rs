@@ -155,34 +155,25 @@ impl ClampedSum {
         threads: usize,
         rng: &mut R,
     ) -> Result<f64, Error> {
-        let noisy = self.sum(values, threads)?.wrapping_add(self.noise.sample(rng)?.into());
+        let noisy = self.sum(values, self.threads(values.len(), threads))?.wrapping_add(self.noise.sample(rng)?.into());
         Ok(declassify(Reason::Answer, noisy) as f64 * self.granularity())
     }
 
-    /// The exact sum in steps of the grid; it cannot overflow. The values are overwritten with zeros.
-    fn sum(&self, values: &mut [f64], threads: usize) -> Result<i128, Error> {
-        let sums = on_threads(self.parts(values, threads.max(1)), |part| {
+    /// The exact sum in steps of the grid, on so many threads; it cannot overflow. The values are overwritten with zeros.
+    fn sum(&self, values: &mut [f64], count: usize) -> Result<i128, Error> {
+        let sums = on_threads(parts(values, count), |part| {
             part.chunks_mut(BLOCK)
                 .try_fold(0, |sum: i128, block| Ok(sum.wrapping_add(self.sum_of_block(block)?.into())))
         });
         sums.into_iter().try_fold(0, |total: i128, sum: Result<i128, Error>| Ok(total.wrapping_add(sum?)))
     }
 
-    /// The values in parts of nearly equal size, one for each thread.
-    fn parts<'a>(&self, values: &'a mut [f64], threads: usize) -> Vec<&'a mut [f64]> {
-        let count = match self.relation {
-            Relation::AddRemove => threads.min(available_threads()),
-            Relation::Substitute => threads.min(values.len().div_ceil(THREAD_UNIT).max(1)),
-        };
-        let mut rest = values;
-        (0..count)
-            .map(|taken| {
-                let length = rest.len() / (count - taken);
-                let part;
-                (part, rest) = mem::take(&mut rest).split_at_mut(length);
-                part
-            })
-            .collect()
+    /// How many threads are started for so many rows.
+    fn threads(&self, rows: usize, threads: usize) -> usize {
+        match self.relation {
+            Relation::AddRemove => threads.min(available_threads()).max(1),
+            Relation::Substitute => threads.min(rows.div_ceil(THREAD_UNIT)).max(1),
+        }
     }
 
     fn sum_of_block(&self, values: &mut [f64]) -> Result<i64, Error> {
@@ -197,6 +188,18 @@ impl ClampedSum {
         values.fill(0.0);
         Ok(sum)
     }
+}
+
+/// The values in so many parts of nearly equal size.
+fn parts(values: &mut [f64], count: usize) -> Vec<&mut [f64]> {
+    let mut rest = values;
+    let cut = |taken| {
+        let length = rest.len() / (count - taken);
+        let part;
+        (part, rest) = mem::take(&mut rest).split_at_mut(length);
+        part
+    };
+    (0..count).map(cut).collect()
 }
 
 /// How many steps a value on the grid is, at most 2^52 of them.
@@ -258,20 +261,18 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_tells_nothing_of_the_number_of_rows_where_that_is_private() {
-        let parts = |relation, rows: usize, threads| {
-            let sum = ClampedSum::new(1.0, (0.0, 1.0), relation, None).unwrap();
-            sum.parts(&mut vec![0.0; rows], threads).iter().map(|part| part.len()).collect::<Vec<_>>()
-        };
-        let most = available_threads();
+        let sum = |relation| ClampedSum::new(1.0, (0.0, 1.0), relation, None).unwrap();
         for rows in [0, 1, 2, THREAD_UNIT, THREAD_UNIT + 1, 5 * THREAD_UNIT] {
             for threads in [1, 2, 3, usize::MAX] {
-                let lengths = parts(Relation::AddRemove, rows, threads);
-                assert_eq!((lengths.len(), lengths.iter().sum()), (threads.min(most), rows));
+                let started = sum(Relation::AddRemove).threads(rows, threads);
+                assert_eq!(started, threads.min(available_threads()));
+                let mut values = vec![0.0; rows];
+                let lengths: Vec<_> = parts(&mut values, started).iter().map(|part| part.len()).collect();
+                assert_eq!((lengths.len(), lengths.iter().sum()), (started, rows));
                 assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1);
             }
         }
-        assert_eq!(parts(Relation::Substitute, THREAD_UNIT, 3), [THREAD_UNIT]);
-        assert_eq!(parts(Relation::Substitute, THREAD_UNIT + 1, 3), [THREAD_UNIT / 2, THREAD_UNIT / 2 + 1]);
+        assert_eq!([THREAD_UNIT, THREAD_UNIT + 1].map(|rows| sum(Relation::Substitute).threads(rows, 3)), [1, 2]);
     }
 
     /// Every pair of values, and every value against none: nothing moves the sum by more than the sensitivity, and

@@ -7,7 +7,7 @@ use super::addition::{Addition, LONG_BLOCKS, Matrix, add, are_long};
 use crate::arch::Backend;
 use crate::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real};
 use crate::error::Error;
-use crate::rng::{Wiped, on_threads};
+use crate::rng::{Wiped, available_threads, on_threads};
 
 /// Clips the gradient of each example to a norm, and adds them up in whole steps of a grid.
 ///
@@ -32,8 +32,12 @@ const STEPS_EXPONENT: i32 = 32;
 /// The least and the largest clip norm are 2^-this and 2^this.
 const RANGE_EXPONENT: i32 = 80;
 
-/// Below this many numbers for each a further thread costs more than it gains.
-const THREAD_UNIT: usize = 1 << 17;
+/// Below this many columns for each a further thread costs more than it gains, for some hundred rows: how many there are
+/// is private, and a thread that is started for one row more would show it.
+const THREAD_COLUMNS: usize = 1 << 9;
+
+/// So many rows may be added up at once.
+const MOST_ROWS: usize = 1 << 31;
 
 impl Clipping {
     /// Clipping to the L2 norm `clip_norm`.
@@ -76,11 +80,13 @@ impl Clipping {
     /// whole steps. A row that has a NaN or an infinity, or whose sum of squares is beyond the largest double, counts as
     /// zeros.
     ///
-    /// The result is the same for every order of the rows, every number of threads and on every CPU. Sums are modulo
-    /// 2^64: they are exact up to 2^31 clip norms.
+    /// The result is the same for every order of the rows, every number of threads and on every CPU. How many of the
+    /// `threads` are used follows from the number of columns and that of processors alone.
+    ///
+    /// Sums are modulo 2^64: they are exact up to 2^31 clip norms, for all that is added to the same `sums`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    /// [`Error::Data`] for more than 2^31 rows; [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
     ///
     /// # Panics
     /// When `sums` is empty, `rows` are not whole rows, or `threads` is zero.
@@ -113,15 +119,23 @@ impl Clipping {
         let (height, width) = (matrices[0].height(), sums.len());
         assert!(matrices.iter().all(|matrix| matrix.height() == height));
         assert_eq!(matrices.iter().map(Matrix::width).sum::<usize>(), width);
-        let part = height.div_ceil(threads).max(THREAD_UNIT.div_ceil(width));
-        let mut others: Vec<_> = (1..height.div_ceil(part)).map(|_| Wiped::new(width)).collect();
+        assert!(threads > 0);
+        check_height(height)?;
+        let count = threads.min(available_threads()).min(width.div_ceil(THREAD_COLUMNS));
+        self.add_in_parts(backend, matrices, sums, count);
+        Ok(())
+    }
+
+    /// Adds all rows, in so many parts of nearly equal size, each on a thread of its own.
+    fn add_in_parts<T: Real>(&self, backend: Backend, matrices: &[Matrix<T>], sums: &mut [i64], count: usize) {
+        let height = matrices[0].height();
+        let mut others: Vec<_> = (1..count).map(|_| Wiped::new(sums.len())).collect();
         let targets = once(&mut *sums).chain(others.iter_mut().map(|sums| &mut **sums));
-        let parts = pieces(0..height, part).zip(targets).collect();
-        on_threads(parts, |(rows, sums)| self.add_rows(backend, matrices, rows, sums));
+        let parts = (0..count).map(|part| height * part / count..height * (part + 1) / count);
+        on_threads(parts.zip(targets).collect(), |(rows, sums)| self.add_rows(backend, matrices, rows, sums));
         for part in others {
             add(sums, &part);
         }
-        Ok(())
     }
 
     /// Adds some rows, on one thread.
@@ -181,6 +195,10 @@ fn sum(mut numbers: [f64; LANES]) -> f64 {
     numbers[0]
 }
 
+fn check_height(height: usize) -> Result<(), Error> {
+    if height > MOST_ROWS { Err(Error::data("gradients", "must have at most 2**31 rows")) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::mem::replace;
@@ -195,8 +213,14 @@ mod tests {
 
     fn sums<T: Real>(clipping: &Clipping, rows: &[T], width: usize, threads: usize) -> Vec<i64> {
         let mut sums = vec![0; width];
-        clipping.add(rows, &mut sums, threads).unwrap();
+        clipping.add_in_parts(Backend::current().unwrap(), &[Matrix::new(rows, width)], &mut sums, threads);
         sums
+    }
+
+    #[test]
+    fn more_rows_than_the_sums_have_room_for_are_refused() {
+        assert_eq!(check_height(MOST_ROWS), Ok(()));
+        assert!(matches!(check_height(MOST_ROWS + 1), Err(Error::Data { .. })));
     }
 
     fn order_and_threads_do_not_matter<T: Real>(from: impl Fn(f64) -> T) {
@@ -232,7 +256,7 @@ mod tests {
             layers.map(|columns| rows.chunks(width).flat_map(|row| &row[columns.clone()]).copied().collect()).collect();
         let matrices: Vec<_> = layers.iter().zip(widths).map(|(layer, &width)| Matrix::new(layer, width)).collect();
         let mut sums = vec![0; width];
-        clipping.add_together(&matrices, &mut sums, threads).unwrap();
+        clipping.add_in_parts(Backend::current().unwrap(), &matrices, &mut sums, threads);
         sums
     }
 
