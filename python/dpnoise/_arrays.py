@@ -104,6 +104,14 @@ def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
     return given
 
 
+def doubles(array: NDArray[Any], *, copy: bool = False) -> NDArray[np.float64]:
+    """Give real numbers as float64, C-contiguous and aligned; no warning of the conversion may tell of one."""
+    with np.errstate(all="ignore"):
+        if copy:
+            return np.array(array, np.float64, order="C")
+        return np.require(array, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+
+
 def dtype_of(array: NDArray[Any]) -> str:
     """Name the dtype of an array, without the length of the longest text, or of records that have one."""
     name = array.dtype.name

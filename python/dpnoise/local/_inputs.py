@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import array_of, dtype_of
+from dpnoise._arrays import array_of, doubles, dtype_of
 from dpnoise._columns import is_missing
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import codes_of
@@ -40,8 +40,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
             f"; {_FILL} first" if _has_missing(found) else ""
         )
         raise TypeError(f"values must be real numbers, got dtype {dtype_of(found)}: {hint}")
-    with np.errstate(all="ignore"):  # a warning would show data; what is too large becomes infinite, and is refused
-        return np.array(found, dtype=np.float64, order="C")
+    return doubles(found, copy=True)  # what is too large becomes infinite, and is refused
 
 
 def booleans(values: Any) -> NDArray[np.uint8]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import reals_of
+from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
@@ -184,7 +184,7 @@ class AboveThreshold(Mechanism):
         given = reals_of(values, "values")
         if given.ndim != 1:
             raise ParameterError(f"values must have one dimension, got {given.ndim}")
-        given = given.astype(np.float64)
+        given = doubles(given)
         if not np.isfinite(given).all():
             raise ParameterError("values must be finite: no NaN and no infinity")
         run, answers = self.start(rng=rng), []

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_of, dtype_of, reals_of
+from dpnoise._arrays import array_of, doubles, dtype_of, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
@@ -120,8 +120,7 @@ class RealNoise(Mechanism):
             When ``level`` is out of range.
         """
         values = _released(released)
-        error = self._native.error(level, values.size)
-        return values - error, values + error
+        return _around(values, self._native.error(level, values.size))
 
 
 class IntegerNoise(Mechanism):
@@ -219,8 +218,7 @@ class IntegerNoise(Mechanism):
             When ``level`` is out of range.
         """
         values = _released(released)
-        error = self._native.error(level, values.size)
-        return values - error, values + error
+        return _around(values, self._native.error(level, values.size))
 
 
 def checked_sensitivity(sensitivity: int) -> int:
@@ -236,12 +234,17 @@ def _released(released: Any) -> NDArray[np.float64]:
     values = array_of(released, "released")
     if values.dtype.kind not in "iuf":
         raise TypeError(f"released must be real numbers, got dtype {values.dtype}")
-    return values.astype(np.float64)
+    return doubles(values)
+
+
+def _around(values: NDArray[np.float64], error: float) -> tuple[Any, Any]:
+    with np.errstate(all="ignore"):  # of infinities and NaN, which stay what they are
+        return values - error, values + error
 
 
 def _reals(x: Any) -> NDArray[np.float64]:
     """Copy ``x`` to a new float64 array, exactly; no message may show a value."""
-    return np.array(reals_of(x, "x", ", or use a discrete mechanism"), np.float64, order="C")
+    return doubles(reals_of(x, "x", ", or use a discrete mechanism"), copy=True)
 
 
 def _integers(x: Any) -> NDArray[np.int64]:

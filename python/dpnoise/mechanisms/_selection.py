@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import reals_of
+from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
@@ -110,4 +110,4 @@ def _scores(scores: Any) -> NDArray[np.float64]:
     given = reals_of(scores, "scores")
     if given.ndim != 1:
         raise ParameterError(f"scores must have one dimension, got {given.ndim}")
-    return np.require(given, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+    return doubles(given)

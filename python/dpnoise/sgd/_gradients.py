@@ -24,7 +24,8 @@ def gradients_of(gradients: Any) -> Floats:
             f" (reshape and concatenate those of several layers), got {_kind_of_shape(given)}"
         )
     single = given.dtype.kind == "f" and given.dtype.itemsize <= 4
-    return np.require(given, np.float32 if single else np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+    with np.errstate(all="ignore"):  # as in `doubles`
+        return np.require(given, np.float32 if single else np.float64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def output_for(gradients: Floats, out: Floats | None) -> Floats:

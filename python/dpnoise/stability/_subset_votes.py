@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns
-from dpnoise._arrays import reals_of
+from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._native import SubsetVotes
 from dpnoise.mechanisms._mechanism import Rng
@@ -143,4 +143,4 @@ def _matrix(data: Any) -> NDArray[np.float64]:
     matrix = reals_of(data, "data")
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise ParameterError(f"data must be a matrix with rows and columns, got the shape {matrix.shape}")
-    return np.require(matrix, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+    return doubles(matrix)

@@ -1,0 +1,141 @@
+"""No warning and no kind of error depends on a row: every public function with every odd number, one at a time.
+
+Warnings are errors here, and so is whatever the floating point unit notes, as it is for a careful user.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from interchange.calls import MATRICES, VECTORS
+
+from dpnoise import ParameterError, _columns, queries, stability
+
+
+def double(bits: int) -> np.ndarray:
+    return np.array([bits], np.uint64).view(np.float64)
+
+
+NAN: dict[str, np.ndarray] = {
+    "nan": double(0x7FF8000000000000),
+    "-nan": double(0xFFF8000000000000),
+    "nan with a payload": double(0x7FF80000DEADBEEF),
+    "nan of ones": double(0x7FFFFFFFFFFFFFFF),
+    "signalling nan": double(0x7FF0000000000001),
+    "-signalling nan": double(0xFFF0000000000001),
+    "R's NA": double(0x7FF00000000007A2),
+    "signalling nan of ones": double(0x7FF7FFFFFFFFFFFF),
+}
+INFINITE: dict[str, np.ndarray] = {"inf": double(0x7FF0000000000000), "-inf": double(0xFFF0000000000000)}
+NUMBERS: dict[str, np.ndarray] = {
+    "-0.0": double(1 << 63),
+    "subnormal": double(1),
+    "-subnormal": double(1 << 63 | 1),
+    "largest subnormal": double((1 << 52) - 1),
+    "smallest normal": double(1 << 52),
+    "root of the smallest": np.array([2.0**-511]),
+    "largest": np.array([1.7976931348623157e308]),
+    "-largest": np.array([-1.7976931348623157e308]),
+    "2**53 + 2": np.array([2.0**53 + 2]),
+    "root of the largest": np.array([2.0**512]),
+}
+ODD = {**NAN, **INFINITE, **NUMBERS}
+
+SINGLE: dict[str, np.ndarray] = {
+    "signalling nan": np.array([0x7F800001], np.uint32).view(np.float32),
+    "nan": np.array([0x7FC00000], np.uint32).view(np.float32),
+    "subnormal": np.array([1], np.uint32).view(np.float32),
+    "-inf": np.array([-np.inf], np.float32),
+    "largest": np.array([np.finfo(np.float32).max]),
+}
+
+CALLS = {**VECTORS, **{f"{name} of a matrix": call for name, call in MATRICES.items()}}
+
+
+def outcome(call: Callable[[Any], Any], values: Any) -> str:
+    """What a caller sees: that there is a result, or the error; warnings are errors."""
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "delta=", UserWarning)  # of public numbers
+        try:
+            call(values)
+        except (ParameterError, TypeError) as error:
+            return f"{type(error).__name__}: {error}"
+    return "a result"
+
+
+def columns(values: np.ndarray, odd: np.ndarray) -> list[Any]:
+    """The values as floats with an odd one in each of three rows, as an array, a strided one and a list."""
+    found: list[Any] = []
+    for row in (0, len(values) // 2, len(values) - 1):
+        column = values.astype(odd.dtype)
+        flat = column.reshape(len(column), -1)
+        flat[row, 0] = odd[0]
+        flat.view(np.uint64 if odd.dtype == np.float64 else np.uint32)[row, 0] = odd.view(
+            np.uint64 if odd.dtype == np.float64 else np.uint32
+        )[0]
+        spread = np.empty((2 * len(column), *column.shape[1:]), column.dtype)
+        spread[::2] = column
+        found += [column, spread[::2], column.tolist()]
+    return found
+
+
+def outcomes(name: str, odd: np.ndarray) -> set[tuple[str, str]]:
+    """The kind of container, which is public, and what a caller sees."""
+    call, values = CALLS[name]
+    return {(type(column).__name__, outcome(call, column)) for column in columns(values, odd)}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_odd_number_is_warned_of(name: str) -> None:
+    for kinds in (NAN, INFINITE):
+        seen = {text for odd in kinds.values() for text in outcomes(name, odd)}
+        assert len(seen) == 2, f"whichever it is and wherever it stands: {seen}"
+    for odd in NUMBERS.values():
+        assert len(outcomes(name, odd)) == 2
+    for odd in SINGLE.values():
+        outcomes(name, odd)
+
+
+def test_how_many_there_are() -> None:
+    print(f"{len(CALLS)} functions x {len(ODD)} doubles and {len(SINGLE)} singles x 9 columns")
+    assert len(CALLS) >= 45
+    assert len(ODD) == 20
+
+
+@pytest.mark.parametrize("kind", [queries.Mean, queries.Variance])
+def test_a_signalling_nan_that_is_not_made_quiet_is_found(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control, as it was: clamping warns of it."""
+    monkeypatch.setattr(_columns, "floats", lambda column, name="column": np.array(column, np.float64))
+    name = kind.__name__
+    assert {text for _, text in outcomes(name, NAN["nan"])} == {"a result"}
+    with pytest.raises((RuntimeWarning, FloatingPointError), match="invalid value"):
+        outcomes(name, NAN["R's NA"])
+
+
+def test_squares_are_never_subnormal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A processor may take a hundred times as long for these, so that the time would depend on the rows."""
+    seen: list[np.ndarray] = []
+    variance = queries.Variance(bounds=(-1e-119, 1e-119), epsilon=1.0, relation="substitute")
+    release = type(variance._moments).release
+    monkeypatch.setattr(
+        type(variance._moments), "release", lambda self, given, *rest: seen.extend(given) or release(self, given, *rest)
+    )
+    numbers = np.array([2.0**-k for k in range(380, 1075)] + [0.0, -0.0, 5e-324, np.nan, 1e-119])
+    variance.release(np.concatenate([numbers, -numbers]))
+    _, squares = seen
+    squares = np.abs(squares + variance._half**2 / 2)
+    assert np.all(np.isnan(squares) | (squares == 0) | (squares >= np.finfo(np.float64).tiny))
+
+
+def test_no_row_is_told_by_the_type_of_a_release() -> None:
+    """Negative zero, and whole numbers that are floats, look like others."""
+    for value in (0.0, -0.0, 0):
+        found = stability.release_mode([value] * 50, epsilon=9.0, delta=0.01)
+        assert struct.pack("d", found) == struct.pack("d", 0.0)
+        assert type(found) is int
