@@ -153,6 +153,16 @@ def test_seeds_of_models_and_tools_are_refused(name, seed):
             run(random_state=np.random.mtrand._rand)
 
 
+def test_generators_of_hazmat_are_for_mechanisms_only():
+    with patched():
+        released = [
+            mechanisms.Laplace(epsilon=1, sensitivity=1, random_state=SeededRng(3)).randomise(1.0) for _ in "ab"
+        ]
+        assert released[0] == released[1] != 1.0
+        with pytest.raises(ValueError, match="got SeededRng; for tests, only a mechanism itself takes a generator of"):
+            TOOLS["mean"](random_state=SeededRng(3))
+
+
 def test_trees_of_a_forest_are_not_seeded():
     with patched():
         forest = MODELS["RandomForestClassifier"]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import itertools
 import math
+import os
 import subprocess
 import sys
 from fractions import Fraction
@@ -12,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+os.environ["RUST_BACKTRACE"] = "0"  # OpenDP's errors take a thousand times as long with one
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'dpnoise[opendp]'")
 
 import opendp.prelude as dp
@@ -116,6 +118,65 @@ def test_the_map_of_a_choice(measure, number):
     assert theirs.map(number(1)) <= mine.map(number(1)) <= theirs.map(number(1)) + 1e-10
 
 
+# --- the spaces that the host takes --------------------------------------------------------------------------------
+
+INTEGERS = {"i32": np.int32, "i64": np.int64, "u32": np.uint32, "u64": np.uint64, "usize": np.uintp}
+ATOMS = ["bool", "i8", "i16", "i128", "u8", "u16", "u128", "String", *INTEGERS, "f32", "f64"]
+MEASURES = [dp.max_divergence(), dp.zero_concentrated_divergence(), dp.renyi_divergence()]
+
+
+def spaces(atom):
+    """Make each pair of a domain of the type, or of bits, and a metric that the host can make."""
+    single = dp.atom_domain(T=atom, nan=False) if atom[0] == "f" else dp.atom_domain(T=atom)
+    domains, metrics = [single, BITS[0], dp.bitvector_domain()], [dp.discrete_distance()]
+    for size in (None, 4):
+        if error_of(lambda size=size: domains.append(dp.vector_domain(single, size=size))):
+            assert atom in ATOMS[:7]
+    kinds = (dp.absolute_distance, dp.l1_distance, dp.l2_distance, dp.linf_distance)
+    for kind, distance in itertools.product(kinds, ATOMS):
+        error_of(lambda kind=kind, distance=distance: metrics.append(kind(T=distance)))
+    assert len(metrics) >= 1 + 4 * 7
+    return itertools.product(domains, metrics)
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+@pytest.mark.parametrize("atom", ATOMS)
+def test_every_space_of_the_host_is_taken(name, atom):
+    choice, bits = name == "make_noisy_max", "bitvec" in name
+    taken = set()
+    for (domain, metric), measure in itertools.product(spaces(atom), [None] if bits else MEASURES):
+        more = [0.5] if bits else [measure, 2.0**-12] if choice else [2.0**-12, None, str(measure)]
+        arguments = (domain, metric, *more)
+        if expected := error_of(lambda arguments=arguments: getattr(dp.m, name)(*arguments)):
+            assert error_of(lambda arguments=arguments: getattr(ours, name)(*arguments)) == expected
+            continue
+        theirs, mine = both(name, *arguments)
+        assert (repr(mine), mine.output_measure) == (repr(theirs), theirs.output_measure)
+        taken.add(str(domain.carrier_type))
+        if atom in INTEGERS and not bits:
+            assert mine.map(1) == theirs.map(1)
+            limits = np.iinfo(INTEGERS[atom])
+            ends = [limits.max, limits.min, limits.max - 1, limits.max // 3]
+            if "Vec" in str(domain.carrier_type):
+                assert mine(ends) == theirs(ends) == mine(np.array(ends, INTEGERS[atom]))
+            else:
+                assert [mine(end) for end in ends] == [theirs(end) for end in ends] == ends
+    allowed = {"BitVector"} if bits else {f"Vec<{atom}>"} if choice else {atom, f"Vec<{atom}>"}
+    assert taken == (allowed if bits or atom in ours._TYPES else set())
+
+
+@pytest.mark.parametrize("name", ["make_laplace", "make_gaussian"])
+@pytest.mark.parametrize("atom", INTEGERS)
+def test_what_leaves_the_range_is_its_end_as_by_the_host(name, atom):
+    limits = np.iinfo(INTEGERS[atom])
+    for measurement in both(name, dp.vector_domain(dp.atom_domain(T=atom)), VECTOR_METRICS[name](T="f64"), 2.0**40):
+        for end in (limits.min, limits.max):
+            released = measurement([end] * 100)
+            assert all(limits.min <= value <= limits.max for value in released)
+            assert end in released  # every second one would be beyond it
+            assert len(set(released)) > 1
+
+
 def test_the_map_of_bits_is_the_hosts():
     theirs, mine = both("make_randomized_response_bitvec", *BITS, 0.3)
     assert [mine.map(d_in) for d_in in (0, 1)] == [theirs.map(d_in) for d_in in (0, 1)]
@@ -191,16 +252,26 @@ def test_bad_distances_get_the_hosts_errors():
         (lambda: ours.make_laplace(*scalar("", float), 1.0, k=-41), "k must be at least -40"),
         (lambda: ours.make_gaussian(*scalar("", float), 3.0, k=-1074), "k must be at least -38"),
         (lambda: ours.make_laplace(*scalar("", float), 1.0, k=1024), "granularity must be"),
-        (lambda: ours.make_laplace(*scalar("", float), 0.0), "scale must be positive"),
-        (lambda: ours.make_laplace(*scalar("", int), 0.0), "scale must be"),
         (lambda: ours.make_laplace(*scalar("", int), 2.0**41), "scale must be"),
-        (lambda: ours.make_laplace(*scalar("", "u64"), 1.0), "input_domain must be of numbers of a type in f32"),
-        (lambda: ours.make_noisy_max(*vector("make_noisy_max", int), dp.max_divergence(), 0.0), "scale must be"),
+        (lambda: ours.make_noisy_max(*vector("make_noisy_max", int), dp.max_divergence(), 2.0**41), "scale must be"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused(call, message):
     with pytest.raises(ParameterError, match=message):
         call()
+
+
+@pytest.mark.parametrize("number", [float, int, "usize"])
+def test_no_noise_is_the_hosts_to_make(number):
+    for call in (
+        lambda module: module.make_laplace(numbers(number), dp.absolute_distance(T=float), 0.0),
+        lambda module: module.make_gaussian(numbers(number), dp.absolute_distance(T=float), 0.0),
+        lambda module: module.make_noisy_max(*vector("make_noisy_max", number), dp.max_divergence(), 0.0),
+    ):
+        made = call(dp.m)  # where the message sends the caller
+        constructor = made.__opendp_dict__["__function__"]
+        with pytest.raises(ParameterError, match=rf"scale must be positive.*opendp\.measurements\.{constructor}$"):
+            call(ours)
 
 
 def test_long_vectors_need_a_size():
@@ -289,6 +360,8 @@ def test_distances_to_the_best_score():
             expected = [-min(abs(best(scores) - score), 2**53) for score in scores]
             assert _below_best(np.array(scores, np.int64), negate).tolist() == expected
     assert _below_best(np.array([0, 2**32 - 1], np.uint32), False).tolist() == [-(2**32 - 1), 0]
+    assert _below_best(np.array([2**64 - 1, 0, 2**64 - 4], np.uint64), False).tolist() == [0, -(2**53), -3]
+    assert _below_best(np.array([2**64 - 1, 5, 2**63], np.uint64), True).tolist() == [-(2**53), 0, -(2**53)]
 
 
 def test_what_is_no_number_is_zero_as_by_the_host():
@@ -323,6 +396,9 @@ def test_sums_saturate():
     values = np.array([most, most, -(2**63), -(2**63), 7])
     assert _add_integers(values, noise, np.int64).tolist() == [most, most, -(2**63), -(2**63), 12]
     assert _add_integers(np.array([7, 7]), np.array([-8, 2**40]), np.uint32).tolist() == [0, 2**32 - 1]
+    for value, added in itertools.product([0, 1, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1], [-(2**63), -1, 0, 1, most]):
+        expected = min(max(value + added, 0), 2**64 - 1)
+        assert _add_integers(np.array([value], np.uint64), np.array([added]), np.uint64).tolist() == [expected]
     huge = np.array([1e308, -np.inf, np.inf])
     released = _add_reals(huge, np.array([1e308, 1.0, 1.0]), 1.0, np.float64)
     largest = np.finfo(float).max

@@ -7,8 +7,11 @@ import subprocess
 import sys
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
+from mpmath import mpf
+from vectors.gaussian_spec import continuous_delta
 
 pytest.importorskip("pydp", reason="needs PyDP: pip install 'dpnoise[pydp]'")
 
@@ -57,6 +60,22 @@ def test_a_standard_deviation_that_does_not_suffice_is_replaced():
     theirs, mine = (library.GaussianMechanism(1e9, 1e-5) for library in (host, ours))
     assert theirs.std < 1e-300
     assert mine._noise.scale > dpnoise.Gaussian(epsilon=1e9, delta=1e-5).scale > 1e-5
+
+
+@pytest.mark.parametrize("epsilon", [709.79, 1e3, 1e5])
+@pytest.mark.parametrize("delta", [1e-10, 0.5, 1 - 1e-5])
+def test_the_least_deviation_is_exact_where_the_host_has_none(epsilon, delta):
+    theirs, mine = (library.GaussianMechanism(epsilon, delta) for library in (host, ours))
+    assert theirs.std < 1e-300
+    assert host.GaussianMechanism(709.78, delta).std > 0.02
+    least = dpnoise.Gaussian(epsilon=epsilon, delta=delta).scale
+    with mpmath.workdps(80):
+        assert (
+            continuous_delta(epsilon, mpf(least)) <= delta < continuous_delta(epsilon, mpf(least) * (1 - mpf(2) ** -40))
+        )
+    assert least < mine._noise.scale < least * 1.002
+    # A thousandth of a deviation: as many as 40 of 40 are that small with a probability below 10^-100.
+    assert max(abs(mine.add_noise(0.0)) for _ in range(40)) > mine._noise.scale / 1000
 
 
 def test_the_rounding_of_many_values_is_paid_for():

@@ -1,4 +1,4 @@
-"""Drop-in replacements for the mechanisms of other libraries: change one line, and their noise is exact and secure.
+"""Replacements for the mechanisms of other libraries, with the hosts' arguments: the noise is exact and secure.
 
 - `dpnoise.backends.diffprivlib`: ``pip install 'dpnoise[diffprivlib]'``
 - `dpnoise.backends.opendp`: ``pip install 'dpnoise[opendp]'``

@@ -36,7 +36,16 @@ _make_user_measurement: Final = _host.make_user_measurement
 _FINENESS: Final = 40
 # How many real values a vector may have whose domain does not say.
 _MOST_VALUES: Final = 2**20
-_TYPES: Final = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "u32": np.uint32}
+# All types of numbers that the host's constructors take.
+_TYPES: Final = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u32": np.uint32,
+    "u64": np.uint64,
+    "usize": np.uintp,
+}
 
 Function = Callable[[Any], Any]
 
@@ -49,7 +58,7 @@ def make_laplace(
     Parameters
     ----------
     input_domain : opendp.mod.Domain
-        Of a number, or a vector of numbers; of the types i32, i64, u32, f32 or f64.
+        Of a number, or a vector of numbers; of the types i32, i64, u32, u64, usize, f32 or f64.
     input_metric : opendp.mod.Metric
         The absolute or the L1 distance.
     scale : float
@@ -84,7 +93,7 @@ def make_gaussian(
     Parameters
     ----------
     input_domain : opendp.mod.Domain
-        Of a number, or a vector of numbers; of the types i32, i64, u32, f32 or f64.
+        Of a number, or a vector of numbers; of the types i32, i64, u32, u64, usize, f32 or f64.
     input_metric : opendp.mod.Metric
         The absolute or the L2 distance.
     scale : float
@@ -153,7 +162,7 @@ def make_noisy_max(
     Parameters
     ----------
     input_domain : opendp.mod.Domain
-        Of a vector of scores; of the types i32, i64, u32, f32 or f64.
+        Of a vector of scores; of the types i32, i64, u32, u64, usize, f32 or f64.
     input_metric : opendp.mod.Metric
         The L-infinity distance.
     output_measure : opendp.mod.Measure
@@ -179,8 +188,9 @@ def make_noisy_max(
     made = _CONSTRUCTORS["make_noisy_max"](input_domain, input_metric, output_measure, scale, negate)
     number = _number(input_domain)
     scale = float(scale)  # NumPy would divide by a narrower type in its precision
-    if not 0 < scale <= 2.0**40:
-        raise ParameterError(f"scale must be positive and at most 2**40, got {scale!r}")
+    _check_positive("make_noisy_max", scale)
+    if scale > 2.0**40:
+        raise ParameterError(f"scale must be at most 2**40, got {scale!r}")
     real = np.dtype(number).kind == "f"
     kind = Exponential if "ZeroConcentrated" in str(made.output_measure) else ReportNoisyMax
     # A sensitivity of 1 is a whole number of steps, and this epsilon makes the scale no smaller.
@@ -199,12 +209,11 @@ def _additive(distribution: str, input_domain: Any, input_metric: Any, scale: fl
     make = _CONSTRUCTORS[f"make_{distribution}"]
     made = make(input_domain, input_metric, scale, k, MO)
     number = _number(input_domain)
+    _check_positive(make.__name__, scale)
     if np.dtype(number).kind != "f":
         draw = getattr(samplers, f"discrete_{distribution}")
         draw(scale, 0)  # refuses a scale that is out of reach
         return _measurement(made, _shaped(lambda x: _add_integers(x, draw(scale, x.size), number), number), made.map)
-    if not scale > 0:
-        raise ParameterError(f"scale must be positive, got {scale!r}")
     finest = math.ceil(math.log2(scale)) - _FINENESS
     if k is not None and k < finest:
         raise ParameterError(f"k must be at least {finest} for a scale of {scale!r}, got {k}")
@@ -231,6 +240,13 @@ def _number(domain: Any) -> Any:
     if name not in _TYPES:
         raise ParameterError(f"input_domain must be of numbers of a type in {', '.join(_TYPES)}, got {name}")
     return _TYPES[name]
+
+
+def _check_positive(constructor: str, scale: float) -> None:
+    if not scale > 0:
+        raise ParameterError(
+            f"scale must be positive, got {scale!r}; what has no noise is made by opendp.measurements.{constructor}"
+        )
 
 
 def _is_vector(domain: Any) -> bool:
@@ -274,15 +290,17 @@ def _below_best(scores: NDArray[Any], negate: bool) -> NDArray[np.int64]:
     No two vectors get further apart. A score that is 2**53 worse is 2**13 scales worse, or more.
     """
     # Differences that 64 bits without a sign hold, so that it does not matter when numbers wrap.
-    wrapped = scores.astype(np.int64).astype(np.uint64)
+    wrapped = scores.astype(np.uint64)
     if scores.size:
         wrapped = wrapped - wrapped[scores.argmin()] if negate else wrapped[scores.argmax()] - wrapped
     return -np.minimum(wrapped, np.uint64(2**53)).astype(np.int64)
 
 
 def _add_integers(x: NDArray[Any], noise: NDArray[np.int64], number: Any) -> NDArray[Any]:
-    values, limits = x.astype(np.int64), np.iinfo(np.int64)
-    total = values + noise
+    """Add modulo 2**64, see by the order whether the sum was outside, and take the nearest number of the type."""
+    wide = np.dtype(np.uint64 if np.dtype(number).kind == "u" else np.int64)
+    values, limits = x.astype(wide), np.iinfo(wide)
+    total = values + noise.astype(wide)
     total = np.where((noise > 0) & (total < values), limits.max, total)
     total = np.where((noise < 0) & (total > values), limits.min, total)
     clipped: NDArray[Any] = np.clip(total, np.iinfo(number).min, np.iinfo(number).max).astype(number)

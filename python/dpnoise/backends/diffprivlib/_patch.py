@@ -98,7 +98,10 @@ def _secure_random_state(seed: Any, secure: bool = False) -> Any:
     if seed is None or seed is UNSEEDED:
         return np.random.RandomState(SecureBitGenerator())
     if not is_secure(seed):
-        raise ValueError(f"random_state must be None, {SEEDS}, got {type(seed).__name__}")
+        raise ValueError(
+            f"random_state must be None, {SEEDS}, got {type(seed).__name__}; for tests, only a mechanism itself takes "
+            "a generator of dpnoise.hazmat"
+        )
     return _host.check_random_state(seed, secure)
 
 

@@ -1,7 +1,7 @@
 """Training with Opacus and exact noise: `PrivacyEngine` in place of Opacus's, and the optimizers that it makes.
 
-Change one line: ``from dpnoise.backends.opacus import PrivacyEngine``. Arguments, checks, errors and the accountant are
-the host's. What is different is what its guarantee rests on:
+A program imports it instead: ``from dpnoise.backends.opacus import PrivacyEngine``. Arguments, checks, errors and the
+accountant are the host's. What is different is what its guarantee rests on:
 
 - Clipped gradients are added up as integers, on a grid, so that no rounding raises the sensitivity.
 - Noise is discrete Gaussian on that grid, of ``noise_multiplier`` times the sensitivity on the grid, from the operating
