@@ -27,20 +27,17 @@ _KINDS: Final[dict[str, Any]] = {
 
 
 def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
-    """Copy a column of numbers to a new array; missing values are quiet NaN. No message may show a value."""
+    """Copy a column of numbers to a new array; missing values are NaN. No message may show a value."""
     array = array_of(column, name)
     if array.dtype.kind in "biuf":
-        # What is wider than a double overflows. Adding -0.0 changes nothing but signalling NaN, of which the next
-        # operation would warn, and takes the same time for all numbers.
-        with np.errstate(all="ignore"):
-            found: NDArray[np.float64] = np.add(array, -0.0, dtype=np.float64, order="C")
-        return found
+        with np.errstate(all="ignore"):  # of what is wider than a double, and of signalling NaN
+            return array.astype(np.float64)  # a copy, always
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
-            return floats(array.astype(np.float64), name)  # the same as below, in a fraction of the time
+            return array.astype(np.float64)  # the same as below, in a fraction of the time
     if array.dtype.kind != "O" or not all(is_missing(item) or _is_real(item) for item in array):
         raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
-    return floats(np.fromiter(map(to_float, array), np.float64, len(array)), name)
+    return np.fromiter(map(to_float, array), np.float64, len(array))
 
 
 def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:

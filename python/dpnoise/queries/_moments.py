@@ -77,8 +77,9 @@ class OfMoments(Query):
         RandomnessError
             When the source of randomness fails; nothing is released.
         """
-        clamped = np.clip(_columns.floats(column), *self._bounds)
-        return self._of(clamped - self._middle, threads, rng)
+        with np.errstate(all="ignore"):  # a warning would tell of a row, such as one that is a signalling NaN
+            clamped = np.clip(_columns.floats(column), *self._bounds)
+            return self._of(clamped - self._middle, threads, rng)
 
 
 class Moments:

@@ -83,7 +83,9 @@ impl DiscreteLaplace {
     /// # Errors
     /// As for [`DiscreteLaplace::release_count`].
     pub fn release_count_with<R: TryCryptoRng + ?Sized>(&self, rows: &[u8], rng: &mut R) -> Result<i64, Error> {
-        let mut count = [rows.iter().fold(0i64, |count, &row| count.wrapping_add((row != 0).into()))];
+        // No more of them at a time than a byte can count: the compiler adds up whole vectors of bytes.
+        let some = |rows: &[u8]| rows.iter().fold(0u8, |count, &row| count.wrapping_add((row != 0).into()));
+        let mut count = [rows.chunks(255).map(some).fold(0i64, |count, more| count.wrapping_add(more.into()))];
         self.release_with(&mut count, rng)?;
         Ok(count[0])
     }
