@@ -5,9 +5,29 @@ from __future__ import annotations
 import math
 import operator
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpnoise._errors import ParameterError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class ByName:
+    """A class whose parameters are given by name; who gives them by position is told which there are."""
+
+    __slots__ = ()
+
+    def __new__(cls, *given: Any, **_: Any) -> Self:
+        """Make an object, whose parameters are checked by its initialiser."""
+        if given:
+            from inspect import Parameter, signature  # which takes long to import, and is needed for an error alone
+
+            own = list(signature(cls.__init__).parameters.values())[1:]
+            if len(given) > sum(one.kind is Parameter.POSITIONAL_OR_KEYWORD for one in own):
+                names = ", ".join(f"{one.name}=" for one in own if one.kind is Parameter.KEYWORD_ONLY)
+                raise TypeError(f"{cls.__name__} takes its parameters by name, use {names}")
+        return super().__new__(cls)
 
 
 def real(value: Any, name: str) -> float:

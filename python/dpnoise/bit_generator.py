@@ -32,9 +32,9 @@ class SecureBitGenerator(np.random.BitGenerator):
     Notes
     -----
     The bits are those of ChaCha12. 8192 bytes are drawn at a time under a fresh key from the operating system, which is
-    wiped at once; each word is overwritten when it is given out. In a child process, whoever forked it, the first draw
-    throws the parent's bytes away. A snapshot of a virtual machine, restored more than once, does repeat what is left
-    of the 8192 bytes.
+    wiped at once; each word is overwritten when it is given out. In a child process the first draw throws the parent's
+    bytes away: on Linux however the process was made, elsewhere where the C library's ``fork`` was called. A snapshot
+    of a virtual machine, restored more than once, does repeat what is left of the 8192 bytes.
 
     Several threads may share one, at the price of waiting for each other: NumPy holds ``lock`` while it draws.
 

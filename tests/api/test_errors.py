@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import os
 import pickle
 import pkgutil
+import re
+import subprocess
+import sys
+from typing import Any
 
 import pytest
 
@@ -58,3 +64,42 @@ def test_the_native_module_raises_them() -> None:
     run.is_above(1e9)
     with pytest.raises(dpnoise.HaltedError):
         run.is_above(0.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: dpnoise.Laplace(1.0),
+            "Laplace takes its parameters by name, use epsilon=, sensitivity=",
+        ),
+        (lambda: dpnoise.queries.Count(1.0), "Count takes its parameters by name, use epsilon=, relation="),
+        (lambda: dpnoise.queries.Quantile(0.5, (0, 1)), "Quantile takes its parameters by name, use bounds=, epsilon="),
+        (lambda: dpnoise.local.LocalHashing(4, 1.0), "LocalHashing takes its parameters by name, use k=, epsilon=, g="),
+    ],
+)
+def test_parameters_by_position_are_told_their_names(make: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
+        make()
+
+
+def test_other_wrong_calls_are_still_pythons_to_name() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'scale'"):
+        dpnoise.Laplace(scale=1.0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'epsilon'"):
+        dpnoise.Laplace()  # type: ignore[call-arg]
+    assert dpnoise.queries.Quantile(0.5, bounds=(0, 1), epsilon=1.0).q == 0.5
+    assert "epsilon" in inspect.signature(dpnoise.Laplace).parameters
+
+
+@pytest.mark.parametrize(("variable", "fails"), [("", False), ("portable", False), ("sse9", True)])
+def test_an_empty_variable_forces_no_backend(variable: str, fails: bool) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", "import dpnoise; dpnoise.Laplace(epsilon=1.0).release(0.0)"],
+        env={**os.environ, "DPNOISE_BACKEND": variable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode != 0) == fails, ran.stderr
+    assert ("DPNOISE_BACKEND must be unset" in ran.stderr) == fails

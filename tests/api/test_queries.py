@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpnoise import ParameterError, hazmat, queries, sensitivity
+from dpnoise import DiscreteLaplace, ParameterError, hazmat, queries, sensitivity
 from dpnoise.queries import Count, Histogram, Mean, Median, Quantile, StabilityHistogram, Sum, Variance
 from dpnoise.queries._moments import part_of
 
@@ -455,3 +455,28 @@ def test_wrong_types_are_named() -> None:
     ):
         with pytest.raises(TypeError, match=r"^(bounds|epsilon|edges|categories|granularity) must be "):
             make()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [True, False, True],
+        np.array([True, False] * 300)[::-2],
+        np.broadcast_to(True, 1000),
+        np.frombuffer(b"\0\1\2\xff\0", np.bool_),
+        np.array([1.5, np.nan, 0.0]),
+        np.array(["a", ""]),
+        np.array([], bool),
+        [None, "x", False, 0],
+    ],
+    ids=["list", "strided", "broadcast", "odd bytes", "numbers", "texts", "none", "mixed"],
+)
+def test_a_count_gets_its_noise_before_python_sees_it(column: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python int shows by its address whether it is at most 256, so nothing in Python may count."""
+    rows = [item is not None and item is not False and item == item for item in np.asarray(column, object).tolist()]
+    if isinstance(column, np.ndarray) and column.dtype == bool:
+        rows = [byte != 0 for byte in np.ascontiguousarray(column).view(np.uint8).tolist()]
+    expected = DiscreteLaplace(epsilon=0.3).release(sum(rows), rng=hazmat.SeededRng(3))
+    monkeypatch.setattr(np, "count_nonzero", None)
+    monkeypatch.setattr(np, "sum", None)
+    assert Count(epsilon=0.3).release(column, rng=hazmat.SeededRng(3)) == expected

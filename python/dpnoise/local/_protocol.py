@@ -13,6 +13,7 @@ from dpnoise._arrays import output
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._native import ScriptedRng, SeededRng
+from dpnoise._parameters import ByName
 from dpnoise.local import _inputs
 from dpnoise.local._memo import ClientMemo
 
@@ -27,7 +28,7 @@ _CLASSES: dict[str, type[Protocol]] = {}
 """The class of each family, by its name in specifications."""
 
 
-class Protocol:
+class Protocol(ByName):
     """What all local protocols have in common. Make one of the others.
 
     Protocols are immutable, hashable, and equal when their specifications are.

@@ -199,7 +199,8 @@ class AboveThresholdRun:
     """One pass over a stream of values, made by `AboveThreshold.start`.
 
     It can be neither copied nor pickled, and a child process that inherits it cannot go on with it: the noise of the
-    threshold must be used once. Threads may share it.
+    threshold must be used once. (A snapshot of a virtual machine that is restored twice would use it twice, which
+    cannot be noticed.) Threads may share it.
     """
 
     __slots__ = ("_native",)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from dpnoise._errors import RandomnessError
 from dpnoise._native import ScriptedRng, SeededRng
+from dpnoise._parameters import ByName
 from dpnoise.accounting import PrivacyCost
 from dpnoise.accounting._losses import ApproximateLoss, Loss
 from dpnoise.sensitivity import Relation
@@ -15,7 +16,7 @@ from dpnoise.sensitivity import Relation
 Rng = SeededRng | ScriptedRng | None
 
 
-class Mechanism:
+class Mechanism(ByName):
     """Parameters that say all, and by default pure differential privacy."""
 
     __slots__ = ("_native",)
