@@ -28,9 +28,9 @@ pub(super) fn checks() -> Vec<Check> {
             assert_secret(&[rng.next_u64()]);
         }),
         ("random words from a store", || {
-            let mut words = WordBuffer::new(0).unwrap();
-            assert_secret(&[words.next_u32(0).unwrap()]);
-            assert_secret(&[words.next_u64(0).unwrap(), words.next_u64(1).unwrap()]);
+            let mut words = WordBuffer::new().unwrap();
+            assert_secret(&[words.next_u32().unwrap()]);
+            assert_secret(&[words.next_u64().unwrap(), words.next_u64().unwrap()]);
         }),
     ])
 }
