@@ -133,14 +133,12 @@ OUTCOMES = ["b", 1, True, frozenset({"x", "y"}), None]
 def released_and_distance(answers, monkeypatch):
     """What the mode of some answers hands to the test of stability."""
     seen = []
-    test = _aggregates.release_if_stable
-    monkeypatch.setattr(
-        _aggregates, "release_if_stable", lambda *given, **options: seen.append(given) or test(*given, **options)
-    )
+    released = _aggregates.released
+    monkeypatch.setattr(_aggregates, "released", lambda *given: seen.append(given) or released(*given))
     made = aggregate_of("mode", epsilon=1.0, blocks=len(answers), default=None, options={"delta": 0.1})
     made.release(answers, None)
-    ((value, distance, epsilon, delta),) = seen
-    assert (epsilon, delta) == (1.0, 0.1)
+    ((value, distance, test, *_),) = seen
+    assert (test.epsilon, test.delta) == (1.0, 0.1)
     monkeypatch.undo()
     return repr(value), distance
 

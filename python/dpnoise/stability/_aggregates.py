@@ -25,7 +25,7 @@ from dpnoise.queries._moments import part_of
 from dpnoise.sensitivity import Bounds, check_bounds
 from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import mode
-from dpnoise.stability._stable_release import Release, release_if_stable
+from dpnoise.stability._stable_release import Release, released
 
 NO_ANSWER: Final = "no answer was the commonest"
 
@@ -190,8 +190,7 @@ class Mode(Aggregate):
     """The commonest answer, if it is far from being another one."""
 
     def __init__(self, *, epsilon: float, blocks: int, default: Any, delta: float) -> None:
-        test = stability_test(epsilon, delta)
-        self._epsilon, self._delta = test.epsilon, test.delta
+        self._test = stability_test(epsilon, delta)
         self._default = None if default is None else self.read(default)
 
     def read(self, answer: Any) -> Any:
@@ -209,9 +208,8 @@ class Mode(Aggregate):
         by_text = {_text(answer): answer for answer in read}
         text, distance, _ = mode(list(map(_text, read)), "substitute")
         value = None if by_text[text] is None else self.read(by_text[text])  # again, as other processes order sets
-        found: Release = release_if_stable(value, distance, self._epsilon, self._delta, full_output=True, rng=rng)
-        refusal = NO_ANSWER if found.refusal is None and value is None else found.refusal
-        return Release(found.value, replace(found.cost, relation="substitute"), refusal)
+        found = released(value, distance, self._test, "substitute", rng)
+        return replace(found, refusal=NO_ANSWER) if found.refusal is None and value is None else found
 
 
 def _outcome(answer: Any, levels: int = _LEVELS) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import Found, Neighbours, median, mode, relation_of
-from dpnoise.stability._stable_release import NOT_STABLE, Release, warn_of_large
+from dpnoise.stability._stable_release import NOT_STABLE, released, warn_of_large
 
 
 def release_median(
@@ -164,6 +164,6 @@ def _release(
     found = find(x, neighbours)
     if neighbours == "substitute":
         warn_of_large(test.delta, found.n, stacklevel=4)
-    cost = PrivacyCost(test.epsilon, test.delta, relation_of(neighbours))
-    passed = bool(found.n) and test.passes(found.distance, rng)
-    return Release(found.value if passed else None, cost, None if passed else NOT_STABLE).given(full_output)
+    release = released(found.value, found.distance, test, relation_of(neighbours), rng)
+    # Of no values there is none to release, and the same is said of them as of others that are not stable.
+    return (release if found.n else replace(release, value=None, refusal=NOT_STABLE)).given(full_output)

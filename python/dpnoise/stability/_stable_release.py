@@ -8,8 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dpnoise._native import StabilityTest
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.sensitivity import Relation
 from dpnoise.stability._budget import stability_test
 
 NOT_STABLE: Final = "the test of stability failed"
@@ -98,9 +100,14 @@ def release_if_stable(
     'tea'
     """
     test = stability_test(epsilon, delta)
-    passed = test.passes(integer(distance), rng)
-    cost = PrivacyCost(test.epsilon, test.delta)
-    return Release(value if passed else None, cost, None if passed else NOT_STABLE).given(full_output)
+    return released(value, integer(distance), test, None, rng).given(full_output)
+
+
+def released(value: Any, distance: int, test: StabilityTest, relation: Relation | None, rng: Rng) -> Release:
+    """Release a value if its distance passes a test, for neighbours by a relation."""
+    passed = test.passes(distance, rng)
+    cost = PrivacyCost(test.epsilon, test.delta, relation)
+    return Release(value, cost) if passed else Release(None, cost, NOT_STABLE)
 
 
 def warn_of_large(delta: float, n: int, stacklevel: int = 3) -> None:
