@@ -120,7 +120,8 @@ def dtype_of(array: NDArray[Any]) -> str:
 
 def _as_array(read: Any, name: str) -> NDArray[Any]:
     try:
-        return np.asarray(read)
+        with np.errstate(all="ignore"):  # of a signalling NaN in a list
+            return np.asarray(read)
     except ValueError:
         raise ParameterError(f"{name} must be an array, got nested sequences of different lengths") from None
 

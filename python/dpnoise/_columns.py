@@ -127,7 +127,8 @@ def to_float(item: Any) -> float:
     if is_missing(item):
         return np.nan
     try:
-        return float(item)
+        with np.errstate(all="ignore"):
+            return float(item)
     except OverflowError:
         return np.inf if item > 0 else -np.inf
 

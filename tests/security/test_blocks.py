@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 import zlib
 from decimal import Decimal
 from typing import Any
@@ -29,7 +30,11 @@ TEXTS = ["a", "b"] * (N // 2 - 1) + ["a"]
 TRUTHS = [True, False] * (N // 2 - 1) + [True]
 
 # The rows but for the last one, and what the last one may be.
+# What 0/0 gives on x86.
+NEGATIVE_NAN = -float("nan")
+
 DATA: dict[str, tuple[list[Any], list[Any]]] = {
+    "missing": ([NEGATIVE_NAN, 0.5] * (N // 2 - 1) + [-0.0], [1.0, None, float("nan")]),
     "numbers": (NUMBERS, [2, 2.5, None, float("nan"), -0.0, True, 2**40, Decimal("0.125")]),
     "texts": (TEXTS, ["b", "secret-of-alice", "", None]),
     "truths": (TRUTHS, [False, None]),
@@ -37,6 +42,7 @@ DATA: dict[str, tuple[list[Any], list[Any]]] = {
 
 # Last rows of another kind than the others, where a library makes objects of all.
 MIXED: dict[str, tuple[list[Any], list[Any]]] = {
+    "missing": (NUMBERS, ["secret-of-alice", (1, 2)]),
     "numbers": (NUMBERS, ["secret-of-alice", b"x", (1, 2)]),
     "texts": (TEXTS, [7, 2.5, (1, 2)]),
     "truths": (TRUTHS, [2, 0.5, "secret-of-alice"]),
@@ -106,6 +112,11 @@ METADATA: dict[str, Any] = {
     "chunks": lambda b: [getattr(c, "num_chunks", 1) for c in arrow_columns(b)],
     "item size": lambda b: (getattr(b, "itemsize", 0), getattr(b, "nbytes", 0), getattr(b, "strides", 0)),
     "size": lambda b: getattr(b, "size", 0),
+    "bits": lambda b: [
+        c.to_numpy().tobytes() if hasattr(c, "to_numpy") else c.tobytes()
+        for c in columns_of(b)
+        if str(getattr(c, "dtype", "")).lower() == "float64"
+    ],
     "mask": lambda b: (type(getattr(b, "mask", None)).__name__, str(getattr(b, "fill_value", ""))),
     "index": lambda b: (
         [str(level) for level in getattr(getattr(b, "index", None), "levels", [])]
@@ -114,7 +125,7 @@ METADATA: dict[str, Any] = {
     "attributes": lambda b: str(getattr(b, "attrs", "")),
     "flags": lambda b: [str(c.flags) for c in columns_of(b) if isinstance(c, pl.Series | np.ndarray)],
     "value counts": lambda b: [c.value_counts().size for c in columns_of(b) if isinstance(c, pd.Series)],
-    "mode": lambda b: [repr(c.mode()[0]) for c in columns_of(b) if isinstance(c, pd.Series)],
+    "mode": lambda b: [repr(c.mode().tolist()[:1]) for c in columns_of(b) if isinstance(c, pd.Series)],
     "items": lambda b: [
         sorted({type(item).__name__ for item in (c.tolist() if hasattr(c, "tolist") else c.to_pylist())})
         for c in [*columns_of(b), *arrow_columns(b)]
@@ -307,6 +318,9 @@ UNUSABLE: dict[str, Any] = {
     "Arrow structs": pa.array([{"a": 1}]),
     "pandas mixed": pd.Series(["a", 1], dtype="category"),
     "a column of a table": pl.DataFrame({"x": [1], "y": [[1]]}),
+    "masked dates": np.ma.array(np.array(["2020-01-01"], "M8[D]"), mask=[False]),
+    "masked complex": np.ma.array([1j]),
+    "masked records": np.ma.array(np.array([(1, "a")], [("n", int), ("t", "U3")])),
 }
 
 
@@ -314,6 +328,32 @@ UNUSABLE: dict[str, Any] = {
 def test_columns_of_which_no_block_can_be_made_are_refused(kind: str) -> None:
     with pytest.raises(TypeError, match=r"^data must have columns of numbers, of texts or of bytes, got .*: cast them"):
         Rows(UNUSABLE[kind])
+
+
+def test_an_index_of_several_levels_is_refused() -> None:
+    """Its tuples are of levels, whose numbers one missing row makes floats."""
+    with pytest.raises(TypeError, match=r"^data must be a table or column, got an index of several levels"):
+        Rows(pd.MultiIndex.from_tuples([(1, "a"), (2, "b")]))
+
+
+class Telling(float):
+    """A number that tells who looks at it."""
+
+    def __float__(self) -> float:
+        warnings.warn("a row of alice", stacklevel=1)
+        raise ValueError("a row of alice")
+
+    def __ne__(self, other: object) -> bool:
+        raise ValueError("a row of alice")
+
+
+def test_rows_of_classes_of_the_users_tell_nothing() -> None:
+    data = np.array([1.0, Telling(2.0), "a"], object)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = Rows(data)
+        assert taken(data, np.arange(1)).tolist() == [1.0]
+        assert np.isnan(rows.at(np.array([1]))).all()
 
 
 def test_no_block_is_larger_than_its_rows() -> None:

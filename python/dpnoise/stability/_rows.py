@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dpnoise import _columns
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import array_from, library_of
+from dpnoise.stability._functions import without_warnings
 
 Column = NDArray[Any]
 """Of float64, or of objects that are not all numbers; one dimension but for NumPy's arrays."""
@@ -53,7 +54,8 @@ class Rows:
             raise ParameterError("data must have rows")
         self._items = data if isinstance(data, list | tuple) else None
         if self._items is None:
-            self._columns, self._build = _READERS.get(library, _read_array)(data)
+            with without_warnings():  # of classes of the user's, which would tell of rows
+                self._columns, self._build = _READERS.get(library, _read_array)(data)
             if not self._columns:
                 raise ParameterError("data must have columns, got a table without")
 
@@ -72,12 +74,13 @@ class Rows:
 
 def _of_any(array: NDArray[Any]) -> Column:
     """Read a column or matrix whose objects, if it has such, are the rows' own."""
+    _check_kind(array)
     if array.dtype.kind in "biuf":
         with np.errstate(all="ignore"):  # of what is wider than a double
-            return array.astype(np.float64, order="C")
-    if array.dtype.kind not in "SUO":
-        raise _unusable(array)
-    return _with_numbers(_each(lambda item: None if _columns.is_missing(item) else item, array.astype(object), object))
+            found = array.astype(np.float64, order="C")
+        found[np.isnan(found)] = np.nan  # whose sign and payload objects do not keep
+        return found
+    return _with_numbers(_each(_own, array.astype(object), object))
 
 
 def _of_one_kind(column: Any) -> Column:
@@ -89,6 +92,19 @@ def _of_one_kind(column: Any) -> Column:
     if found.dtype == np.float64 or set(map(type, found)) - {type(None)} in ({str}, {bytes}):
         return found
     raise _unusable(column)
+
+
+def _check_kind(array: NDArray[Any]) -> None:
+    if array.dtype.kind not in "biufSUO":
+        raise _unusable(array)
+
+
+def _own(item: Any) -> Any:
+    """Give an item, or None for a missing one."""
+    try:
+        return None if _columns.is_missing(item) else item
+    except Exception:  # of a class of the user's
+        return item
 
 
 def _unusable(column: Any) -> TypeError:
@@ -117,9 +133,10 @@ def _is_number(kind: type) -> bool:
 
 def _number(item: Any) -> float:
     try:
-        return _columns.to_float(item)
+        number = _columns.to_float(item)
     except Exception:  # a signalling NaN of Decimal, or whatever a class of the user's raises
         return np.nan
+    return np.nan if number != number else number  # without a sign
 
 
 # --- libraries -----------------------------------------------------------------------------------------------------
@@ -127,6 +144,7 @@ def _number(item: Any) -> float:
 
 def _read_array(data: Any) -> tuple[list[Column], Build]:
     if isinstance(data, np.ma.MaskedArray):
+        _check_kind(data)
         return [_of_any(_columns.without_mask(data))], _only
     return [_of_any(np.asarray(data if isinstance(data, np.ndarray) else array_from(data, "data")))], _only
 
@@ -136,6 +154,8 @@ def _only(columns: list[Column]) -> Any:
 
 
 def _read_pandas(data: Any) -> tuple[list[Column], Build]:
+    if hasattr(data, "levels"):
+        raise TypeError("data must be a table or column, got an index of several levels: pass its to_frame()")
     columns = [column for _, column in data.items()] if data.ndim == 2 else [data]
     read = [_of_any(column.to_numpy()) if column.dtype == object else _of_one_kind(column) for column in columns]
     if data.ndim == 2:
