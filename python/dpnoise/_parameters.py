@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from numbers import Real
+from fractions import Fraction
+from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any
 
 from dpnoise._errors import ParameterError
@@ -40,10 +41,21 @@ def real(value: Any, name: str) -> float:
         raise ParameterError(f"{name} must be in the range of a float, got an integer beyond the largest") from None
 
 
+def fraction_of(value: Any) -> Fraction:
+    """Give a finite number that `real` takes as the fraction that it is."""
+    return Fraction(value) if isinstance(value, Rational | float) else Fraction(float(value))
+
+
 def real_down(value: Any, name: str) -> float:
     """Give the parameter called ``name`` as the largest float that is no larger, as a promise must be."""
     nearest = real(value, name)
     return math.nextafter(nearest, -math.inf) if value < nearest else nearest
+
+
+def real_up(value: Any, name: str) -> float:
+    """Give the parameter called ``name`` as the smallest float that is no smaller, as a bound must be."""
+    real(value, name)  # refuses what is none
+    return at_least(value)
 
 
 def at_least(exact: Any) -> float:

@@ -7,22 +7,24 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from dpnoise._starting import ENDING, end
 
 
 @contextmanager
 def raised() -> Iterator[list[int]]:
-    """Have signals raise KeyboardInterrupt in the block; yields the list of their numbers.
+    """Have the first signal raise KeyboardInterrupt in the block; yields the list of their numbers.
 
-    After it the program ignores them: its work is done, and its exit code is known.
+    Further ones are ignored, so that they cut nothing short that the first one has begun; and so are all after the
+    block: the program's work is done then, and its exit code is known.
     """
     received: list[int] = []
 
-    def stop(number: int, _: FrameType | None) -> NoReturn:
+    def stop(number: int, _: FrameType | None) -> None:
         received.append(number)
-        raise KeyboardInterrupt
+        if len(received) == 1:
+            raise KeyboardInterrupt
 
     with _handled(stop):
         yield received

@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import at_least, integer, real
+from dpnoise._parameters import at_least, fraction_of, integer, real
 
 __all__ = ["Relation", "count", "histogram", "mean", "quantile_score", "sum", "variance"]
 
@@ -94,9 +94,9 @@ def sum(bounds: Bounds, relation: Relation = "add/remove") -> float:
     ParameterError
         When a parameter is out of range.
     """
-    lower, upper = check_bounds(bounds)
+    lower, upper = _exact(bounds)
     check_relation(relation)
-    return max(abs(lower), abs(upper)) if relation == "add/remove" else at_least(Fraction(upper) - Fraction(lower))
+    return at_least(max(abs(lower), abs(upper)) if relation == "add/remove" else upper - lower)
 
 
 def mean(bounds: Bounds, n: int) -> float:
@@ -121,8 +121,8 @@ def mean(bounds: Bounds, n: int) -> float:
     ParameterError
         When a parameter is out of range.
     """
-    lower, upper = check_bounds(bounds)
-    return at_least((Fraction(upper) - Fraction(lower)) / _check_rows(n))
+    lower, upper = _exact(bounds)
+    return at_least((upper - lower) / _check_rows(n))
 
 
 def variance(bounds: Bounds, n: int) -> float:
@@ -153,9 +153,9 @@ def variance(bounds: Bounds, n: int) -> float:
     so it changes the most when the row moves from the parabola's lowest point, the mean of the others, to a bound: by
     ``(n - 1) / n**2`` times a squared distance of at most ``upper - lower``.
     """
-    lower, upper = check_bounds(bounds)
+    lower, upper = _exact(bounds)
     rows = _check_rows(n)
-    return at_least((Fraction(upper) - Fraction(lower)) ** 2 * (rows - 1) / rows**2)
+    return at_least((upper - lower) ** 2 * (rows - 1) / rows**2)
 
 
 def quantile_score(q: float, relation: Relation = "add/remove") -> float:
@@ -181,7 +181,7 @@ def quantile_score(q: float, relation: Relation = "add/remove") -> float:
     check_relation(relation)
     if not 0 < real(q, "q") < 1:
         raise ParameterError(f"q must be between 0 and 1, got {q!r}")
-    share = Fraction(real(q, "q"))
+    share = fraction_of(q)
     return at_least(max(share, 1 - share)) if relation == "add/remove" else 1.0
 
 
@@ -201,6 +201,13 @@ def check_bounds(bounds: Bounds) -> Bounds:
         raise TypeError(f"bounds must be two numbers, the lower one first, got {bounds!r}") from None
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         raise ParameterError(f"bounds must be two finite numbers, the lower one first, got {bounds!r}")
+    return lower, upper
+
+
+def _exact(bounds: Bounds) -> tuple[Fraction, Fraction]:
+    """Take bounds as the numbers that were given, whether a float holds them or not."""
+    check_bounds(bounds)
+    lower, upper = map(fraction_of, bounds)
     return lower, upper
 
 

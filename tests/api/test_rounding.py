@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,13 @@ def test_sensitivities_are_rounded_up() -> None:
     for q in (0.1, 0.3, 0.5, 0.9, 1e-9, 2.0**-60):
         assert exceeds_least(sensitivity.quantile_score(q), max(Fraction(q), 1 - Fraction(q)))
     assert sensitivity.mean((0, 3), 1) == 3.0
+    third: Any = THIRD
+    for given in (THIRD, LARGE):
+        for relation in ("add/remove", "substitute"):
+            assert exceeds_least(sensitivity.sum((0, given), relation), Fraction(given))
+        assert exceeds_least(sensitivity.mean((0, given), 1), Fraction(given))
+    assert exceeds_least(sensitivity.variance((0, third), 2), THIRD**2 / 4)
+    assert exceeds_least(sensitivity.quantile_score(Fraction(3, 97)), Fraction(94, 97))
     assert sensitivity.sum((-1.7e308, 1.7e308), "substitute") == math.inf
 
 
@@ -62,6 +70,18 @@ def test_a_sensitivity_that_no_float_holds_is_rounded_up(kind: Any, given: Any) 
     assert exceeds_least(kind(epsilon=1.0, sensitivity=given).sensitivity, Fraction(given))
     gaussian = dpnoise.Gaussian(rho=0.5, sensitivity=given)
     assert exceeds_least(gaussian.sensitivity, Fraction(given))
+
+
+def test_parameters_of_accounts_are_rounded_in_the_private_direction(memory_path: Path) -> None:
+    below, above = math.nextafter(0.1, 0), math.nextafter(float(THIRD), 1)
+    assert accounting.Ledger(memory_path / "ledger", epsilon=TENTH, delta=TENTH).budget.epsilon == below
+    cost = PrivacyCost(1.0, 1e-5)
+    assert accounting.amplify_by_poisson_sampling(cost, probability=THIRD) == accounting.amplify_by_poisson_sampling(
+        cost, probability=above
+    )
+    assert accounting.zcdp_epsilon(THIRD, delta=TENTH) == accounting.zcdp_epsilon(above, delta=below)
+    assert accounting.zcdp_delta(THIRD, epsilon=TENTH) == accounting.zcdp_delta(above, epsilon=below)
+    assert accounting.zcdp_rho(epsilon=TENTH, delta=TENTH) == accounting.zcdp_rho(epsilon=below, delta=below)
 
 
 def test_an_epsilon_that_no_float_holds_is_rounded_down() -> None:

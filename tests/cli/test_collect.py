@@ -359,7 +359,8 @@ def test_a_state_that_another_program_writes(
     monkeypatch.setattr(collect, "_take_in", meanwhile)
     outcome = run("aggregate", parts[2], "--state", state)
     message = f"dpnoise: '{state}' was changed by another program meanwhile, and is left as it is\n"
-    assert (outcome.code, outcome.err) == (2, message)
+    assert (outcome.code, outcome.err) == (5, message)
+    assert "reports, 0 rejected; epsilon" in outcome.out, "what was counted is shown"
     assert estimates(run, "--state", state)["n"] == 300
 
 

@@ -1,5 +1,6 @@
 """Signals, closed pipes, full disks and two runs at once: nothing is lost, and one line says what has happened."""
 
+import contextlib
 import dataclasses
 import errno
 import io
@@ -156,8 +157,34 @@ def test_a_signal_waits_until_the_state_is_written(
         patch.setattr("os.fsync", sending(signal.SIGTERM))
         outcome = run("aggregate", *parts, "--state", state)
     assert (outcome.code, outcome.out) == (143, "")
-    assert outcome.err == "dpnoise: stopped by SIGTERM; no incomplete file is left\n"
+    assert outcome.err.startswith(f"dpnoise: stopped by SIGTERM; '{state}' has what was counted before")
     assert run("aggregate", "--state", state, "--json").json["n"] == 600
+
+
+def test_a_signal_between_counting_and_saving(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("dpnoise.cli.aggregate._print_problems", sending(signal.SIGINT))
+        outcome = run("aggregate", *parts, "--state", state)
+    assert (outcome.code, outcome.out) == (130, "")
+    assert f"'{state}' has what was counted before; of this run's files it has {len(parts)} now" in outcome.err
+    assert run("aggregate", "--state", state, "--json").json["n"] == 600
+
+
+def test_a_second_signal_cuts_nothing_short(
+    run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def twice(*_: object) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            send(signal.SIGINT)
+        send(signal.SIGTERM)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpnoise.cli.aggregate._print_problems", twice)
+    outcome = run("aggregate", *parts, "--state", state)
+    assert outcome.code == 130
+    assert "stopped by SIGINT" in outcome.err
 
 
 def test_a_signal_that_is_ignored_stays_ignored(

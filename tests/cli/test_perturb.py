@@ -182,7 +182,7 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
             {"--protocol": "carrier-pigeon"},
             "'carrier-pigeon' is not one of 'rr', 'grr', 'sue', 'oue', 'ue', 'lh', 'hr', 'ss'",
         ),
-        ({"--column": "color"}, "has no column 'color'; its columns are 'id', 'colour', 'note'"),
+        ({"--column": "color"}, "has no column 'color'; its first line names 3 columns"),
         ({"--epsilon": "0"}, "epsilon must be"),
         ({"--epsilon": "-1"}, "epsilon must be"),
         ({"--epsilon": "nan"}, "epsilon must be"),

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpnoise import RandomnessError, queries
-from dpnoise.accounting import Ledger
-from dpnoise.cli import delivery
+from dpnoise.accounting import Ledger, LedgerError
+from dpnoise.cli import delivery, payment, release
 
 Run = Callable[..., Any]
 Refuse = Callable[..., str]
@@ -299,6 +299,64 @@ def test_a_signal_after_the_payment(
     finally:
         signal.signal(number, former)
     assert paid(ledger) == 0.5
+
+
+def test_a_second_signal_after_the_payment(
+    run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = payment.Sale.__exit__
+
+    def interrupted(*arguments: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        real(*arguments)
+
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(queries.Count, "release", when_drawing(lambda: os.kill(os.getpid(), signal.SIGINT)))
+        monkeypatch.setattr(payment.Sale, "__exit__", interrupted)
+        outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, epsilon=0.25))
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert (outcome.code, paid(ledger)) == (6, 0.25)
+
+
+def test_a_payment_that_fails_in_its_last_step(
+    run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Ledger.spend
+
+    def spend(self: Ledger, *arguments: Any, **options: Any) -> None:
+        real(self, *arguments, **options)
+        self._file.committing = True
+        raise LedgerError("the disk failed")
+
+    monkeypatch.setattr(Ledger, "spend", spend)
+    outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, epsilon=0.25))
+    assert (outcome.code, paid(ledger)) == (6, 0.25)
+    assert outcome.err.endswith(again(ledger, "may have"))
+
+
+def test_the_name_of_the_answer_is_taken_meanwhile(
+    run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = ledger.path.with_name("answer.csv")
+    real = release._labels
+
+    def meanwhile(*arguments: Any) -> Any:
+        out.write_text("the answer of another run", encoding="utf-8")
+        return real(*arguments)
+
+    monkeypatch.setattr(release, "_labels", meanwhile)
+    outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, "-o", out, epsilon=0.25))
+    assert (outcome.code, paid(ledger)) == (2, 0.0)
+    assert out.read_text(encoding="utf-8") == "the answer of another run"
+
+
+def test_labels_that_no_file_can_hold(run: Run, people: Path, ledger: Ledger) -> None:
+    question = ask(people, "histogram", "city", "--domain", "a\udcff,b", "--ledger", ledger.path, epsilon=0.25)
+    outcome = run(*question)
+    assert (outcome.code, paid(ledger)) == (2, 0.0)
+    assert "the domain must be of texts that UTF-8 can hold" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpnoise._errors import ParameterError
 from dpnoise._extras import require
-from dpnoise._parameters import integer, real
+from dpnoise._parameters import integer, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up
 from dpnoise.accounting._losses import ApproximateLoss, Loss
@@ -124,7 +124,7 @@ class Accountant:
             When ``mechanism`` is neither a mechanism of dpnoise nor a cost, or ``count`` not an integer.
         """
         times = integer(count, "count", range(1, 2**53))
-        probability = real(sampling_probability, "sampling_probability")
+        probability = real_up(sampling_probability, "sampling_probability")
         if not SMALLEST_RATE <= probability <= 1:
             raise ParameterError(f"sampling_probability must be from 2**-1022 to 1, got {probability!r}")
         loss = _loss_of(mechanism)
@@ -164,7 +164,7 @@ class Accountant:
         ParameterError
             When delta is out of range; or, for "pld", so small that rounding decides.
         """
-        target = PrivacyCost(0.0, real(delta, "delta")).delta
+        target = PrivacyCost(0.0, real_down(delta, "delta")).delta
         sequential, failure, slack = self._sequential, self._failure, self._slack
         if target < failure:
             return math.inf
@@ -194,7 +194,7 @@ class Accountant:
         ParameterError
             When epsilon is out of range.
         """
-        target = PrivacyCost(real(epsilon, "epsilon")).epsilon
+        target = PrivacyCost(real_down(epsilon, "epsilon")).epsilon
         failure, slack = self._failure, self._slack
         if target >= self._sequential:
             return failure

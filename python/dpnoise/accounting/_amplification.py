@@ -6,7 +6,7 @@ from dataclasses import replace
 from decimal import Decimal, Overflow
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import at_least, integer, real
+from dpnoise._parameters import at_least, integer, real_up
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import above, exact_product, precise
 from dpnoise.sensitivity import Relation
@@ -96,7 +96,7 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, probability: float) -> Pri
     >>> round(amplify_by_poisson_sampling(PrivacyCost(1.0, 1e-6), probability=0.01).epsilon, 5)
     0.01704
     """
-    share = real(probability, "probability")
+    share = real_up(probability, "probability")
     if not 0 <= share <= 1:
         raise ParameterError(f"probability must be from 0 to 1, got {share!r}")
     with precise():

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real
+from dpnoise._parameters import integer, real_down
 from dpnoise.accounting._cost import PrivacyCost, common_relation
 from dpnoise.accounting._exact import above, decimal_of, exact_product, exact_sum, precise, up
 
@@ -162,9 +162,9 @@ def compose_advanced(
         raise ParameterError("one of delta and epsilon must be given, and not both")
     with precise():
         if delta is not None:
-            target = PrivacyCost(0.0, real(delta, "delta"))
+            target = PrivacyCost(0.0, real_down(delta, "delta"))
             return PrivacyCost(_epsilon(cost, times, target.delta, method), target.delta, cost.relation)
-        target = PrivacyCost(real(epsilon, "epsilon"))
+        target = PrivacyCost(real_down(epsilon, "epsilon"))
         return PrivacyCost(target.epsilon, _delta(cost, times, target.epsilon, method), cost.relation)
 
 

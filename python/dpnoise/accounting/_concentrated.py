@@ -9,7 +9,7 @@ from sys import float_info
 from typing import Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import at_least, real
+from dpnoise._parameters import at_least, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.accounting._exact import above, precise
 
@@ -92,7 +92,7 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
     >>> round(zcdp_epsilon(0.1, delta=1e-6), 4), round(zcdp_epsilon(0.1, delta=1e-6, method="simple"), 4)
     (2.1419, 2.4508)
     """
-    rho, delta = _checked(rho, "rho"), _checked_delta(delta)
+    rho, delta = _checked(rho, "rho", real_up), _checked_delta(delta)
     _check_method(method)
     if rho == 0:
         return 0.0
@@ -139,7 +139,7 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
     >>> round(zcdp_delta(0.1, epsilon=2.5), 9)
     1.6e-08
     """
-    rho, epsilon = _checked(rho, "rho"), _checked(epsilon, "epsilon")
+    rho, epsilon = _checked(rho, "rho", real_up), _checked(epsilon, "epsilon", real_down)
     _check_method(method)
     if rho == 0:
         return 0.0
@@ -188,7 +188,7 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
     >>> round(zcdp_rho(epsilon=1.0, delta=1e-6), 4)
     0.0244
     """
-    epsilon, delta = _checked(epsilon, "epsilon"), _checked_delta(delta)
+    epsilon, delta = _checked(epsilon, "epsilon", real_down), _checked_delta(delta)
     _check_method(method)
     if epsilon == 0:
         raise ParameterError("epsilon must be positive and finite, got 0.0")
@@ -212,15 +212,15 @@ def _root(function: Callable[[float], float]) -> float:
     return high
 
 
-def _checked(value: float, name: str) -> float:
-    number = real(value, name)
+def _checked(value: float, name: str, read: Callable[[float, str], float]) -> float:
+    number = read(value, name)
     if not (math.isfinite(number) and number >= 0):
         raise ParameterError(f"{name} must be zero or more and finite, got {number!r}")
     return number
 
 
 def _checked_delta(value: float) -> float:
-    number = real(value, "delta")
+    number = real_down(value, "delta")
     if not 0 < number < 1:
         raise ParameterError(f"delta must be above 0 and below 1, got {number!r}")
     return number

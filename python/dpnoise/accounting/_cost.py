@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import at_least, real
+from dpnoise._parameters import real_up
 from dpnoise.sensitivity import Relation, check_relation
 
 
@@ -49,7 +49,7 @@ class PrivacyCost:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        epsilon, delta = _rounded_up(self.epsilon, "epsilon"), _rounded_up(self.delta, "delta")
+        epsilon, delta = real_up(self.epsilon, "epsilon"), real_up(self.delta, "delta")
         if not (math.isfinite(epsilon) and epsilon >= 0):
             raise ParameterError(f"epsilon must be zero or more and finite, got {epsilon!r}")
         if not 0 <= delta < 1:
@@ -83,8 +83,3 @@ def check_same_relation(what: str, relation: Relation | None, expected: Relation
             f'{what} must be for the neighbour relation of the {owner}, "{expected}", got "{relation}": a row that is '
             "replaced is one removed and one added"
         )
-
-
-def _rounded_up(value: float, name: str) -> float:
-    real(value, name)  # refuses what is none
-    return at_least(value)

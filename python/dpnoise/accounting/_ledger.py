@@ -11,7 +11,7 @@ from sqlite3 import Connection
 from typing import Any, Protocol
 
 from dpnoise._errors import Error, ParameterError
-from dpnoise._parameters import real
+from dpnoise._parameters import real_down
 from dpnoise.accounting import _ledger_file
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, down, exact_difference, exact_sum, up
@@ -163,8 +163,8 @@ class Ledger:
             check_relation(relation)
         budget = None
         if epsilon is not None:
-            allowed = 0.0 if delta is None else real(delta, "delta")
-            budget = PrivacyCost(real(epsilon, "epsilon"), allowed, relation or "add/remove")
+            allowed = 0.0 if delta is None else real_down(delta, "delta")
+            budget = PrivacyCost(real_down(epsilon, "epsilon"), allowed, relation or "add/remove")
         elif delta is not None:
             raise ParameterError("epsilon must be given together with delta")
         self._file = LedgerFile(Path(fspath(path)), budget=budget)

@@ -110,6 +110,8 @@ class LedgerFile:
         self.path, self.readonly = path.absolute(), readonly
         self._connection: sqlite3.Connection | None = None
         self._frozen = False
+        self.committing = False
+        """Whether the last transaction failed in its last step, and so may be on disk all the same."""
         with _LOCK:
             if budget is not None:
                 self._make(budget)
@@ -148,9 +150,12 @@ class LedgerFile:
             connection = self._connection or self._open()
             self._check_identity()
             try:
+                self.committing = False
                 connection.execute(begin)
                 yield connection
+                self.committing = True
                 connection.execute("COMMIT")
+                self.committing = False
                 if self._frozen:
                     self.close()  # it would not see what others write
             except BaseException:

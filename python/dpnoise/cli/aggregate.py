@@ -12,7 +12,7 @@ from dpnoise import local, plots
 from dpnoise._files import atomic_write, locked
 from dpnoise.cli import tables
 from dpnoise.cli.agreement import read_agreement
-from dpnoise.cli.collect import Collection, collect
+from dpnoise.cli.collect import Collection, collected
 from dpnoise.cli.console import (
     InputError,
     check_target,
@@ -90,8 +90,11 @@ def aggregate(
     # A bad level is refused before any report is read.
     local.RandomizedResponse.coin_flips().accumulator().estimate(level=level, simultaneous=simultaneous)
 
-    with nullcontext() if changed is None else locked(changed):
-        collection = collect(files, failed, None if state is None else StateFile(state), agreement, threads)
+    kept = None if state is None else StateFile(state)
+    with (
+        nullcontext() if changed is None else locked(changed),
+        collected(files, failed, kept, agreement, threads) as collection,
+    ):
         _print_problems(collection)
         counted = collection.state
         if counted is None or not counted.sources:

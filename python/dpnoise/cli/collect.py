@@ -1,16 +1,20 @@
 """Counting files of reports: each one whole or not at all, and none twice."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Final
+
+import typer
 
 from dpnoise import ParameterError, _signals
 from dpnoise._files import NotWritten
 from dpnoise._progress import progress
 from dpnoise.cli.agreement import Agreement
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
+from dpnoise.cli.delivery import OutputError
 from dpnoise.cli.sources import sha256
 from dpnoise.cli.state import State, StateFile
 from dpnoise.local import _arrow, _parquet
@@ -39,13 +43,14 @@ class Collection:
                 self.saved = self.counted
 
 
-def collect(
+@contextmanager
+def collected(
     files: Sequence[Path], failed: dict[str, str], target: StateFile | None, agreement: Agreement, threads: int | None
-) -> Collection:
+) -> Iterator[Collection]:
     """Count files, on top of the state in `target`, and keep the state there but for the last files, whose turn it is.
 
     A file that cannot be used is noted, beside those that have failed already, and leaves no trace in the counts. What
-    has been counted and not been saved yet is for `Collection.save`, unless this ends with an error.
+    has been counted and not been saved yet is for `Collection.save` in the block, unless that ends with an error.
     """
     collection = Collection(target, failed=failed)
     if target is not None and target.path.exists():
@@ -55,6 +60,9 @@ def collect(
         collection.state = agreement.of_most(files)
     try:
         _count(files, collection, agreement, threads)
+        yield collection
+    except (OutputError, typer.Exit):  # it has been tried to save it
+        raise
     except BaseException as error:
         with _signals.ignored():
             collection.save()
@@ -64,7 +72,6 @@ def collect(
             f"{str(target.path)!r} has what was counted before; of this run's files it has {collection.counted:,} now, "
             f"and the same command goes on with the others"
         ) from None
-    return collection
 
 
 def _count(files: Sequence[Path], collection: Collection, agreement: Agreement, threads: int | None) -> None:

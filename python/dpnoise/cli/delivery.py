@@ -10,7 +10,6 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TextIO, cast
 
 from dpnoise._errors import Error
-from dpnoise._files import NotWritten
 from dpnoise.cli.console import message_of
 
 
@@ -100,7 +99,8 @@ def deliver(*steps: Callable[[], object]) -> None:
         try:
             step()
             sys.stdout.flush()
-        except (NotWritten, OutputError) as error:
-            failed.append(message_of(error))
+        except Exception as error:
+            # What an error says that is not known here might show a value.
+            failed.append(message_of(error) if isinstance(error, Error | OSError) else type(error).__name__)
     if failed:
         raise OutputError("; ".join(dict.fromkeys(failed)))

@@ -112,6 +112,8 @@ def read_domain(text: str | None, file: Path | None) -> list[str]:
             "give the domain with either --domain or --domain-file: it must be public and fixed beforehand, "
             "for a domain taken from the data would reveal which values occur in them"
         )
+    if any(label != label.encode(errors="replace").decode() for label in labels):
+        raise InputError(f"the domain must be of texts that UTF-8 can hold, got {listing(labels)}")
     if len(labels) < 2:
         raise InputError(f"the domain must have at least 2 values, got {len(labels)}")
     repeated = [label for label, count in Counter(labels).items() if count > 1]

@@ -27,7 +27,7 @@ class Purse(Ledger):
         try:
             super().spend(*arguments, **options)
         except Exception:
-            self.paid = False
+            self.paid = None if self._file.committing else False
             raise
         self.paid = True
 

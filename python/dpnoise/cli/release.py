@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import typer
 
 from dpnoise import queries
-from dpnoise._files import atomic_write
+from dpnoise._files import atomic_write, locked
 from dpnoise._progress import progress
 from dpnoise.accounting import BudgetExceeded
 from dpnoise.cli import tables
@@ -120,7 +120,11 @@ def release(
     purse = None if ledger is None else Purse(ledger, relation=relation.value, **amounts)
     with Sale(purse) as sale, ExitStack() as opened:
         check_stdout()
-        file = None if output is None else opened.enter_context(atomic_write(output, reserve=_RESERVE))
+        file = None
+        if output is not None:
+            opened.enter_context(locked(output))
+            _check_free(output)  # nobody else can have taken the name since the first look
+            file = opened.enter_context(atomic_write(output, reserve=_RESERVE))
         try:
             answer = sale.release(question, data, label or f"{query.value} of {column}")
         except BudgetExceeded as error:
@@ -145,9 +149,13 @@ def _check_output(output: Path, sources: list[Path]) -> str:
     """Return the suffix of a file that can be written and would not replace an answer."""
     suffix = suffix_of(output, (".csv", ".json", ".parquet"), "the output")
     check_target(output, sources)
+    _check_free(output)
+    return suffix
+
+
+def _check_free(output: Path) -> None:
     if is_occupied(output):
         raise InputError(f"{str(output)!r} is there already, and an answer replaces no file: give another name")
-    return suffix
 
 
 # What each question takes, beside epsilon and the relation.

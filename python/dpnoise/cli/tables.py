@@ -192,7 +192,11 @@ def _all_of(rows: int, batches: Iterator[pa.RecordBatch], path: Path) -> Iterato
 
 def _check_column(path: Path, name: str, names: Sequence[str]) -> None:
     if name not in names:
-        raise InputError(f"{str(path)!r} has no column {name!r}; its columns are {listing(names)}")
+        # The first line of a CSV file without a header is somebody's.
+        found = (
+            f"columns are {listing(names)}" if path.suffix == ".parquet" else f"first line names {len(names)} columns"
+        )
+        raise InputError(f"{str(path)!r} has no column {name!r}; its {found}")
     if names.count(name) > 1:
         raise InputError(f"{str(path)!r} has more than one column {name!r}")
 

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from typing import Final
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real
+from dpnoise._parameters import integer, real_down, real_up
 
 _DIGITS: Final = 400
 """Enough to tell 1 + x from 1 for every x that occurs (above 1e-340), with 60 digits to spare."""
@@ -60,7 +60,7 @@ def shuffle_epsilon(epsilon0: float, n: int, delta: float) -> float:
     >>> round(local.shuffle_epsilon(protocol.epsilon, n=10**6, delta=1e-9), 3)
     0.028
     """
-    epsilon0, delta = real(epsilon0, "epsilon0"), real(delta, "delta")
+    epsilon0, delta = real_up(epsilon0, "epsilon0"), real_down(delta, "delta")
     if not 0 < epsilon0 <= 32:
         raise ParameterError(f"epsilon0 must be above 0 and at most 32, got {epsilon0!r}")
     if not 0 < delta <= 0.25:

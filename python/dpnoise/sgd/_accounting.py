@@ -6,7 +6,7 @@ import math
 from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real
+from dpnoise._parameters import integer, real_down, real_up
 from dpnoise.accounting._accountant import LARGEST_DIVERGENCE, SMALLEST_RATE, Accountant
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.sgd._noisy_gradient import NoisyGradient
@@ -110,7 +110,7 @@ def noise_multiplier_for(
     >>> round(noise_multiplier_for(epsilon=2.0, delta=1e-5, sample_rate=0.01, steps=1000), 2)
     0.96
     """
-    goal = PrivacyCost(real(epsilon, "epsilon")).epsilon
+    goal = PrivacyCost(real_down(epsilon, "epsilon")).epsilon
     if not goal:
         raise ParameterError(f"epsilon must be positive and finite, got {goal!r}")
     rate, count, target = _checked(sample_rate, steps, delta)
@@ -173,9 +173,9 @@ def _between(low: float, below: float, high: float, above: float) -> float:
 
 def _checked(sample_rate: float, steps: int, delta: float) -> tuple[float, int, float]:
     rate, count, target = (
-        real(sample_rate, "sample_rate"),
+        real_up(sample_rate, "sample_rate"),
         integer(steps, "steps", range(1, 2**53)),
-        real(delta, "delta"),
+        real_down(delta, "delta"),
     )
     if not SMALLEST_RATE <= rate <= 1:
         raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
