@@ -144,3 +144,22 @@ def test_no_row_is_told_by_the_type_of_a_release() -> None:
         found = stability.release_mode([value] * 50, epsilon=9.0, delta=0.01)
         assert struct.pack("d", found) == struct.pack("d", 0.0)
         assert type(found) is int
+
+
+class Telling(int):
+    """A number that tells who looks at it."""
+
+    def __float__(self) -> float:
+        raise ValueError("a row of alice")
+
+
+@pytest.mark.parametrize("kind", [queries.Sum, queries.Mean, queries.Variance, queries.Median])
+def test_no_class_of_the_users_tells_of_a_row(kind: Any) -> None:
+    with pytest.raises(TypeError, match=r"^column must be of real numbers, got Telling and float$"):
+        kind(bounds=(0, 9), epsilon=1.0).release([1.0, Telling(3)])
+
+
+def test_a_signalling_nan_in_a_list_is_refused_as_any_other() -> None:
+    for odd in SINGLE.values():
+        seen = outcome(CALLS["Laplace"][0], [1.0, 2.0, odd[0]])
+        assert seen in ("a result", "ParameterError: x must be finite: no NaN and no infinity")
