@@ -35,7 +35,8 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
             return array.astype(np.float64)  # the same as below, in a fraction of the time
-    with suppress(Exception):  # of a class of the user's, whose message might show a value
+    # What a class of the user's raises might show a value.
+    with suppress(Exception), np.errstate(all="ignore"):
         if array.dtype.kind == "O" and all(is_missing(item) or _is_real(item) for item in array):
             return np.fromiter(map(to_float, array), np.float64, len(array))
     raise TypeError(f"{name} must be of real numbers, got {_described(array)}")
@@ -128,8 +129,7 @@ def to_float(item: Any) -> float:
     if is_missing(item):
         return np.nan
     try:
-        with np.errstate(all="ignore"):
-            return float(item)
+        return float(item)
     except OverflowError:
         return np.inf if item > 0 else -np.inf
 

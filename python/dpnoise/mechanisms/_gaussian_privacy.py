@@ -52,7 +52,7 @@ class GaussianPrivacy(Mechanism):
                 f"delta must be given for a cost, got None: rho={self.rho!r} has an epsilon for every delta "
                 f"(say {type(self).__name__}(rho=..., delta=...), or see epsilon_for)"
             )
-        return PrivacyCost(self.epsilon, self.delta, self.relation)
+        return super().cost
 
     def delta_for(self, epsilon: float, count: int = 1) -> float:
         """Give a delta for which a release is (epsilon, delta)-differentially private.

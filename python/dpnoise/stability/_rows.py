@@ -119,7 +119,8 @@ def _with_numbers(column: Column) -> Column:
     """Make numbers of objects that are all numbers, or missing: such a block may be of a column of numbers alone."""
     if column.dtype != object or not all(map(_is_number, set(map(type, column.flat)))):
         return column
-    return _each(_number, column, np.float64)
+    with np.errstate(all="ignore"):
+        return _each(_number, column, np.float64)
 
 
 def _each(f: Callable[[Any], Any], column: Column, dtype: type) -> Column:

@@ -2,8 +2,7 @@
 
 use core::{fmt, mem};
 
-use super::ProcessMark;
-use super::{SecureRng, Wiped, fill_bytes};
+use super::{ProcessMark, SecureRng, Wiped, fill_bytes};
 use crate::error::Error;
 
 /// Drawing a key takes as long as drawing this many bytes or so.
