@@ -29,7 +29,7 @@ demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations,
 test: test-rust test-python ## run all tests
 
 test-rust: | check-tools ## run the Rust tests, documentation examples included
-	cargo test --package dpnoise-core --locked
+	cargo test --package dpnoise-kernels --package dpnoise-core --locked
 	@echo "The binding crate (rust/python) has no tests of its own: the Python tests call it."
 
 test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests on all cores, with the debugging allocators of -X dev
@@ -60,7 +60,7 @@ constant-time: | check-constant-time-tools ## check that time and addresses do n
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	RUSTFLAGS="--cfg dpnoise_secrecy" cargo clippy --package dpnoise-core --all-targets --locked \
+	RUSTFLAGS="--cfg dpnoise_secrecy" cargo clippy --package dpnoise-kernels --package dpnoise-core --all-targets --locked \
 		--target-dir target/constant-time -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 	$(BIN)/python scripts/check_layers.py
@@ -87,8 +87,8 @@ docs: $(VENV)/.native $(VENV)/.extra-docs ## build the documentation site in sit
 wheel: $(BIN)/maturin | check-tools ## build the wheel in dist/
 	$(BIN)/maturin build --release --out dist
 
-crate: | check-tools ## package the Rust crate as it would be published, and build that
-	cargo package --package dpnoise-core --locked --allow-dirty
+crate: | check-tools ## package the Rust crates as they would be published, and build that
+	cargo package --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty
 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) $(TUMULT) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

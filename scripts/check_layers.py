@@ -1,14 +1,13 @@
-"""Check who imports whom, and where ``unsafe`` stands. Run by ``make lint``; exits with 1 on any violation.
+"""Check who imports whom where Cargo does not. Run by ``make lint``; exits with 1 on any violation.
 
 Rust, below rust/core/src: a module may use its own layer and the layers below, where
 
     high    mechanisms, local, stability, sgd    never each other
     mid     rng, samplers
-    low     arith, arch
-    leaves  params, error                        error uses nothing
+    leaves  params, error, instruction_set
 
-Rust, everywhere: ``unsafe`` only in rust/core/src/arch and rust/python/src/bit_generator.rs, each with its SAFETY
-comment.
+Rust, everywhere: no files import each other in a circle; unit tests may. An ``unsafe fn`` says in a Safety section what
+its callers owe, or its trait does. (The compiler keeps ``unsafe`` in its places, and clippy asks for SAFETY comments.)
 Python: the packages of the extras are imported at module level only by the command line, the plots and the backends.
 """
 
@@ -22,16 +21,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 LAYERS = {
-    **dict.fromkeys(["params", "error"], 0),
-    **dict.fromkeys(["arith", "arch"], 1),
-    **dict.fromkeys(["rng", "samplers"], 2),
-    **dict.fromkeys(["mechanisms", "local", "stability", "sgd"], 3),
+    **dict.fromkeys(["params", "error", "instruction_set"], 0),
+    **dict.fromkeys(["rng", "samplers"], 1),
+    **dict.fromkeys(["mechanisms", "local", "stability", "sgd"], 2),
 }
-NAMES = ["leaf", "low", "mid", "high"]
-HIGH = 3
-
-UNSAFE_ALLOWED = ("rust/core/src/arch/", "rust/python/src/bit_generator.rs")
-SAFETY_REACH = 5  # lines
+NAMES = ["leaf", "mid", "high"]
+HIGH = 2
 
 EXTRAS = {
     "typer",
@@ -184,8 +179,6 @@ def import_rule(importer: str, imported: str) -> str | None:
     if imported not in LAYERS:
         return f"crate::{imported} has no layer: name its module, or give it a layer in scripts/check_layers.py"
     own, other = LAYERS[importer], LAYERS[imported]
-    if importer == "error":
-        return f"error is a leaf that uses nothing, but imports {imported}"
     if other > own:
         return f"{importer} ({NAMES[own]}) imports upward from {imported} ({NAMES[other]})"
     if other == own == HIGH:
@@ -219,7 +212,78 @@ def check_imports(root: Path) -> Iterator[Violation]:
                 yield Violation(name, path.line, rule)
 
 
-_UNSAFE = re.compile(r"\bunsafe\b(?=(?P<item>\s*\{|\s+(?:impl|trait)\b|\s+(?:extern\s+(?:\S+\s+)?)?(?P<fn>fn)\s+\w)?)")
+Graph = dict[Path, set[Path]]
+"""The files that each file imports."""
+
+
+def rust_graph(source: Path) -> Graph:
+    """Return who imports whom among the files of a crate, tests left out; what a face hands on is its file's own."""
+    files = {module_of(file.relative_to(source)): file for file in sorted(source.rglob("*.rs"))}
+    codes = {module: _without_tests(code_of(file.read_text(encoding="utf-8"))) for module, file in files.items()}
+    faces = {module: dict(_handed_on(codes[module], module)) for module in files}
+
+    def home(segments: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the module whose file defines what `segments` name."""
+        module = next((segments[:end] for end in range(len(segments), 0, -1) if segments[:end] in files), ())
+        rest = segments[len(module) :]
+        handed = faces.get(module, {}).get(rest[0]) if rest else None
+        return home((*handed, *rest[1:])) if handed and handed != segments else module
+
+    graph: Graph = {}
+    for module, file in files.items():
+        paths = crate_paths(_PUB_USE.sub("", codes[module]), module)
+        graph[file] = {files[home(path.segments)] for path in paths if home(path.segments) in files} - {file}
+    return graph
+
+
+_PUB_USE = re.compile(r"\bpub(?:\([^)]*\))?\s+use\b[^;]*;")
+
+
+def _handed_on(code: str, module: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the names that a file hands on by ``pub use``, and what they stand for."""
+    for use in _PUB_USE.findall(code):
+        local = re.sub(r"\buse\s+(?!crate\b|self\b|super\b|::)", "use self::", use)
+        yield from ((path.alias, path.segments) for path in crate_paths(local, module))
+
+
+def _without_tests(code: str) -> str:
+    """Return blanked code without its test modules."""
+    while found := re.search(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*\{", code):
+        depth, end = 1, found.end()
+        while depth and end < len(code):
+            depth += (code[end] == "{") - (code[end] == "}")
+            end += 1
+        code = code[: found.start()] + re.sub(r"[^\n]", " ", code[found.start() : end]) + code[end:]
+    return code
+
+
+def circles(graph: Graph) -> list[list[Path]]:
+    """Return the groups of files that import each other, directly or through others."""
+    reached = {file: _reached_from(file, graph) for file in graph}
+    found = {frozenset(other for other in reached[file] if file in reached[other]) for file in graph}
+    return sorted(sorted(circle) for circle in found if circle)
+
+
+def _reached_from(file: Path, graph: Graph) -> set[Path]:
+    """Return what `file` imports, and what that imports, and so on."""
+    reached: set[Path] = set()
+    waiting = [file]
+    while waiting:
+        new = graph[waiting.pop()] - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+def check_circles(root: Path) -> Iterator[Violation]:
+    """Yield every group of files that import each other."""
+    graphs = [rust_graph(source) for source in sorted(root.glob("rust/*/src"))]
+    for circle in (circle for graph in graphs for circle in circles(graph)):
+        first, *others = (file.relative_to(root).as_posix() for file in circle)
+        yield Violation(first, 1, f"imports in a circle with {', '.join(others)}")
+
+
+_UNSAFE_FN = re.compile(r"\bunsafe\s+(?:extern\s+(?:[^\s{]+\s+)?)?fn\s+\w")
 
 
 def _enclosing_header(code: str, position: int) -> tuple[str, int]:
@@ -242,16 +306,11 @@ def _has_safety_section(lines: list[str], index: int) -> bool:
     return False
 
 
-def _explained(code: str, lines: list[str], found: re.Match[str]) -> bool:
-    """Return whether an ``unsafe`` item says why it is sound, or what its callers owe."""
-    index = _line_of(code, found.start()) - 1
-    if any(re.search(r"//.*\bSAFETY:", line) for line in lines[max(0, index - SAFETY_REACH) : index + 1]):
+def _has_contract(code: str, lines: list[str], position: int) -> bool:
+    """Return whether the ``unsafe fn`` at `position`, or its trait, says what its callers owe."""
+    if _has_safety_section(lines, _line_of(code, position) - 1):
         return True
-    if not found["fn"]:
-        return False
-    if _has_safety_section(lines, index):
-        return True
-    header, start = _enclosing_header(code, found.start())
+    header, start = _enclosing_header(code, position)
     if re.search(r"\bimpl\b.*\sfor\s+(?!<)", header, re.DOTALL):
         return True  # the contract is the trait's, and is asked for there
     trait = re.search(r"\btrait\b", header)
@@ -259,17 +318,14 @@ def _explained(code: str, lines: list[str], found: re.Match[str]) -> bool:
 
 
 def check_unsafe(root: Path) -> Iterator[Violation]:
-    """Yield every ``unsafe`` outside its two places, and every one without its reason."""
+    """Yield every ``unsafe fn`` that does not say what its callers owe; clippy asks for that of public ones only."""
     for file in sorted((root / "rust").rglob("*.rs")):
-        name = file.relative_to(root).as_posix()
         source = file.read_text(encoding="utf-8")
         code, lines = code_of(source), source.split("\n")
-        for match in _UNSAFE.finditer(code):
-            line = _line_of(code, match.start())
-            if not name.startswith(UNSAFE_ALLOWED):
-                yield Violation(name, line, f"unsafe is allowed only in {' and '.join(UNSAFE_ALLOWED)}")
-            elif match["item"] and not _explained(code, lines, match):
-                yield Violation(name, line, f"unsafe without a SAFETY comment in the {SAFETY_REACH} lines above it")
+        for match in _UNSAFE_FN.finditer(code):
+            if not _has_contract(code, lines, match.start()):
+                name, line = file.relative_to(root).as_posix(), _line_of(code, match.start())
+                yield Violation(name, line, "unsafe fn without a Safety section of its own or of its trait")
 
 
 def _at_module_level(node: ast.AST) -> Iterator[ast.AST]:
@@ -302,7 +358,7 @@ def check_extras(root: Path) -> Iterator[Violation]:
 
 def check(root: Path) -> list[Violation]:
     """Return every violation below `root`."""
-    return [*check_imports(root), *check_unsafe(root), *check_extras(root)]
+    return [*check_imports(root), *check_circles(root), *check_unsafe(root), *check_extras(root)]
 
 
 def main() -> int:

@@ -1,6 +1,7 @@
 """Check that time and addresses do not depend on secrets, and say what was checked. Run by ``make constant-time``.
 
-1. rust/core/tests/constant_time runs under valgrind with its secrets poisoned, once for each backend valgrind can run.
+1. rust/core/tests/constant_time runs under valgrind with its secrets poisoned, once for each instruction set that
+   valgrind has.
 2. The machine code of the AVX-512 kernels in that program is followed by kernel_flow.py.
 
 Exits with 1 when something depends on a secret, and when a planted fault is not found.
@@ -24,7 +25,7 @@ import machine_code
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "target" / "constant-time"
 SUPPRESSIONS = ROOT / "rust/core/tests/constant_time/valgrind.supp"
-BACKENDS = ("portable", "avx2")
+INSTRUCTION_SETS = ("portable", "avx2")
 LOG_LINES = 60
 
 
@@ -41,16 +42,20 @@ def build() -> Path:
     return Path(program)
 
 
-def run_poisoned(program: Path, backend: str) -> bool:
+def run_poisoned(program: Path, instructions: str) -> bool:
     """Run the program under valgrind; it reports itself. Return whether all is well."""
-    log = TARGET / f"valgrind-{backend}.log"
+    log = TARGET / f"valgrind-{instructions}.log"
     options = ["--quiet", "--error-limit=no", f"--suppressions={SUPPRESSIONS}", f"--log-file={log}"]
     command = ["valgrind", *options, str(program)]
     ran = subprocess.run(
-        command, env=os.environ | {"DPNOISE_BACKEND": backend}, stderr=subprocess.PIPE, text=True, check=False
+        command,
+        env=os.environ | {"DPNOISE_INSTRUCTION_SET": instructions},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
     )
-    if "unset or a backend of this CPU" in ran.stderr:
-        print(f"{backend}: skipped: this CPU does not have it", flush=True)
+    if "unset or an instruction set of this CPU" in ran.stderr:
+        print(f"{instructions}: skipped: this CPU does not have it", flush=True)
         return True
     if ran.returncode != 0:
         lines = log.read_text(encoding="utf-8").splitlines()
@@ -63,14 +68,14 @@ def follow_kernels(program: Path) -> bool:
     options = ["--disassemble", "--demangle", "--no-show-raw-insn", "--disassembler-options=intel"]
     command = ["objdump", *options, str(program)]
     listing = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    declared = kernel_flow.declared(ROOT / "rust/core/src/arch")
+    declared = kernel_flow.declared(ROOT / "rust/kernels/src/arch")
     kernels, planted = [], []
     for symbol, instructions in machine_code.functions(listing):
-        if name := re.fullmatch(r"dpnoise_core::arch::(.+)::avx512", symbol):
+        if name := re.fullmatch(r"dpnoise_kernels::arch::(.+)::avx512", symbol):
             tables = [pointers for kernel, pointers in declared if kernel == name[1]]
             public = frozenset.intersection(*tables) if tables else frozenset()
             kernels.append(kernel_flow.Kernel(name[1], instructions, public).follow())
-        elif name := re.fullmatch(r"dpnoise_core::arch::planted::(.+)", symbol):
+        elif name := re.fullmatch(r"dpnoise_kernels::arch::planted::(.+)", symbol):
             planted.append(kernel_flow.Kernel(name[1], instructions).follow())
 
     print(f"machine code: {len(kernels)} AVX-512 kernels in which no secret may decide a jump or an address")
@@ -88,7 +93,7 @@ def follow_kernels(program: Path) -> bool:
 
     difference = sorted(name for name, _ in declared) != sorted(kernel.name for kernel in kernels)
     if difference:
-        print(f"  DECLARED by on_backend! are other kernels: {', '.join(name for name, _ in declared)}")
+        print(f"  DECLARED by dispatch! are other kernels: {', '.join(name for name, _ in declared)}")
     leaking = sum(bool(kernel.refused) for kernel in kernels)
     missed = sum(not caught(kernel) for kernel in planted)
     print(f"machine code: {leaking} kernels refused, {missed} planted faults missed")
@@ -113,7 +118,7 @@ def main() -> int:
         print(f"skipped: the secrets are marked, and the kernels written, for x86-64, and this is {platform.machine()}")
         return 0
     program = build()
-    results = [run_poisoned(program, backend) for backend in BACKENDS]
+    results = [run_poisoned(program, instructions) for instructions in INSTRUCTION_SETS]
     print("avx512: not run, since valgrind cannot; see the machine code", flush=True)
     results.append(follow_kernels(program))
     return 0 if all(results) else 1

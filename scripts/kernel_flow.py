@@ -429,11 +429,11 @@ _ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 
 
 def declared(root: Path) -> list[tuple[str, frozenset[str]]]:
-    """Return the kernels that sources below `root` declare by on_backend!, and their pointers to public memory."""
+    """Return the kernels that sources below `root` declare by dispatch!, and their pointers to public memory."""
     kernels: list[tuple[str, frozenset[str]]] = []
     for file in sorted(root.rglob("*.rs")):
         source = file.read_text(encoding="utf-8")
-        for call in re.finditer(r"on_backend!\(\s*\w+,\s*\w+\(([^()]*)\)\s*\);", source):
+        for call in re.finditer(r"dispatch!\(\s*\w+,\s*\w+\(([^()]*)\)\s*\);", source):
             function = re.findall(r"\bfn (\w+)", source[: call.start()])[-1]
             module = "::".join(part for part in file.relative_to(root).with_suffix("").parts if part != "mod")
             types = [argument.split(":", 1)[1].strip() for argument in call[1].split(",") if ":" in argument]

@@ -195,11 +195,11 @@ def test_kernels_are_read_from_the_sources(tmp_path):
     (tmp_path / "lanes").mkdir()
     (tmp_path / "lanes" / "sums.rs").write_text(
         """pub fn add(backend: Backend, count: u64, all: &[u8; 4], rest: &mut [u8], tables: &Tables) {
-            on_backend!(backend, add_lanes(count: u64, all: &[u8; 4], rest: &mut [u8], tables: &Tables));
+            dispatch!(instructions, add_lanes(count: u64, all: &[u8; 4], rest: &mut [u8], tables: &Tables));
         }
         pub(crate) fn scale(backend: Backend, by: f64, out: &mut [[f64; 8]], tables: &Tables) {
-            on_backend!(backend, scale_lanes(by: f64, out: &mut [[f64; 8]], tables: &Tables));
+            dispatch!(instructions, scale_lanes(by: f64, out: &mut [[f64; 8]], tables: &Tables));
         }"""
     )
     assert kernel_flow.declared(tmp_path) == [("lanes::sums::add", {"r8"}), ("lanes::sums::scale", {"rdx"})]
-    assert ("trials::run", {"rdi"}) in kernel_flow.declared(ROOT / "rust/core/src/arch")
+    assert ("trials::run", {"rdi"}) in kernel_flow.declared(ROOT / "rust/kernels/src/arch")

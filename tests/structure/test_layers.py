@@ -37,18 +37,16 @@ def test_this_repository_is_clean():
     ("file", "text", "line", "words"),
     [
         ("samplers/bernoulli.rs", "use crate::mechanisms::laplace::Laplace;", 1, "samplers (mid) imports upward"),
-        ("arith/exp.rs", "//! Docs.\n\nuse crate::rng::SecureRng;", 3, "arith (low) imports upward"),
-        ("params.rs", "use crate::arith::Dyadic;", 1, "params (leaf) imports upward"),
-        ("error.rs", "use crate::params::Scale;", 1, "error is a leaf that uses nothing"),
-        ("error.rs", "use super::params::Scale;", 1, "error is a leaf that uses nothing"),
+        ("params.rs", "//! Docs.\n\nuse crate::rng::SecureRng;", 3, "params (leaf) imports upward"),
+        ("error.rs", "use super::samplers::Bernoulli;", 1, "error (leaf) imports upward"),
         ("local/mod.rs", "use crate::mechanisms::Laplace;", 1, "local imports sideways from mechanisms"),
         ("mechanisms/laplace.rs", "pub use super::super::local;", 1, "mechanisms imports sideways from local"),
         ("rng/mod.rs", "use {std::fmt, crate::local};", 1, "rng (mid) imports upward from local"),
-        ("rng/mod.rs", "use crate::{\n  error::Error,\n  arith::{self, exp},\n  sgd as descent,\n};", 4, "from sgd"),
-        ("arch/mod.rs", "fn f() -> u8 {\n    crate::rng::word()\n}", 2, "arch (low) imports upward from rng"),
-        ("arch/mod.rs", "macro_rules! m { () => { $crate::samplers::fill() } }", 1, "from samplers"),
-        ("arith/mod.rs", "#[cfg(test)]\nmod tests {\n    use super::super::rng::SecureRng;\n}", 3, "from rng"),
-        ("arith/mod.rs", "#[cfg(test)]\nmod tests {\n    use crate::rng::ScriptedRng;\n}", 3, "from rng"),
+        ("rng/mod.rs", "use crate::{\n  error::Error,\n  params::{self, Scale},\n  sgd as descent,\n};", 4, "from sgd"),
+        ("error.rs", "fn f() -> u8 {\n    crate::rng::word()\n}", 2, "error (leaf) imports upward from rng"),
+        ("error.rs", "macro_rules! m { () => { $crate::samplers::fill() } }", 1, "from samplers"),
+        ("error.rs", "#[cfg(test)]\nmod tests {\n    use super::super::rng::SecureRng;\n}", 3, "from rng"),
+        ("error.rs", "#[cfg(test)]\nmod tests {\n    use crate::rng::ScriptedRng;\n}", 3, "from rng"),
         ("samplers/mod.rs", "/* a /* nested */ comment */ use crate::stability::mode;", 1, "from stability"),
         ("samplers/mod.rs", "use crate::prelude::*;", 1, "crate::prelude has no layer"),
         ("samplers/mod.rs", "use crate::*;", 1, "crate::* has no layer"),
@@ -66,15 +64,15 @@ def test_forbidden_import(tmp_path, file, text, line, words):
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("local/mod.rs", "use crate::{Error, arith, arch::Backend, rng::SecureRng, params::Epsilon};"),
+        ("local/mod.rs", "use crate::{Error, params, instruction_set, rng::SecureRng, params::Epsilon};"),
         ("local/direct.rs", "use super::wire::Report; use crate::local::accumulator::Accumulator;"),
         ("samplers/grid.rs", "use crate::rng::SecureRng; use super::geometric;"),
-        ("arith/exp.rs", "use crate::arch::lanes;\nmod tests { use super::*; use super::super::fixed; }"),
+        ("rng/wipe.rs", "use crate::instruction_set;\nmod tests { use super::*; use super::super::chacha; }"),
         ("params.rs", "use crate::error::Error;"),
         ("error.rs", "use std::fmt; fn f() -> Error { self::Error::Empty }"),
         ("error.rs", '//! Raised by crate::local::encode.\nconst S: &str = "crate::local"; // crate::rng\n'),
         ("error.rs", "const S: &str = r#\"a \" crate::rng \"#; const C: char = '\"'; fn f<'a>(x: &'a str) {}"),
-        ("arch/mod.rs", "pub(crate) fn f() {} pub(super) fn g() {}"),
+        ("rng/mod.rs", "pub(crate) fn f() {} pub(super) fn g() {}"),
     ],
 )
 def test_allowed_import(tmp_path, file, text):
@@ -82,54 +80,62 @@ def test_allowed_import(tmp_path, file, text):
 
 
 @pytest.mark.parametrize(
-    ("file", "text"),
+    ("files", "circle"),
     [
-        (
-            "rust/core/src/rng/mod.rs",
-            "fn f() {\n    // SAFETY: in the wrong folder all the same.\n    unsafe { g() }\n}",
-        ),
-        ("rust/core/src/architecture.rs", "unsafe fn f() {}"),
-        ("rust/core/tests/oracle.rs", "unsafe impl Send for X {}"),
-        ("rust/python/src/lib.rs", "#[unsafe(no_mangle)]\nfn f() {}"),
-        ("rust/python/src/buffers.rs", "unsafe fn f() {}"),
+        ({"a.rs": "use crate::b::f;", "b.rs": "use super::a::g;"}, "a.rs b.rs"),
+        ({"a.rs": "use crate::b::f;", "b.rs": "use crate::c;", "c.rs": "fn f() { crate::a::g() }"}, "a.rs b.rs c.rs"),
+        ({"m/mod.rs": "pub use a::f;", "m/a.rs": "use super::b;", "m/b.rs": "use super::f;"}, "m/a.rs m/b.rs"),
+        ({"m/mod.rs": "use a::f;\nfn g() {}\nfn h() { self::a::f() }", "m/a.rs": "use super::g;"}, "m/a.rs m/mod.rs"),
+        ({"lib.rs": "pub use m::F;", "m.rs": "use crate::n;", "n.rs": "use crate::F;"}, "m.rs n.rs"),
     ],
 )
-def test_unsafe_outside_its_places(tmp_path, file, text):
-    rules = [violation.rule for violation in plant(tmp_path, {file: text})]
-    assert any("unsafe is allowed only in" in rule for rule in rules)
+def test_circle_of_rust_files(tmp_path, files, circle):
+    source = tmp_path / "rust/kernels/src"
+    (violation,) = plant(tmp_path, {f"rust/kernels/src/{name}": text for name, text in files.items()})
+    first, *others = (str(source.relative_to(tmp_path) / name) for name in circle.split())
+    assert violation.path == first
+    assert violation.rule == f"imports in a circle with {', '.join(others)}"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.rs": "use crate::b::f;", "b.rs": "#[cfg(test)]\nmod tests {\n    use crate::a::g;\n    fn f() {}\n}"},
+        {"m/mod.rs": "mod a;\npub use a::F;\npub(crate) fn g() {}", "m/a.rs": "use super::g;"},
+        {"a.rs": "use crate::b::f; use crate::c;", "b.rs": "use crate::c::{self, g};", "c.rs": "use std::fmt;"},
+        {"a.rs": "use self::f as g; /// see [`crate::b`]", "b.rs": "use crate::a;"},
+    ],
+)
+def test_no_circle_of_rust_files(tmp_path, files):
+    assert plant(tmp_path, {f"rust/kernels/src/{name}": text for name, text in files.items()}) == []
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "fn f() {\n    unsafe { g() }\n}",
-        "unsafe impl Send for X {}",
         "unsafe fn f() {}",
         "/// # Errors\n/// None.\nunsafe fn f() {}",
         "/// No contract.\ntrait Lanes {\n    unsafe fn load();\n}",
         "impl<F: for<'a> Fn(&'a u8)> X<F> {\n    unsafe fn load() {}\n}",
-        "// SAFETY: too far away.\n\n\n\n\n\nunsafe impl Send for X {}",
-        'fn f() {\n    let s = "unsafe";\n    unsafe\n    { g() }\n}',
     ],
 )
-@pytest.mark.parametrize("file", [core("arch/avx2.rs"), "rust/python/src/bit_generator.rs"])
-def test_unsafe_without_its_reason(tmp_path, file, text):
-    (violation,) = plant(tmp_path, {file: text})
-    assert "SAFETY" in violation.rule
+def test_unsafe_function_without_a_contract(tmp_path, text):
+    (violation,) = plant(tmp_path, {"rust/kernels/src/avx2.rs": text})
+    assert "Safety section" in violation.rule
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "fn f() {\n    // SAFETY: g has no precondition here.\n    unsafe { g() }\n}",
         '/// # Safety\n/// AVX2.\n#[inline]\n#[target_feature(enable = "avx2")]\n#[must_use]\nunsafe fn f() {}',
         "/// # Safety\n/// The CPU has AVX2.\ntrait Lanes {\n    unsafe fn load();\n}",
         "impl Lanes for X {\n    #[inline(always)]\n    unsafe fn load() {}\n}",
-        '#![allow(unsafe_code)] // unsafe is named here\nconst S: &str = "unsafe { }";\ntype F = unsafe fn(u8);',
+        'const S: &str = "unsafe fn f() { }";\ntype F = unsafe fn(u8);',
+        'unsafe extern "C" {\n    fn f(prepare: Option<unsafe extern "C" fn()>);\n}',
     ],
 )
-def test_unsafe_with_its_reason(tmp_path, text):
-    assert plant(tmp_path, {core("arch/avx2.rs"): text}) == []
+def test_unsafe_function_with_a_contract(tmp_path, text):
+    assert plant(tmp_path, {"rust/kernels/src/avx2.rs": text}) == []
 
 
 @pytest.mark.parametrize(
@@ -166,6 +172,6 @@ def test_exit_code_and_message(tmp_path):
     plant(tmp_path, {core("error.rs"): "use crate::rng;"})
     caught = subprocess.run([sys.executable, SCRIPT, tmp_path], capture_output=True, text=True, check=False)
     assert caught.returncode == 1
-    assert caught.stdout.startswith("rust/core/src/error.rs:1: error is a leaf")
+    assert caught.stdout.startswith("rust/core/src/error.rs:1: error (leaf) imports upward")
     nothing_to_check = subprocess.run([sys.executable, SCRIPT, tmp_path / "python"], capture_output=True, check=False)
     assert nothing_to_check.returncode == 1

@@ -1,5 +1,5 @@
 """The key stream of the secure generator as a short specification: ChaCha12 in the word order of
-rust/core/src/arch/chacha.rs, with which it shares no code.
+rust/kernels/src/arch/chacha.rs, with which it shares no code.
 """
 
 from __future__ import annotations

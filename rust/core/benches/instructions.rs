@@ -1,7 +1,7 @@
 //! Instructions per sample and per set-up, counted by callgrind: a measure without noise.
 //!
-//! The program runs itself under `valgrind --tool=callgrind`, once for each backend. Keys are fixed, so that the counts
-//! repeat to the last digit. Valgrind knows no AVX-512: portable code and AVX2 are what can be counted.
+//! The program runs itself under `valgrind --tool=callgrind`, once for each instruction set. Keys are fixed, so that
+//! the counts repeat to the last digit. Valgrind knows no AVX-512: portable code and AVX2 are what can be counted.
 
 mod cases;
 
@@ -51,7 +51,7 @@ fn cut() {
 
 fn work() {
     let mut samples = Samples::default();
-    let seeded = || SeededRng::new(1).expect("the backend exists");
+    let seeded = || SeededRng::new(1).expect("the instruction set exists");
     // What is made once in a process is made now.
     cases::all().take(1).for_each(|case| case.set_up().draw(&mut seeded(), &mut samples));
     for case in cases::all() {
@@ -70,15 +70,15 @@ struct Count {
     draw: u64,
 }
 
-fn count(backend: &str) -> Result<Vec<Count>, Box<dyn Error>> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(backend);
+fn count(instructions: &str) -> Result<Vec<Count>, Box<dyn Error>> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(instructions);
     fs::create_dir_all(&folder)?;
     let file = folder.join("callgrind");
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--dump-after=instructions::cut*"])
         .arg(format!("--callgrind-out-file={}", file.display()))
         .args([env::current_exe()?.as_os_str(), WORK.as_ref()])
-        .env("DPNOISE_BACKEND", backend)
+        .env("DPNOISE_INSTRUCTION_SET", instructions)
         .output()
         .map_err(|error| format!("valgrind: {error}"))?;
     if !output.status.success() {

@@ -1,4 +1,4 @@
-//! The parts that a draw is made of, each by itself, on every backend of this CPU.
+//! The parts that a draw is made of, each by itself, on every instruction set of this CPU.
 
 mod cases;
 
@@ -6,12 +6,13 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use dpnoise_core::arch::chacha::{Group, chacha12};
-use dpnoise_core::arch::trials::{self, FEW_TRIALS, TRIALS, Trials};
-use dpnoise_core::arch::{Backend, grid, planes, popcount};
+use dpnoise_core::instruction_set::InstructionSet;
 use dpnoise_core::params::Scale;
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Histogram};
+use dpnoise_kernels::arch::chacha::{Group, chacha12};
+use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, TRIALS, Trials};
+use dpnoise_kernels::arch::{grid, planes, popcount};
 use rand_core::Rng;
 
 use crate::cases::{SAMPLES, Samples};
@@ -37,9 +38,9 @@ fn key_stream(criterion: &mut Criterion) {
     let mut benches = criterion.benchmark_group("ChaCha12");
     let mut groups: Vec<Group> = vec![[0; size_of::<Group>()]; 16];
     benches.throughput(Throughput::Bytes(groups.as_flattened().len() as u64));
-    for backend in Backend::available() {
-        benches.bench_function(BenchmarkId::new("key stream", backend.name()), |bench| {
-            bench.iter(|| chacha12(backend, black_box(&[7; 8]), 0, &mut groups));
+    for instructions in InstructionSet::available() {
+        benches.bench_function(BenchmarkId::new("key stream", instructions.name()), |bench| {
+            bench.iter(|| chacha12(instructions, black_box(&[7; 8]), 0, &mut groups));
         });
     }
 }
@@ -62,7 +63,7 @@ fn scale(b: f64) -> Scale {
 }
 
 fn seeded() -> SeededRng {
-    SeededRng::new(1).expect("the backend exists")
+    SeededRng::new(1).expect("the instruction set exists")
 }
 
 fn random_bytes(count: usize) -> Vec<u8> {
@@ -79,9 +80,9 @@ fn trials(criterion: &mut Criterion) {
         for (layout, sampler) in layouts() {
             let tables = sampler.tables();
             let words = random_bytes(tables.layout.bytes(count));
-            for backend in Backend::available() {
-                benches.bench_function(BenchmarkId::new(format!("{layout}{size}"), backend.name()), |bench| {
-                    bench.iter(|| trials::run(backend, tables, black_box(&words), &mut trials, &mut packed));
+            for instructions in InstructionSet::available() {
+                benches.bench_function(BenchmarkId::new(format!("{layout}{size}"), instructions.name()), |bench| {
+                    bench.iter(|| trials::run(instructions, tables, black_box(&words), &mut trials, &mut packed));
                 });
             }
         }
@@ -94,11 +95,11 @@ fn grid_addition(criterion: &mut Criterion) {
     DiscreteLaplace::new(scale(1e12)).fill(&mut seeded(), &mut noise).expect("a seeded generator does not fail");
     let mut values = vec![0.0; noise.len()];
     benches.throughput(Throughput::Elements(noise.len() as u64));
-    for backend in Backend::available() {
-        benches.bench_function(BenchmarkId::new("2048 values", backend.name()), |bench| {
+    for instructions in InstructionSet::available() {
+        benches.bench_function(BenchmarkId::new("2048 values", instructions.name()), |bench| {
             bench.iter(|| {
                 values.fill(0.1);
-                grid::add_noise(backend, -40, black_box(&noise), &mut values)
+                grid::add_noise(instructions, -40, black_box(&noise), &mut values)
             });
         });
     }
@@ -111,9 +112,9 @@ fn bit_planes(criterion: &mut Criterion) {
     for count in [2, 13, 62] {
         let random = random_bytes(data.len() * count as usize);
         let (p, q) = (1 << (count - 1), 1);
-        for backend in Backend::available() {
-            benches.bench_function(BenchmarkId::new(format!("{count} planes"), backend.name()), |bench| {
-                bench.iter(|| planes::flip(backend, count, p, q, black_box(&random), &mut data));
+        for instructions in InstructionSet::available() {
+            benches.bench_function(BenchmarkId::new(format!("{count} planes"), instructions.name()), |bench| {
+                bench.iter(|| planes::flip(instructions, count, p, q, black_box(&random), &mut data));
             });
         }
     }
@@ -125,10 +126,15 @@ fn column_counts(criterion: &mut Criterion) {
         let matrix = random_bytes((1 << 18) / row_bytes * row_bytes);
         let mut counters = vec![0; 8 * row_bytes];
         benches.throughput(Throughput::Elements(8 * matrix.len() as u64));
-        for backend in Backend::available() {
-            benches.bench_function(BenchmarkId::new(format!("rows of {row_bytes} bytes"), backend.name()), |bench| {
-                bench.iter(|| popcount::add_column_counts(backend, black_box(&matrix), row_bytes, &mut counters));
-            });
+        for instructions in InstructionSet::available() {
+            benches.bench_function(
+                BenchmarkId::new(format!("rows of {row_bytes} bytes"), instructions.name()),
+                |bench| {
+                    bench.iter(|| {
+                        popcount::add_column_counts(instructions, black_box(&matrix), row_bytes, &mut counters);
+                    });
+                },
+            );
         }
     }
 }

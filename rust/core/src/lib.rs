@@ -8,15 +8,17 @@
 //! | --- | --- |
 //! | high | [`mechanisms`], [`local`], [`stability`], [`sgd`] |
 //! | mid | [`rng`], [`samplers`] |
-//! | low | [`arith`], [`arch`] |
-//! | leaves | [`params`], [`error`] |
+//! | leaves | [`params`], [`error`], [`instruction_set`] |
+//!
+//! Below all of them is the crate `dpnoise_kernels`, which has the exact arithmetic, the vector code and all `unsafe`.
 //!
 //! Every function is constant-time in its secrets (data and random words) unless its name ends in `_vartime`; what
 //! exactly that promises, and its exceptions of negligible probability, is written in [`samplers`].
 
-pub mod arch;
-pub mod arith;
+#![forbid(unsafe_code)]
+
 pub mod error;
+pub mod instruction_set;
 pub mod local;
 pub mod mechanisms;
 pub mod params;

@@ -1,13 +1,13 @@
 //! The bit-flipping kernel, enumerated: every random word once, every threshold, exact counts.
 
-use dpnoise_core::arch::Backend;
-use dpnoise_core::arch::planes::{self, TILE_BYTES};
+use dpnoise_core::instruction_set;
+use dpnoise_kernels::arch::planes::{self, TILE_BYTES};
 
 /// A kernel to examine: planes, p, q, random bytes, data.
 type Kernel = fn(u32, u64, u64, &[u8], &mut [u8]);
 
 fn flip(planes: u32, p: u64, q: u64, random: &[u8], data: &mut [u8]) {
-    planes::flip(Backend::current().unwrap(), planes, p, q, random, data);
+    planes::flip(instruction_set::current().unwrap(), planes, p, q, random, data);
 }
 
 /// The tiles in which lane i of all lanes has the random word i: for each tile, plane after plane.

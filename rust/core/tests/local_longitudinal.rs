@@ -1,7 +1,6 @@
 //! Longitudinal protocols: what several reports of one person tell together, in exact arithmetic, from the definitions of
 //! their two rounds; and what stays the same for ever.
 
-use dpnoise_core::arith::log::ln_at_most_vartime;
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::rappor::Probabilities;
 use dpnoise_core::local::{
@@ -9,6 +8,7 @@ use dpnoise_core::local::{
     Randomizer, Rappor, Remembering,
 };
 use dpnoise_core::rng::SeededRng;
+use dpnoise_kernels::arith::log::ln_at_most_vartime;
 use num_bigint::BigUint;
 use num_rational::Ratio;
 

@@ -1,6 +1,5 @@
 //! The worst-case likelihood ratio of every local protocol, over all inputs and outputs, in exact arithmetic.
 
-use dpnoise_core::arith::log::ln_at_most_vartime;
 use dpnoise_core::local::estimate::Support;
 use dpnoise_core::local::likelihood::{MAX_EPSILON, MIN_EPSILON};
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
@@ -10,6 +9,7 @@ use dpnoise_core::local::{
     PrefixExtension, Protocol, RandomizedResponse, Randomizer, SquareWave, SubsetSelection, SummationHistogramEncoding,
     UnaryEncoding, Window, WindowMean,
 };
+use dpnoise_kernels::arith::log::ln_at_most_vartime;
 use num_bigint::BigUint;
 
 /// From the smallest to the largest epsilon, with awkward ones between.

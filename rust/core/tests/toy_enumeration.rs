@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use dpnoise_core::arch::trials::{self, Layout, Sides, TAIL};
 use dpnoise_core::params::{Ratio, Scale};
 use dpnoise_core::rng::ScriptedRng;
 use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Geometric, Histogram};
+use dpnoise_kernels::arch::trials::{self, Layout, Sides, TAIL};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 

@@ -1,10 +1,10 @@
 //! The samplers.
 
 use dpnoise_core::Error;
-use dpnoise_core::arch::Backend;
-use dpnoise_core::arch::trials::Layout;
+use dpnoise_core::instruction_set::{self, InstructionSet};
 use dpnoise_core::params::RealScale;
 use dpnoise_core::rng::{self, NOISE_UNIT, SecureRng, fill_parallel};
+use dpnoise_core::samplers::Layout;
 use dpnoise_core::samplers::histogram::{Histogram, Rarities};
 use dpnoise_core::samplers::{self, Bernoulli, Design, GridNoise};
 use numpy::Element;
@@ -229,7 +229,7 @@ fn random_bytes<'py>(py: Python<'py>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'
 /// The instruction set in use.
 #[pyfunction]
 fn cpu_backend() -> PyResult<&'static str> {
-    Backend::current().map(Backend::name).map_err(to_py)
+    instruction_set::current().map(InstructionSet::name).map_err(to_py)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -13,10 +13,10 @@ use super::randomizer::Randomizer;
 use super::{
     cohorts, d_bit_flip, hadamard_response, hash_counts, hierarchical_range, sketch, subset_selection, symbols,
 };
-use crate::arch::Backend;
-use crate::arch::popcount::add_column_counts;
 use crate::error::Error;
+use crate::instruction_set::{self, InstructionSet};
 use crate::rng::on_threads;
+use dpnoise_kernels::arch::popcount::add_column_counts;
 
 /// Below this many bytes of packed bits, or what takes as long, a further thread costs more than it gains.
 const BYTES_PER_THREAD: usize = 1 << 21;
@@ -83,9 +83,9 @@ impl Accumulator {
         let total = self.total_with(rows as u64)?;
         let threads = threads.min(1 + effort(&self.protocol, rows) / BYTES_PER_THREAD);
         let part_bytes = rows.div_ceil(threads).max(1) * width;
-        let backend = Backend::current()?;
+        let instructions = instruction_set::current()?;
         let protocol = &self.protocol;
-        let parts = on_threads(reports.chunks(part_bytes).collect(), |part| count(backend, protocol, part));
+        let parts = on_threads(reports.chunks(part_bytes).collect(), |part| count(instructions, protocol, part));
         for (counters, rejected) in parts {
             // Counters stay at most n, and n at most the total, which fits.
             self.counters.iter_mut().zip(counters).for_each(|(total, count)| *total += count);
@@ -257,25 +257,27 @@ fn count_once(n: u64, counters: &[u64]) -> bool {
 }
 
 /// The counters of the well-formed rows, and the number of the others.
-fn count(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
+fn count(instructions: InstructionSet, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
     let width = protocol.report_bytes();
     let mut counters = vec![0; protocol.counters()];
     let rejected = match protocol.randomizer() {
-        Randomizer::BitFlip(_) | Randomizer::LongitudinalFlips { .. } => return count_bits(backend, protocol, reports),
-        Randomizer::CountMean(_) | Randomizer::Bloom(_) => cohorts::count(backend, reports, width, &mut counters),
+        Randomizer::BitFlip(_) | Randomizer::LongitudinalFlips { .. } => {
+            return count_bits(instructions, protocol, reports);
+        }
+        Randomizer::CountMean(_) | Randomizer::Bloom(_) => cohorts::count(instructions, reports, width, &mut counters),
         Randomizer::Mixture(_)
         | Randomizer::Window(_)
         | Randomizer::Hybrid(_)
         | Randomizer::HadamardCountMean(_)
         | Randomizer::Prefixes(_) => symbols::count_numbers(reports, width, &mut counters),
         Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
-            hash_counts::count(backend, hashing, reports, width, &mut counters)
+            hash_counts::count(instructions, hashing, reports, width, &mut counters)
         }
         Randomizer::Hadamard(hadamard) => hadamard_response::count(hadamard, reports, width, &mut counters),
-        Randomizer::Subset(subset) => subset_selection::count(backend, subset, reports, width, &mut counters),
+        Randomizer::Subset(subset) => subset_selection::count(instructions, subset, reports, width, &mut counters),
         Randomizer::Hierarchy(hierarchy) => hierarchical_range::count(hierarchy, reports, width, &mut counters),
         Randomizer::NoisySums(sums) => sums.count(reports, &mut counters),
-        Randomizer::SampledFlips(flips) => d_bit_flip::count(backend, flips, reports, width, &mut counters),
+        Randomizer::SampledFlips(flips) => d_bit_flip::count(instructions, flips, reports, width, &mut counters),
     };
     (counters, rejected)
 }
@@ -302,14 +304,14 @@ fn effort(protocol: &Protocol, rows: usize) -> usize {
 }
 
 /// Malformed rows are looked for only when the count of an unused bit says that there are some.
-fn count_bits(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
+fn count_bits(instructions: InstructionSet, protocol: &Protocol, reports: &[u8]) -> (Vec<u64>, u64) {
     let (width, unused) = (protocol.report_bytes(), protocol.unused_bits());
     let mut counters = vec![0; 8 * width];
     let mut rejected = 0;
-    add_column_counts(backend, reports, width, &mut counters);
+    add_column_counts(instructions, reports, width, &mut counters);
     if counters[protocol.report_bits()..].iter().any(|&count| count > 0) {
         counters.fill(0);
-        rejected = count_well_formed(backend, reports, width, &mut counters, |row| row[width - 1] & unused != 0);
+        rejected = count_well_formed(instructions, reports, width, &mut counters, |row| row[width - 1] & unused != 0);
     }
     counters.truncate(protocol.report_bits());
     (counters, rejected)
@@ -317,7 +319,7 @@ fn count_bits(backend: Backend, protocol: &Protocol, reports: &[u8]) -> (Vec<u64
 
 /// Counts the bits of rows that are not malformed, and gives the number of the others.
 pub(super) fn count_well_formed(
-    backend: Backend,
+    instructions: InstructionSet,
     rows: &[u8],
     width: usize,
     counters: &mut [u64],
@@ -328,9 +330,9 @@ pub(super) fn count_well_formed(
         let good = some.chunks_exact(width).filter(|row| !is_malformed(row));
         let bad = some.len() / width - good.clone().count();
         if bad == 0 {
-            add_column_counts(backend, some, width, counters);
+            add_column_counts(instructions, some, width, counters);
         } else {
-            add_column_counts(backend, &good.collect::<Vec<_>>().concat(), width, counters);
+            add_column_counts(instructions, &good.collect::<Vec<_>>().concat(), width, counters);
         }
         rejected += bad as u64;
     }

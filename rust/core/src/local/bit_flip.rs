@@ -168,7 +168,7 @@ impl BitFlip {
 mod tests {
     use super::super::likelihood::{MAX_EPSILON, MIN_EPSILON};
     use super::*;
-    use crate::arith::log::ln_upper_vartime;
+    use dpnoise_kernels::arith::log::ln_upper_vartime;
 
     #[test]
     fn dyadic_probabilities_are_kept() {

@@ -3,9 +3,9 @@
 use rand_core::TryCryptoRng;
 
 use super::protocol::Protocol;
-use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::rng::{SecureRng, fill_parallel};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// Below this many random bytes a further thread costs more than it gains.
 const RANDOM_BYTES_PER_THREAD: usize = 1 << 19;

@@ -3,8 +3,8 @@
 //! The number has two bytes, little-endian. A group's counters are the number of its reports, and then, for each bit, of
 //! those in which it is set.
 
-use crate::arch::Backend;
-use crate::arch::popcount::add_column_counts;
+use crate::instruction_set::InstructionSet;
+use dpnoise_kernels::arch::popcount::add_column_counts;
 
 /// The bytes of a group's number.
 pub(super) const HEADER_BYTES: usize = 2;
@@ -27,7 +27,7 @@ pub(super) fn write(groups: &[u64], bits: &[u8], out: &mut [u8]) {
 }
 
 /// Adds the reports of all groups to their `counters`, and gives the number of reports that are of no group.
-pub(super) fn count(backend: Backend, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
+pub(super) fn count(instructions: InstructionSet, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
     let bits_bytes = width - HEADER_BYTES;
     let group_counters = 1 + 8 * bits_bytes;
     let groups = counters.len() / group_counters;
@@ -55,7 +55,7 @@ pub(super) fn count(backend: Backend, reports: &[u8], width: usize, counters: &m
                 bits.extend_from_slice(&some[index as usize * width..][HEADER_BYTES..width]);
             }
             counters[0] += u64::from(end) - start as u64;
-            add_column_counts(backend, &bits, bits_bytes, &mut counters[1..]);
+            add_column_counts(instructions, &bits, bits_bytes, &mut counters[1..]);
             start = end as usize;
         }
         rejected += order.len() as u64 - start as u64;
@@ -83,7 +83,7 @@ mod tests {
             row[..2].copy_from_slice(&(i as u16 * 7 % 6).to_le_bytes()); // 5 is no group
         }
         let mut counters = vec![0; groups * (1 + 8 * bits_bytes)];
-        let rejected = count(Backend::current().unwrap(), &reports, width, &mut counters);
+        let rejected = count(crate::instruction_set::current().unwrap(), &reports, width, &mut counters);
         let mut expected = vec![0; counters.len()];
         let mut others = 0;
         for row in reports.chunks_exact(width) {

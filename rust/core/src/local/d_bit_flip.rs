@@ -36,10 +36,10 @@ use super::randomizer::Randomizer;
 use super::remembering::Longitudinal;
 use super::subset_selection::{MAX_K, SetDrawer};
 use super::unary_encoding::encode_part;
-use crate::arch::Backend;
-use crate::arith::mask;
 use crate::error::Error;
+use crate::instruction_set::InstructionSet;
 use crate::rng::Wiped;
+use dpnoise_kernels::arith::mask;
 
 /// How many bits are sampled, and how they are flipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -170,7 +170,7 @@ impl Longitudinal for DBitFlip {
 /// Adds to `counters` how many of the `reports` support each value, and gives the number of those that have more than d
 /// bits set, or unused ones.
 pub(super) fn count(
-    backend: Backend,
+    instructions: InstructionSet,
     flips: SampledFlips,
     reports: &[u8],
     width: usize,
@@ -180,7 +180,7 @@ pub(super) fn count(
     let is_malformed =
         |row: &[u8]| row[width - 1] & unused != 0 || row.iter().map(|byte| byte.count_ones()).sum::<u32>() > flips.d;
     counters.resize(8 * width, 0);
-    let rejected = count_well_formed(backend, reports, width, counters, is_malformed);
+    let rejected = count_well_formed(instructions, reports, width, counters, is_malformed);
     counters.truncate(flips.k as usize);
     rejected
 }

@@ -7,10 +7,10 @@
 
 use super::local_hashing::Hashing;
 use super::symbols::for_each_number;
-use crate::arch::Backend;
-use crate::arch::hashing::{WALKERS, Walks, add_supports};
-use crate::arith::divisor::Divisor;
-use crate::arith::mask;
+use crate::instruction_set::InstructionSet;
+use dpnoise_kernels::arch::hashing::{WALKERS, Walks, add_supports};
+use dpnoise_kernels::arith::divisor::Divisor;
+use dpnoise_kernels::arith::mask;
 
 /// The table of all arcs has the square of P entries; this many circles take 16 MiB.
 const MAX_TABULATED_PRIME: usize = 1 << 11;
@@ -25,7 +25,13 @@ const ENTRIES_PER_REPORT: usize = 8;
 const BATCH: usize = 16;
 
 /// Adds to `counters` how many of the `reports` support each value, and gives the number of reports that are none.
-pub(super) fn count(backend: Backend, hashing: Hashing, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
+pub(super) fn count(
+    instructions: InstructionSet,
+    hashing: Hashing,
+    reports: &[u8],
+    width: usize,
+    counters: &mut [u64],
+) -> u64 {
     let arcs = Arcs::new(hashing);
     if tabulation_pays(hashing, reports.len() / width, counters.len()) {
         return tabulate(&arcs, hashing.reports(), reports, width, counters);
@@ -42,7 +48,7 @@ pub(super) fn count(backend: Backend, hashing: Hashing, reports: &[u8], width: u
         walk.lengths[i] = (length as u32).to_le_bytes();
         filled += 1;
         if filled == BATCH * WALKERS {
-            add_supports(backend, hashing.prime() as u32, &walks, counters);
+            add_supports(instructions, hashing.prime() as u32, &walks, counters);
             filled = 0;
         }
     });
@@ -50,7 +56,7 @@ pub(super) fn count(backend: Backend, hashing: Hashing, reports: &[u8], width: u
     if let Some(walk) = last.last_mut() {
         walk.lengths[(filled - 1) % WALKERS + 1..].fill([0; 4]); // left over from the batch before
     }
-    add_supports(backend, hashing.prime() as u32, last, counters);
+    add_supports(instructions, hashing.prime() as u32, last, counters);
     rejected
 }
 
@@ -164,14 +170,14 @@ mod tests {
                 let (seed, hash) = (number / g, number % g);
                 u64::from(hashing.hash(seed / hashing.prime(), seed % hashing.prime(), v)) == hash
             };
-            for backend in Backend::available() {
+            for instructions in InstructionSet::available() {
                 let mut counters = vec![0; k as usize];
-                let rejected = count(backend, hashing, &rows, width, &mut counters);
+                let rejected = count(instructions, hashing, &rows, width, &mut counters);
                 let good: Vec<u64> = numbers.iter().copied().filter(|&number| number < hashing.reports()).collect();
                 assert_eq!(rejected as usize, numbers.len() - good.len());
                 for (v, &counter) in (0..).zip(&counters) {
                     let expected = good.iter().filter(|&&number| supports(v, number)).count();
-                    assert_eq!(counter as usize, expected, "{k} {g} {v} {}", backend.name());
+                    assert_eq!(counter as usize, expected, "{k} {g} {v} {}", instructions.name());
                 }
             }
         }

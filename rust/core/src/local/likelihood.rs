@@ -6,8 +6,8 @@
 
 use core::ops::RangeInclusive;
 
-use crate::arith::log::{ln_at_most_vartime, ln_upper_vartime};
 use crate::error::Error;
+use dpnoise_kernels::arith::log::{ln_at_most_vartime, ln_upper_vartime};
 
 /// The smallest epsilon of a local protocol: 2^-20.
 pub const MIN_EPSILON: f64 = 1.0 / (1 << 20) as f64;

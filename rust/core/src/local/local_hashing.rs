@@ -27,8 +27,8 @@ use super::mixture::Mixture;
 use super::protocol::{Family, Protocol, check_k};
 use super::randomizer::Randomizer;
 use super::symbols::Symbols;
-use crate::arith::divisor::Divisor;
 use crate::error::Error;
+use dpnoise_kernels::arith::divisor::Divisor;
 
 /// The largest number of hashes.
 pub const MAX_G: u64 = 1 << 16;

@@ -46,9 +46,9 @@ use super::randomizer::Randomizer;
 use super::remembering::Longitudinal;
 use super::symbols::write_reports;
 use super::two_rounds::{TwoMixtures, too_fine};
-use crate::arith::mask;
 use crate::error::Error;
 use crate::rng::Wiped;
+use dpnoise_kernels::arith::mask;
 
 /// The largest number of hashes: a client derives the permanent answers to all of them.
 pub const MAX_G: u64 = 1 << 8;

@@ -22,9 +22,9 @@ use core::hint::black_box;
 use rand_core::TryCryptoRng;
 
 use super::mixture::Mixture;
-use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::rng::{Wiped, fill_bytes};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// The values that are randomised at once: few enough for the first-level cache.
 pub(super) const CHUNK: usize = 1 << 10;

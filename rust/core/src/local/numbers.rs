@@ -8,8 +8,8 @@
 //! Floating-point arithmetic takes longer for subnormal numbers on some processors, and comparisons of doubles may become
 //! jumps. So the bits of a double are taken apart as those of a whole number, with shifts and masks.
 
-use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// Binary digits after the point.
 const DIGITS: u32 = 62;

@@ -35,8 +35,8 @@ use super::randomizer::Randomizer;
 use super::sketch::{self, Sketch};
 use super::symbols::Symbols;
 use super::text_hash::fingerprint;
-use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// The lengths of prefixes, and a table for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

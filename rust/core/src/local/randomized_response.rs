@@ -16,10 +16,10 @@ use super::client::Randomise;
 use super::flipper::Flipper;
 use super::protocol::{Family, Protocol};
 use super::randomizer::Randomizer;
-use crate::arch::planes::TILE_BYTES;
-use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::rng::Wiped;
+use dpnoise_kernels::arch::planes::TILE_BYTES;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// The values that one tile holds.
 const TILE_VALUES: usize = 8 * TILE_BYTES;

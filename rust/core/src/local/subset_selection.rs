@@ -36,11 +36,11 @@ use super::likelihood::LikelihoodRatio;
 use super::mixture::Mixture;
 use super::protocol::{Family, Protocol, check_k};
 use super::randomizer::Randomizer;
-use crate::arch::Backend;
-use crate::arch::secrecy::{Reason, declassify};
-use crate::arith::mask;
 use crate::error::Error;
+use crate::instruction_set::InstructionSet;
 use crate::rng::{Wiped, fill_bytes};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::mask;
 
 /// The largest number of values: a client draws a random word for each.
 pub const MAX_K: u32 = 1 << 16;
@@ -306,13 +306,19 @@ fn select(omega: u32, value: u32, force: bool, mut numbers: impl Iterator<Item =
 }
 
 /// Adds to `counters` how many of the `reports` have each value, and gives the number of those that are no set of omega.
-pub(super) fn count(backend: Backend, subset: Subset, reports: &[u8], width: usize, counters: &mut Vec<u64>) -> u64 {
+pub(super) fn count(
+    instructions: InstructionSet,
+    subset: Subset,
+    reports: &[u8],
+    width: usize,
+    counters: &mut Vec<u64>,
+) -> u64 {
     let unused = u8::MAX.checked_shl(subset.k() - 8 * (width as u32 - 1)).unwrap_or(0);
     let is_malformed = |row: &[u8]| {
         row[width - 1] & unused != 0 || row.iter().map(|byte| byte.count_ones()).sum::<u32>() != subset.omega
     };
     counters.resize(8 * width, 0);
-    let rejected = count_well_formed(backend, reports, width, counters, is_malformed);
+    let rejected = count_well_formed(instructions, reports, width, counters, is_malformed);
     counters.truncate(subset.k() as usize);
     rejected
 }

@@ -20,9 +20,9 @@ use super::noisy_sums::{CHUNK, NUMBER_BYTES, NoisySums};
 use super::protocol::{Family, Protocol, check_k};
 use super::randomizer::Randomizer;
 use super::unary_encoding::encode_rows;
-use crate::arith::mask;
 use crate::error::Error;
 use crate::samplers::DiscreteLaplace;
+use dpnoise_kernels::arith::mask;
 
 /// The summation with histogram encoding of k values.
 #[derive(Clone, Debug)]

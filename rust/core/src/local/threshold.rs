@@ -18,8 +18,8 @@
 
 use super::bit_flip::{BitFlip, Neighbours};
 use super::likelihood::check_epsilon;
-use crate::arith::log::ln_at_most_vartime;
 use crate::error::Error;
+use dpnoise_kernels::arith::log::ln_at_most_vartime;
 
 /// Thresholds are multiples of 1 / 64.
 const STEPS: u32 = 64;

@@ -18,11 +18,11 @@ use super::client::{Randomise, check_below_k, check_out, in_parallel, wiped_on_e
 use super::flipper::Flipper;
 use super::protocol::{Family, Protocol, check_k};
 use super::randomizer::Randomizer;
-use crate::arch::planes::TILE_BYTES;
-use crate::arch::secrecy::{Reason, declassify};
-use crate::arith::mask;
 use crate::error::Error;
 use crate::rng::Wiped;
+use dpnoise_kernels::arch::planes::TILE_BYTES;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::mask;
 
 /// The bits encoded before they are flipped, while they are in the first-level cache.
 pub(super) const CHUNK_BYTES: usize = 64 * TILE_BYTES;

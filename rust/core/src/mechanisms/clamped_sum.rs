@@ -6,12 +6,12 @@ use std::sync::Arc;
 use rand_core::TryCryptoRng;
 
 use super::laplace::ceil_log2_of_quotient;
-use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Relation, Scale};
 use crate::rng::{SecureRng, available_threads, on_threads};
 use crate::samplers;
 use crate::samplers::grid::Grid;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// The sum of a column whose values are clamped to bounds, with discrete Laplace noise.
 ///
@@ -140,7 +140,7 @@ impl ClampedSum {
     /// thread that is started for one row more would show it.
     ///
     /// # Errors
-    /// [`Error::Randomness`]; [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    /// [`Error::Randomness`]; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     pub fn release(&self, values: &mut [f64], threads: usize) -> Result<f64, Error> {
         self.release_with(values, threads, &mut SecureRng::new()?)
     }

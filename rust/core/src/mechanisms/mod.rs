@@ -61,7 +61,7 @@ pub trait Noisy: Sync {
     /// Adds to every value its noise.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     fn add(&self, values: &mut [Self::Value], noise: &[i64]) -> Result<(), Error>;
 
     /// Replaces each of `values` by its release, on up to `threads` threads with a freshly keyed generator each.

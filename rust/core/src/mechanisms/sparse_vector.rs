@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use rand_core::TryCryptoRng;
 
-use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, RealScale, Scale};
 use crate::rng::{ProcessMark, SecureRng, Wiped};
 use crate::samplers::grid::{Grid, all_finite};
 use crate::samplers::{self, DiscreteLaplace};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// Tells which values are above a threshold, until it has said so `max_positives` times.
 ///

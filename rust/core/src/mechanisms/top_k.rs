@@ -9,11 +9,11 @@ use core::ops::Deref;
 use rand_core::TryCryptoRng;
 
 use super::Selector;
-use crate::arch::Backend;
-use crate::arch::candidates::{COLUMNS, RETIRED, retire};
 use crate::error::Error;
+use crate::instruction_set;
 use crate::rng::{SecureRng, Wiped};
 use crate::samplers::Candidates;
+use dpnoise_kernels::arch::candidates::{COLUMNS, RETIRED, retire};
 
 /// Chooses k candidates, the one that is meant to be best first.
 ///
@@ -75,7 +75,7 @@ impl TopK {
         let mut chosen = Wiped::new(self.k as usize);
         for place in chosen.iter_mut() {
             *place = self.selection().softmax(rng, &Candidates::remaining(self.grid(), &remaining)?)?;
-            retire(Backend::current()?, place, &mut remaining);
+            retire(instruction_set::current()?, place, &mut remaining);
         }
         Ok(chosen.to_vec())
     }

@@ -8,15 +8,15 @@ use sha2::{Digest, Sha256};
 use zeroize::zeroize_stack;
 
 use super::wipe::wipe;
-use crate::arch::Backend;
-use crate::arch::chacha::{BLOCKS, Group, chacha12};
-use crate::arch::registers;
-use crate::arch::secrecy::poison;
 use crate::error::Error;
+use crate::instruction_set::{self, InstructionSet};
+use dpnoise_kernels::arch::chacha::{BLOCKS, Group, chacha12};
+use dpnoise_kernels::arch::registers;
+use dpnoise_kernels::arch::secrecy::poison;
 
-/// The key stream, in the word order that [`crate::arch::chacha`] defines. Dropping it wipes it.
+/// The key stream, in the word order that [`dpnoise_kernels::arch::chacha`] defines. Dropping it wipes it.
 struct KeyStream {
-    backend: Backend,
+    instructions: InstructionSet,
     key: [u32; 8],
     counter: u64,
     group: Group,
@@ -29,8 +29,8 @@ impl KeyStream {
     /// leave copies of the key behind.
     fn new(source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Box<Self>, Error> {
         let group = [0; size_of::<Group>()];
-        let backend = Backend::current()?;
-        let mut stream = Box::new(Self { backend, key: [0; 8], counter: 0, taken: group.len(), group });
+        let instructions = instruction_set::current()?;
+        let mut stream = Box::new(Self { instructions, key: [0; 8], counter: 0, taken: group.len(), group });
         // The buffer of the stream serves for the bytes of the key.
         let Self { key, group, .. } = &mut *stream;
         source(&mut group[..32])?;
@@ -47,10 +47,10 @@ impl KeyStream {
         let (first, rest) = bytes.split_at_mut(bytes.len().min(self.group.len() - self.taken));
         self.take(first);
         let (groups, rest) = rest.as_chunks_mut();
-        chacha12(self.backend, &self.key, self.counter, groups);
+        chacha12(self.instructions, &self.key, self.counter, groups);
         self.counter += (BLOCKS * groups.len()) as u64;
         if !rest.is_empty() {
-            chacha12(self.backend, &self.key, self.counter, slice::from_mut(&mut self.group));
+            chacha12(self.instructions, &self.key, self.counter, slice::from_mut(&mut self.group));
             self.counter += BLOCKS as u64;
             self.taken = 0;
             self.take(rest);
@@ -136,7 +136,7 @@ impl SecureRng {
     ///
     /// # Errors
     /// [`Error::Randomness`] when the operating system has no randomness to give, [`Error::Parameter`] when
-    /// `DPNOISE_BACKEND` names no backend of this CPU.
+    /// `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     pub fn new() -> Result<Self, Error> {
         Self::from_source(|key| getrandom::fill(key).map_err(Error::randomness))
     }
@@ -162,7 +162,7 @@ impl SeededRng {
     /// The generator whose key is the SHA-256 of `dpnoise seed ` followed by the seed, little-endian.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     pub fn new(seed: u64) -> Result<Self, Error> {
         let mut hash = Sha256::new();
         hash.update(b"dpnoise seed ");
@@ -186,7 +186,7 @@ impl DerivedRng {
     /// The generator under the key that `derive` writes.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     pub(crate) fn new(derive: impl FnOnce(&mut [u8])) -> Result<Self, Error> {
         KeyStream::new(|key| {
             derive(key);

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::arch::fork;
 use crate::error::Error;
+use dpnoise_kernels::arch::fork;
 
 /// The mark of the process that made it, for what must be used once.
 ///

@@ -2,11 +2,11 @@
 
 use rand_core::TryCryptoRng;
 
-use crate::arch::Backend;
-use crate::arch::planes::{TILE_BYTES, flip};
-use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
+use crate::instruction_set;
 use crate::rng::{self, Wiped, wipe};
+use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// The planes of the first comparison are at most so many.
 const PLANES: u32 = 64;
@@ -82,14 +82,14 @@ impl Bernoulli {
             out.fill(self.threshold == 1);
             return Ok(());
         }
-        let backend = Backend::current()?;
+        let instructions = instruction_set::current()?;
         let mut random = Wiped::new(self.planes as usize * TILE_BYTES);
         let (mut coins, mut at_most) = ([0; TILE_BYTES], [0; TILE_BYTES]);
         let result = out.chunks_mut(8 * TILE_BYTES).try_for_each(|out| {
             rng::fill_bytes(rng, &mut random)?;
-            flip(backend, self.planes, self.threshold, self.threshold, &random, &mut coins);
+            flip(instructions, self.planes, self.threshold, self.threshold, &random, &mut coins);
             if self.open {
-                flip(backend, self.planes, self.threshold + 1, self.threshold + 1, &random, &mut at_most);
+                flip(instructions, self.planes, self.threshold + 1, self.threshold + 1, &random, &mut at_most);
                 self.resolve(rng, &mut coins, &at_most)?;
             }
             unpack(&coins, out);

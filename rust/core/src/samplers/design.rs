@@ -4,10 +4,10 @@
 //! `discrete_laplace.md` gives the formulas.
 
 use super::density::{Density, Shape};
-use crate::arch::trials::{BINS, COLUMN_BITS, Layout, Sides, TAIL, Tables};
-use crate::arith::exp::Constants;
-use crate::arith::interval::Interval;
 use crate::params::Ratio;
+use dpnoise_kernels::arch::trials::{BINS, COLUMN_BITS, Layout, Sides, TAIL, Tables};
+use dpnoise_kernels::arith::exp::Constants;
+use dpnoise_kernels::arith::interval::Interval;
 
 /// The free choices of a proposal. Every design samples the same distribution; they differ in speed, and in how often
 /// the rare paths are taken. The library chooses one by the scale; others are for tests.
@@ -126,9 +126,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::arith::exp::FIRST_LIMBS;
-    use crate::arith::fixed::Fixed;
     use crate::params::Scale;
+    use dpnoise_kernels::arith::exp::FIRST_LIMBS;
+    use dpnoise_kernels::arith::fixed::Fixed;
 
     #[test]
     fn the_tail_begins_where_it_should() {

@@ -7,10 +7,10 @@ use core::ops::Deref;
 use super::density::Shape;
 use super::design::Design;
 use super::histogram::Histogram;
-use crate::arith::ball::Ball;
-use crate::arith::gaussian::DiscreteTails;
 use crate::error::Error;
 use crate::params::Scale;
+use dpnoise_kernels::arith::ball::Ball;
+use dpnoise_kernels::arith::gaussian::DiscreteTails;
 
 /// The discrete Gaussian distribution: P(x) proportional to exp(-x^2 / (2 sigma^2)), over all integers.
 ///

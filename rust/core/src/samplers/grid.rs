@@ -2,10 +2,11 @@
 
 use zeroize::Zeroizing;
 
-use crate::arch::grid as kernel;
-use crate::arch::secrecy::{Reason, declassify};
-use crate::arch::{Backend, candidates};
 use crate::error::Error;
+use crate::instruction_set;
+use dpnoise_kernels::arch::candidates;
+use dpnoise_kernels::arch::grid as kernel;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// A grid of real numbers: all multiples of a granularity g, a power of two from 2^-1019 to 2^900.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +70,11 @@ impl Grid {
     /// either way. Constant-time in finite numbers.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     pub fn steps_between(self, low: &f64, high: &f64) -> Result<i64, Error> {
         let lows = Zeroizing::new([*low; candidates::COLUMNS]);
         let mut steps = Zeroizing::new([0; candidates::COLUMNS]);
-        candidates::measure(Backend::current()?, self.exponent, high, &*lows, &mut *steps);
+        candidates::measure(instruction_set::current()?, self.exponent, high, &*lows, &mut *steps);
         Ok(steps[0])
     }
 
@@ -83,12 +84,12 @@ impl Grid {
     /// steps goes with a probability below 2^-738.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     ///
     /// # Panics
     /// When there are fewer values than noise.
     pub fn add_noise(self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {
-        if declassify(Reason::HugeNoise, kernel::add_noise(Backend::current()?, self.exponent, noise, values)) {
+        if declassify(Reason::HugeNoise, kernel::add_noise(instruction_set::current()?, self.exponent, noise, values)) {
             self.add_large_noise_vartime(values, noise);
         }
         Ok(())
@@ -139,6 +140,7 @@ mod tests {
     use num_rational::BigRational;
 
     use super::*;
+    use crate::instruction_set::InstructionSet;
 
     fn exact(x: f64) -> BigRational {
         BigRational::from_float(x).unwrap()
@@ -164,7 +166,7 @@ mod tests {
         format!("{digits}e-{k}").parse().unwrap()
     }
 
-    /// Every value with every noise, on every backend and in every place of a vector.
+    /// Every value with every noise, on every instruction set and in every place of a vector.
     #[test]
     fn the_release_is_the_correctly_rounded_exact_sum() {
         const NOISE: [i64; 11] =
@@ -174,13 +176,16 @@ mod tests {
             let values: Vec<f64> = boundaries().step_by(13).flat_map(|x| [x; NOISE.len()]).collect();
             let noise: Vec<i64> = NOISE.iter().copied().cycle().take(values.len()).collect();
             let expected: Vec<f64> = values.iter().zip(&noise).map(|(&x, &n)| reference(grid, x, n)).collect();
-            for backend in Backend::available() {
+            for instructions in InstructionSet::available() {
                 let mut released = values.clone();
-                assert!(kernel::add_noise(backend, exponent, &noise, &mut released), "some noise is beyond the limit");
+                assert!(
+                    kernel::add_noise(instructions, exponent, &noise, &mut released),
+                    "some noise is beyond the limit"
+                );
                 grid.add_large_noise_vartime(&mut released, &noise);
                 let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
                 for (i, (got, want)) in bits(&released).into_iter().zip(bits(&expected)).enumerate() {
-                    assert_eq!(got, want, "{:e} + {} on 2^{exponent}, {}", values[i], noise[i], backend.name());
+                    assert_eq!(got, want, "{:e} + {} on 2^{exponent}, {}", values[i], noise[i], instructions.name());
                 }
             }
             for ((&x, &n), &want) in values.iter().zip(&noise).zip(&expected) {
@@ -195,10 +200,10 @@ mod tests {
     #[test]
     fn every_length_is_released_and_not_an_item_more() {
         let grid = Grid { exponent: -2 };
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             for length in 0..40 {
                 let mut values = [0.6; 41];
-                assert!(!kernel::add_noise(backend, -2, &vec![3; length], &mut values));
+                assert!(!kernel::add_noise(instructions, -2, &vec![3; length], &mut values));
                 let expected = if length == 0 { 0.6 } else { reference(grid, 0.6, 3) };
                 assert!(values[..length].iter().all(|&x| x == expected) && values[length..].iter().all(|&x| x == 0.6));
             }

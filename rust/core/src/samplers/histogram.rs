@@ -5,15 +5,15 @@ use rand_core::TryCryptoRng;
 use super::density::{Density, Shape};
 use super::design::{Design, tables};
 use super::refine::{bernoulli, is_below};
-use crate::arch::Backend;
-use crate::arch::secrecy::{Reason, declassify};
-use crate::arch::trials::{self, FEW_TRIALS, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
-use crate::arith::exp::Constants;
-use crate::arith::fixed::Fixed;
-use crate::arith::interval::Interval;
 use crate::error::Error;
+use crate::instruction_set;
 use crate::params::Scale;
 use crate::rng::{self, Wiped, wipe};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
+use dpnoise_kernels::arith::exp::Constants;
+use dpnoise_kernels::arith::fixed::Fixed;
+use dpnoise_kernels::arith::interval::Interval;
 
 /// A sampler of the integers whose density is an exponential or a Gaussian of the magnitude.
 #[derive(Clone, Debug)]
@@ -120,7 +120,7 @@ impl Histogram {
     }
 
     fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
-        let backend = Backend::current()?;
+        let instructions = instruction_set::current()?;
         let bytes = |count| self.tables.layout.bytes(count);
         let (blocks, count) = fetch(out.len());
         let Workspace { words, trials, spare } = &mut Workspace::new(blocks * bytes(count));
@@ -134,7 +134,7 @@ impl Histogram {
                 // Values go straight to their place where there is room for a whole block.
                 let in_place = rest.len() >= TRIALS;
                 let packed = if in_place { &mut *rest } else { &mut **spare };
-                trials::run(backend, &self.tables, words, trials, packed);
+                trials::run(instructions, &self.tables, words, trials, packed);
                 // What is done from here on depends on these masks, and so may be seen.
                 trials.accepted = declassify(Reason::Rejection, trials.accepted);
                 trials.undecided = declassify(Reason::Refinement, trials.undecided);
@@ -142,7 +142,7 @@ impl Histogram {
                 rarities.count(count, trials);
                 if trials.undecided | trials.tail != 0 {
                     self.resolve(rng, words, trials)?;
-                    trials::compact(backend, trials, packed);
+                    trials::compact(instructions, trials, packed);
                 }
                 let count = (trials.accepted.count_ones() as usize).min(rest.len());
                 if !in_place {

@@ -42,6 +42,8 @@ mod refine;
 pub mod selection;
 mod uniform;
 
+pub use dpnoise_kernels::arch::trials::Layout;
+
 pub use bernoulli::Bernoulli;
 pub use design::Design;
 pub use discrete_gaussian::DiscreteGaussian;

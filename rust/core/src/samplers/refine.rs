@@ -6,11 +6,11 @@
 use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
-use crate::arch::secrecy::{Reason, declassify};
-use crate::arith::exp::{Constants, FIRST_LIMBS};
-use crate::arith::fixed::Fixed;
-use crate::arith::interval::Interval;
 use crate::error::Error;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::exp::{Constants, FIRST_LIMBS};
+use dpnoise_kernels::arith::fixed::Fixed;
+use dpnoise_kernels::arith::interval::Interval;
 
 /// What a comparison at one precision tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

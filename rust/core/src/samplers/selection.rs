@@ -7,16 +7,16 @@ use super::density::{Density, Shape};
 use super::grid::Grid;
 use super::refine::is_below;
 use super::uniform::uniform_below;
-use crate::arch::Backend;
-use crate::arch::candidates::{self as kernel, COLUMNS, NOWHERE, RETIRED, Row, UNIT};
-use crate::arch::secrecy::{Reason, declassify};
-use crate::arith::exp::Constants;
-use crate::arith::fixed::Fixed;
-use crate::arith::interval::Interval;
-use crate::arith::mask;
 use crate::error::Error;
+use crate::instruction_set::{self, InstructionSet};
 use crate::params::Scale;
 use crate::rng::{Wiped, fill_bytes};
+use dpnoise_kernels::arch::candidates::{self as kernel, COLUMNS, NOWHERE, RETIRED, Row, UNIT};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::exp::Constants;
+use dpnoise_kernels::arith::fixed::Fixed;
+use dpnoise_kernels::arith::interval::Interval;
+use dpnoise_kernels::arith::mask;
 
 /// So many candidates are worked on at a time: they stay in the first-level cache, and the weights of a column add up to
 /// less than 2^62.
@@ -24,7 +24,7 @@ const BLOCK: usize = 2048;
 
 /// Candidates, by their scores on a grid.
 pub struct Candidates<'a> {
-    backend: Backend,
+    instructions: InstructionSet,
     grid: Grid,
     /// Of whole blocks.
     front: &'a [f64],
@@ -54,8 +54,8 @@ impl<'a> Candidates<'a> {
     /// One candidate for each of `scores`.
     ///
     /// # Errors
-    /// [`Error::Data`] when there are no scores or one is not finite, [`Error::Parameter`] when `DPNOISE_BACKEND` names no
-    /// backend of this CPU.
+    /// [`Error::Data`] when there are no scores or one is not finite, [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no
+    /// instruction set of this CPU.
     pub fn new(grid: Grid, scores: &'a [f64]) -> Result<Self, Error> {
         let (candidates, magnitude) = Self::survey(grid, scores)?;
         if declassify(Reason::Refusal, magnitude < f64::INFINITY.to_bits().cast_signed()) {
@@ -75,7 +75,7 @@ impl<'a> Candidates<'a> {
         let Some(&last) = scores.last() else {
             return Err(Error::data("scores", "must not be empty"));
         };
-        let backend = Backend::current()?;
+        let instructions = instruction_set::current()?;
         let block = BLOCK.min(scores.len().next_multiple_of(COLUMNS));
         let (front, rest) = scores.split_at(scores.len() - scores.len() % block);
         let mut end = Wiped::new(if rest.is_empty() { 0 } else { block });
@@ -85,7 +85,7 @@ impl<'a> Candidates<'a> {
         padding.fill(last);
         let (mut best, mut magnitude) = (Zeroizing::new(last.to_bits()), 0);
         for scores in [front, &end].into_iter().filter(|scores| !scores.is_empty()) {
-            let found = kernel::extremes(backend, scores);
+            let found = kernel::extremes(instructions, scores);
             for (score, bits) in found.best.into_iter().zip(found.magnitude) {
                 let better = mask(f64::from_bits(*best) < score);
                 *best = score.to_bits() & better | *best & !better;
@@ -97,7 +97,7 @@ impl<'a> Candidates<'a> {
             padding.fill(RETIRED);
         }
         let best = Zeroizing::new(f64::from_bits(*best));
-        Ok((Self { backend, grid, front, end, best }, magnitude))
+        Ok((Self { instructions, grid, front, end, best }, magnitude))
     }
 
     /// The number of candidates in each block.
@@ -146,7 +146,7 @@ impl Selection {
         let mut sums = Wiped::new(candidates.blocks().count());
         for (scores, sums) in candidates.blocks().zip(sums.iter_mut()) {
             work.weigh(self, candidates, scores);
-            *sums = kernel::sums(candidates.backend, &work.weights);
+            *sums = kernel::sums(candidates.instructions, &work.weights);
         }
         let total = total(&sums);
         loop {
@@ -182,8 +182,8 @@ impl Selection {
         for ((scores, sums), coins) in candidates.blocks().zip(sums.iter_mut()).zip(coins_of_blocks) {
             work.weigh(self, candidates, scores);
             fill_bytes(rng, &mut words)?;
-            kernel::flip(candidates.backend, &words, &mut work.weights, coins);
-            *sums = kernel::sums(candidates.backend, &work.weights);
+            kernel::flip(candidates.instructions, &words, &mut work.weights, coins);
+            *sums = kernel::sums(candidates.instructions, &work.weights);
         }
         let heads = total(&sums);
         // With room for all that it will ever take, as good as always: growing would leave a copy behind.
@@ -215,7 +215,7 @@ impl Selection {
         let prefix = rng.try_next_u64().map_err(Error::randomness)? >> 1;
         let row = Zeroizing::new([candidate.depth; COLUMNS]);
         let mut weights = Zeroizing::new([0; COLUMNS]);
-        kernel::weigh(candidates.backend, self.rate, &*row, &mut *weights);
+        kernel::weigh(candidates.instructions, self.rate, &*row, &mut *weights);
         let accepted = is_below(rng, Reason::Selection, prefix, |constants| {
             let weight = Fixed::from_integer(weights[0].cast_unsigned(), constants.log2_e.limbs());
             let density = self.density(constants).at(candidate.depth.cast_unsigned(), constants);
@@ -274,9 +274,9 @@ impl Workspace {
     }
 
     fn weigh(&mut self, selection: &Selection, candidates: &Candidates<'_>, scores: &[f64]) {
-        let Candidates { backend, grid, best, .. } = candidates;
-        kernel::measure(*backend, grid.exponent(), best, scores, &mut self.depths);
-        kernel::weigh(*backend, selection.rate, &self.depths, &mut self.weights);
+        let Candidates { instructions, grid, best, .. } = candidates;
+        kernel::measure(*instructions, grid.exponent(), best, scores, &mut self.depths);
+        kernel::weigh(*instructions, selection.rate, &self.depths, &mut self.weights);
     }
 
     fn weigh_fetched(&mut self, selection: &Selection, candidates: &Candidates<'_>) {
@@ -329,7 +329,7 @@ impl Place {
     /// Copies the scores of its block.
     fn fetch(&self, candidates: &Candidates<'_>, fetched: &mut [f64]) {
         for (block, scores) in candidates.blocks().enumerate() {
-            kernel::keep_if(candidates.backend, &self.is_in(block), scores, fetched);
+            kernel::keep_if(candidates.instructions, &self.is_in(block), scores, fetched);
         }
     }
 
@@ -352,8 +352,8 @@ impl Place {
 
     /// The candidate, in its fetched block; depth 0 if there is none.
     fn locate(&self, candidates: &Candidates<'_>, work: &Workspace) -> Candidate {
-        let sums = Zeroizing::new(kernel::sums(candidates.backend, &work.weights));
-        let found = kernel::locate(candidates.backend, &work.weights, &work.depths, &sums, &self.targets);
+        let sums = Zeroizing::new(kernel::sums(candidates.instructions, &work.weights));
+        let found = kernel::locate(candidates.instructions, &work.weights, &work.depths, &sums, &self.targets);
         // The targets of other columns are nowhere, and nothing is found there.
         let (mut index, mut depth) = (self.block.wrapping_mul(work.weights.len() as u64), 0);
         for (column, &target) in self.targets.iter().enumerate() {

@@ -3,9 +3,9 @@
 use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
-use crate::arch::secrecy::{Reason, declassify};
 use crate::error::Error;
 use crate::rng::fill_bytes;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// floor(U n) for a real number U, uniform on [0, 1): uniform on 0, 1, ..., n - 1, exactly; and 0 for n = 0.
 ///

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::arch::Backend;
-use crate::arch::clipping::{Columns, Factors, LANES, ROWS, Real};
+use crate::instruction_set::InstructionSet;
 use crate::rng::Wiped;
+use dpnoise_kernels::arch::clipping::{Columns, Factors, LANES, ROWS, Real};
 
 /// A matrix: a row of `width` numbers for each example.
 #[derive(Clone, Copy)]
@@ -102,13 +102,18 @@ impl<'a, T: Real> Addition<'a, T> {
     }
 
     /// Adds the squares of the numbers in a block of rows to those of each row, in an order that depends on the width alone.
-    pub(super) fn add_squares(&mut self, backend: Backend, block: Range<usize>, squares: &mut [[f64; LANES]; ROWS]) {
+    pub(super) fn add_squares(
+        &mut self,
+        instructions: InstructionSet,
+        block: Range<usize>,
+        squares: &mut [[f64; LANES]; ROWS],
+    ) {
         let width = self.matrix.width;
         let rows = self.matrix.rows(block).numbers;
         // Of long rows the memory is asked for half of each, of others for half of all.
         let together = if self.long { 1 } else { ROWS };
         for (rows, squares) in rows.chunks(together * width).zip(squares.chunks_mut(together)) {
-            T::add_squares(backend, rows, width, self.soon(&rows[rows.len() / 2..]), squares);
+            T::add_squares(instructions, rows, width, self.soon(&rows[rows.len() / 2..]), squares);
         }
         if self.rest_sums.is_empty() {
             return;
@@ -117,20 +122,20 @@ impl<'a, T: Real> Addition<'a, T> {
             let tail = &row[self.sums.len()..];
             rest[..tail.len()].copy_from_slice(tail);
         }
-        T::add_squares(backend, &self.rests[..rows.len() / width * LANES], LANES, &[], squares);
+        T::add_squares(instructions, &self.rests[..rows.len() / width * LANES], LANES, &[], squares);
     }
 
     /// Adds the columns that do not fill the lanes, of the `count` rows whose squares were added last.
-    pub(super) fn add_rests(&mut self, backend: Backend, count: usize, factors: &Factors) {
+    pub(super) fn add_rests(&mut self, instructions: InstructionSet, count: usize, factors: &Factors) {
         if self.rest_sums.is_empty() {
             return;
         }
         let rests = Columns { rows: &self.rests[..count * LANES], stride: LANES, first: 0 };
-        T::add_scaled(backend, rests, &[], factors, &mut self.padded_sums);
+        T::add_scaled(instructions, rests, &[], factors, &mut self.padded_sums);
     }
 
     /// Adds all other columns of some rows, with the factors of each block.
-    pub(super) fn add_scaled(&mut self, backend: Backend, rows: Range<usize>, factors: &[Factors]) {
+    pub(super) fn add_scaled(&mut self, instructions: InstructionSet, rows: Range<usize>, factors: &[Factors]) {
         let width = self.matrix.width;
         let first_half = if self.long { rows.clone() } else { rows.end..self.matrix.height() };
         let soon = self.soon(self.matrix.rows(first_half).numbers);
@@ -138,7 +143,7 @@ impl<'a, T: Real> Addition<'a, T> {
         let tile = if self.long { TILE } else { width };
         for (sums, first) in self.sums.chunks_mut(tile).zip((0..).step_by(tile)) {
             for (rows, factors) in rows.chunks(ROWS * width).zip(factors) {
-                T::add_scaled(backend, Columns { rows, stride: width, first }, soon, factors, sums);
+                T::add_scaled(instructions, Columns { rows, stride: width, first }, soon, factors, sums);
             }
         }
     }

@@ -4,10 +4,10 @@ use std::iter::once;
 use std::ops::Range;
 
 use super::addition::{Addition, LONG_BLOCKS, Matrix, add, are_long};
-use crate::arch::Backend;
-use crate::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real};
 use crate::error::Error;
+use crate::instruction_set::{self, InstructionSet};
 use crate::rng::{Wiped, available_threads, on_threads};
+use dpnoise_kernels::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real};
 
 /// Clips the gradient of each example to a norm, and adds them up in whole steps of a grid.
 ///
@@ -86,7 +86,8 @@ impl Clipping {
     /// Sums are modulo 2^64: they are exact up to 2^31 clip norms, for all that is added to the same `sums`.
     ///
     /// # Errors
-    /// [`Error::Data`] for more than 2^31 rows; [`Error::Parameter`] when `DPNOISE_BACKEND` names no backend of this CPU.
+    /// [`Error::Data`] for more than 2^31 rows; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no
+    /// instruction set of this CPU.
     ///
     /// # Panics
     /// When `sums` is empty, `rows` are not whole rows, or `threads` is zero.
@@ -115,31 +116,43 @@ impl Clipping {
     /// When the matrices have not as many columns as there are `sums`, or not as many rows as each other; when there are
     /// none, or `threads` is zero.
     pub fn add_together<T: Real>(&self, matrices: &[Matrix<T>], sums: &mut [i64], threads: usize) -> Result<(), Error> {
-        let backend = Backend::current()?;
+        let instructions = instruction_set::current()?;
         let (height, width) = (matrices[0].height(), sums.len());
         assert!(matrices.iter().all(|matrix| matrix.height() == height));
         assert_eq!(matrices.iter().map(Matrix::width).sum::<usize>(), width);
         assert!(threads > 0);
         check_height(height)?;
         let count = threads.min(available_threads()).min(width.div_ceil(THREAD_COLUMNS));
-        self.add_in_parts(backend, matrices, sums, count);
+        self.add_in_parts(instructions, matrices, sums, count);
         Ok(())
     }
 
     /// Adds all rows, in so many parts of nearly equal size, each on a thread of its own.
-    fn add_in_parts<T: Real>(&self, backend: Backend, matrices: &[Matrix<T>], sums: &mut [i64], count: usize) {
+    fn add_in_parts<T: Real>(
+        &self,
+        instructions: InstructionSet,
+        matrices: &[Matrix<T>],
+        sums: &mut [i64],
+        count: usize,
+    ) {
         let height = matrices[0].height();
         let mut others: Vec<_> = (1..count).map(|_| Wiped::new(sums.len())).collect();
         let targets = once(&mut *sums).chain(others.iter_mut().map(|sums| &mut **sums));
         let parts = (0..count).map(|part| height * part / count..height * (part + 1) / count);
-        on_threads(parts.zip(targets).collect(), |(rows, sums)| self.add_rows(backend, matrices, rows, sums));
+        on_threads(parts.zip(targets).collect(), |(rows, sums)| self.add_rows(instructions, matrices, rows, sums));
         for part in others {
             add(sums, &part);
         }
     }
 
     /// Adds some rows, on one thread.
-    fn add_rows<T: Real>(&self, backend: Backend, matrices: &[Matrix<T>], rows: Range<usize>, sums: &mut [i64]) {
+    fn add_rows<T: Real>(
+        &self,
+        instructions: InstructionSet,
+        matrices: &[Matrix<T>],
+        rows: Range<usize>,
+        sums: &mut [i64],
+    ) {
         let long = are_long::<T>(sums.len());
         let blocks = if long { LONG_BLOCKS } else { 1 };
         let ceiling = self.ceiling(sums.len(), matrices.len());
@@ -155,15 +168,15 @@ impl Clipping {
             for (block, factors) in pieces(rows.clone(), ROWS).zip(&mut factors) {
                 let mut squares = [[0.0; LANES]; ROWS];
                 for addition in &mut additions {
-                    addition.add_squares(backend, block.clone(), &mut squares);
+                    addition.add_squares(instructions, block.clone(), &mut squares);
                 }
-                *factors = kernel::factors(backend, ceiling, self.granularity.recip(), &squares.map(sum));
+                *factors = kernel::factors(instructions, ceiling, self.granularity.recip(), &squares.map(sum));
                 for addition in &mut additions {
-                    addition.add_rests(backend, block.len(), factors);
+                    addition.add_rests(instructions, block.len(), factors);
                 }
             }
             for addition in &mut additions {
-                addition.add_scaled(backend, rows.clone(), &factors);
+                addition.add_scaled(instructions, rows.clone(), &factors);
             }
         }
         additions.into_iter().for_each(Addition::finish);
@@ -213,7 +226,7 @@ mod tests {
 
     fn sums<T: Real>(clipping: &Clipping, rows: &[T], width: usize, threads: usize) -> Vec<i64> {
         let mut sums = vec![0; width];
-        clipping.add_in_parts(Backend::current().unwrap(), &[Matrix::new(rows, width)], &mut sums, threads);
+        clipping.add_in_parts(instruction_set::current().unwrap(), &[Matrix::new(rows, width)], &mut sums, threads);
         sums
     }
 
@@ -256,7 +269,7 @@ mod tests {
             layers.map(|columns| rows.chunks(width).flat_map(|row| &row[columns.clone()]).copied().collect()).collect();
         let matrices: Vec<_> = layers.iter().zip(widths).map(|(layer, &width)| Matrix::new(layer, width)).collect();
         let mut sums = vec![0; width];
-        clipping.add_in_parts(Backend::current().unwrap(), &matrices, &mut sums, threads);
+        clipping.add_in_parts(instruction_set::current().unwrap(), &matrices, &mut sums, threads);
         sums
     }
 

@@ -15,4 +15,4 @@ pub use addition::Matrix;
 pub use clipping::Clipping;
 pub use noisy_gradient::NoisyGradient;
 
-pub use crate::arch::clipping::Real;
+pub use dpnoise_kernels::arch::clipping::Real;

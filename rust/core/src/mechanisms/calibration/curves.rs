@@ -1,7 +1,7 @@
 //! How delta follows from epsilon and sigma, for Gaussian noise.
 
-use crate::arith::ball::Ball;
-use crate::arith::gaussian::{DiscreteTails, exp_or_tiny, mills_ratio};
+use dpnoise_kernels::arith::ball::Ball;
+use dpnoise_kernels::arith::gaussian::{DiscreteTails, exp_or_tiny, mills_ratio};
 
 /// The delta of continuous Gaussian noise whose sigma is `ratio` times the sensitivity (Balle and Wang 2018, Theorem 8),
 /// for any real epsilon.

@@ -3,10 +3,10 @@
 mod curves;
 mod root;
 
-use crate::arith::ball::Ball;
-use crate::arith::gaussian::exp_or_tiny;
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Rho};
+use dpnoise_kernels::arith::ball::Ball;
+use dpnoise_kernels::arith::gaussian::exp_or_tiny;
 use root::{PRECISIONS, fits, least_argument};
 
 pub(super) use curves::{continuous, discrete, vector};

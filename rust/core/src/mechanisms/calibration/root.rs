@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use crate::arith::ball::Ball;
+use dpnoise_kernels::arith::ball::Ball;
 
 /// Precisions at which a comparison is tried.
 pub(super) const PRECISIONS: [u64; 6] = [64, 128, 256, 512, 1024, 2048];

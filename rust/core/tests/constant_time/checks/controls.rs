@@ -2,11 +2,11 @@
 
 use std::hint::black_box;
 
-use dpnoise_core::arch::Backend;
-use dpnoise_core::arch::trials::{self, TRIALS, Trials};
+use dpnoise_core::instruction_set;
 use dpnoise_core::params::Scale;
 use dpnoise_core::rng::{SeededRng, fill_bytes};
 use dpnoise_core::samplers::DiscreteLaplace;
+use dpnoise_kernels::arch::trials::{self, TRIALS, Trials};
 use rand_core::Rng;
 
 use super::{Check, secret, table};
@@ -32,9 +32,9 @@ pub(super) fn checks() -> Vec<Check> {
             let sampler = DiscreteLaplace::new(Scale::from_f64(10.0).unwrap());
             let mut words = vec![0; sampler.tables().layout.bytes(TRIALS)];
             fill_bytes(&mut SeededRng::new(1).unwrap(), &mut words).unwrap();
-            let (backend, mut trials) = (Backend::current().unwrap(), Trials::default());
+            let (instructions, mut trials) = (instruction_set::current().unwrap(), Trials::default());
             let mut packed = [0; TRIALS];
-            trials::run(backend, sampler.tables(), &words, &mut trials, &mut packed);
+            trials::run(instructions, sampler.tables(), &words, &mut trials, &mut packed);
             if trials.accepted.count_ones() > 32 {
                 black_box(packed);
             }

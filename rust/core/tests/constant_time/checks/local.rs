@@ -1,12 +1,12 @@
 //! The local randomisers.
 
-use dpnoise_core::arch::Backend;
-use dpnoise_core::arch::planes::{TILE_BYTES, flip};
+use dpnoise_core::instruction_set;
 use dpnoise_core::local::{
     Client, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, RandomizedResponse,
     SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
 };
 use dpnoise_core::rng::SeededRng;
+use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
 
 use super::{Check, assert_secret, perturbed, secret, table};
 
@@ -31,7 +31,7 @@ pub(super) fn checks() -> Vec<Check> {
             for (planes, p, q) in [(2, 3, 1), (13, 5000, 1), (62, 1 << 61, 12_345)] {
                 let random = secret(&vec![0x5a; planes as usize * 6 * TILE_BYTES]);
                 let mut data = secret(&[0x81; 6 * TILE_BYTES]);
-                flip(Backend::current().unwrap(), planes, p, q, &random, &mut data);
+                flip(instruction_set::current().unwrap(), planes, p, q, &random, &mut data);
                 assert_secret(&data);
             }
         }),

@@ -1,12 +1,12 @@
 //! Local randomisers that derive from secrets.
 
-use dpnoise_core::arch::secrecy::{Reason, declassify};
 use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::rappor::{Probabilities, Rappor};
 use dpnoise_core::local::{
     Client, ClientMemo, DBitFlip, Loloha, Longitudinal, LongitudinalUnaryEncoding, Protocol, Remembering,
 };
 use dpnoise_core::rng::SeededRng;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 use super::{Check, assert_secret, secret, table};
 

@@ -29,11 +29,11 @@ mod sketches;
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use dpnoise_core::arch::Backend;
-use dpnoise_core::arch::secrecy::memcheck::{self, Counts};
-use dpnoise_core::arch::secrecy::{Reason, poison};
+use dpnoise_core::instruction_set;
 use dpnoise_core::local::{Client, Protocol};
 use dpnoise_core::rng::SeededRng;
+use dpnoise_kernels::arch::secrecy::memcheck::{self, Counts};
+use dpnoise_kernels::arch::secrecy::{Reason, poison};
 
 /// Something to run. It makes its secrets by [`secret`] or by a generator, and hands its output to [`assert_secret`].
 struct Check {
@@ -70,15 +70,15 @@ fn assert_secret<T>(values: &[T]) {
 pub(super) fn run() -> ExitCode {
     assert!(memcheck::is_watching(), "valgrind must run this program, as `make constant-time` has it do");
     #[cfg(target_arch = "x86_64")]
-    black_box(dpnoise_core::arch::planted::KERNELS); // the check of the machine code looks for them in this program
-    let backend = Backend::current().expect("a backend of this CPU").name();
+    black_box(dpnoise_kernels::arch::planted::KERNELS); // the check of the machine code looks for them in this program
+    let instructions = instruction_set::current().expect("an instruction set of this CPU").name();
     let start = memcheck::counts();
 
     let local = [local::checks(), local_numbers::checks(), longitudinal::checks(), sketches::checks()];
     let central = [random::checks(), noise::checks(), mechanisms::checks(), selection::checks(), sgd::checks()];
     let checks = central.into_iter().chain(local);
     let checks: Vec<Check> = checks.flatten().collect();
-    println!("{backend}: {} checks that must find nothing", checks.len());
+    println!("{instructions}: {} checks that must find nothing", checks.len());
     let leaking = checks.iter().filter(|check| findings(check) != 0).count();
     println!("declassified in these checks");
     for (reason, count) in Reason::ALL.into_iter().zip(since(start).declassified) {
@@ -87,9 +87,9 @@ pub(super) fn run() -> ExitCode {
     }
 
     let controls = controls::checks();
-    println!("{backend}: {} planted faults that must be found", controls.len());
+    println!("{instructions}: {} planted faults that must be found", controls.len());
     let missed = controls.iter().filter(|control| findings(control) == 0).count();
-    println!("{backend}: {leaking} checks found something, {missed} planted faults were missed");
+    println!("{instructions}: {leaking} checks found something, {missed} planted faults were missed");
     if leaking + missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

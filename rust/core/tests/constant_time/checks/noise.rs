@@ -1,9 +1,9 @@
 //! The noise samplers: each distribution with each layout, and each with a fast comparison that leaves much to refine.
 
-use dpnoise_core::arch::trials::Layout;
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::{Bernoulli, Design, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram};
+use dpnoise_kernels::arch::trials::Layout;
 
 use super::{Check, assert_secret, table};
 

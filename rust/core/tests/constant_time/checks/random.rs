@@ -1,8 +1,8 @@
 //! The key stream. Generators poison their key themselves, when they are made.
 
-use dpnoise_core::arch::Backend;
-use dpnoise_core::arch::chacha::{BLOCKS, chacha12};
+use dpnoise_core::instruction_set;
 use dpnoise_core::rng::{SecureRng, SeededRng, WordBuffer, fill_bytes};
+use dpnoise_kernels::arch::chacha::{BLOCKS, chacha12};
 use rand_core::Rng;
 
 use super::{Check, assert_secret, secret, table};
@@ -12,7 +12,7 @@ pub(super) fn checks() -> Vec<Check> {
         ("ChaCha12, the kernel", || {
             let key: [u32; 8] = secret(&[0x0123_4567; 8]).try_into().unwrap();
             let mut groups = [[0; 64 * BLOCKS]; 3];
-            chacha12(Backend::current().unwrap(), &key, 7, &mut groups);
+            chacha12(instruction_set::current().unwrap(), &key, 7, &mut groups);
             assert_secret(groups.as_flattened());
         }),
         ("random bytes in requests of any length", || {

@@ -12,8 +12,8 @@
 
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
-use super::backend::{Backend, on_backend};
-use super::lanes::{InstructionSet, Lanes64};
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Lanes64, Vectors};
 
 /// The bytes of a tile, and of one plane of its randomness.
 pub const TILE_BYTES: usize = 64;
@@ -24,18 +24,18 @@ pub const TILE_BYTES: usize = 64;
 ///
 /// # Panics
 /// When `data` is not whole tiles, or `random` is not `planes` times as long, or `planes` is 0 or above 64.
-pub fn flip(backend: Backend, planes: u32, p: u64, q: u64, random: &[u8], data: &mut [u8]) {
+pub fn flip(instructions: InstructionSet, planes: u32, p: u64, q: u64, random: &[u8], data: &mut [u8]) {
     let (tiles, rest) = data.as_chunks_mut::<TILE_BYTES>();
     assert!((1..=64).contains(&planes) && rest.is_empty());
     assert_eq!(random.len(), tiles.len() * planes as usize * TILE_BYTES);
     let planes = planes as usize;
-    on_backend!(backend, flip_tiles(planes: usize, p: u64, q: u64, random: &[u8], tiles: &mut [[u8; TILE_BYTES]]));
+    dispatch!(instructions, flip_tiles(planes: usize, p: u64, q: u64, random: &[u8], tiles: &mut [[u8; TILE_BYTES]]));
 }
 
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn flip_tiles<S: InstructionSet>(planes: usize, p: u64, q: u64, random: &[u8], tiles: &mut [[u8; TILE_BYTES]]) {
+unsafe fn flip_tiles<S: Vectors>(planes: usize, p: u64, q: u64, random: &[u8], tiles: &mut [[u8; TILE_BYTES]]) {
     // Several tiles side by side, since each operation on a tile waits for the one before.
     let (groups, rest) = tiles.as_chunks_mut::<4>();
     let (group_random, rest_random) = random.split_at(groups.len() * 4 * planes * TILE_BYTES);
@@ -119,10 +119,10 @@ mod tests {
         {
             let data: Vec<u8> = (0..3 * TILE_BYTES).map(|_| byte()).collect();
             let random: Vec<u8> = (0..planes as usize * data.len()).map(|_| byte()).collect();
-            for backend in Backend::available() {
+            for instructions in InstructionSet::available() {
                 let mut flipped = data.clone();
-                flip(backend, planes, p, q, &random, &mut flipped);
-                assert_eq!(flipped, naive(planes, p, q, &random, &data), "{planes} {p} {q} {}", backend.name());
+                flip(instructions, planes, p, q, &random, &mut flipped);
+                assert_eq!(flipped, naive(planes, p, q, &random, &data), "{planes} {p} {q} {}", instructions.name());
             }
         }
     }
@@ -130,6 +130,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "assertion")]
     fn randomness_of_the_wrong_length_is_refused() {
-        flip(Backend::PORTABLE, 3, 5, 2, &[0; 2 * TILE_BYTES], &mut [0; TILE_BYTES]);
+        flip(InstructionSet::PORTABLE, 3, 5, 2, &[0; 2 * TILE_BYTES], &mut [0; TILE_BYTES]);
     }
 }

@@ -2,15 +2,15 @@
 //! candidates that a selection is made of. See `samplers/selection.md` for the definitions and the proofs.
 //!
 //! Arrays of candidates have a multiple of [`COLUMNS`] items and are read as rows of that many. Every operation on
-//! doubles is rounded by itself, so that all backends give the same weights.
+//! doubles is rounded by itself, so that all instruction sets give the same weights.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
 use core::array;
 
-use super::backend::{Backend, on_backend};
 use super::exp2::exp2_neg_times_2_63;
 use super::grid::{power_of_two, round};
-use super::lanes::{InstructionSet, Lanes64};
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Lanes64, Vectors};
 
 /// The candidates in a row. No vector has more lanes.
 pub const COLUMNS: usize = 8;
@@ -66,11 +66,11 @@ pub struct Found {
 /// # Panics
 /// When there are no scores, or no whole number of rows.
 #[must_use]
-pub fn extremes(backend: Backend, scores: &[f64]) -> Extremes {
+pub fn extremes(instructions: InstructionSet, scores: &[f64]) -> Extremes {
     assert!(!scores.is_empty() && scores.len().is_multiple_of(COLUMNS));
     let mut found = Extremes::default();
     let extremes = &mut found;
-    on_backend!(backend, extremes_lanes(scores: &[f64], extremes: &mut Extremes));
+    dispatch!(instructions, extremes_lanes(scores: &[f64], extremes: &mut Extremes));
     found
 }
 
@@ -79,10 +79,10 @@ pub fn extremes(backend: Backend, scores: &[f64]) -> Extremes {
 ///
 /// # Panics
 /// When there is no whole number of rows, or not as many depths; or the exponent is outside [-1019, 900].
-pub fn measure(backend: Backend, exponent: i32, best: &f64, scores: &[f64], depths: &mut [i64]) {
+pub fn measure(instructions: InstructionSet, exponent: i32, best: &f64, scores: &[f64], depths: &mut [i64]) {
     assert!((-1019..=900).contains(&exponent));
     assert!(scores.len().is_multiple_of(COLUMNS) && scores.len() == depths.len());
-    on_backend!(backend, measure_lanes(exponent: i32, best: &f64, scores: &[f64], depths: &mut [i64]));
+    dispatch!(instructions, measure_lanes(exponent: i32, best: &f64, scores: &[f64], depths: &mut [i64]));
 }
 
 /// Sets each weight to a whole number that is at least [`UNIT`] 2^(-rate d) for the depth d, and little more; and to 0
@@ -90,9 +90,9 @@ pub fn measure(backend: Backend, exponent: i32, best: &f64, scores: &[f64], dept
 ///
 /// # Panics
 /// When there is no whole number of rows, or not as many weights.
-pub fn weigh(backend: Backend, rate: f64, depths: &[i64], weights: &mut [i64]) {
+pub fn weigh(instructions: InstructionSet, rate: f64, depths: &[i64], weights: &mut [i64]) {
     assert!(depths.len().is_multiple_of(COLUMNS) && depths.len() == weights.len());
-    on_backend!(backend, weigh_lanes(rate: f64, depths: &[i64], weights: &mut [i64]));
+    dispatch!(instructions, weigh_lanes(rate: f64, depths: &[i64], weights: &mut [i64]));
 }
 
 /// Replaces each weight by a coin that shows 1 with a probability of the weight over [`UNIT`], and packs the coins of each
@@ -100,9 +100,9 @@ pub fn weigh(backend: Backend, rate: f64, depths: &[i64], weights: &mut [i64]) {
 ///
 /// # Panics
 /// When there is no whole number of rows, or not as many words or bytes.
-pub fn flip(backend: Backend, words: &[u8], weights: &mut [i64], packed: &mut [u8]) {
+pub fn flip(instructions: InstructionSet, words: &[u8], weights: &mut [i64], packed: &mut [u8]) {
     assert!(words.len() == 8 * weights.len() && weights.len() == COLUMNS * packed.len());
-    on_backend!(backend, flip_lanes(words: &[u8], weights: &mut [i64], packed: &mut [u8]));
+    dispatch!(instructions, flip_lanes(words: &[u8], weights: &mut [i64], packed: &mut [u8]));
 }
 
 /// The sum of the weights of each column; it must be below 2^62.
@@ -110,11 +110,11 @@ pub fn flip(backend: Backend, words: &[u8], weights: &mut [i64], packed: &mut [u
 /// # Panics
 /// When there is no whole number of rows.
 #[must_use]
-pub fn sums(backend: Backend, weights: &[i64]) -> Row {
+pub fn sums(instructions: InstructionSet, weights: &[i64]) -> Row {
     assert!(weights.len().is_multiple_of(COLUMNS));
     let mut row = [0; COLUMNS];
     let sums = &mut row;
-    on_backend!(backend, sums_lanes(weights: &[i64], sums: &mut Row));
+    dispatch!(instructions, sums_lanes(weights: &[i64], sums: &mut Row));
     row
 }
 
@@ -123,11 +123,11 @@ pub fn sums(backend: Backend, weights: &[i64]) -> Row {
 /// # Panics
 /// When there is no whole number of rows, or not as many depths.
 #[must_use]
-pub fn locate(backend: Backend, weights: &[i64], depths: &[i64], sums: &Row, targets: &Row) -> Found {
+pub fn locate(instructions: InstructionSet, weights: &[i64], depths: &[i64], sums: &Row, targets: &Row) -> Found {
     assert!(weights.len().is_multiple_of(COLUMNS) && weights.len() == depths.len());
     let mut result = Found::default();
     let found = &mut result;
-    on_backend!(backend, locate_lanes(weights: &[i64], depths: &[i64], sums: &Row, targets: &Row, found: &mut Found));
+    dispatch!(instructions, locate_lanes(weights: &[i64], depths: &[i64], sums: &Row, targets: &Row, found: &mut Found));
     result
 }
 
@@ -135,25 +135,25 @@ pub fn locate(backend: Backend, weights: &[i64], depths: &[i64], sums: &Row, tar
 ///
 /// # Panics
 /// When there is no whole number of rows, or there are not as many places.
-pub fn keep_if(backend: Backend, chosen: &u64, scores: &[f64], kept: &mut [f64]) {
+pub fn keep_if(instructions: InstructionSet, chosen: &u64, scores: &[f64], kept: &mut [f64]) {
     assert!(scores.len().is_multiple_of(COLUMNS) && scores.len() == kept.len());
-    on_backend!(backend, keep_if_lanes(chosen: &u64, scores: &[f64], kept: &mut [f64]));
+    dispatch!(instructions, keep_if_lanes(chosen: &u64, scores: &[f64], kept: &mut [f64]));
 }
 
 /// Retires the candidate with this index.
 ///
 /// # Panics
 /// When there is no whole number of rows.
-pub fn retire(backend: Backend, index: &u64, scores: &mut [f64]) {
+pub fn retire(instructions: InstructionSet, index: &u64, scores: &mut [f64]) {
     assert!(scores.len().is_multiple_of(COLUMNS));
-    on_backend!(backend, retire_lanes(index: &u64, scores: &mut [f64]));
+    dispatch!(instructions, retire_lanes(index: &u64, scores: &mut [f64]));
 }
 
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn extremes_lanes<S: InstructionSet>(scores: &[f64], extremes: &mut Extremes) {
-    type V<S> = <S as InstructionSet>::U64;
+unsafe fn extremes_lanes<S: Vectors>(scores: &[f64], extremes: &mut Extremes) {
+    type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         for first in (0..COLUMNS).step_by(V::<S>::N) {
@@ -179,8 +179,8 @@ unsafe fn extremes_lanes<S: InstructionSet>(scores: &[f64], extremes: &mut Extre
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn measure_lanes<S: InstructionSet>(exponent: i32, best: &f64, scores: &[f64], depths: &mut [i64]) {
-    type V<S> = <S as InstructionSet>::U64;
+unsafe fn measure_lanes<S: Vectors>(exponent: i32, best: &f64, scores: &[f64], depths: &mut [i64]) {
+    type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         let best = round::<V<S>>(exponent, V::<S>::float(*best));
@@ -203,8 +203,8 @@ unsafe fn measure_lanes<S: InstructionSet>(exponent: i32, best: &f64, scores: &[
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn weigh_lanes<S: InstructionSet>(rate: f64, depths: &[i64], weights: &mut [i64]) {
-    type V<S> = <S as InstructionSet>::U64;
+unsafe fn weigh_lanes<S: Vectors>(rate: f64, depths: &[i64], weights: &mut [i64]) {
+    type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         let (rate, rounder) = (V::<S>::float(rate), V::<S>::float(ROUNDER));
@@ -225,8 +225,8 @@ unsafe fn weigh_lanes<S: InstructionSet>(rate: f64, depths: &[i64], weights: &mu
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn flip_lanes<S: InstructionSet>(words: &[u8], weights: &mut [i64], packed: &mut [u8]) {
-    type V<S> = <S as InstructionSet>::U64;
+unsafe fn flip_lanes<S: Vectors>(words: &[u8], weights: &mut [i64], packed: &mut [u8]) {
+    type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         for (row, packed) in packed.iter_mut().enumerate() {
@@ -246,8 +246,8 @@ unsafe fn flip_lanes<S: InstructionSet>(words: &[u8], weights: &mut [i64], packe
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn sums_lanes<S: InstructionSet>(weights: &[i64], sums: &mut Row) {
-    type V<S> = <S as InstructionSet>::U64;
+unsafe fn sums_lanes<S: Vectors>(weights: &[i64], sums: &mut Row) {
+    type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         for first in (0..COLUMNS).step_by(V::<S>::N) {
@@ -263,14 +263,8 @@ unsafe fn sums_lanes<S: InstructionSet>(weights: &[i64], sums: &mut Row) {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn locate_lanes<S: InstructionSet>(
-    weights: &[i64],
-    depths: &[i64],
-    sums: &Row,
-    targets: &Row,
-    found: &mut Found,
-) {
-    type V<S> = <S as InstructionSet>::U64;
+unsafe fn locate_lanes<S: Vectors>(weights: &[i64], depths: &[i64], sums: &Row, targets: &Row, found: &mut Found) {
+    type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         for first in (0..COLUMNS).step_by(V::<S>::N) {
@@ -293,8 +287,8 @@ unsafe fn locate_lanes<S: InstructionSet>(
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn keep_if_lanes<S: InstructionSet>(chosen: &u64, scores: &[f64], kept: &mut [f64]) {
-    type V<S> = <S as InstructionSet>::U64;
+unsafe fn keep_if_lanes<S: Vectors>(chosen: &u64, scores: &[f64], kept: &mut [f64]) {
+    type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         let chosen = V::<S>::splat(*chosen);
@@ -309,8 +303,8 @@ unsafe fn keep_if_lanes<S: InstructionSet>(chosen: &u64, scores: &[f64], kept: &
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn retire_lanes<S: InstructionSet>(index: &u64, scores: &mut [f64]) {
-    type V<S> = <S as InstructionSet>::U64;
+unsafe fn retire_lanes<S: Vectors>(index: &u64, scores: &mut [f64]) {
+    type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         let columns: Row = array::from_fn(|column| column as i64);
@@ -337,41 +331,41 @@ mod tests {
     fn depths_are_those_of_the_rounded_scores() {
         let scores = [3.5, 3.499, -1e308, 0.0, 5e-324, -0.5, -0.75, 2.25];
         let expected = [1, 2, FURTHEST as i64, 5, 5, 5, 6, 3];
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             let mut depths = [0; COLUMNS];
-            measure(backend, 0, &4.6, &scores, &mut depths);
-            assert_eq!(depths, expected, "{}", backend.name());
-            measure(backend, -1019, &f64::MAX, &[-f64::MAX; 8], &mut depths);
+            measure(instructions, 0, &4.6, &scores, &mut depths);
+            assert_eq!(depths, expected, "{}", instructions.name());
+            measure(instructions, -1019, &f64::MAX, &[-f64::MAX; 8], &mut depths);
             assert_eq!(depths, [FURTHEST as i64; 8]);
-            measure(backend, -1019, &-f64::MAX, &[f64::MAX; 8], &mut depths);
+            measure(instructions, -1019, &-f64::MAX, &[f64::MAX; 8], &mut depths);
             assert_eq!(depths, [-(FURTHEST as i64); 8]);
-            measure(backend, 3, &-12.0, &[3.0, 4.0, 12.0, -12.1, -4.1, -11.9, 1e15, 0.0], &mut depths);
+            measure(instructions, 3, &-12.0, &[3.0, 4.0, 12.0, -12.1, -4.1, -11.9, 1e15, 0.0], &mut depths);
             assert_eq!(depths, [-1, -2, -3, 1, 0, 0, -125_000_000_000_001, -1]);
-            measure(backend, -40, &(2048.0 * (1.0 - 2f64.powi(-51))), &[0.0; 8], &mut depths);
+            measure(instructions, -40, &(2048.0 * (1.0 - 2f64.powi(-51))), &[0.0; 8], &mut depths);
             assert_eq!(depths, [(1 << 51) - 1; 8]);
         }
     }
 
     #[test]
     fn extremes_are_found_in_every_place() {
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             for length in [8, 16, 40] {
                 for place in 0..length {
                     let mut scores = vec![-2.0; length];
                     scores[place] = -1.5;
-                    let mut found = extremes(backend, &scores);
+                    let mut found = extremes(instructions, &scores);
                     assert_eq!(found.best[place % 8], -1.5);
                     found.best[place % 8] = -2.0;
                     assert_eq!(found.best, [-2.0; 8]);
                     scores[place] = f64::NAN;
-                    let found = extremes(backend, &scores);
+                    let found = extremes(instructions, &scores);
                     assert!(found.magnitude[place % 8] > f64::INFINITY.to_bits() as i64);
                 }
             }
         }
     }
 
-    /// A >= C w and A <= C w (1 + 2^-39) + 3/2, by the certified exponential; and no backend differs.
+    /// A >= C w and A <= C w (1 + 2^-39) + 3/2, by the certified exponential; and no instruction set differs.
     #[test]
     fn weights_are_above_the_exact_ones_and_close() {
         let constants = Constants::first();
@@ -379,11 +373,11 @@ mod tests {
         let depths: Vec<i64> = depths.into_iter().chain([RETIRED_DEPTH; 6]).collect();
         let rate = core::f64::consts::LOG2_E * 2f64.powi(-35);
         let mut reference = vec![0; depths.len()];
-        weigh(Backend::PORTABLE, rate, &depths, &mut reference);
-        for backend in Backend::available() {
+        weigh(InstructionSet::PORTABLE, rate, &depths, &mut reference);
+        for instructions in InstructionSet::available() {
             let mut weights = vec![0; depths.len()];
-            weigh(backend, rate, &depths, &mut weights);
-            assert_eq!(weights, reference, "{}", backend.name());
+            weigh(instructions, rate, &depths, &mut weights);
+            assert_eq!(weights, reference, "{}", instructions.name());
         }
         assert_eq!((reference[0], &reference[4002..]), (1 << 51, &[0; 6][..]));
         for (&depth, &weight) in depths.iter().zip(&reference).take(4002) {
@@ -401,8 +395,8 @@ mod tests {
     fn every_target_falls_on_its_candidate() {
         let weights: Vec<i64> = (0..40).map(|i| [3, 0, 1, 2][(i / 8 + i) % 4]).collect();
         let depths: Vec<i64> = (100..140).collect();
-        for backend in Backend::available() {
-            let sums = sums(backend, &weights);
+        for instructions in InstructionSet::available() {
+            let sums = sums(instructions, &weights);
             for column in 0..COLUMNS {
                 let mut target = 0;
                 for row in 0..5 {
@@ -411,7 +405,7 @@ mod tests {
                         targets[column] = target;
                         let mut expected = Found::default();
                         (expected.rows[column], expected.depths[column]) = (row as i64, depths[row * 8 + column]);
-                        assert_eq!(locate(backend, &weights, &depths, &sums, &targets), expected);
+                        assert_eq!(locate(instructions, &weights, &depths, &sums, &targets), expected);
                         target += 1;
                     }
                 }
@@ -425,25 +419,25 @@ mod tests {
         let weights = [0, 1, 5, UNIT as i64, 5, 5, 1, 0];
         let words = [0, 0, 4 << 13 | 0x1fff, u64::MAX, 5 << 13, 6 << 13, 1 << 13, u64::MAX];
         let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             let (mut coins, mut packed) = (weights, [0]);
-            flip(backend, &bytes, &mut coins, &mut packed);
-            assert_eq!((coins, packed), ([0, 1, 1, 1, 0, 0, 0, 0], [0b1110]), "{}", backend.name());
+            flip(instructions, &bytes, &mut coins, &mut packed);
+            assert_eq!((coins, packed), ([0, 1, 1, 1, 0, 0, 0, 0], [0b1110]), "{}", instructions.name());
         }
     }
 
     #[test]
     fn the_retired_are_marked_and_have_no_weight() {
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             for index in 0..24 {
                 let mut scores: Vec<f64> = (0..24).map(f64::from).collect();
                 let mut expected = scores.clone();
                 expected[index] = f64::NEG_INFINITY;
-                retire(backend, &(index as u64), &mut scores);
+                retire(instructions, &(index as u64), &mut scores);
                 assert_eq!(scores, expected);
                 let (mut depths, mut weights) = (vec![0; 24], vec![7; 24]);
-                measure(backend, 0, &23.0, &scores, &mut depths);
-                weigh(backend, 1.0, &depths, &mut weights);
+                measure(instructions, 0, &23.0, &scores, &mut depths);
+                weigh(instructions, 1.0, &depths, &mut weights);
                 for i in 0..24 {
                     assert_eq!(depths[i], if i == index { RETIRED_DEPTH } else { 23 - i as i64 });
                     assert_eq!(weights[i] == 0, i == index);
@@ -454,11 +448,11 @@ mod tests {
 
     #[test]
     fn scores_are_kept_or_not() {
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             let (scores, mut kept) = ([1.5, -0.0, 3.0, f64::NEG_INFINITY, 5.0, 6.0, 7.0, 8.0], [2.5; 8]);
-            keep_if(backend, &0, &scores, &mut kept);
+            keep_if(instructions, &0, &scores, &mut kept);
             assert_eq!(kept, [2.5; 8]);
-            keep_if(backend, &u64::MAX, &scores, &mut kept);
+            keep_if(instructions, &u64::MAX, &scores, &mut kept);
             assert_eq!(kept.map(f64::to_bits), scores.map(f64::to_bits));
         }
     }

@@ -17,6 +17,8 @@ pub mod interval;
 pub mod log;
 
 /// All ones if `condition`, else zero. `black_box` keeps the optimiser from turning the mask back into a branch.
-pub(crate) fn mask(condition: bool) -> u64 {
+#[inline]
+#[must_use]
+pub fn mask(condition: bool) -> u64 {
     core::hint::black_box(u64::from(condition)).wrapping_neg()
 }

@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`backend`] | which instruction sets this CPU offers, and which one is used |
+//! | [`instruction_set`] | which instruction sets this CPU offers, and how a kernel is compiled for each |
 //! | `lanes` | the small vector trait that the kernels are written over |
 //! | [`chacha`] | ChaCha12, sixteen blocks at a time |
 //! | [`trials`] | the histogram proposal of the noise samplers, 64 trials at a time |
@@ -18,11 +18,10 @@
 //! | [`secrecy`] | which memory is secret, and what may be known of it: for `make constant-time` |
 //! | `planted` | kernels with planted faults, compiled for `make constant-time` alone |
 //!
-//! A kernel is written once, over a trait, and gives the same output from the same input on every backend. This is the
-//! one folder where `unsafe` is allowed: for vendor intrinsics, behind a [`Backend`] that proves that the CPU has them, and
-//! for what the operating system has to be asked.
+//! A kernel is written once, over a trait, and gives the same output from the same input on every instruction set.
+//! `unsafe` stands here for vendor intrinsics, behind an [`InstructionSet`] that proves that the CPU has them, and for
+//! what the operating system has to be asked.
 
-pub mod backend;
 pub mod candidates;
 pub mod chacha;
 pub mod clipping;
@@ -30,6 +29,7 @@ mod exp2;
 pub mod fork;
 pub mod grid;
 pub mod hashing;
+pub mod instruction_set;
 mod lanes;
 pub mod planes;
 #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
@@ -39,4 +39,4 @@ pub mod registers;
 pub mod secrecy;
 pub mod trials;
 
-pub use backend::Backend;
+pub use instruction_set::InstructionSet;

@@ -5,8 +5,8 @@ use super::lanes::Lanes64;
 
 /// 2^(63 - t) for t >= 0: with a relative error below 2^-45 up to t = 1000, and some number near 2^-937 beyond.
 ///
-/// Where it is not `FUSED` every operation is rounded by itself, so that all backends give the same bits. The bound holds
-/// either way.
+/// Where it is not `FUSED` every operation is rounded by itself, so that all instruction sets give the same bits. The
+/// bound holds either way.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
@@ -53,13 +53,13 @@ const COEFFICIENTS: [f64; 12] = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arch::lanes::{InstructionSet, Portable};
+    use crate::arch::lanes::{Portable, Vectors};
     use crate::arith::exp::Constants;
     use crate::arith::fixed::Fixed;
 
     fn exp2_neg(t: f64) -> f64 {
         // SAFETY: plain code runs on every CPU.
-        unsafe { exp2_neg_times_2_63::<<Portable as InstructionSet>::U64, false>([t; 8])[0] * 2f64.powi(-63) }
+        unsafe { exp2_neg_times_2_63::<<Portable as Vectors>::U64, false>([t; 8])[0] * 2f64.powi(-63) }
     }
 
     /// The claimed bound on a grid of arguments, against the certified exponential.

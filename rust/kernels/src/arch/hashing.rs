@@ -7,8 +7,8 @@
 //! Reports are public: nothing here needs to be constant-time.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
-use super::backend::{Backend, on_backend};
-use super::lanes::{InstructionSet, Narrow};
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Narrow, Vectors};
 
 /// Vectors of reports that walk side by side: with their steps and lengths they fill 12 of 16 registers.
 const VECTORS: usize = 4;
@@ -36,15 +36,15 @@ impl Walks {
 ///
 /// # Panics
 /// For a prime of 2^31 or more.
-pub fn add_supports(backend: Backend, prime: u32, walks: &[Walks], counters: &mut [u64]) {
+pub fn add_supports(instructions: InstructionSet, prime: u32, walks: &[Walks], counters: &mut [u64]) {
     assert!(prime < 1 << 31);
-    on_backend!(backend, walk(prime: u32, walks: &[Walks], counters: &mut [u64]));
+    dispatch!(instructions, walk(prime: u32, walks: &[Walks], counters: &mut [u64]));
 }
 
 /// # Safety
 /// As for the methods of [`Narrow`].
 #[inline(always)]
-unsafe fn walk<S: InstructionSet>(prime: u32, walks: &[Walks], counters: &mut [u64]) {
+unsafe fn walk<S: Vectors>(prime: u32, walks: &[Walks], counters: &mut [u64]) {
     let lanes = size_of::<S::Narrow>() / 4;
     for walks in walks {
         for first in (0..WALKERS).step_by(VECTORS * lanes) {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_backends_count_what_the_definition_says() {
+    fn all_instruction_sets_count_what_the_definition_says() {
         let prime = 1009;
         let mut walks = [Walks::NONE; 3];
         let mut expected = vec![0; 1000];
@@ -106,10 +106,10 @@ mod tests {
                 *count += u64::from((start + v * step) % 1009 < length);
             }
         }
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             let mut counters = vec![0; 1000];
-            add_supports(backend, prime, &walks, &mut counters);
-            assert_eq!(counters, expected, "{}", backend.name());
+            add_supports(instructions, prime, &walks, &mut counters);
+            assert_eq!(counters, expected, "{}", instructions.name());
         }
     }
 
@@ -120,10 +120,10 @@ mod tests {
         walks[0].starts[9] = (prime - 1).to_le_bytes();
         walks[0].steps[9] = (prime - 1).to_le_bytes();
         walks[0].lengths[9] = (prime - 2).to_le_bytes();
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             let mut counters = [0; 4];
-            add_supports(backend, prime, &walks, &mut counters);
-            assert_eq!(counters, [0, 0, 1, 1], "P - 1, P - 2, P - 3 and P - 4; {}", backend.name());
+            add_supports(instructions, prime, &walks, &mut counters);
+            assert_eq!(counters, [0, 0, 1, 1], "P - 1, P - 2, P - 3 and P - 4; {}", instructions.name());
         }
     }
 }

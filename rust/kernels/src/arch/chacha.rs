@@ -8,8 +8,8 @@
 //! (18 % of the speed) through the `chacha20` crate, whose generator makes four blocks at a time.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
-use super::backend::{Backend, on_backend};
-use super::lanes::{InstructionSet, Lanes32};
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Lanes32, Vectors};
 
 /// The blocks in a group.
 pub const BLOCKS: usize = 16;
@@ -21,14 +21,14 @@ pub type Group = [u8; 64 * BLOCKS];
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
 /// Writes the key stream from block `counter` on to `groups`, one after the other.
-pub fn chacha12(backend: Backend, key: &[u32; 8], counter: u64, groups: &mut [Group]) {
-    on_backend!(backend, fill(key: &[u32; 8], counter: u64, groups: &mut [Group]));
+pub fn chacha12(instructions: InstructionSet, key: &[u32; 8], counter: u64, groups: &mut [Group]) {
+    dispatch!(instructions, fill(key: &[u32; 8], counter: u64, groups: &mut [Group]));
 }
 
 /// # Safety
 /// As for the methods of [`Lanes32`].
 #[inline(always)]
-unsafe fn fill<S: InstructionSet>(key: &[u32; 8], mut counter: u64, groups: &mut [Group]) {
+unsafe fn fill<S: Vectors>(key: &[u32; 8], mut counter: u64, groups: &mut [Group]) {
     // Each operation of a round waits for the one before. Two groups in turn keep the processor busy, where there are
     // registers for both.
     let (pairs, singles) = if S::REGISTERS >= 32 { groups.as_chunks_mut::<2>() } else { (&mut [][..], groups) };
@@ -134,16 +134,16 @@ mod tests {
     }
 
     #[test]
-    fn every_backend_agrees_with_the_chacha20_crate() {
-        for backend in Backend::available() {
+    fn every_instruction_set_agrees_with_the_chacha20_crate() {
+        for instructions in InstructionSet::available() {
             // The last one carries into the high word of the counter within the group.
             for counter in [0, 16, 1 << 31, (1 << 32) - 8] {
                 // One group, two in turn, and one more.
                 let mut groups = [[0; 64 * BLOCKS]; 3];
-                chacha12(backend, &KEY, counter, &mut groups);
+                chacha12(instructions, &KEY, counter, &mut groups);
                 for (i, group) in (0..).zip(groups) {
                     let expected = oracle(&KEY, counter + i * BLOCKS as u64);
-                    assert_eq!(group.as_slice(), expected, "{} {counter}", backend.name());
+                    assert_eq!(group.as_slice(), expected, "{} {counter}", instructions.name());
                 }
             }
         }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn the_published_vector_is_reproduced() {
         let mut group = [0; 64 * BLOCKS];
-        chacha12(Backend::PORTABLE, &[0; 8], 0, core::slice::from_mut(&mut group));
+        chacha12(InstructionSet::PORTABLE, &[0; 8], 0, core::slice::from_mut(&mut group));
         let first_block: Vec<u8> = (0..16).flat_map(|j| &group[4 * BLOCKS * j..][..4]).copied().collect();
         assert_eq!(first_block[..16], *b"\x9b\xf4\x9a\x6a\x07\x55\xf9\x53\x81\x1f\xce\x12\x5f\x26\x83\xd5");
     }

@@ -20,8 +20,8 @@ macro_rules! zero {
     };
 }
 
-/// Clears the vector registers of a CPU with AVX or AVX-512, whatever backend is in use: the C library copies memory
-/// with what the CPU has.
+/// Clears the vector registers of a CPU with AVX or AVX-512, whatever instruction set is in use: the C library copies
+/// memory with what the CPU has.
 #[cfg(target_arch = "x86_64")]
 pub fn clear() {
     #[target_feature(enable = "avx512f")]

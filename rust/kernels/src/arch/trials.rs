@@ -1,16 +1,16 @@
 //! The histogram proposal: 64 independent trials from one block of random words.
 //!
 //! Which value a trial proposes, and whether it is accepted, is a mathematical function of its words. This kernel
-//! computes it in floating point where that is certain, and marks the rest for an exact decision, so that every backend
-//! gives the same result. See `samplers/discrete_laplace.md` for the algorithm and the proofs.
+//! computes it in floating point where that is certain, and marks the rest for an exact decision, so that every
+//! instruction set gives the same result. See `samplers/discrete_laplace.md` for the algorithm and the proofs.
 
 #![allow(unsafe_code, reason = "kernels over vendor intrinsics")]
 
 use core::hint::black_box;
 
-use super::backend::{Backend, on_backend};
 use super::exp2::exp2_neg_times_2_63;
-use super::lanes::{InstructionSet, Lanes64, Narrow, Portable};
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Lanes64, Narrow, Portable, Vectors};
 
 /// The trials in a block.
 pub const TRIALS: usize = 64;
@@ -170,25 +170,25 @@ impl Layout {
 ///
 /// # Panics
 /// When there are words for another number of trials, or no room for all values.
-pub fn run(backend: Backend, tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
+pub fn run(instructions: InstructionSet, tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
     assert!([TRIALS, FEW_TRIALS].map(|count| tables.layout.bytes(count)).contains(&words.len()));
-    on_backend!(backend, run_lanes(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]));
+    dispatch!(instructions, run_lanes(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]));
 }
 
 /// Moves the accepted values to the front of `packed`, in order; it has room for all [`TRIALS`]. Every value is written,
 /// whether accepted or not; the addresses depend on the mask alone (Theorem 1).
-pub fn compact(backend: Backend, trials: &Trials, packed: &mut [i64]) {
-    on_backend!(backend, compact_lanes(trials: &Trials, packed: &mut [i64]));
+pub fn compact(instructions: InstructionSet, trials: &Trials, packed: &mut [i64]) {
+    dispatch!(instructions, compact_lanes(trials: &Trials, packed: &mut [i64]));
 }
 
 /// The proposal of a trial with these words, for an exact decision.
 #[must_use]
 pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal {
-    type V = <Portable as InstructionSet>::U64;
+    type V = <Portable as Vectors>::U64;
     let mut lanes = [[0; V::N]; 4];
     // SAFETY: plain code runs on every CPU.
     unsafe {
-        let chosen = choose(tables, black_box(<Portable as InstructionSet>::Narrow::splat(bin)));
+        let chosen = choose(tables, black_box(<Portable as Vectors>::Narrow::splat(bin)));
         let [[bin, _], [weight, _]] = [chosen.bin.halves(), chosen.weight.halves()];
         let [geometry, _] = chosen.geometry.halves();
         let magnitude = geometry.magnitude(tables.layout, V::splat(offset));
@@ -319,7 +319,7 @@ impl<V: Lanes64> Geometry<V> {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn run_lanes<S: InstructionSet>(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
+unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
     let (bins, offsets, accepts) = tables.layout.split(words);
     let packed = &mut packed[..bins.len() / 4];
     let (mut accepted, mut undecided, mut tails, mut count) = (0, 0, 0, 0);
@@ -388,7 +388,7 @@ unsafe fn judge<V: Lanes64>(
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn compact_lanes<S: InstructionSet>(trials: &Trials, packed: &mut [i64]) {
+unsafe fn compact_lanes<S: Vectors>(trials: &Trials, packed: &mut [i64]) {
     let mut count = 0;
     for first in (0..TRIALS).step_by(S::U64::N) {
         let keep = trials.accepted >> first & lanes(S::U64::N);
@@ -426,10 +426,10 @@ mod tests {
         for accepted in [0, 1, u64::MAX, 1 << 63, 0xaaaa_5555_0f0f_1234] {
             trials.accepted = accepted;
             let expected: Vec<i64> = (0..64).filter(|i| accepted >> i & 1 == 1).collect();
-            for backend in Backend::available() {
+            for instructions in InstructionSet::available() {
                 let mut packed = [-1; TRIALS];
-                compact(backend, &trials, &mut packed);
-                assert_eq!(packed[..expected.len()], expected, "{}", backend.name());
+                compact(instructions, &trials, &mut packed);
+                assert_eq!(packed[..expected.len()], expected, "{}", instructions.name());
             }
         }
     }

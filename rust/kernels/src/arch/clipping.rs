@@ -2,8 +2,8 @@
 //! `sgd/clipping.md` defines and proves them.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
-use super::backend::{Backend, on_backend};
-use super::lanes::{InstructionSet, Lanes64, Narrow};
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Lanes64, Narrow, Vectors};
 
 /// Rows are padded with zeros to a multiple of this many numbers: that many partial sums of squares there are.
 pub const LANES: usize = 32;
@@ -56,14 +56,26 @@ pub trait Real: Copy + Default + Send + Sync {
     /// Adds the square of number i of row r to `sums[r][i % LANES]`, for rows of `stride` numbers, of which those that do
     /// not fill the lanes are left out. Meanwhile the memory is asked for the numbers from `soon` on, half as many as are
     /// read, if there are any.
-    fn add_squares(backend: Backend, rows: &[Self], stride: usize, soon: &[Self], sums: &mut [[f64; LANES]]);
+    fn add_squares(
+        instructions: InstructionSet,
+        rows: &[Self],
+        stride: usize,
+        soon: &[Self],
+        sums: &mut [[f64; LANES]],
+    );
 
     /// Multiplies each row by its factor, rounds the products to whole numbers, half to even, and adds these to `sums`,
     /// modulo 2^64. Products must be below 2^51. For what `soon` is see [`Real::add_squares`].
     ///
     /// # Panics
     /// When `sums` is not padded to a multiple of [`LANES`], or beyond the rows, or these are too many.
-    fn add_scaled(backend: Backend, rows: Columns<Self>, soon: &[Self], factors: &Factors, sums: &mut [i64]);
+    fn add_scaled(
+        instructions: InstructionSet,
+        rows: Columns<Self>,
+        soon: &[Self],
+        factors: &Factors,
+        sums: &mut [i64],
+    );
 
     /// The nearest number to a double.
     fn from_f64(value: f64) -> Self;
@@ -72,19 +84,19 @@ pub trait Real: Copy + Default + Send + Sync {
 impl Real for f32 {
     const OVERLAPS: bool = true;
 
-    fn add_squares(backend: Backend, rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]]) {
+    fn add_squares(instructions: InstructionSet, rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]]) {
         if soon.is_empty() {
-            square_singles(backend, rows, stride, sums);
+            square_singles(instructions, rows, stride, sums);
         } else {
-            square_singles_overlapping(backend, rows, stride, soon, sums);
+            square_singles_overlapping(instructions, rows, stride, soon, sums);
         }
     }
 
-    fn add_scaled(backend: Backend, rows: Columns<f32>, soon: &[f32], factors: &Factors, sums: &mut [i64]) {
+    fn add_scaled(instructions: InstructionSet, rows: Columns<f32>, soon: &[f32], factors: &Factors, sums: &mut [i64]) {
         if soon.is_empty() {
-            add_singles(backend, rows, factors, sums);
+            add_singles(instructions, rows, factors, sums);
         } else {
-            add_singles_overlapping(backend, rows, soon, factors, sums);
+            add_singles_overlapping(instructions, rows, soon, factors, sums);
         }
     }
 
@@ -96,12 +108,12 @@ impl Real for f32 {
 impl Real for f64 {
     const OVERLAPS: bool = false;
 
-    fn add_squares(backend: Backend, rows: &[f64], stride: usize, _: &[f64], sums: &mut [[f64; LANES]]) {
-        square_doubles(backend, rows, stride, sums);
+    fn add_squares(instructions: InstructionSet, rows: &[f64], stride: usize, _: &[f64], sums: &mut [[f64; LANES]]) {
+        square_doubles(instructions, rows, stride, sums);
     }
 
-    fn add_scaled(backend: Backend, rows: Columns<f64>, _: &[f64], factors: &Factors, sums: &mut [i64]) {
-        add_doubles(backend, rows, factors, sums);
+    fn add_scaled(instructions: InstructionSet, rows: Columns<f64>, _: &[f64], factors: &Factors, sums: &mut [i64]) {
+        add_doubles(instructions, rows, factors, sums);
     }
 
     fn from_f64(value: f64) -> f64 {
@@ -109,35 +121,47 @@ impl Real for f64 {
     }
 }
 
-fn square_singles(backend: Backend, rows: &[f32], stride: usize, sums: &mut [[f64; LANES]]) {
-    on_backend!(backend, squares(rows: &[f32], stride: usize, sums: &mut [[f64; LANES]]));
+fn square_singles(instructions: InstructionSet, rows: &[f32], stride: usize, sums: &mut [[f64; LANES]]) {
+    dispatch!(instructions, squares(rows: &[f32], stride: usize, sums: &mut [[f64; LANES]]));
 }
 
-fn square_doubles(backend: Backend, rows: &[f64], stride: usize, sums: &mut [[f64; LANES]]) {
-    on_backend!(backend, squares(rows: &[f64], stride: usize, sums: &mut [[f64; LANES]]));
+fn square_doubles(instructions: InstructionSet, rows: &[f64], stride: usize, sums: &mut [[f64; LANES]]) {
+    dispatch!(instructions, squares(rows: &[f64], stride: usize, sums: &mut [[f64; LANES]]));
 }
 
-fn square_singles_overlapping(backend: Backend, rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]]) {
-    on_backend!(
-        backend,
+fn square_singles_overlapping(
+    instructions: InstructionSet,
+    rows: &[f32],
+    stride: usize,
+    soon: &[f32],
+    sums: &mut [[f64; LANES]],
+) {
+    dispatch!(
+        instructions,
         squares_overlapping(rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]])
     );
 }
 
-fn add_singles(backend: Backend, rows: Columns<f32>, factors: &Factors, sums: &mut [i64]) {
+fn add_singles(instructions: InstructionSet, rows: Columns<f32>, factors: &Factors, sums: &mut [i64]) {
     let Columns { rows, stride, first } = rows;
-    on_backend!(backend, scaled(rows: &[f32], stride: usize, first: usize, factors: &Factors, sums: &mut [i64]));
+    dispatch!(instructions, scaled(rows: &[f32], stride: usize, first: usize, factors: &Factors, sums: &mut [i64]));
 }
 
-fn add_doubles(backend: Backend, rows: Columns<f64>, factors: &Factors, sums: &mut [i64]) {
+fn add_doubles(instructions: InstructionSet, rows: Columns<f64>, factors: &Factors, sums: &mut [i64]) {
     let Columns { rows, stride, first } = rows;
-    on_backend!(backend, scaled(rows: &[f64], stride: usize, first: usize, factors: &Factors, sums: &mut [i64]));
+    dispatch!(instructions, scaled(rows: &[f64], stride: usize, first: usize, factors: &Factors, sums: &mut [i64]));
 }
 
-fn add_singles_overlapping(backend: Backend, rows: Columns<f32>, soon: &[f32], factors: &Factors, sums: &mut [i64]) {
+fn add_singles_overlapping(
+    instructions: InstructionSet,
+    rows: Columns<f32>,
+    soon: &[f32],
+    factors: &Factors,
+    sums: &mut [i64],
+) {
     let Columns { rows, stride, first } = rows;
-    on_backend!(
-        backend,
+    dispatch!(
+        instructions,
         scaled_overlapping(
             rows: &[f32],
             stride: usize,
@@ -155,15 +179,15 @@ fn add_singles_overlapping(backend: Backend, rows: Columns<f32>, soon: &[f32], f
 ///
 /// `ceiling` and `unit` are from 1/2 to 2^500.
 #[must_use]
-pub fn factors(backend: Backend, ceiling: f64, unit: f64, squares: &[f64; ROWS]) -> Factors {
+pub fn factors(instructions: InstructionSet, ceiling: f64, unit: f64, squares: &[f64; ROWS]) -> Factors {
     let mut all = Factors::default();
     let factors = &mut all;
-    on_backend!(backend, scale(ceiling: f64, unit: f64, squares: &[f64; ROWS], factors: &mut Factors));
+    dispatch!(instructions, scale(ceiling: f64, unit: f64, squares: &[f64; ROWS], factors: &mut Factors));
     all
 }
 
 /// Vectors of doubles.
-type Pair<S> = [<<S as InstructionSet>::U64 as Lanes64>::Float; 2];
+type Pair<S> = [<<S as Vectors>::U64 as Lanes64>::Float; 2];
 
 /// How numbers get into vectors of doubles.
 trait Loaded: Sized {
@@ -172,9 +196,9 @@ trait Loaded: Sized {
     ///
     /// # Safety
     /// As for the methods of [`Lanes64`].
-    unsafe fn load<S: InstructionSet>(source: &[Self], mask: u64) -> Pair<S>;
+    unsafe fn load<S: Vectors>(source: &[Self], mask: u64) -> Pair<S>;
 
-    /// a b + c, the same on every backend, if b is such a number or a factor.
+    /// a b + c, the same on every instruction set, if b is such a number or a factor.
     ///
     /// # Safety
     /// As for the methods of [`Lanes64`].
@@ -183,7 +207,7 @@ trait Loaded: Sized {
 
 impl Loaded for f32 {
     #[inline(always)]
-    unsafe fn load<S: InstructionSet>(source: &[f32], mask: u64) -> Pair<S> {
+    unsafe fn load<S: Vectors>(source: &[f32], mask: u64) -> Pair<S> {
         /// All singles but zero and subnormal ones have one of these.
         const EXPONENT: u32 = 0xff << 23;
         // SAFETY: passed on from the caller.
@@ -199,7 +223,7 @@ impl Loaded for f32 {
 
 impl Loaded for f64 {
     #[inline(always)]
-    unsafe fn load<S: InstructionSet>(source: &[f64], mask: u64) -> Pair<S> {
+    unsafe fn load<S: Vectors>(source: &[f64], mask: u64) -> Pair<S> {
         /// All doubles from 2^-511 have one of these.
         const UPPER: u64 = 0b11 << 61;
         let half = |first: usize| {
@@ -222,7 +246,7 @@ impl Loaded for f64 {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn squares<S: InstructionSet>(rows: &[impl Loaded], stride: usize, sums: &mut [[f64; LANES]]) {
+unsafe fn squares<S: Vectors>(rows: &[impl Loaded], stride: usize, sums: &mut [[f64; LANES]]) {
     // SAFETY: passed on from the caller.
     unsafe {
         add_all_squares::<S, _>(rows, stride, sums, |numbers, _| {
@@ -234,7 +258,7 @@ unsafe fn squares<S: InstructionSet>(rows: &[impl Loaded], stride: usize, sums: 
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn squares_overlapping<S: InstructionSet>(rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]]) {
+unsafe fn squares_overlapping<S: Vectors>(rows: &[f32], stride: usize, soon: &[f32], sums: &mut [[f64; LANES]]) {
     // SAFETY: passed on from the caller.
     unsafe {
         add_all_squares::<S, _>(rows, stride, sums, |_, place| {
@@ -248,7 +272,7 @@ unsafe fn squares_overlapping<S: InstructionSet>(rows: &[f32], stride: usize, so
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn ask_for<S: InstructionSet, T>(numbers: &[T], first: usize, count: usize) {
+unsafe fn ask_for<S: Vectors, T>(numbers: &[T], first: usize, count: usize) {
     for offset in (0..count * size_of::<T>()).step_by(LINE) {
         // SAFETY: passed on from the caller.
         unsafe { S::U64::prefetch(numbers.as_ptr().wrapping_add(first).cast::<u8>().wrapping_add(offset)) }
@@ -260,7 +284,7 @@ unsafe fn ask_for<S: InstructionSet, T>(numbers: &[T], first: usize, count: usiz
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_all_squares<S: InstructionSet, T: Loaded>(
+unsafe fn add_all_squares<S: Vectors, T: Loaded>(
     rows: &[T],
     stride: usize,
     sums: &mut [[f64; LANES]],
@@ -292,7 +316,7 @@ unsafe fn add_all_squares<S: InstructionSet, T: Loaded>(
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_squares<S: InstructionSet, T: Loaded>(numbers: &[T], [low, high]: Pair<S>) -> Pair<S> {
+unsafe fn add_squares<S: Vectors, T: Loaded>(numbers: &[T], [low, high]: Pair<S>) -> Pair<S> {
     // SAFETY: passed on from the caller.
     unsafe {
         let [a, b] = T::load::<S>(numbers, u64::MAX);
@@ -303,13 +327,7 @@ unsafe fn add_squares<S: InstructionSet, T: Loaded>(numbers: &[T], [low, high]: 
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn scaled<S: InstructionSet>(
-    rows: &[impl Loaded],
-    stride: usize,
-    first: usize,
-    factors: &Factors,
-    sums: &mut [i64],
-) {
+unsafe fn scaled<S: Vectors>(rows: &[impl Loaded], stride: usize, first: usize, factors: &Factors, sums: &mut [i64]) {
     // SAFETY: passed on from the caller.
     unsafe { add_all_scaled::<S, _>(Columns { rows, stride, first }, factors, sums, |_, _| ()) }
 }
@@ -317,7 +335,7 @@ unsafe fn scaled<S: InstructionSet>(
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn scaled_overlapping<S: InstructionSet>(
+unsafe fn scaled_overlapping<S: Vectors>(
     rows: &[f32],
     stride: usize,
     first: usize,
@@ -339,7 +357,7 @@ unsafe fn scaled_overlapping<S: InstructionSet>(
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_all_scaled<S: InstructionSet, T: Loaded>(
+unsafe fn add_all_scaled<S: Vectors, T: Loaded>(
     Columns { rows, stride, first }: Columns<T>,
     factors: &Factors,
     sums: &mut [i64],
@@ -377,12 +395,7 @@ unsafe fn add_all_scaled<S: InstructionSet, T: Loaded>(
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_scaled<S: InstructionSet, T: Loaded>(
-    numbers: &[T],
-    scale: f64,
-    mask: u64,
-    totals: [S::U64; 2],
-) -> [S::U64; 2] {
+unsafe fn add_scaled<S: Vectors, T: Loaded>(numbers: &[T], scale: f64, mask: u64, totals: [S::U64; 2]) -> [S::U64; 2] {
     // SAFETY: passed on from the caller.
     unsafe {
         let (scale, rounder) = (S::U64::float(scale), S::U64::float(ROUNDER));
@@ -397,7 +410,7 @@ unsafe fn add_scaled<S: InstructionSet, T: Loaded>(
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn scale<S: InstructionSet>(ceiling: f64, unit: f64, squares: &[f64; ROWS], factors: &mut Factors) {
+unsafe fn scale<S: Vectors>(ceiling: f64, unit: f64, squares: &[f64; ROWS], factors: &mut Factors) {
     /// The upper 29 digits of a double, rounded down, with its sign and exponent.
     const UPPER: u64 = u64::MAX << 24;
     for first in (0..ROWS).step_by(S::U64::N) {
@@ -472,30 +485,30 @@ mod tests {
     }
 
     fn agree<T: Real>(numbers: &[T]) {
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             for (height, width, stride) in
                 [(0, 32, 32), (1, 32, 32), (3, 64, 70), (8, 96, 96), (8, 32, 41), (2, 224, 224)]
             {
-                let results = |backend, soon| {
+                let results = |instructions, soon| {
                     let rows = &numbers[..height * stride];
                     let mut squares = [[1.5; LANES]; ROWS];
-                    T::add_squares(backend, rows, stride, soon, &mut squares);
+                    T::add_squares(instructions, rows, stride, soon, &mut squares);
                     let norms = [0.0, 5e-324, 0.3, 1.0, 1e300, f64::INFINITY, f64::NAN, -f64::NAN];
-                    let factors = factors(backend, 1e9, 2f64.powi(31), &norms);
+                    let factors = factors(instructions, 1e9, 2f64.powi(31), &norms);
                     let mut sums = vec![-3; width];
                     let rows = Columns { rows, stride, first: stride - width };
-                    T::add_scaled(backend, rows, soon, &factors, &mut sums);
+                    T::add_scaled(instructions, rows, soon, &factors, &mut sums);
                     (bits(squares.as_flattened()), bits(&factors.scales), factors.masks, sums)
                 };
-                let expected = results(Backend::PORTABLE, &[]);
-                assert_eq!(results(backend, &[]), expected, "{} {height} {width}", backend.name());
-                assert_eq!(results(backend, numbers), expected, "{} {height} {width}", backend.name());
+                let expected = results(InstructionSet::PORTABLE, &[]);
+                assert_eq!(results(instructions, &[]), expected, "{} {height} {width}", instructions.name());
+                assert_eq!(results(instructions, numbers), expected, "{} {height} {width}", instructions.name());
             }
         }
     }
 
     #[test]
-    fn all_backends_agree_bit_for_bit() {
+    fn all_instruction_sets_agree_bit_for_bit() {
         agree(&singles(1000));
         agree(&doubles(1000));
     }
@@ -507,7 +520,7 @@ mod tests {
     /// The relative error of y as an inverse square root of x is e when y^2 x is (1 + e)^2.
     #[test]
     fn inverse_square_roots_have_a_relative_error_below_2_to_the_minus_50() {
-        type V = <Portable as InstructionSet>::U64;
+        type V = <Portable as Vectors>::U64;
         let limit = BigRational::new(1.into(), BigInt::from(1u64 << 49)); // about twice as much, for the square
         let mut numbers: Vec<f64> = (1..2047u64)
             .step_by(9)
@@ -531,15 +544,15 @@ mod tests {
         let slack = |exponent: i32| exact(1.0 + 2f64.powi(exponent));
         for (word, e) in pseudo_random(2000).zip((-900..900).cycle().step_by(7)) {
             let square = f64::from_bits((word >> 12) | ((e + 1023) as u64) << 52);
-            let factor = exact(factors(Backend::PORTABLE, ceiling, 2f64.powi(505), &[square; ROWS]).scales[3]);
+            let factor = exact(factors(InstructionSet::PORTABLE, ceiling, 2f64.powi(505), &[square; ROWS]).scales[3]);
             let ratio = factor.clone() * factor * exact(square) / (exact(ceiling) * exact(ceiling));
             assert!(ratio < slack(-48) && ratio * slack(-26) > exact(1.0), "{square:e}");
         }
         let unit = 2f64.powi(30);
         let norms =
             [0.0, 1e-300, (ceiling / unit).powi(2) * 0.999, 1e300, f64::MAX, f64::INFINITY, f64::NAN, -f64::NAN];
-        for backend in Backend::available() {
-            let Factors { scales, masks } = factors(backend, ceiling, unit, &norms);
+        for instructions in InstructionSet::available() {
+            let Factors { scales, masks } = factors(instructions, ceiling, unit, &norms);
             assert_eq!(scales[..3], [unit; 3]);
             assert!(scales[3] > 0.0 && scales[4] > 0.0 && scales[5..] == [0.0; 3]);
             assert_eq!(masks, [-1, -1, -1, -1, -1, 0, 0, 0]);
@@ -548,16 +561,16 @@ mod tests {
 
     #[test]
     fn tiny_numbers_count_as_zero_and_squares_are_exact() {
-        for backend in Backend::available() {
+        for instructions in InstructionSet::available() {
             let mut sums = [[0.0; LANES]];
             let mut row = [0.0; LANES];
             row[..4].copy_from_slice(&[f32::MIN_POSITIVE.next_down(), f32::MIN_POSITIVE, 3.0, f32::MAX]);
-            f32::add_squares(backend, &row, LANES, &[], &mut sums);
+            f32::add_squares(instructions, &row, LANES, &[], &mut sums);
             assert_eq!(sums[0][..4], [0.0, 2f64.powi(-252), 9.0, f64::from(f32::MAX).powi(2)]);
             let mut row = [0.0; LANES];
             row[..4].copy_from_slice(&[2f64.powi(-511).next_down(), -2f64.powi(-511), 3.0, 1e200]);
             sums = [[0.0; LANES]];
-            f64::add_squares(backend, &row, LANES, &[], &mut sums);
+            f64::add_squares(instructions, &row, LANES, &[], &mut sums);
             assert_eq!(sums[0][..4], [0.0, f64::MIN_POSITIVE, 9.0, f64::INFINITY]);
         }
     }

@@ -3,12 +3,12 @@
 #[allow(clippy::wildcard_imports, reason = "two dozen intrinsics, each named in full where it is used")]
 use core::arch::x86_64::*;
 
-use super::{InstructionSet, Lanes32, Lanes64, Narrow};
+use super::{Lanes32, Lanes64, Narrow, Vectors};
 
 /// AVX-512 F and DQ.
 pub(crate) struct Avx512;
 
-impl InstructionSet for Avx512 {
+impl Vectors for Avx512 {
     const REGISTERS: usize = 32;
     type U32 = Words32;
     type U64 = Words64;

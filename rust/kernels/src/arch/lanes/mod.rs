@@ -23,7 +23,7 @@ pub(super) use avx512::Avx512;
 pub(super) use portable::Portable;
 
 /// The vector types of an instruction set.
-pub(super) trait InstructionSet {
+pub(super) trait Vectors {
     /// The number of vector registers.
     const REGISTERS: usize;
     /// Vectors of 32-bit words.

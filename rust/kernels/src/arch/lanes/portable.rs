@@ -2,13 +2,13 @@
 
 use core::hint::black_box;
 
-use super::{InstructionSet, Lanes32, Lanes64, Narrow};
+use super::{Lanes32, Lanes64, Narrow, Vectors};
 use crate::arch::secrecy::{Reason, declassify};
 
 /// The instruction set that every CPU has.
 pub(crate) struct Portable;
 
-impl InstructionSet for Portable {
+impl Vectors for Portable {
     const REGISTERS: usize = 16;
     type U32 = Words32;
     type U64 = Words64;

@@ -3,8 +3,8 @@
 
 use zeroize::optimization_barrier;
 
-use super::backend::{Backend, on_backend};
-use super::lanes::{InstructionSet, Lanes64};
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Lanes64, Vectors};
 
 /// Noise is added here when it is at least -2^LIMIT and below 2^LIMIT steps: then it is exact as a double.
 pub const LIMIT: u32 = 53;
@@ -20,11 +20,11 @@ const WIDEST: usize = 8;
 /// # Panics
 /// When there are fewer values than noise, or the exponent is outside [-1019, 900].
 #[must_use]
-pub fn add_noise(backend: Backend, exponent: i32, noise: &[i64], values: &mut [f64]) -> bool {
+pub fn add_noise(instructions: InstructionSet, exponent: i32, noise: &[i64], values: &mut [f64]) -> bool {
     assert!((-1019..=900).contains(&exponent));
     let mut lanes = 0;
     let left = &mut lanes;
-    on_backend!(backend, add_lanes(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64));
+    dispatch!(instructions, add_lanes(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64));
     lanes != 0
 }
 
@@ -36,7 +36,7 @@ pub(super) fn power_of_two(exponent: i32) -> f64 {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_lanes<S: InstructionSet>(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64) {
+unsafe fn add_lanes<S: Vectors>(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64) {
     let whole = noise.len() - noise.len() % S::U64::N;
     for first in (0..whole).step_by(S::U64::N) {
         // SAFETY: passed on from the caller; there are N items from `first` on.

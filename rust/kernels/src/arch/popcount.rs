@@ -8,8 +8,8 @@
 //! Time and addresses depend only on the shape of the matrix.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
-use super::backend::{Backend, on_backend};
-use super::lanes::{InstructionSet, Lanes64};
+use super::instruction_set::{InstructionSet, dispatch};
+use super::lanes::{Lanes64, Vectors};
 
 /// The bytes of a strip, and its words.
 const STRIP_BYTES: usize = 64;
@@ -43,13 +43,13 @@ type Sums = [[i64; STRIP_WORDS]; FIELD_BITS];
 ///
 /// # Panics
 /// When `row_bytes` is zero, `rows` is not whole rows, there are not 8 `row_bytes` counters, or a counter overflows.
-pub fn add_column_counts(backend: Backend, rows: &[u8], row_bytes: usize, counters: &mut [u64]) {
+pub fn add_column_counts(instructions: InstructionSet, rows: &[u8], row_bytes: usize, counters: &mut [u64]) {
     assert!(row_bytes > 0 && rows.len().is_multiple_of(row_bytes));
     assert_eq!(counters.len(), 8 * row_bytes);
     let super_row = super_row_bytes(row_bytes);
     let (super_rows, rest) = rows.split_at(rows.len() / super_row * super_row);
     for batch in super_rows.chunks(super_row * (GROUP * MAX_GROUPS + GROUP - 1)) {
-        add_batch(backend, batch, super_row, row_bytes, counters);
+        add_batch(instructions, batch, super_row, row_bytes, counters);
     }
     for row in rest.chunks_exact(row_bytes) {
         for (&byte, counters) in row.iter().zip(counters.as_chunks_mut::<8>().0) {
@@ -75,18 +75,18 @@ fn strip_start(i: usize, super_row: usize) -> usize {
 }
 
 /// Counts up to `GROUP * MAX_GROUPS + GROUP - 1` super-rows.
-fn add_batch(backend: Backend, batch: &[u8], super_row: usize, row_bytes: usize, counters: &mut [u64]) {
+fn add_batch(instructions: InstructionSet, batch: &[u8], super_row: usize, row_bytes: usize, counters: &mut [u64]) {
     let mut sliced = vec![Counter([[0; STRIP_WORDS]; PLANES]); super_row.div_ceil(STRIP_BYTES)];
     let block_bytes = GROUP * super_row * (BLOCK_BYTES / (GROUP * super_row)).max(1);
     for block in batch.chunks(block_bytes) {
         let sliced = &mut sliced[..];
-        on_backend!(backend, add_block(block: &[u8], super_row: usize, sliced: &mut [Counter]));
+        dispatch!(instructions, add_block(block: &[u8], super_row: usize, sliced: &mut [Counter]));
     }
     let digits = usize::BITS - (batch.len() / super_row).leading_zeros();
     for (i, counter) in sliced.iter().enumerate() {
         let (planes, mut sums) = (&counter.0[..digits as usize], [[0; STRIP_WORDS]; FIELD_BITS]);
         let strip_sums = &mut sums;
-        on_backend!(backend, gather(planes: &[[i64; STRIP_WORDS]], strip_sums: &mut Sums));
+        dispatch!(instructions, gather(planes: &[[i64; STRIP_WORDS]], strip_sums: &mut Sums));
         spread(&sums, i, super_row, row_bytes, counters);
     }
 }
@@ -96,7 +96,7 @@ fn add_batch(backend: Backend, batch: &[u8], super_row: usize, row_bytes: usize,
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_block<S: InstructionSet>(block: &[u8], super_row: usize, counters: &mut [Counter]) {
+unsafe fn add_block<S: Vectors>(block: &[u8], super_row: usize, counters: &mut [Counter]) {
     let strips = counters.len();
     let ahead = (BLOCK_BYTES * strips).div_ceil(block.len());
     for (i, counter) in counters.iter_mut().enumerate() {
@@ -189,7 +189,7 @@ unsafe fn ripple<V: Lanes64>(planes: &mut [V], mut carry: V) {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn gather<S: InstructionSet>(planes: &[[i64; STRIP_WORDS]], sums: &mut Sums) {
+unsafe fn gather<S: Vectors>(planes: &[[i64; STRIP_WORDS]], sums: &mut Sums) {
     /// The lowest bit of every field.
     const ONES: u64 = u64::MAX / ((1 << FIELD_BITS) - 1);
     for word in (0..STRIP_WORDS).step_by(S::U64::N) {
@@ -253,10 +253,10 @@ mod tests {
             for rows in [0, 1, 7, 8, 9, 63, 64, 127, 128, 129, 1023, 1024, 1500] {
                 let matrix = pseudo_random(rows * row_bytes);
                 let expected: Vec<u64> = naive(&matrix, row_bytes).iter().map(|count| count + 5).collect();
-                for backend in Backend::available() {
+                for instructions in InstructionSet::available() {
                     let mut counters = vec![5; 8 * row_bytes];
-                    add_column_counts(backend, &matrix, row_bytes, &mut counters);
-                    assert_eq!(counters, expected, "{row_bytes} {rows} {}", backend.name());
+                    add_column_counts(instructions, &matrix, row_bytes, &mut counters);
+                    assert_eq!(counters, expected, "{row_bytes} {rows} {}", instructions.name());
                 }
             }
         }
@@ -269,10 +269,10 @@ mod tests {
             let rows = (GROUP + 1) * (super_row_bytes(row_bytes) / row_bytes) + 1;
             let matrix = pseudo_random(rows * row_bytes);
             let expected = naive(&matrix, row_bytes);
-            for backend in Backend::available() {
+            for instructions in InstructionSet::available() {
                 let mut counters = vec![0; 8 * row_bytes];
-                add_column_counts(backend, &matrix, row_bytes, &mut counters);
-                assert_eq!(counters, expected, "{row_bytes} {}", backend.name());
+                add_column_counts(instructions, &matrix, row_bytes, &mut counters);
+                assert_eq!(counters, expected, "{row_bytes} {}", instructions.name());
             }
         }
     }
@@ -283,13 +283,13 @@ mod tests {
         for row_bytes in [1, 13, 16, 64, 125] {
             let full = (GROUP * MAX_GROUPS + GROUP - 1) * super_row_bytes(row_bytes) / row_bytes;
             for rows in [full - 1, full, full + 1, 2 * full + 3] {
-                for backend in Backend::available() {
+                for instructions in InstructionSet::available() {
                     let mut counters = vec![0; 8 * row_bytes];
-                    add_column_counts(backend, &vec![0xff; rows * row_bytes], row_bytes, &mut counters);
+                    add_column_counts(instructions, &vec![0xff; rows * row_bytes], row_bytes, &mut counters);
                     assert!(
                         counters.iter().all(|&count| count == rows as u64),
                         "{row_bytes} {rows} {}",
-                        backend.name()
+                        instructions.name()
                     );
                 }
             }

@@ -3,13 +3,13 @@
 #[allow(clippy::wildcard_imports, reason = "two dozen intrinsics, each named in full where it is used")]
 use core::arch::x86_64::*;
 
-use super::{InstructionSet, Lanes32, Lanes64, Narrow};
+use super::{Lanes32, Lanes64, Narrow, Vectors};
 use crate::arch::secrecy::{Reason, declassify};
 
 /// AVX2 and FMA.
 pub(crate) struct Avx2;
 
-impl InstructionSet for Avx2 {
+impl Vectors for Avx2 {
     const REGISTERS: usize = 16;
     type U32 = Words32;
     type U64 = Words64;

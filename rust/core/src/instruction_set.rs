@@ -1,0 +1,51 @@
+//! The choice of instruction set, made at run time.
+
+use std::sync::OnceLock;
+
+pub use dpnoise_kernels::arch::InstructionSet;
+
+use crate::error::Error;
+
+/// The environment variable that forces an instruction set.
+const VARIABLE: &str = "DPNOISE_INSTRUCTION_SET";
+
+/// The instruction set in use: the fastest one, or what the environment variable `DPNOISE_INSTRUCTION_SET` names, if it
+/// is not empty.
+///
+/// # Errors
+/// [`Error::Parameter`] when the variable names an instruction set that does not exist or that this CPU lacks.
+pub fn current() -> Result<InstructionSet, Error> {
+    static CURRENT: OnceLock<Result<InstructionSet, Error>> = OnceLock::new();
+    CURRENT.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref().filter(|name| !name.is_empty()))).clone()
+}
+
+fn choose(forced: Option<&str>) -> Result<InstructionSet, Error> {
+    let available = InstructionSet::available();
+    let Some(name) = forced else {
+        return Ok(*available.last().unwrap_or(&InstructionSet::PORTABLE));
+    };
+    available.iter().copied().find(|instructions| instructions.name() == name).ok_or_else(|| {
+        let names = available.iter().map(|instructions| instructions.name()).collect::<Vec<_>>().join(", ");
+        Error::parameter(VARIABLE, format!("{name:?}"), format!("unset or an instruction set of this CPU ({names})"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_is_chosen_and_any_other_can_be_forced() {
+        let available = InstructionSet::available();
+        assert_eq!(choose(None), Ok(*available.last().unwrap()));
+        for instructions in available {
+            assert_eq!(choose(Some(instructions.name())), Ok(instructions));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_an_error_that_lists_the_choices() {
+        let message = choose(Some("sse9")).unwrap_err().to_string();
+        assert!(message.contains(VARIABLE) && message.contains("sse9") && message.contains("portable"));
+    }
+}

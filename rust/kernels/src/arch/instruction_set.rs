@@ -1,0 +1,96 @@
+//! Instruction sets, found at run time, and how kernels are compiled for each.
+
+/// An instruction set that this CPU has. Values come only from [`InstructionSet::available`] and so are proof of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstructionSet(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl InstructionSet {
+    /// The code that runs everywhere.
+    pub const PORTABLE: Self = Self(Kind::Portable);
+
+    /// The names that are known, on whatever CPU.
+    pub const NAMES: [&str; 3] = ["portable", "avx2", "avx512"];
+
+    /// What this CPU offers, slowest first.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        #[allow(unused_mut, reason = "only x86-64 has more to offer")]
+        let mut found = vec![Self::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        {
+            let popcnt = is_x86_feature_detected!("popcnt");
+            if popcnt && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                found.push(Self(Kind::Avx2));
+            }
+            if popcnt && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                found.push(Self(Kind::Avx512));
+            }
+        }
+        found
+    }
+
+    /// Its name: one of [`InstructionSet::NAMES`].
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Portable => Self::NAMES[0],
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => Self::NAMES[1],
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => Self::NAMES[2],
+        }
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        self.0
+    }
+}
+
+/// Calls a kernel, a function that is generic over [`Vectors`](super::lanes::Vectors), in the version for an instruction
+/// set: `dispatch!(instructions, kernel(argument: Type, ...))`.
+///
+/// Secrets are passed behind references: scripts/kernel_flow.py takes what is passed by value to be public.
+macro_rules! dispatch {
+    ($instructions:expr, $kernel:ident($($argument:ident: $type:ty),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,popcnt")]
+        fn avx2($($argument: $type),*) {
+            // SAFETY: compiled for the instruction set, and called only where the CPU has it.
+            unsafe { $kernel::<crate::arch::lanes::Avx2>($($argument),*) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512dq,popcnt")]
+        fn avx512($($argument: $type),*) {
+            // SAFETY: compiled for the instruction set, and called only where the CPU has it.
+            unsafe { $kernel::<crate::arch::lanes::Avx512>($($argument),*) }
+        }
+        // Of a function whose address is taken the optimiser leaves the arguments as they are declared here, where
+        // scripts/kernel_flow.py reads them.
+        #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
+        #[used]
+        static KERNEL: unsafe fn($($type),*) = avx512;
+        match $instructions.kind() {
+            // SAFETY: plain code runs on every CPU.
+            crate::arch::instruction_set::Kind::Portable => unsafe {
+                $kernel::<crate::arch::lanes::Portable>($($argument),*)
+            },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this `InstructionSet` exists only on a CPU with AVX2 and FMA.
+            crate::arch::instruction_set::Kind::Avx2 => unsafe { avx2($($argument),*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this `InstructionSet` exists only on a CPU with AVX-512 F and DQ.
+            crate::arch::instruction_set::Kind::Avx512 => unsafe { avx512($($argument),*) },
+        }
+    }};
+}
+
+pub(super) use dispatch;
