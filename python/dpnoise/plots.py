@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-import dpnoise
+from dpnoise._errors import ParameterError
 from dpnoise._files import atomic_write
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def chart(path: str | PathLike[str], height: float = 5.0) -> Iterator["Axes"]:
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise dpnoise.ParameterError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
+        raise ParameterError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -130,12 +130,12 @@ def histogram(
 
 def _check_shapes(k: int, series: Mapping[str, np.ndarray], truth: np.ndarray | None) -> None:
     if not series:
-        raise dpnoise.ParameterError("estimates must hold at least one series, got none")
+        raise ParameterError("estimates must hold at least one series, got none")
     for name, columns in series.items():
         if columns.shape != (3, k):
-            raise dpnoise.ParameterError(f"estimates[{name!r}] must be three arrays of length {k}, got {columns.shape}")
+            raise ParameterError(f"estimates[{name!r}] must be three arrays of length {k}, got {columns.shape}")
     if truth is not None and truth.shape != (k,):
-        raise dpnoise.ParameterError(f"true_counts must have length {k}, got the shape {truth.shape}")
+        raise ParameterError(f"true_counts must have length {k}, got the shape {truth.shape}")
 
 
 def _draw(axes: "Axes", series: Mapping[str, np.ndarray], truth: np.ndarray | None) -> None:

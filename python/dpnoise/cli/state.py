@@ -16,6 +16,7 @@ from typing import Any, Final
 from dpnoise import local
 from dpnoise._files import atomic_write
 from dpnoise.cli.console import InputError
+from dpnoise.local._specification import Specification
 
 _FORMAT: Final = "dpnoise state"
 _VERSION: Final = 1
@@ -32,7 +33,7 @@ class State:
     sources: dict[str, str] = field(default_factory=dict)
     """The path of each source, by the SHA-256 of its content."""
 
-    def check_same(self, name: str, protocol: local.Protocol, domain: list[str]) -> None:
+    def check_same(self, name: str, protocol: Specification, domain: list[str]) -> None:
         """Refuse what was made with another protocol or domain."""
         own = self.accumulator.protocol
         if protocol != own:

@@ -11,9 +11,8 @@ from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, from_state
-from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._post_processing import Post
-from dpnoise.local._protocol import Protocol, wrap
+from dpnoise.local._specification import Specification, wrap
 
 
 class Accumulator:
@@ -44,11 +43,11 @@ class Accumulator:
 
     __slots__ = ("_protocol", "_state")
 
-    _protocol: Protocol
+    _protocol: Specification
     _state: _native.LocalAccumulator
 
-    def __init__(self, protocol: Protocol) -> None:
-        if not isinstance(protocol, Protocol):
+    def __init__(self, protocol: Specification) -> None:
+        if not isinstance(protocol, Specification):
             raise TypeError(f"protocol must be a protocol of dpnoise.local, got {type(protocol).__name__}")
         self._protocol = protocol
         self._state = _native.LocalAccumulator(protocol._native)
@@ -256,13 +255,13 @@ class Accumulator:
         Wang, Lopuhaä-Zwakenberg, Li, Skoric and Li (2020), "Locally differentially private frequency estimation with
         consistency", section 4.
         """
-        if not isinstance(self._protocol, FrequencyProtocol):
+        if not self._protocol._counts_values:
             kind = type(self._protocol).__name__
             raise TypeError(f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)")
         return from_state(self._state, level, simultaneous, post)
 
     @property
-    def protocol(self) -> Protocol:
+    def protocol(self) -> Specification:
         """The protocol of the reports."""
         return self._protocol
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import ArrowArray, ArrowStream, is_arrow, require_pyarrow
-from dpnoise.local import _protocol
+from dpnoise.local._specification import Specification
 
 PROTOCOL_KEY: Final = b"dpnoise.protocol"
 """The entry of a schema's metadata that holds the specification of the protocol."""
@@ -38,12 +38,12 @@ def report_column(names: list[str]) -> int:
     raise ParameterError(f"reports must be one column, or a table with one column {REPORT!r}, got {len(names)} columns")
 
 
-def in_blocks(reports: Any, protocol: _protocol.Protocol) -> Iterable[Block]:
+def in_blocks(reports: Any, protocol: Specification) -> Iterable[Block]:
     """Give reports of any kind in blocks: Arrow data in blocks of bounded size, an array as it is."""
     return blocks(reports, protocol) if is_arrow(reports) else [(reports, {})]
 
 
-def blocks(reports: ArrowArray | ArrowStream, protocol: _protocol.Protocol) -> Iterator[Block]:
+def blocks(reports: ArrowArray | ArrowStream, protocol: Specification) -> Iterator[Block]:
     """Give Arrow data in blocks of bounded size, views of it where its layout allows."""
     pa = require_pyarrow()
     rows = rows_per_block(protocol.report_bytes)
@@ -59,7 +59,7 @@ def column_of(reports: NDArray[np.uint8]) -> Any:
     return pa.FixedSizeBinaryArray.from_buffers(kind, len(reports), [None, pa.py_buffer(reports)])
 
 
-def batch_of(reports: NDArray[np.uint8], protocol: _protocol.Protocol) -> Any:
+def batch_of(reports: NDArray[np.uint8], protocol: Specification) -> Any:
     """Give rows of bytes as a pyarrow record batch, a view of them, whose metadata name the protocol."""
     pa = require_pyarrow()
     column = column_of(reports)
@@ -67,7 +67,7 @@ def batch_of(reports: NDArray[np.uint8], protocol: _protocol.Protocol) -> Any:
     return pa.record_batch([column], schema=pa.schema([field], metadata={PROTOCOL_KEY: protocol.to_json()}))
 
 
-def check_protocol(found: _protocol.Protocol | None, protocol: _protocol.Protocol) -> None:
+def check_protocol(found: Specification | None, protocol: Specification) -> None:
     """Refuse reports of which metadata say that they are of another protocol."""
     if found is not None and found != protocol:
         raise ParameterError(
@@ -76,13 +76,13 @@ def check_protocol(found: _protocol.Protocol | None, protocol: _protocol.Protoco
         )
 
 
-def protocol_of(metadata: Mapping[bytes, bytes]) -> _protocol.Protocol | None:
+def protocol_of(metadata: Mapping[bytes, bytes]) -> Specification | None:
     """Give the protocol that the metadata of a schema name, if they do."""
     text = metadata.get(PROTOCOL_KEY)
-    return None if text is None else _protocol.protocol_from_json(text.decode("utf-8", errors="replace"))
+    return None if text is None else Specification.from_json(text.decode("utf-8", errors="replace"))
 
 
-def _columns(pa: Any, reports: Any, protocol: _protocol.Protocol) -> Iterable[Any]:
+def _columns(pa: Any, reports: Any, protocol: Specification) -> Iterable[Any]:
     if hasattr(reports, "__arrow_c_stream__"):
         try:
             reader = pa.RecordBatchReader.from_stream(reports)

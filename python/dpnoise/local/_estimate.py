@@ -107,7 +107,7 @@ class Estimate(EstimateTable):
         OSError
             When the file cannot be written; one that was there before is there still.
         """
-        from dpnoise import plots  # it imports this package
+        from dpnoise import plots  # which imports what no estimate needs
 
         names = [str(value) for value in range(self.counts.size)] if labels is None else list(labels)
         plots.histogram(path, names, {"estimate": (self.counts, self.lower, self.upper)})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,16 +9,16 @@ from dpnoise import _native
 from dpnoise._interchange import Values
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.local import _inputs
+from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._estimate import Estimate
 from dpnoise.local._protocol import Protocol
-
-if TYPE_CHECKING:
-    from dpnoise.local._estimate import Estimate
 
 
 class FrequencyProtocol(Protocol):
     """A protocol whose reports each count for some of k values: the sender's with probability p, others with q."""
 
     __slots__ = ()
+    _counts_values = True
 
     @property
     def k(self) -> int:
@@ -114,8 +112,6 @@ class FrequencyProtocol(Protocol):
         `SubsetSelection` each count has its distribution, but different counts are drawn independently, which those of
         a collection are not quite.
         """
-        from dpnoise.local._accumulator import Accumulator  # it imports this module
-
         counts = _inputs.counts(true_counts, self.k)
         counters = self._draw_counters(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
         state = _native.LocalAccumulator.from_counters(self._native, int(counts.sum()), counters)

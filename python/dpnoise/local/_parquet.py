@@ -12,8 +12,7 @@ from typing import Any, Final
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import require_pyarrow
 from dpnoise.local import _arrow
-from dpnoise.local._frequencies import FrequencyProtocol
-from dpnoise.local._protocol import Protocol
+from dpnoise.local._specification import Specification
 
 DOMAIN_KEY: Final = b"dpnoise.domain"
 """The entry of a schema's metadata that lists what the values stand for, as a JSON array of texts."""
@@ -33,7 +32,7 @@ class ReportsFile:
     """A file of reports and what it says about them: their protocol and domain, None where it does not say."""
 
     path: str
-    protocol: Protocol | None
+    protocol: Specification | None
     domain: list[str] | None
     rows: int
 
@@ -71,7 +70,7 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
         return ReportsFile(name, protocol, domain, file.metadata.num_rows)
 
 
-def _domain(metadata: dict[bytes, bytes], protocol: Protocol | None) -> list[str] | None:
+def _domain(metadata: dict[bytes, bytes], protocol: Specification | None) -> list[str] | None:
     if DOMAIN_KEY not in metadata:
         return None
     try:
@@ -79,7 +78,7 @@ def _domain(metadata: dict[bytes, bytes], protocol: Protocol | None) -> list[str
     except ValueError:
         raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
     texts = isinstance(domain, list) and all(isinstance(text, str) for text in domain)
-    k = protocol.k if isinstance(protocol, FrequencyProtocol) else None
+    k = protocol._native.k if protocol is not None and protocol._counts_values else None
     if not texts or (k is not None and len(domain) != k):
         wanted = "texts" if k is None else f"{k} texts"
         raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} must list {wanted}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,9 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._interchange import Values
 from dpnoise.local import _inputs
+from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
 from dpnoise.local._protocol import Protocol, Rng
-
-if TYPE_CHECKING:
-    from dpnoise.local._accumulator import Accumulator
-
 
 _MOST_CANDIDATES = 1 << 20
 """How many prefixes of a length are tried: reports that were crafted to support all of them cost seconds, no more."""

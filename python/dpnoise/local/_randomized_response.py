@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,12 +9,10 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise._interchange import Values
 from dpnoise.local import _inputs
+from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
-from dpnoise.local._protocol import Rng, wrap_as
-
-if TYPE_CHECKING:
-    from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._protocol import Rng
 
 
 class RandomizedResponse(FrequencyProtocol):
@@ -62,7 +58,7 @@ class RandomizedResponse(FrequencyProtocol):
         RandomizedResponse
             With ``p = 3/4``, ``q = 1/4`` and ``epsilon = ln 3``.
         """
-        return wrap_as(cls, _native.LocalProtocol.coin_flips())
+        return cls._of(_native.LocalProtocol.coin_flips())
 
     def perturb(
         self,

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._interchange import Values
 from dpnoise.local import _bloom_decoding, _texts
+from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._bloom_decoding import RapporEstimate
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._protocol import Protocol, Rng
-
-if TYPE_CHECKING:
-    from dpnoise.local._accumulator import Accumulator
 
 
 class Rappor(Protocol):

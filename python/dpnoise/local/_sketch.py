@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._interchange import Values
 from dpnoise.local import _texts
+from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
 from dpnoise.local._protocol import Protocol, Rng
-
-if TYPE_CHECKING:
-    from dpnoise.local._accumulator import Accumulator
 
 
 class Sketch(Protocol):
