@@ -9,6 +9,8 @@ Rust, below rust/core/src: a module may use its own layer and the layers below, 
 Rust, everywhere: no files import each other in a circle; unit tests may. An ``unsafe fn`` says in a Safety section what
 its callers owe, or its trait does. (The compiler keeps ``unsafe`` in its places, and clippy asks for SAFETY comments.)
 Python: the packages of the extras are imported at module level only by the command line, the plots and the backends.
+No files import each other in a circle, and no areas (what stands right below dpnoise) do. Every import counts, also one
+for type checkers or within a function. A name that a package takes from a module of its own is that module's.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
 
@@ -212,12 +215,12 @@ def check_imports(root: Path) -> Iterator[Violation]:
                 yield Violation(name, path.line, rule)
 
 
-Graph = dict[Path, set[Path]]
-"""The files that each file imports."""
+Arrows = dict[str, dict[str, tuple[str, int]]]
+"""By the names of two modules, the first of which imports the second: the file and line that do."""
 
 
-def rust_graph(source: Path) -> Graph:
-    """Return who imports whom among the files of a crate, tests left out; what a face hands on is its file's own."""
+def rust_arrows(source: Path, root: Path) -> Arrows:
+    """Return which modules of a crate each imports, but for tests; what is handed on is the module's that has it."""
     files = {module_of(file.relative_to(source)): file for file in sorted(source.rglob("*.rs"))}
     codes = {module: _without_tests(code_of(file.read_text(encoding="utf-8"))) for module, file in files.items()}
     faces = {module: dict(_handed_on(codes[module], module)) for module in files}
@@ -229,11 +232,19 @@ def rust_graph(source: Path) -> Graph:
         handed = faces.get(module, {}).get(rest[0]) if rest else None
         return home((*handed, *rest[1:])) if handed and handed != segments else module
 
-    graph: Graph = {}
+    arrows: Arrows = {"::".join(module): {} for module in files}
     for module, file in files.items():
-        paths = crate_paths(_PUB_USE.sub("", codes[module]), module)
-        graph[file] = {files[home(path.segments)] for path in paths if home(path.segments) in files} - {file}
-    return graph
+        for path in crate_paths(_PUB_USE.sub(_blank, codes[module]), module):
+            imported = home(path.segments)
+            if imported in files and imported != module:
+                place = (file.relative_to(root).as_posix(), path.line)
+                arrows["::".join(module)].setdefault("::".join(imported), place)
+    return arrows
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Return as many lines without anything in them."""
+    return re.sub(r"[^\n]", " ", found[0])
 
 
 _PUB_USE = re.compile(r"\bpub(?:\([^)]*\))?\s+use\b[^;]*;")
@@ -255,32 +266,6 @@ def _without_tests(code: str) -> str:
             end += 1
         code = code[: found.start()] + re.sub(r"[^\n]", " ", code[found.start() : end]) + code[end:]
     return code
-
-
-def circles(graph: Graph) -> list[list[Path]]:
-    """Return the groups of files that import each other, directly or through others."""
-    reached = {file: _reached_from(file, graph) for file in graph}
-    found = {frozenset(other for other in reached[file] if file in reached[other]) for file in graph}
-    return sorted(sorted(circle) for circle in found if circle)
-
-
-def _reached_from(file: Path, graph: Graph) -> set[Path]:
-    """Return what `file` imports, and what that imports, and so on."""
-    reached: set[Path] = set()
-    waiting = [file]
-    while waiting:
-        new = graph[waiting.pop()] - reached
-        reached |= new
-        waiting += new
-    return reached
-
-
-def check_circles(root: Path) -> Iterator[Violation]:
-    """Yield every group of files that import each other."""
-    graphs = [rust_graph(source) for source in sorted(root.glob("rust/*/src"))]
-    for circle in (circle for graph in graphs for circle in circles(graph)):
-        first, *others = (file.relative_to(root).as_posix() for file in circle)
-        yield Violation(first, 1, f"imports in a circle with {', '.join(others)}")
 
 
 _UNSAFE_FN = re.compile(r"\bunsafe\s+(?:extern\s+(?:[^\s{]+\s+)?)?fn\s+\w")
@@ -354,6 +339,79 @@ def check_extras(root: Path) -> Iterator[Violation]:
                 continue
             for package in sorted({target.split(".")[0] for target in imported} & EXTRAS):
                 yield Violation(name, node.lineno, f"{package} is an extra: import it inside the function that uses it")
+
+
+def python_arrows(root: Path) -> Arrows:
+    """Return which modules of the package each of its modules imports."""
+    source = root / "python"
+    files = {}
+    for file in sorted(source.glob("dpnoise/**/*.py*")):
+        if file.suffix in (".py", ".pyi"):
+            parts = file.relative_to(source).with_suffix("").parts
+            files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+
+    imports: dict[str, list[tuple[str, str, str, int]]] = {}  # from where, which name, called what here, in which line
+    for module, file in files.items():
+        package = module if file.stem == "__init__" else module.rpartition(".")[0]
+        imports[module] = []
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imports[module] += [(alias.name, "*", "*", node.lineno) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                origin = resolve_name("." * node.level + (node.module or ""), package)
+                imports[module] += [(origin, name.name, name.asname or name.name, node.lineno) for name in node.names]
+
+    def home(module: str, name: str) -> str:
+        """Return the module that ``from module import name`` is about."""
+        if f"{module}.{name}" in files:
+            return f"{module}.{name}"
+        if name != "*" and module in files and files[module].stem == "__init__":
+            for origin, original, here, _ in imports[module]:
+                if here == name and origin != module:
+                    return home(origin, original)
+        return module
+
+    arrows: Arrows = {module: {} for module in files}
+    for module, file in files.items():
+        for origin, name, _, line in imports[module]:
+            imported = home(origin, name)
+            if imported in files and imported != module:
+                arrows[module].setdefault(imported, (file.relative_to(root).as_posix(), line))
+    return arrows
+
+
+def circles(arrows: Arrows) -> Iterator[list[str]]:
+    """Yield a shortest circle through each module that is in one, but for those in a circle that came before."""
+    found: set[str] = set()
+    for start in arrows:
+        ways = [[start]]
+        seen: set[str] = set()
+        for way in ways:  # which grows meanwhile
+            if way[-1] in found:
+                continue
+            if start in arrows[way[-1]]:
+                found.update(way)
+                yield [*way, start]
+                break
+            ways += [[*way, module] for module in arrows[way[-1]] if module not in seen]
+            seen.update(arrows[way[-1]])
+
+
+def check_circles(root: Path) -> Iterator[Violation]:
+    """Yield the circles of files and those of Python's areas, each by its first import."""
+    crates = [rust_arrows(source, root) for source in sorted(root.glob("rust/*/src"))]
+    modules = python_arrows(root)
+    areas: Arrows = {}
+    for module, imported in modules.items():
+        own, *others = (".".join(name.split(".")[:2]) for name in [module, *imported])
+        known = areas.setdefault(own, {})
+        for area, place in zip(others, imported.values(), strict=True):
+            if area != own:
+                known.setdefault(area, place)
+    for arrows in (*crates, modules, areas):
+        for circle in circles(arrows):
+            path, line = arrows[circle[0]][circle[1]]
+            yield Violation(path, line, f"a circle of imports, {' -> '.join(circle)}: what they share moves down")
 
 
 def check(root: Path) -> list[Violation]:

@@ -80,21 +80,30 @@ def test_allowed_import(tmp_path, file, text):
 
 
 @pytest.mark.parametrize(
-    ("files", "circle"),
+    ("files", "place", "circle"),
     [
-        ({"a.rs": "use crate::b::f;", "b.rs": "use super::a::g;"}, "a.rs b.rs"),
-        ({"a.rs": "use crate::b::f;", "b.rs": "use crate::c;", "c.rs": "fn f() { crate::a::g() }"}, "a.rs b.rs c.rs"),
-        ({"m/mod.rs": "pub use a::f;", "m/a.rs": "use super::b;", "m/b.rs": "use super::f;"}, "m/a.rs m/b.rs"),
-        ({"m/mod.rs": "use a::f;\nfn g() {}\nfn h() { self::a::f() }", "m/a.rs": "use super::g;"}, "m/a.rs m/mod.rs"),
-        ({"lib.rs": "pub use m::F;", "m.rs": "use crate::n;", "n.rs": "use crate::F;"}, "m.rs n.rs"),
+        ({"a.rs": "use crate::b::f;", "b.rs": "use super::a::g;"}, "a.rs:1", "a -> b -> a"),
+        (
+            {"a.rs": "\nuse crate::b::f;", "b.rs": "use crate::c;", "c.rs": "fn f() { crate::a::g() }"},
+            "a.rs:2",
+            "a -> b -> c -> a",
+        ),
+        (
+            {"m/mod.rs": "pub use a::f;", "m/a.rs": "use super::b;", "m/b.rs": "use super::f;"},
+            "m/a.rs:1",
+            "m::a -> m::b -> m::a",
+        ),
+        (
+            {"m/mod.rs": "fn g() {}\nfn h() { self::a::f() }", "m/a.rs": "use super::g;"},
+            "m/a.rs:1",
+            "m::a -> m -> m::a",
+        ),
+        ({"lib.rs": "pub use m::F;", "m.rs": "use crate::n;", "n.rs": "use crate::F;"}, "m.rs:1", "m -> n -> m"),
     ],
 )
-def test_circle_of_rust_files(tmp_path, files, circle):
-    source = tmp_path / "rust/kernels/src"
+def test_circle_of_rust_files(tmp_path, files, place, circle):
     (violation,) = plant(tmp_path, {f"rust/kernels/src/{name}": text for name, text in files.items()})
-    first, *others = (str(source.relative_to(tmp_path) / name) for name in circle.split())
-    assert violation.path == first
-    assert violation.rule == f"imports in a circle with {', '.join(others)}"
+    assert str(violation) == f"rust/kernels/src/{place}: a circle of imports, {circle}: what they share moves down"
 
 
 @pytest.mark.parametrize(
@@ -166,6 +175,71 @@ def test_extra_imported_by_the_core_package(tmp_path, text, line):
 )
 def test_extra_imported_where_it_may_be(tmp_path, file, text):
     assert plant(tmp_path, {f"python/dpnoise/{file}": text}) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "words"),
+    [
+        ({"a.py": "import dpnoise.b", "b.py": "\nfrom dpnoise.a import f"}, ("a.py", 1), "dpnoise.a -> dpnoise.b -> "),
+        (
+            {"p/_a.py": "from dpnoise.p import _b", "p/_b.py": "def f():\n    from dpnoise.p._a import g"},
+            ("p/_a.py", 1),
+            "dpnoise.p._a -> dpnoise.p._b -> dpnoise.p._a",
+        ),
+        (
+            {
+                "p/_a.py": "if TYPE_CHECKING:\n    from dpnoise.p._b import B",
+                "p/_b.py": "from . import _c",
+                "p/_c.py": "from ._a import A as B",
+            },
+            ("p/_a.py", 2),
+            "dpnoise.p._a -> dpnoise.p._b -> dpnoise.p._c -> dpnoise.p._a",
+        ),
+        (  # through a package's face, and another name
+            {
+                "p/__init__.py": "from dpnoise.p._a import A as B, other",
+                "p/_a.py": "from dpnoise.q import f",
+                "q.py": "from dpnoise.p import B",
+            },
+            ("p/_a.py", 1),
+            "dpnoise.p._a -> dpnoise.q -> dpnoise.p._a",
+        ),
+        (  # the face itself, which brings all that it names
+            {"__init__.py": "if TYPE_CHECKING:\n    from dpnoise.a import A as A", "a.py": "import dpnoise"},
+            ("__init__.py", 2),
+            "dpnoise -> dpnoise.a -> dpnoise",
+        ),
+    ],
+)
+def test_circle_of_imports(tmp_path, files, place, words):
+    violation, *of_areas = plant(tmp_path, {f"python/dpnoise/{name}": text for name, text in files.items()})
+    assert (violation.path, violation.line) == (f"python/dpnoise/{place[0]}", place[1])
+    assert "a circle of imports" in violation.rule
+    assert words in violation.rule
+    assert len(of_areas) == (len({name.split("/")[0] for name in files}) > 1)
+
+
+def test_circle_of_areas_without_one_of_files(tmp_path):
+    files = {"p/_a.py": "from dpnoise.q._a import f", "q/_a.py": "", "q/_b.py": "from dpnoise.p import _a"}
+    (violation,) = plant(tmp_path, {f"python/dpnoise/{name}": text for name, text in files.items()})
+    assert (violation.path, violation.line) == ("python/dpnoise/p/_a.py", 1)
+    assert "dpnoise.p -> dpnoise.q -> dpnoise.p:" in violation.rule
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.py": "import dpnoise.b\nimport numpy.a", "b.py": "import os", "c.py": "from dpnoise import a, b, _native"},
+        {
+            "__init__.py": "from dpnoise.a import A\nfrom dpnoise import p",
+            "p/_b.py": "from dpnoise import A",
+            "a.py": "",
+        },
+        {"p/__init__.py": "from dpnoise.p._a import A", "p/_a.py": "", "p/_b.py": "from dpnoise.p import A"},
+    ],
+)
+def test_imports_without_a_circle(tmp_path, files):
+    assert plant(tmp_path, {f"python/dpnoise/{name}": text for name, text in files.items()}) == []
 
 
 def test_exit_code_and_message(tmp_path):
