@@ -3,6 +3,7 @@
 use core::mem;
 use std::sync::Arc;
 
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use rand_core::TryCryptoRng;
 
 use super::laplace::ceil_log2_of_quotient;
@@ -11,7 +12,6 @@ use crate::params::{Epsilon, Ratio, Relation, Scale};
 use crate::rng::{SecureRng, available_threads, on_threads};
 use crate::samplers;
 use crate::samplers::grid::Grid;
-use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// The sum of a column whose values are clamped to bounds, with discrete Laplace noise.
 ///

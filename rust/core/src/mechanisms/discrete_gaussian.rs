@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use dpnoise_kernels::arith::ball::Ball;
+
 use super::calibration::{ANY_COUNT, Goal, Method, certain_delta, concentrated_ratio, discrete, least_epsilon, vector};
 use super::{Noisy, add_saturating};
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Rho, Scale};
 use crate::samplers::{self, LastNoise};
-use dpnoise_kernels::arith::ball::Ball;
 
 /// Adds discrete Gaussian noise to integers.
 ///

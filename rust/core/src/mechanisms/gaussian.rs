@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use dpnoise_kernels::arith::ball::Ball;
+
 use super::Noisy;
 use super::calibration::{Goal, Method, certain_delta, concentrated_ratio, continuous, least_epsilon, vector};
 use super::real_values::{STEPS_EXPONENT, check_finite, check_sensitivity, choose_grid, too_fine};
@@ -11,7 +13,6 @@ use crate::error::Error;
 use crate::params::{Delta, Epsilon, Ratio, Rho, Scale};
 use crate::samplers::grid::Grid;
 use crate::samplers::{self, LastNoise};
-use dpnoise_kernels::arith::ball::Ball;
 
 /// Adds discrete Gaussian noise to values that are rounded to a grid first.
 ///

@@ -1,8 +1,9 @@
 //! What mechanisms for real values have in common: the grid.
 
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+
 use crate::error::Error;
 use crate::samplers::grid::{Grid, all_finite};
-use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// Unless told otherwise, a scale has at most this many steps, as a power of two.
 pub(super) const STEPS_EXPONENT: i32 = 40;

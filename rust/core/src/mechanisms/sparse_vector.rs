@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
@@ -10,7 +11,6 @@ use crate::params::{Epsilon, Ratio, RealScale, Scale};
 use crate::rng::{ProcessMark, SecureRng, Wiped};
 use crate::samplers::grid::{Grid, all_finite};
 use crate::samplers::{self, DiscreteLaplace};
-use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// Tells which values are above a threshold, until it has said so `max_positives` times.
 ///

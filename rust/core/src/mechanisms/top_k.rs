@@ -6,6 +6,7 @@
 
 use core::ops::Deref;
 
+use dpnoise_kernels::arch::candidates::{COLUMNS, RETIRED, retire};
 use rand_core::TryCryptoRng;
 
 use super::Selector;
@@ -13,7 +14,6 @@ use crate::error::Error;
 use crate::instruction_set;
 use crate::rng::{SecureRng, Wiped};
 use crate::samplers::Candidates;
-use dpnoise_kernels::arch::candidates::{COLUMNS, RETIRED, retire};
 
 /// Chooses k candidates, the one that is meant to be best first.
 ///

@@ -3,6 +3,9 @@
 use core::convert::Infallible;
 use core::{fmt, slice};
 
+use dpnoise_kernels::arch::chacha::{BLOCKS, Group, chacha12};
+use dpnoise_kernels::arch::registers;
+use dpnoise_kernels::arch::secrecy::poison;
 use rand_core::{TryCryptoRng, TryRng};
 use sha2::{Digest, Sha256};
 use zeroize::zeroize_stack;
@@ -10,9 +13,6 @@ use zeroize::zeroize_stack;
 use super::wipe::wipe;
 use crate::error::Error;
 use crate::instruction_set::{self, InstructionSet};
-use dpnoise_kernels::arch::chacha::{BLOCKS, Group, chacha12};
-use dpnoise_kernels::arch::registers;
-use dpnoise_kernels::arch::secrecy::poison;
 
 /// The key stream, in the word order that [`dpnoise_kernels::arch::chacha`] defines. Dropping it wipes it.
 struct KeyStream {

@@ -2,8 +2,9 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::Error;
 use dpnoise_kernels::arch::fork;
+
+use crate::error::Error;
 
 /// The mark of the process that made it, for what must be used once.
 ///

@@ -1,12 +1,12 @@
 #![doc = include_str!("bernoulli.md")]
 
+use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::instruction_set;
 use crate::rng::{self, Wiped, wipe};
-use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
-use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// The planes of the first comparison are at most so many.
 const PLANES: u32 = 64;

@@ -1,11 +1,12 @@
 //! The functions that samplers draw from, as certified intervals at any precision.
 
-use crate::params::Ratio;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arch::trials::{BINS, Layout};
 use dpnoise_kernels::arith::exp::{Constants, ERROR_ULPS};
 use dpnoise_kernels::arith::fixed::Fixed;
 use dpnoise_kernels::arith::interval::Interval;
+
+use crate::params::Ratio;
 
 /// The shape of a distribution's density f over x = 0, 1, 2, ..., not normalised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

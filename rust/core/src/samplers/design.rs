@@ -3,11 +3,12 @@
 //! Everything here is a mathematical function of the scale and the [`Design`], independent of machine and precision;
 //! `discrete_laplace.md` gives the formulas.
 
-use super::density::{Density, Shape};
-use crate::params::Ratio;
 use dpnoise_kernels::arch::trials::{BINS, COLUMN_BITS, Layout, Sides, TAIL, Tables};
 use dpnoise_kernels::arith::exp::Constants;
 use dpnoise_kernels::arith::interval::Interval;
+
+use super::density::{Density, Shape};
+use crate::params::Ratio;
 
 /// The free choices of a proposal. Every design samples the same distribution; they differ in speed, and in how often
 /// the rare paths are taken. The library chooses one by the scale; others are for tests.

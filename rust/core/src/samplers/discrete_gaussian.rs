@@ -4,13 +4,14 @@
 
 use core::ops::Deref;
 
+use dpnoise_kernels::arith::ball::Ball;
+use dpnoise_kernels::arith::gaussian::DiscreteTails;
+
 use super::density::Shape;
 use super::design::Design;
 use super::histogram::Histogram;
 use crate::error::Error;
 use crate::params::Scale;
-use dpnoise_kernels::arith::ball::Ball;
-use dpnoise_kernels::arith::gaussian::DiscreteTails;
 
 /// The discrete Gaussian distribution: P(x) proportional to exp(-x^2 / (2 sigma^2)), over all integers.
 ///

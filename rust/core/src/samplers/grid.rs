@@ -1,12 +1,12 @@
 #![doc = include_str!("grid.md")]
 
+use dpnoise_kernels::arch::candidates;
+use dpnoise_kernels::arch::grid as kernel;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use zeroize::Zeroizing;
 
 use crate::error::Error;
 use crate::instruction_set;
-use dpnoise_kernels::arch::candidates;
-use dpnoise_kernels::arch::grid as kernel;
-use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// A grid of real numbers: all multiples of a granularity g, a power of two from 2^-1019 to 2^900.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,10 @@
 //! The sampler that all noise distributions share: the histogram proposal of `discrete_laplace.md`.
 
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
+use dpnoise_kernels::arith::exp::Constants;
+use dpnoise_kernels::arith::fixed::Fixed;
+use dpnoise_kernels::arith::interval::Interval;
 use rand_core::TryCryptoRng;
 
 use super::density::{Density, Shape};
@@ -9,11 +14,6 @@ use crate::error::Error;
 use crate::instruction_set;
 use crate::params::Scale;
 use crate::rng::{self, Wiped, wipe};
-use dpnoise_kernels::arch::secrecy::{Reason, declassify};
-use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, Proposal, Sides, TAIL, TRIALS, Tables, Trials};
-use dpnoise_kernels::arith::exp::Constants;
-use dpnoise_kernels::arith::fixed::Fixed;
-use dpnoise_kernels::arith::interval::Interval;
 
 /// A sampler of the integers whose density is an exponential or a Gaussian of the magnitude.
 #[derive(Clone, Debug)]

@@ -3,14 +3,14 @@
 //! Numbers are intervals in fixed point. The first comparison, at 256 bits, takes the same time for every value; it
 //! leaves a trial open with a probability below 2^-62, and only then the work depends on the values.
 
-use rand_core::TryCryptoRng;
-use zeroize::Zeroizing;
-
-use crate::error::Error;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::exp::{Constants, FIRST_LIMBS};
 use dpnoise_kernels::arith::fixed::Fixed;
 use dpnoise_kernels::arith::interval::Interval;
+use rand_core::TryCryptoRng;
+use zeroize::Zeroizing;
+
+use crate::error::Error;
 
 /// What a comparison at one precision tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

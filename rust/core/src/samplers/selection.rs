@@ -1,5 +1,11 @@
 #![doc = include_str!("selection.md")]
 
+use dpnoise_kernels::arch::candidates::{self as kernel, COLUMNS, NOWHERE, RETIRED, Row, UNIT};
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::exp::Constants;
+use dpnoise_kernels::arith::fixed::Fixed;
+use dpnoise_kernels::arith::interval::Interval;
+use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
@@ -11,12 +17,6 @@ use crate::error::Error;
 use crate::instruction_set::{self, InstructionSet};
 use crate::params::Scale;
 use crate::rng::{Wiped, fill_bytes};
-use dpnoise_kernels::arch::candidates::{self as kernel, COLUMNS, NOWHERE, RETIRED, Row, UNIT};
-use dpnoise_kernels::arch::secrecy::{Reason, declassify};
-use dpnoise_kernels::arith::exp::Constants;
-use dpnoise_kernels::arith::fixed::Fixed;
-use dpnoise_kernels::arith::interval::Interval;
-use dpnoise_kernels::arith::mask;
 
 /// So many candidates are worked on at a time: they stay in the first-level cache, and the weights of a column add up to
 /// less than 2^62.

@@ -1,11 +1,11 @@
 //! A uniform whole number below a secret one.
 
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
 use crate::error::Error;
 use crate::rng::fill_bytes;
-use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// floor(U n) for a real number U, uniform on [0, 1): uniform on 0, 1, ..., n - 1, exactly; and 0 for n = 0.
 ///

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::ops::Range;
 
+use dpnoise_kernels::arch::clipping::{Columns, Factors, LANES, ROWS, Real};
+
 use crate::instruction_set::InstructionSet;
 use crate::rng::Wiped;
-use dpnoise_kernels::arch::clipping::{Columns, Factors, LANES, ROWS, Real};
 
 /// A matrix: a row of `width` numbers for each example.
 #[derive(Clone, Copy)]

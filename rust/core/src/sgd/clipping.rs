@@ -3,11 +3,12 @@
 use std::iter::once;
 use std::ops::Range;
 
+use dpnoise_kernels::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real};
+
 use super::addition::{Addition, LONG_BLOCKS, Matrix, add, are_long};
 use crate::error::Error;
 use crate::instruction_set::{self, InstructionSet};
 use crate::rng::{Wiped, available_threads, on_threads};
-use dpnoise_kernels::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real};
 
 /// Clips the gradient of each example to a norm, and adds them up in whole steps of a grid.
 ///

@@ -1,14 +1,14 @@
 //! The test whether data are stable (Dwork and Roth 2014, "The algorithmic foundations of differential privacy",
 //! Algorithm 13, with noise over the integers).
 
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::ball::Ball;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Ratio, Scale};
 use crate::rng::{SecureRng, Wiped};
 use crate::samplers::DiscreteLaplace;
-use dpnoise_kernels::arch::secrecy::{Reason, declassify};
-use dpnoise_kernels::arith::ball::Ball;
 
 /// Tells whether a distance is large: epsilon-differentially private where it changes by at most 1 between neighbours,
 /// and wrong about a distance of 0 with a probability of at most delta.
