@@ -3,7 +3,7 @@
 Rust, below rust/core/src: a module may use its own layer and the layers below, where
 
     high    mechanisms, local, stability, sgd    never each other
-    mid     rng, samplers
+    mid     rng, threads, samplers
     leaves  params, error, instruction_set
 
 Rust, everywhere: no files import each other in a circle; unit tests may. An ``unsafe fn`` says in a Safety section what
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 LAYERS = {
     **dict.fromkeys(["params", "error", "instruction_set"], 0),
-    **dict.fromkeys(["rng", "samplers"], 1),
+    **dict.fromkeys(["rng", "threads", "samplers"], 1),
     **dict.fromkeys(["mechanisms", "local", "stability", "sgd"], 2),
 }
 NAMES = ["leaf", "mid", "high"]

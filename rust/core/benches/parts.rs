@@ -9,7 +9,7 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use dpnoise_core::instruction_set::InstructionSet;
 use dpnoise_core::params::Scale;
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Histogram};
+use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Histogram, Sampler};
 use dpnoise_kernels::arch::chacha::{Group, chacha12};
 use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, TRIALS, Trials};
 use dpnoise_kernels::arch::{grid, planes, popcount};
@@ -92,7 +92,7 @@ fn trials(criterion: &mut Criterion) {
 fn grid_addition(criterion: &mut Criterion) {
     let mut benches = criterion.benchmark_group("addition on the grid");
     let mut noise = vec![0; 2048];
-    DiscreteLaplace::new(scale(1e12)).fill(&mut seeded(), &mut noise).expect("a seeded generator does not fail");
+    DiscreteLaplace::new(scale(1e12)).fill_with(&mut noise, &mut seeded()).expect("a seeded generator does not fail");
     let mut values = vec![0.0; noise.len()];
     benches.throughput(Throughput::Elements(noise.len() as u64));
     for instructions in InstructionSet::available() {
@@ -155,7 +155,7 @@ fn refinements(criterion: &mut Criterion) {
     ];
     let mut samples = vec![0; SAMPLES];
     for (name, sampler) in samplers {
-        let mut draw = || sampler.fill(&mut seeded(), &mut samples).expect("a seeded generator does not fail");
+        let mut draw = || sampler.fill_counted(&mut samples, &mut seeded()).expect("a seeded generator does not fail");
         benches.throughput(Throughput::Elements(draw().refinements));
         benches.bench_function(BenchmarkId::new(name, "1000"), |bench| bench.iter(&mut draw));
     }

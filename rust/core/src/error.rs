@@ -31,6 +31,8 @@ pub enum Error {
     Halted(String),
     /// The source of random words failed or ran dry.
     Randomness(String),
+    /// The caller ended a long call.
+    Interrupted,
 }
 
 impl Error {
@@ -57,6 +59,7 @@ impl fmt::Display for Error {
             Self::Data { argument, problem } => write!(f, "{argument} {problem}"),
             Self::State(problem) | Self::Halted(problem) => f.write_str(problem),
             Self::Randomness(cause) => write!(f, "the source of randomness failed, nothing was released: {cause}"),
+            Self::Interrupted => f.write_str("interrupted, and nothing was released"),
         }
     }
 }

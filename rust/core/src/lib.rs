@@ -7,7 +7,7 @@
 //! | layer | modules |
 //! | --- | --- |
 //! | high | [`mechanisms`], [`local`], [`stability`], [`sgd`] |
-//! | mid | [`rng`], [`samplers`] |
+//! | mid | [`rng`], [`threads`], [`samplers`] |
 //! | leaves | [`params`], [`error`], [`instruction_set`] |
 //!
 //! Below all of them is the crate `dpnoise_kernels`, which has the exact arithmetic, the vector code and all `unsafe`.
@@ -26,5 +26,6 @@ pub mod rng;
 pub mod samplers;
 pub mod sgd;
 pub mod stability;
+pub mod threads;
 
 pub use error::Error;

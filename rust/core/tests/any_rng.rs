@@ -8,7 +8,7 @@ use dpnoise_core::local::{Client, GeneralizedRandomizedResponse, LaplaceMean, Un
 use dpnoise_core::mechanisms::{Gaussian, Laplace, Method, Noisy};
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SecureRng;
-use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise};
+use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Sampler};
 use rand::rngs::{StdRng, SysRng};
 use rand_core::{SeedableRng, TryCryptoRng, TryRng};
 
@@ -21,16 +21,16 @@ fn draw<R: TryCryptoRng>(rng: &mut R) -> Vec<String> {
     let mut drawn = Vec::new();
     let mut keep = |outcome: &dyn fmt::Debug| drawn.push(format!("{outcome:?}"));
 
-    DiscreteLaplace::new(scale).fill(rng, &mut integers).unwrap();
+    DiscreteLaplace::new(scale).fill_with(&mut integers, rng).unwrap();
     keep(&integers);
-    DiscreteGaussian::new(scale).unwrap().fill(rng, &mut integers).unwrap();
+    DiscreteGaussian::new(scale).unwrap().fill_with(&mut integers, rng).unwrap();
     keep(&integers);
-    Geometric::new(scale).fill(rng, &mut integers).unwrap();
+    Geometric::new(scale).fill_with(&mut integers, rng).unwrap();
     keep(&integers);
-    GridNoise::laplace(RealScale::from_f64(1.0).unwrap(), None).unwrap().fill(rng, &mut reals).unwrap();
+    GridNoise::laplace(RealScale::from_f64(1.0).unwrap(), None).unwrap().fill_with(&mut reals, rng).unwrap();
     keep(&reals);
     let mut coins = [false; 8 * COUNT];
-    Bernoulli::new(0.5).unwrap().fill(rng, &mut coins).unwrap();
+    Bernoulli::new(0.5).unwrap().fill_with(&mut coins, rng).unwrap();
     keep(&coins);
 
     Laplace::new(1.0, 1.0, None).unwrap().release_with(&mut reals, rng).unwrap();
@@ -119,7 +119,9 @@ fn a_generator_that_fails_leaves_nothing_and_its_error_is_told() {
     // Far less than is needed, and some thousands of values' worth.
     for left in [0, 1 << 10, 1 << 16] {
         let mut integers = vec![1; 1 << 16];
-        failed(DiscreteLaplace::new(Scale::from_f64(3.0).unwrap()).fill(&mut token(left), &mut integers).map(drop));
+        failed(
+            DiscreteLaplace::new(Scale::from_f64(3.0).unwrap()).fill_with(&mut integers, &mut token(left)).map(drop),
+        );
         assert!(integers.iter().all(|&noise| noise == 0));
 
         let mut reals = vec![1.0; 1 << 16];

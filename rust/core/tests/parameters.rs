@@ -12,7 +12,7 @@ use dpnoise_core::local::{
 use dpnoise_core::mechanisms::{self, Method, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise};
+use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Sampler};
 use num_rational::BigRational;
 use proptest::prelude::*;
 
@@ -120,13 +120,13 @@ proptest! {
         let double = Scale::from_f64(x * 2f64.powi(exponent)).unwrap();
         for scale in [Some(double), Scale::new(ratio).ok()].into_iter().flatten() {
             let (mut rng, mut out) = (SeededRng::new(1).unwrap(), [0; 65]);
-            DiscreteLaplace::new(scale).fill(&mut rng, &mut out).unwrap();
-            Geometric::new(scale).fill(&mut rng, &mut out).unwrap();
+            DiscreteLaplace::new(scale).fill_with(&mut out, &mut rng).unwrap();
+            Geometric::new(scale).fill_with(&mut out, &mut rng).unwrap();
             prop_assert!(out.iter().all(|&x| x >= 0));
             let gaussian = DiscreteGaussian::new(scale);
             prop_assert_eq!(gaussian.is_ok(), scale.ratio().to_f64() >= 2f64.powi(-20));
             if let Ok(gaussian) = gaussian {
-                gaussian.fill(&mut rng, &mut out).unwrap();
+                gaussian.fill_with(&mut out, &mut rng).unwrap();
             }
         }
     }
@@ -140,7 +140,7 @@ proptest! {
             prop_assert!(noise.is_ok() || is_refusal(&noise));
             if let Ok(noise) = noise {
                 let mut out = [0.0; 65];
-                noise.fill(&mut SeededRng::new(1).unwrap(), &mut out).unwrap();
+                noise.fill_with(&mut out, &mut SeededRng::new(1).unwrap()).unwrap();
                 prop_assert!(out.iter().all(|x| x % noise.grid().granularity() == 0.0));
             }
         }
@@ -152,7 +152,7 @@ proptest! {
         prop_assert_eq!(coin.is_ok(), (0.0..=1.0).contains(&p));
         prop_assert!(coin.is_ok() || is_refusal(&coin));
         if let Ok(coin) = coin {
-            coin.fill(&mut SeededRng::new(1).unwrap(), &mut [false; 65]).unwrap();
+            coin.fill_with(&mut [false; 65], &mut SeededRng::new(1).unwrap()).unwrap();
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use dpnoise_core::params::{Ratio, Scale};
 use dpnoise_core::rng::ScriptedRng;
-use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Geometric, Histogram};
+use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Geometric, Histogram, Sampler};
 use dpnoise_kernels::arch::trials::{self, Layout, Sides, TAIL};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -207,7 +207,7 @@ fn plays(toy: Toy, sampler: &Histogram, block: &[Case]) -> bool {
     let mut out = vec![0; expected.len()];
     let mut rng = ScriptedRng::new(script);
     // No word too many, none too few.
-    sampler.fill(&mut rng, &mut out).is_ok() && out == expected && rng.remaining() == 0
+    sampler.fill_with(&mut out, &mut rng).is_ok() && out == expected && rng.remaining() == 0
 }
 
 /// The cases of a toy for the trials of a sampler, in blocks.

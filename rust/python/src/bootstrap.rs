@@ -1,7 +1,8 @@
 //! Stability: the votes of random subsets.
 
-use dpnoise_core::rng::{SecureRng, available_threads};
+use dpnoise_core::rng::SecureRng;
 use dpnoise_core::stability::bootstrap::{self, ArgmaxColumnSum, Median, Mode, Statistic};
+use dpnoise_core::threads::available_threads;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 

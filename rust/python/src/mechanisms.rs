@@ -2,7 +2,6 @@
 
 use dpnoise_core::mechanisms::{self, Method, Noisy};
 use dpnoise_core::params::Relation;
-use dpnoise_core::rng::{NOISE_UNIT, fill_parallel};
 use numpy::Element;
 use pyo3::prelude::*;
 
@@ -28,11 +27,7 @@ where
     if let Some(mut rng) = hazmat::given(rng)? {
         return mechanism.release_with(values, &mut *rng).map_err(to_py);
     }
-    mechanism.check(values).map_err(to_py)?;
-    let noise = mechanism.noise(values.len()).map_err(to_py)?;
-    runtime::in_parts(array.py(), values, |_, part| {
-        fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| mechanism.perturb(&noise, part, rng))
-    })
+    runtime::pausing(array.py(), |pause| mechanism.release_pausing(values, threads, pause))
 }
 
 fn release_one<M: Noisy>(mechanism: &M, value: M::Value, rng: Option<&Bound<'_, PyAny>>) -> PyResult<M::Value> {

@@ -3,14 +3,11 @@
 use std::num::NonZero;
 
 use dpnoise_core::Error;
-use dpnoise_core::rng::available_threads;
+use dpnoise_core::threads::{Pause, available_threads};
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
 use crate::numbers;
-
-/// Noise is made in parts of this many items: some tens of milliseconds.
-const ITEMS: usize = 1 << 22;
 
 /// Runs `work` without the GIL.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> Result<T, Error>) -> PyResult<T> {
@@ -30,19 +27,24 @@ pub(crate) fn interruptible<P: Send>(
     })
 }
 
-/// Runs `work` on part after part of `items`, and tells it the index of the first one; when it fails or is interrupted,
-/// all are overwritten.
-pub(crate) fn in_parts<T, F>(py: Python<'_>, items: &mut [T], work: F) -> PyResult<()>
-where
-    T: Copy + Default + Send,
-    F: Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
-{
-    let parts = items.chunks_mut(ITEMS).enumerate();
-    let result = interruptible(py, parts, |(index, part)| work(index * ITEMS, part));
-    if result.is_err() {
-        items.fill(T::default());
-    }
-    result
+/// Runs a long call of the core without the GIL; the core asks between two pieces whether the user has pressed Ctrl-C.
+pub(crate) fn pausing<T: Send>(
+    py: Python<'_>,
+    work: impl Send + FnOnce(&mut Pause<'_>) -> Result<T, Error>,
+) -> PyResult<T> {
+    let mut interrupted = None;
+    let result = py.detach(|| {
+        work(&mut || {
+            Python::attach(|py| match py.check_signals() {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    interrupted = Some(error);
+                    Err(Error::Interrupted)
+                }
+            })
+        })
+    });
+    interrupted.map_or_else(|| result.map_err(to_py), Err)
 }
 
 /// The `threads=` of a call: all that the process may use, unless told otherwise.

@@ -3,7 +3,7 @@
 use dpnoise_core::Error;
 use dpnoise_core::instruction_set::{self, InstructionSet};
 use dpnoise_core::params::RealScale;
-use dpnoise_core::rng::{self, NOISE_UNIT, SecureRng, fill_parallel};
+use dpnoise_core::rng::{self, SecureRng};
 use dpnoise_core::samplers::Layout;
 use dpnoise_core::samplers::histogram::{Histogram, Rarities};
 use dpnoise_core::samplers::{self, Bernoulli, Design, GridNoise};
@@ -11,47 +11,26 @@ use numpy::Element;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rand_core::TryCryptoRng;
 
 use crate::errors::to_py;
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, numbers, runtime};
 
-/// What the samplers have in common.
-trait Distribution: Sync {
-    type Item: Element + Copy + Default;
-
-    /// The dtype of an array of samples.
-    const DTYPE: &str;
-
-    fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [Self::Item]) -> Result<(), Error>;
+/// The dtype of an array of samples.
+trait Dtype: Element + Copy + Default + Send {
+    const NAME: &str;
 }
 
-impl Distribution for Histogram {
-    type Item = i64;
-    const DTYPE: &str = "int64";
-
-    fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<(), Error> {
-        Histogram::fill(self, rng, out).map(drop)
-    }
+impl Dtype for i64 {
+    const NAME: &str = "int64";
 }
 
-impl Distribution for GridNoise {
-    type Item = f64;
-    const DTYPE: &str = "float64";
-
-    fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) -> Result<(), Error> {
-        GridNoise::fill(self, rng, out)
-    }
+impl Dtype for f64 {
+    const NAME: &str = "float64";
 }
 
-impl Distribution for Bernoulli {
-    type Item = bool;
-    const DTYPE: &str = "bool";
-
-    fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [bool]) -> Result<(), Error> {
-        Bernoulli::fill(self, rng, out)
-    }
+impl Dtype for bool {
+    const NAME: &str = "bool";
 }
 
 /// A distribution with its tables.
@@ -164,8 +143,8 @@ impl Sampler {
         let mut out = buffers::writable::<i64>(out, "out", "int64")?;
         let out = buffers::elements(&mut out, "out")?;
         let result = match hazmat::given(Some(rng))? {
-            Some(mut rng) => noise.fill(&mut *rng, out),
-            None => SecureRng::new().and_then(|mut rng| noise.fill(&mut rng, out)),
+            Some(mut rng) => noise.fill_counted(out, &mut *rng),
+            None => SecureRng::new().and_then(|mut rng| noise.fill_counted(out, &mut rng)),
         };
         result.map(|Rarities { trials, refinements, tails }| (trials, refinements, tails)).map_err(to_py)
     }
@@ -182,35 +161,28 @@ fn real(
     make(scale, granularity).map(|noise| Sampler(Kind::Real(Box::new(noise)))).map_err(to_py)
 }
 
-fn sample<D: Distribution>(distribution: &D, rng: Option<&Bound<'_, PyAny>>) -> PyResult<D::Item> {
-    let mut out = [D::Item::default()];
+fn sample<D: samplers::Sampler>(distribution: &D, rng: Option<&Bound<'_, PyAny>>) -> PyResult<D::Item> {
     match hazmat::given(rng)? {
-        Some(mut rng) => distribution.fill(&mut *rng, &mut out),
-        None => SecureRng::new().and_then(|mut rng| distribution.fill(&mut rng, &mut out)),
+        Some(mut rng) => distribution.sample_with(&mut *rng),
+        None => distribution.sample(),
     }
-    .map_err(to_py)?;
-    Ok(out[0])
+    .map_err(to_py)
 }
 
-fn fill<D: Distribution>(
+fn fill<D: samplers::Sampler<Item: Dtype>>(
     distribution: &D,
     out: &Bound<'_, PyAny>,
     threads: Threads,
     rng: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()>
-where
-    D::Item: Send,
-{
+) -> PyResult<()> {
     let py = out.py();
     let threads = threads.get();
-    let mut out = buffers::writable::<D::Item>(out, "out", D::DTYPE)?;
+    let mut out = buffers::writable::<D::Item>(out, "out", D::Item::NAME)?;
     let out = buffers::elements(&mut out, "out")?;
     if let Some(mut rng) = hazmat::given(rng)? {
-        return distribution.fill(&mut *rng, out).map_err(to_py);
+        return distribution.fill_with(out, &mut *rng).map_err(to_py);
     }
-    runtime::in_parts(py, out, |_, part| {
-        fill_parallel(part, NOISE_UNIT, threads, |rng, _, part| distribution.fill(rng, part))
-    })
+    runtime::pausing(py, |pause| distribution.fill_pausing(out, threads, pause))
 }
 
 /// How many bytes there can be.

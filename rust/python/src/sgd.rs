@@ -2,7 +2,6 @@
 
 use std::slice::from_ref;
 
-use dpnoise_core::rng::{NOISE_UNIT, fill_parallel};
 use dpnoise_core::sgd::{self, Clipping, Matrix, Real};
 use numpy::{Element, PyArrayDyn, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -242,15 +241,9 @@ fn write_noisy<T: Real>(
     threads: usize,
     rng: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let noise = noisy.noise(out.len());
-    match &mut hazmat::given(rng)? {
-        Some(rng) => noisy.release(&noise, sums, out, &mut **rng).map_err(to_py),
-        None => runtime::in_parts(py, out, |start, part| {
-            let sums = &sums[start..];
-            fill_parallel(part, NOISE_UNIT, threads, |rng, first, part| {
-                noisy.release(&noise, &sums[first..], part, rng)
-            })
-        }),
+    match hazmat::given(rng)? {
+        Some(mut rng) => noisy.release_with(sums, out, &mut *rng).map_err(to_py),
+        None => runtime::pausing(py, |pause| noisy.release(sums, out, threads, pause)),
     }
 }
 

@@ -3,13 +3,13 @@
 use dpnoise_core::Error;
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram};
+use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram, Sampler};
 
 /// The samples of one draw.
 pub(crate) const SAMPLES: usize = 1 << 14;
 
 /// A sampler of any kind.
-pub(crate) enum Sampler {
+pub(crate) enum Prepared {
     Integers(Histogram),
     Reals(GridNoise),
     Coins(Bernoulli),
@@ -28,7 +28,7 @@ pub(crate) struct Case {
     /// The parameter, as it is written in tables.
     pub(crate) parameter: &'static str,
     value: f64,
-    make: fn(f64) -> Result<Sampler, Error>,
+    make: fn(f64) -> Result<Prepared, Error>,
 }
 
 const SCALES: &[(&str, f64)] =
@@ -36,15 +36,15 @@ const SCALES: &[(&str, f64)] =
 const PROBABILITIES: &[(&str, f64)] = &[("0.5", 0.5), ("0.1", 0.1), ("0.001", 0.001)];
 
 /// A sampler's name, its parameters, and how it is made.
-type Row = (&'static str, &'static [(&'static str, f64)], fn(f64) -> Result<Sampler, Error>);
+type Row = (&'static str, &'static [(&'static str, f64)], fn(f64) -> Result<Prepared, Error>);
 
 const SAMPLERS: [Row; 6] = [
-    ("discrete Laplace", SCALES, |b| Ok(Sampler::Integers(DiscreteLaplace::new(Scale::from_f64(b)?).into()))),
-    ("discrete Gaussian", SCALES, |b| Ok(Sampler::Integers(DiscreteGaussian::new(Scale::from_f64(b)?)?.into()))),
-    ("geometric", SCALES, |b| Ok(Sampler::Integers(Geometric::new(Scale::from_f64(b)?).into()))),
-    ("float Laplace", SCALES, |b| GridNoise::laplace(real(b), None).map(Sampler::Reals)),
-    ("float Gaussian", SCALES, |b| GridNoise::gaussian(real(b), None).map(Sampler::Reals)),
-    ("Bernoulli", PROBABILITIES, |p| Bernoulli::new(p).map(Sampler::Coins)),
+    ("discrete Laplace", SCALES, |b| Ok(Prepared::Integers(DiscreteLaplace::new(Scale::from_f64(b)?).into()))),
+    ("discrete Gaussian", SCALES, |b| Ok(Prepared::Integers(DiscreteGaussian::new(Scale::from_f64(b)?)?.into()))),
+    ("geometric", SCALES, |b| Ok(Prepared::Integers(Geometric::new(Scale::from_f64(b)?).into()))),
+    ("float Laplace", SCALES, |b| GridNoise::laplace(real(b), None).map(Prepared::Reals)),
+    ("float Gaussian", SCALES, |b| GridNoise::gaussian(real(b), None).map(Prepared::Reals)),
+    ("Bernoulli", PROBABILITIES, |p| Bernoulli::new(p).map(Prepared::Coins)),
 ];
 
 fn real(scale: f64) -> RealScale {
@@ -59,18 +59,18 @@ pub(crate) fn all() -> impl Iterator<Item = Case> {
 }
 
 impl Case {
-    pub(crate) fn set_up(&self) -> Sampler {
+    pub(crate) fn set_up(&self) -> Prepared {
         (self.make)(self.value).expect("parameters are in range")
     }
 }
 
-impl Sampler {
+impl Prepared {
     /// Draws [`SAMPLES`] samples.
     pub(crate) fn draw(&self, rng: &mut SeededRng, samples: &mut Samples) {
         match self {
-            Self::Integers(sampler) => sampler.fill(rng, &mut samples.integers).map(drop),
-            Self::Reals(sampler) => sampler.fill(rng, &mut samples.reals),
-            Self::Coins(sampler) => sampler.fill(rng, &mut samples.coins),
+            Self::Integers(sampler) => sampler.fill_with(&mut samples.integers, rng),
+            Self::Reals(sampler) => sampler.fill_with(&mut samples.reals, rng),
+            Self::Coins(sampler) => sampler.fill_with(&mut samples.coins, rng),
         }
         .expect("a seeded generator does not fail");
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::error::Error;
 use crate::instruction_set::{self, InstructionSet};
-use crate::rng::on_threads;
+use crate::threads::on_threads;
 use dpnoise_kernels::arch::popcount::add_column_counts;
 
 /// Below this many bytes of packed bits, or what takes as long, a further thread costs more than it gains.

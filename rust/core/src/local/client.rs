@@ -4,7 +4,8 @@ use rand_core::TryCryptoRng;
 
 use super::protocol::Protocol;
 use crate::error::Error;
-use crate::rng::{SecureRng, fill_parallel};
+use crate::rng::SecureRng;
+use crate::threads::{self, Division, go_on};
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 /// Below this many random bytes a further thread costs more than it gains.
@@ -90,7 +91,7 @@ where
 {
     check_threads(threads)?;
     let threads = threads.min(1 + client.random_bytes(out.len()) / RANDOM_BYTES_PER_THREAD);
-    fill_parallel(out, client.unit(), threads, work)
+    threads::fill(out, Division { piece: usize::MAX, unit: client.unit() }, threads, &mut go_on, work)
 }
 
 /// The result of `fill`, and all of `out` wiped if it failed: half-randomised data must not stay behind.

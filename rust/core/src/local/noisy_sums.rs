@@ -18,7 +18,7 @@ use super::likelihood::check_epsilon;
 use crate::error::Error;
 use crate::params::{Ratio, Scale};
 use crate::rng::Wiped;
-use crate::samplers::DiscreteLaplace;
+use crate::samplers::{DiscreteLaplace, Sampler};
 
 /// The bytes of a number.
 pub(super) const NUMBER_BYTES: usize = 4;
@@ -122,7 +122,7 @@ impl NoisySums {
         for (index, out) in numbers.chunks_mut(CHUNK).enumerate() {
             let (sums, added) = private[..2 * out.len()].split_at_mut(out.len());
             exact(rng, index * CHUNK, sums)?;
-            noise.fill(rng, added)?;
+            noise.fill_with(added, rng)?;
             for ((out, &sum), &added) in out.iter_mut().zip(&*sums).zip(&*added) {
                 let clamped = sum.wrapping_add(added).clamp(-bound, bound);
                 *out = (clamped.wrapping_add(bound) as u32).to_le_bytes();

@@ -9,9 +9,10 @@ use rand_core::TryCryptoRng;
 use super::laplace::ceil_log2_of_quotient;
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Relation, Scale};
-use crate::rng::{SecureRng, available_threads, on_threads};
-use crate::samplers;
+use crate::rng::SecureRng;
 use crate::samplers::grid::Grid;
+use crate::samplers::{self, Sampler};
+use crate::threads::{available_threads, on_threads};
 
 /// The sum of a column whose values are clamped to bounds, with discrete Laplace noise.
 ///
@@ -155,7 +156,8 @@ impl ClampedSum {
         threads: usize,
         rng: &mut R,
     ) -> Result<f64, Error> {
-        let noisy = self.sum(values, self.threads(values.len(), threads))?.wrapping_add(self.noise.sample(rng)?.into());
+        let noisy =
+            self.sum(values, self.threads(values.len(), threads))?.wrapping_add(self.noise.sample_with(rng)?.into());
         Ok(declassify(Reason::Answer, noisy) as f64 * self.granularity())
     }
 
@@ -298,7 +300,7 @@ mod tests {
     fn the_release_is_the_exact_noisy_sum_rounded_once() {
         let sum = ClampedSum::new(0.5, (0.0, 10.0), Relation::AddRemove, Some(0.25)).unwrap();
         assert_eq!((sum.sensitivity(), sum.scale(), sum.granularity()), (10.0, 20.0, 0.25));
-        let noise = sum.noise.sample(&mut SeededRng::new(5).unwrap()).unwrap();
+        let noise = sum.noise.sample_with(&mut SeededRng::new(5).unwrap()).unwrap();
         let released = sum.release_with(&mut [1.0, 2.1, 40.0], 1, &mut SeededRng::new(5).unwrap()).unwrap();
         assert_eq!(released, 13.0 + noise as f64 * 0.25);
         assert!(sum.release_with(&mut [1.0], 1, &mut ScriptedRng::new([0; 8])).is_err());

@@ -122,6 +122,7 @@ impl Noisy for DiscreteLaplace {
 mod tests {
     use super::*;
     use crate::rng::{ScriptedRng, SeededRng};
+    use crate::samplers::Sampler;
 
     #[test]
     fn bad_parameters_are_named() {
@@ -157,7 +158,7 @@ mod tests {
         let noise = mechanism.noise(3).unwrap();
         assert_eq!(noise.scale().ratio(), Ratio::new(6, 1).unwrap());
         let mut samples = [0; 3];
-        noise.fill(&mut SeededRng::new(1).unwrap(), &mut samples).unwrap();
+        noise.fill_with(&mut samples, &mut SeededRng::new(1).unwrap()).unwrap();
         let mut values = [10, 20, 30];
         mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
         assert_eq!(values, [10 + samples[0], 20 + samples[1], 30 + samples[2]]);

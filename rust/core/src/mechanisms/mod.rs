@@ -35,8 +35,9 @@ use std::sync::Arc;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
-use crate::rng::{NOISE_UNIT, SecureRng, fill_parallel};
+use crate::rng::SecureRng;
 use crate::samplers::Histogram;
+use crate::threads::{self, NOISE, Pause, go_on};
 
 /// A mechanism that adds integer noise to values of one type.
 pub trait Noisy: Sync {
@@ -67,12 +68,22 @@ pub trait Noisy: Sync {
     /// Replaces each of `values` by its release, on up to `threads` threads with a freshly keyed generator each.
     ///
     /// # Errors
-    /// Those of [`Noisy::check`] and [`Noisy::noise`], with `values` as they were; and [`Error::Randomness`], with
-    /// `values` overwritten.
+    /// Those of [`Noisy::check`] and [`Noisy::noise`], and [`Error::Parameter`] for no threads, with `values` as they were;
+    /// and [`Error::Randomness`], with `values` overwritten.
     fn release(&self, values: &mut [Self::Value], threads: usize) -> Result<(), Error> {
+        self.release_pausing(values, threads, &mut go_on)
+    }
+
+    /// Releases values as [`Noisy::release`] does, and asks `pause` now and then whether to go on.
+    ///
+    /// # Errors
+    /// As for [`Noisy::release`]; and what `pause` says, with `values` overwritten.
+    fn release_pausing(&self, values: &mut [Self::Value], threads: usize, pause: &mut Pause<'_>) -> Result<(), Error> {
         self.check(values)?;
         let noise = self.noise(values.len())?;
-        fill_parallel(values, NOISE_UNIT, threads, |rng, _, part| self.perturb(&noise, part, rng))
+        threads::fill(values, NOISE, threads, pause, |rng, _, part| {
+            noise.perturb(rng, part, |values, noise| self.add(values, noise))
+        })
     }
 
     /// Replaces each of `values` by its release, with noise from `rng`.
@@ -82,7 +93,7 @@ pub trait Noisy: Sync {
     fn release_with<R: TryCryptoRng + ?Sized>(&self, values: &mut [Self::Value], rng: &mut R) -> Result<(), Error> {
         self.check(values)?;
         let noise = self.noise(values.len())?;
-        let result = self.perturb(&noise, values, rng);
+        let result = noise.perturb(rng, values, |values, noise| self.add(values, noise));
         if result.is_err() {
             values.fill(Self::Value::default());
         }
@@ -97,20 +108,6 @@ pub trait Noisy: Sync {
         let mut values = [value];
         self.release_with(&mut values, &mut SecureRng::new()?)?;
         Ok(values[0])
-    }
-
-    /// Adds `noise` to checked values, some at a time. A caller that interrupts long work calls this for part after
-    /// part, with the noise for the whole.
-    ///
-    /// # Errors
-    /// [`Error::Randomness`]; some of `values` are released then and some are not, so none may be used.
-    fn perturb<R: TryCryptoRng + ?Sized>(
-        &self,
-        noise: &Self::Noise,
-        values: &mut [Self::Value],
-        rng: &mut R,
-    ) -> Result<(), Error> {
-        noise.perturb(rng, values, |values, noise| self.add(values, noise))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::params::{Epsilon, Ratio, RealScale, Scale};
 use crate::rng::{ProcessMark, SecureRng, Wiped};
 use crate::samplers::grid::{Grid, all_finite};
-use crate::samplers::{self, DiscreteLaplace};
+use crate::samplers::{self, DiscreteLaplace, Sampler};
 
 /// Tells which values are above a threshold, until it has said so `max_positives` times.
 ///
@@ -143,7 +143,7 @@ impl AboveThreshold {
     /// [`Error::Randomness`].
     pub fn start_with<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<Run, Error> {
         let mut noise = Wiped::new(1);
-        self.noise[0].fill(rng, &mut noise)?;
+        self.noise[0].fill_with(&mut noise, rng)?;
         Ok(Run { mechanism: self.clone(), noise, positives: 0, process: ProcessMark::new()? })
     }
 }
@@ -191,7 +191,7 @@ impl Run {
             return Err(Error::data("value", "must be finite: no NaN and no infinity"));
         }
         let mut noise = Wiped::new(1);
-        self.mechanism.noise[1].fill(rng, &mut noise)?;
+        self.mechanism.noise[1].fill_with(&mut noise, rng)?;
         let steps = self.mechanism.grid.steps_between(&self.mechanism.threshold, &value)?;
         let [steps, noise, threshold_noise] = [steps, noise[0], self.noise[0]].map(i128::from);
         let above = steps.wrapping_add(noise).wrapping_sub(threshold_noise) >= 0;
@@ -232,8 +232,8 @@ mod tests {
         let g = mechanism.granularity();
         for seed in 0..200 {
             let mut run = mechanism.start_with(&mut seeded(seed)).unwrap();
-            let threshold_noise = mechanism.noise[0].sample(&mut seeded(seed)).unwrap();
-            let noise = mechanism.noise[1].sample(&mut seeded(seed + 1)).unwrap();
+            let threshold_noise = mechanism.noise[0].sample_with(&mut seeded(seed)).unwrap();
+            let noise = mechanism.noise[1].sample_with(&mut seeded(seed + 1)).unwrap();
             let edge = 10.0 + (threshold_noise - noise) as f64 * g;
             for (value, expected) in [(edge, true), (edge - g, false), (1e300, true), (-1e300, false)] {
                 assert_eq!(run.is_above_with(value, &mut seeded(seed + 1)), Ok(expected), "{seed} {value}");

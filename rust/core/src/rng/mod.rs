@@ -6,7 +6,6 @@
 //! lives longer than a call asks its [`ProcessMark`] whether it is still in the process that it was made in.
 
 mod chacha;
-mod parallel;
 mod process;
 mod scripted;
 mod wipe;
@@ -14,7 +13,6 @@ mod word_buffer;
 
 pub(crate) use chacha::DerivedRng;
 pub use chacha::{SecureRng, SeededRng};
-pub use parallel::{NOISE_UNIT, available_threads, fill_parallel, on_threads};
 pub use process::ProcessMark;
 pub use scripted::{Exhausted, ScriptedRng};
 pub(crate) use wipe::{Wiped, wipe};

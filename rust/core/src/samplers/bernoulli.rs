@@ -4,6 +4,7 @@ use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use rand_core::TryCryptoRng;
 
+use super::sampler::Sampler;
 use crate::error::Error;
 use crate::instruction_set;
 use crate::rng::{self, Wiped, wipe};
@@ -17,9 +18,9 @@ const WORD: f64 = 18_446_744_073_709_551_616.0;
 /// A coin that is true with probability p.
 ///
 /// ```
-/// use dpnoise_core::{rng::SecureRng, samplers::Bernoulli};
+/// use dpnoise_core::samplers::{Bernoulli, Sampler};
 /// let mut coins = [false; 100];
-/// Bernoulli::new(0.1)?.fill(&mut SecureRng::new()?, &mut coins)?;
+/// Bernoulli::new(0.1)?.fill(&mut coins, 1)?;
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,28 +54,6 @@ impl Bernoulli {
     #[must_use]
     pub fn p(&self) -> f64 {
         self.p
-    }
-
-    /// Fills `out` with independent coins.
-    ///
-    /// # Errors
-    /// [`Error::Randomness`] when `rng` fails; all of `out` is false then.
-    pub fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [bool]) -> Result<(), Error> {
-        let result = self.try_fill(rng, out);
-        if result.is_err() {
-            out.fill(false);
-        }
-        result
-    }
-
-    /// One coin.
-    ///
-    /// # Errors
-    /// [`Error::Randomness`] when `rng` fails.
-    pub fn sample<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<bool, Error> {
-        let mut out = [false];
-        self.fill(rng, &mut out)?;
-        Ok(out[0])
     }
 
     fn try_fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [bool]) -> Result<(), Error> {
@@ -135,6 +114,18 @@ impl Bernoulli {
     }
 }
 
+impl Sampler for Bernoulli {
+    type Item = bool;
+
+    fn fill_with<R: TryCryptoRng + ?Sized>(&self, out: &mut [bool], rng: &mut R) -> Result<(), Error> {
+        let result = self.try_fill(rng, out);
+        if result.is_err() {
+            out.fill(false);
+        }
+        result
+    }
+}
+
 /// A bool for every bit, from the lowest of each byte up; `out` may be shorter.
 fn unpack(bits: &[u8; TILE_BYTES], out: &mut [bool]) {
     for (out, &byte) in out.chunks_mut(8).zip(bits) {
@@ -165,7 +156,7 @@ mod tests {
             script.extend(further.iter().flat_map(|word| word.to_le_bytes()));
         }
         let mut rng = ScriptedRng::new(script);
-        (Bernoulli::new(p).unwrap().sample(&mut rng), rng.remaining())
+        (Bernoulli::new(p).unwrap().sample_with(&mut rng), rng.remaining())
     }
 
     /// Every p with up to 10 digits, every U: the number of true coins is T of 2^K, which is p.
@@ -220,11 +211,11 @@ mod tests {
     fn certain_coins_use_no_randomness() {
         let mut dry = ScriptedRng::new([]);
         let mut coins = [true, false, true];
-        Bernoulli::new(0.0).unwrap().fill(&mut dry, &mut coins).unwrap();
+        Bernoulli::new(0.0).unwrap().fill_with(&mut coins, &mut dry).unwrap();
         assert_eq!(coins, [false; 3]);
-        Bernoulli::new(1.0).unwrap().fill(&mut dry, &mut coins).unwrap();
+        Bernoulli::new(1.0).unwrap().fill_with(&mut coins, &mut dry).unwrap();
         assert_eq!(coins, [true; 3]);
-        assert!(Bernoulli::new(0.5).unwrap().fill(&mut dry, &mut coins).is_err());
+        assert!(Bernoulli::new(0.5).unwrap().fill_with(&mut coins, &mut dry).is_err());
         assert_eq!(coins, [false; 3], "nothing is left behind");
     }
 
@@ -240,7 +231,7 @@ mod tests {
     #[test]
     fn seeded_coins_are_stable() {
         let mut coins = [false; 24];
-        Bernoulli::new(0.3).unwrap().fill(&mut SeededRng::new(0).unwrap(), &mut coins).unwrap();
+        Bernoulli::new(0.3).unwrap().fill_with(&mut coins, &mut SeededRng::new(0).unwrap()).unwrap();
         assert_eq!(coins.iter().fold(0u32, |bits, &coin| bits << 1 | u32::from(coin)), 2_523_210);
     }
 }

@@ -16,10 +16,10 @@ use crate::params::Scale;
 /// The discrete Gaussian distribution: P(x) proportional to exp(-x^2 / (2 sigma^2)), over all integers.
 ///
 /// ```
-/// use dpnoise_core::{params::Scale, rng::SecureRng, samplers::DiscreteGaussian};
+/// use dpnoise_core::{params::Scale, samplers::{DiscreteGaussian, Sampler}};
 /// let noise = DiscreteGaussian::new(Scale::from_f64(10.0)?)?;
 /// let mut samples = [0; 1000];
-/// noise.fill(&mut SecureRng::new()?, &mut samples)?;
+/// noise.fill(&mut samples, 1)?;
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -11,10 +11,10 @@ use crate::params::Scale;
 /// The discrete Laplace distribution: P(x) proportional to exp(-|x| / scale), over all integers.
 ///
 /// ```
-/// use dpnoise_core::{params::Scale, rng::SecureRng, samplers::DiscreteLaplace};
+/// use dpnoise_core::{params::Scale, samplers::{DiscreteLaplace, Sampler}};
 /// let noise = DiscreteLaplace::new(Scale::from_f64(10.0)?);
 /// let mut samples = [0; 1000];
-/// noise.fill(&mut SecureRng::new()?, &mut samples)?;
+/// noise.fill(&mut samples, 1)?;
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]

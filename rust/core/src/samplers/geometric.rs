@@ -12,8 +12,8 @@ use crate::params::Scale;
 /// The geometric distribution: P(x) proportional to exp(-x / scale), over x = 0, 1, 2, ...
 ///
 /// ```
-/// use dpnoise_core::{params::Scale, rng::SecureRng, samplers::Geometric};
-/// assert!(Geometric::new(Scale::from_f64(10.0)?).sample(&mut SecureRng::new()?)? >= 0);
+/// use dpnoise_core::{params::Scale, samplers::{Geometric, Sampler}};
+/// assert!(Geometric::new(Scale::from_f64(10.0)?).sample()? >= 0);
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -8,16 +8,17 @@ use super::discrete_gaussian::DiscreteGaussian;
 use super::discrete_laplace::DiscreteLaplace;
 use super::grid::Grid;
 use super::histogram::Histogram;
+use super::sampler::Sampler;
 use crate::error::Error;
 use crate::params::{RealScale, Scale};
 
 /// Noise n g, with integer noise n and the granularity g of a grid.
 ///
 /// ```
-/// use dpnoise_core::{params::RealScale, rng::SecureRng, samplers::GridNoise};
+/// use dpnoise_core::{params::RealScale, samplers::{GridNoise, Sampler}};
 /// let noise = GridNoise::laplace(RealScale::from_f64(0.3).unwrap(), None)?;
 /// let mut samples = [0.0; 4];
-/// noise.fill(&mut SecureRng::new()?, &mut samples)?;
+/// noise.fill(&mut samples, 1)?;
 /// assert!(samples.iter().all(|x| x % noise.grid().granularity() == 0.0));
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
@@ -54,28 +55,18 @@ impl GridNoise {
     pub fn grid(&self) -> Grid {
         self.grid
     }
+}
 
-    /// Fills `out` with independent samples.
-    ///
-    /// # Errors
-    /// [`Error::Randomness`] when `rng` fails; `out` is zero then.
-    pub fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [f64]) -> Result<(), Error> {
+impl Sampler for GridNoise {
+    type Item = f64;
+
+    fn fill_with<R: TryCryptoRng + ?Sized>(&self, out: &mut [f64], rng: &mut R) -> Result<(), Error> {
         out.fill(0.0);
         let result = self.noise.perturb(rng, out, |zeros, noise| self.grid.add_noise(zeros, noise));
         if result.is_err() {
             out.fill(0.0);
         }
         result
-    }
-
-    /// One sample.
-    ///
-    /// # Errors
-    /// [`Error::Randomness`] when `rng` fails.
-    pub fn sample<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<f64, Error> {
-        let mut out = [0.0];
-        self.fill(rng, &mut out)?;
-        Ok(out[0])
     }
 }
 
@@ -118,8 +109,8 @@ mod tests {
                 (GridNoise::laplace(scale(value), granularity), GridNoise::gaussian(scale(value), granularity));
             for noise in [laplace, gaussian].into_iter().filter_map(Result::ok) {
                 let (mut real, mut whole) = ([7.0; 1500], [0; 1500]);
-                noise.fill(&mut SeededRng::new(3).unwrap(), &mut real).unwrap();
-                noise.noise.fill(&mut SeededRng::new(3).unwrap(), &mut whole).unwrap();
+                noise.fill_with(&mut real, &mut SeededRng::new(3).unwrap()).unwrap();
+                noise.noise.fill_with(&mut whole, &mut SeededRng::new(3).unwrap()).unwrap();
                 let g = noise.grid().granularity();
                 assert!(real.iter().zip(&whole).all(|(&x, &n)| x == n as f64 * g), "{value}");
             }
@@ -160,7 +151,7 @@ mod tests {
     fn nothing_is_left_behind_when_the_randomness_fails() {
         let noise = GridNoise::laplace(scale(1.0), None).unwrap();
         let mut out = [7.0; 100];
-        assert!(noise.fill(&mut ScriptedRng::new([0; 64]), &mut out).is_err());
+        assert!(noise.fill_with(&mut out, &mut ScriptedRng::new([0; 64])).is_err());
         assert_eq!(out, [0.0; 100]);
     }
 }

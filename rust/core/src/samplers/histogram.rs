@@ -10,6 +10,7 @@ use rand_core::TryCryptoRng;
 use super::density::{Density, Shape};
 use super::design::{Design, tables};
 use super::refine::{bernoulli, is_below};
+use super::sampler::Sampler;
 use crate::error::Error;
 use crate::instruction_set;
 use crate::params::Scale;
@@ -76,27 +77,17 @@ impl Histogram {
         &self.tables
     }
 
-    /// Fills `out` with independent samples. Magnitudes above `i64::MAX` saturate; at the largest scale that has a
-    /// probability below 2^(-2^19).
+    /// Fills `out` as [`Sampler::fill_with`] does, and counts what is rare. Magnitudes above `i64::MAX` saturate; at the
+    /// largest scale that has a probability below 2^(-2^19).
     ///
     /// # Errors
     /// [`Error::Randomness`] when `rng` fails; `out` is zero then.
-    pub fn fill<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, out: &mut [i64]) -> Result<Rarities, Error> {
+    pub fn fill_counted<R: TryCryptoRng + ?Sized>(&self, out: &mut [i64], rng: &mut R) -> Result<Rarities, Error> {
         let result = self.try_fill(rng, out);
         if result.is_err() {
             wipe(out);
         }
         result
-    }
-
-    /// One sample.
-    ///
-    /// # Errors
-    /// [`Error::Randomness`] when `rng` fails.
-    pub fn sample<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<i64, Error> {
-        let mut out = [0];
-        self.fill(rng, &mut out)?;
-        Ok(out[0])
     }
 
     /// Draws a sample for each of `values` and has `add` combine them, some at a time.
@@ -229,6 +220,14 @@ impl Histogram {
         } else {
             Density::new(self.shape, self.scale.ratio(), constants)
         }
+    }
+}
+
+impl Sampler for Histogram {
+    type Item = i64;
+
+    fn fill_with<R: TryCryptoRng + ?Sized>(&self, out: &mut [i64], rng: &mut R) -> Result<(), Error> {
+        self.fill_counted(out, rng).map(drop)
     }
 }
 

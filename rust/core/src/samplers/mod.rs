@@ -5,6 +5,7 @@
 //! | [`discrete_laplace`] | P(x) proportional to exp(-\|x\| / scale) |
 //! | [`discrete_gaussian`] | P(x) proportional to exp(-x^2 / (2 sigma^2)) |
 //! | [`geometric`] | P(x) proportional to exp(-x / scale), for x = 0, 1, 2, ... |
+//! | [`Sampler`] | how they are drawn from |
 //! | [`histogram`] | the sampler that these share |
 //! | [`design`] | how a histogram proposal is laid out for a scale |
 //! | `density` | the functions that are drawn from, as certified intervals |
@@ -39,6 +40,7 @@ pub mod grid_noise;
 pub mod histogram;
 mod last_noise;
 mod refine;
+mod sampler;
 pub mod selection;
 mod uniform;
 
@@ -53,4 +55,5 @@ pub use grid::Grid;
 pub use grid_noise::GridNoise;
 pub use histogram::Histogram;
 pub(crate) use last_noise::LastNoise;
+pub use sampler::Sampler;
 pub use selection::{Candidates, Selection};

@@ -8,7 +8,8 @@ use dpnoise_kernels::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real
 use super::addition::{Addition, LONG_BLOCKS, Matrix, add, are_long};
 use crate::error::Error;
 use crate::instruction_set::{self, InstructionSet};
-use crate::rng::{Wiped, available_threads, on_threads};
+use crate::rng::Wiped;
+use crate::threads::{available_threads, on_threads};
 
 /// Clips the gradient of each example to a norm, and adds them up in whole steps of a grid.
 ///

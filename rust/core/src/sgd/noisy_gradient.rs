@@ -7,8 +7,9 @@ use rand_core::TryCryptoRng;
 use super::{Clipping, Real};
 use crate::error::Error;
 use crate::params::{Ratio, Scale};
-use crate::rng::{NOISE_UNIT, Wiped, fill_parallel};
+use crate::rng::Wiped;
 use crate::samplers::{DiscreteGaussian, LastNoise};
+use crate::threads::{self, NOISE, Pause, go_on};
 
 /// The mean of clipped gradients, with discrete Gaussian noise on their sum.
 ///
@@ -90,21 +91,49 @@ impl NoisyGradient {
     pub fn step<T: Real>(&self, rows: &[T], out: &mut [T], threads: usize) -> Result<(), Error> {
         let mut sums = Wiped::new(out.len());
         self.clipping.add(rows, &mut sums, threads)?;
-        let noise = self.noise(sums.len());
-        fill_parallel(out, NOISE_UNIT, threads, |rng, first, out| {
-            self.release(&noise, &sums[first..][..out.len()], out, rng)
-        })
+        self.release(&sums, out, threads, &mut go_on)
     }
 
-    /// Writes to `out` the `sums` in steps of the grid with `noise`, added modulo 2^64, as numbers divided by the expected
-    /// batch size.
+    /// Writes to `out` the `sums` in steps of the grid with noise, added modulo 2^64, as numbers divided by the expected
+    /// batch size; on up to `threads` threads, and asks `pause` now and then whether to go on.
     ///
     /// # Errors
-    /// [`Error::Randomness`], and then nothing of `out` may be used.
+    /// As for [`NoisyGradient::step`], and what `pause` says.
     ///
     /// # Panics
     /// When there are less sums than numbers in `out`.
-    pub fn release<T: Real, R: TryCryptoRng + ?Sized>(
+    pub fn release<T: Real>(
+        &self,
+        sums: &[i64],
+        out: &mut [T],
+        threads: usize,
+        pause: &mut Pause<'_>,
+    ) -> Result<(), Error> {
+        let noise = self.noise(out.len());
+        threads::fill(out, NOISE, threads, pause, |rng, first, out| self.add_noise(&noise, &sums[first..], out, rng))
+    }
+
+    /// Writes to `out` what [`NoisyGradient::release`] does, with noise from `rng`.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`] when `rng` fails, and then `out` is zeros.
+    ///
+    /// # Panics
+    /// When there are less sums than numbers in `out`.
+    pub fn release_with<T: Real, R: TryCryptoRng + ?Sized>(
+        &self,
+        sums: &[i64],
+        out: &mut [T],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        let result = self.add_noise(&self.noise(out.len()), sums, out, rng);
+        if result.is_err() {
+            out.fill(T::default());
+        }
+        result
+    }
+
+    fn add_noise<T: Real, R: TryCryptoRng + ?Sized>(
         &self,
         noise: &DiscreteGaussian,
         mut sums: &[i64],

@@ -8,7 +8,7 @@ use rand_core::TryCryptoRng;
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Ratio, Scale};
 use crate::rng::{SecureRng, Wiped};
-use crate::samplers::DiscreteLaplace;
+use crate::samplers::{DiscreteLaplace, Sampler};
 
 /// Tells whether a distance is large: epsilon-differentially private where it changes by at most 1 between neighbours,
 /// and wrong about a distance of 0 with a probability of at most delta.
@@ -74,7 +74,7 @@ impl StabilityTest {
     /// [`Error::Randomness`].
     pub fn passes_with<R: TryCryptoRng + ?Sized>(&self, distance: i64, rng: &mut R) -> Result<bool, Error> {
         let mut noise = Wiped::new(1);
-        self.noise.fill(rng, &mut noise)?;
+        self.noise.fill_with(&mut noise, rng)?;
         let [distance, noise, threshold] = [distance, noise[0], self.threshold].map(i128::from);
         Ok(declassify(Reason::Answer, distance.wrapping_add(noise) > threshold))
     }
@@ -154,7 +154,7 @@ mod tests {
         let test = StabilityTest::new(0.5, 0.01).unwrap();
         for seed in 0..200 {
             let mut noise = [0];
-            test.noise.fill(&mut SeededRng::new(seed).unwrap(), &mut noise).unwrap();
+            test.noise.fill_with(&mut noise, &mut SeededRng::new(seed).unwrap()).unwrap();
             for distance in [0, 5, 8, 9, 10, i64::MAX, i64::MIN] {
                 let passes = test.passes_with(distance, &mut SeededRng::new(seed).unwrap()).unwrap();
                 assert_eq!(passes, distance.saturating_add(noise[0]) > test.threshold());

@@ -20,7 +20,8 @@ pub use subsets::Subsets;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
-use crate::rng::{SecureRng, Wiped, on_threads};
+use crate::rng::{SecureRng, Wiped};
+use crate::threads::on_threads;
 
 /// Draws subsets and counts what they vote for.
 ///

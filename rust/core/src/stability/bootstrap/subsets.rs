@@ -4,7 +4,7 @@ use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::params::{Delta, Scale};
-use crate::samplers::Geometric;
+use crate::samplers::{Geometric, Sampler};
 
 /// So many skips are drawn at a time: they stay in the first-level cache.
 const SKIPS: usize = 2048;
@@ -90,7 +90,7 @@ impl Subsets {
     /// The number of positions between one in a subset and the next.
     fn skip<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R) -> Result<u64, Error> {
         if self.used == SKIPS {
-            self.skips.fill(rng, &mut self.drawn)?;
+            self.skips.fill_with(&mut self.drawn, rng)?;
             self.used = 0;
         }
         self.used += 1;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use dpnoise_core::instruction_set;
 use dpnoise_core::params::Scale;
 use dpnoise_core::rng::{SeededRng, fill_bytes};
-use dpnoise_core::samplers::DiscreteLaplace;
+use dpnoise_core::samplers::{DiscreteLaplace, Sampler};
 use dpnoise_kernels::arch::trials::{self, TRIALS, Trials};
 use rand_core::Rng;
 
@@ -24,7 +24,7 @@ pub(super) fn checks() -> Vec<Check> {
         }),
         ("a branch on noise", || {
             let sampler = DiscreteLaplace::new(Scale::from_f64(10.0).unwrap());
-            if sampler.sample(&mut SeededRng::new(1).unwrap()).unwrap() < 0 {
+            if sampler.sample_with(&mut SeededRng::new(1).unwrap()).unwrap() < 0 {
                 black_box("negative");
             }
         }),

@@ -2,7 +2,9 @@
 
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::samplers::{Bernoulli, Design, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram};
+use dpnoise_core::samplers::{
+    Bernoulli, Design, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram, Sampler,
+};
 use dpnoise_kernels::arch::trials::Layout;
 
 use super::{Check, assert_secret, table};
@@ -34,22 +36,22 @@ pub(super) fn checks() -> Vec<Check> {
     let mut checks = table(&[
         ("discrete Laplace, one sample", || {
             let sampler = DiscreteLaplace::new(Scale::from_f64(10.0).unwrap());
-            assert_secret(&[sampler.sample(&mut SeededRng::new(1).unwrap()).unwrap()]);
+            assert_secret(&[sampler.sample_with(&mut SeededRng::new(1).unwrap()).unwrap()]);
         }),
         ("Laplace on a grid", || {
             let mut out = [0.0; SAMPLES];
             let noise = GridNoise::laplace(RealScale::from_f64(0.3).unwrap(), None).unwrap();
-            noise.fill(&mut SeededRng::new(1).unwrap(), &mut out).unwrap();
+            noise.fill_with(&mut out, &mut SeededRng::new(1).unwrap()).unwrap();
             assert_secret(&out);
         }),
         ("Gaussian on a grid, one sample", || {
             let noise = GridNoise::gaussian(RealScale::from_f64(1e-300).unwrap(), Some(2f64.powi(-1010))).unwrap();
-            assert_secret(&[noise.sample(&mut SeededRng::new(1).unwrap()).unwrap()]);
+            assert_secret(&[noise.sample_with(&mut SeededRng::new(1).unwrap()).unwrap()]);
         }),
         ("coins of few digits, of 55 and of more than 64", || {
             for p in [0.25, 0.1, 1e-9] {
                 let mut out = [false; 1000];
-                Bernoulli::new(p).unwrap().fill(&mut SeededRng::new(1).unwrap(), &mut out).unwrap();
+                Bernoulli::new(p).unwrap().fill_with(&mut out, &mut SeededRng::new(1).unwrap()).unwrap();
                 assert_secret(&out);
             }
         }),
@@ -71,7 +73,7 @@ pub(super) fn checks() -> Vec<Check> {
 
 fn fill(sampler: &Histogram, eta_bits: u32, has_tail: bool) {
     let mut out = [0; SAMPLES];
-    let rarities = sampler.fill(&mut SeededRng::new(1).unwrap(), &mut out).unwrap();
+    let rarities = sampler.fill_counted(&mut out, &mut SeededRng::new(1).unwrap()).unwrap();
     if has_tail {
         assert!(rarities.tails > 10, "{rarities:?}"); // and may be known
     } else {

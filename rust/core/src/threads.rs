@@ -1,0 +1,176 @@
+//! Bulk work: on several threads, each with a generator of its own, and in pieces between which the caller may end it.
+
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+
+use crate::error::Error;
+use crate::rng::SecureRng;
+
+/// The number of threads this process may use. The system is asked once: it takes longer than a small release.
+#[must_use]
+pub fn available_threads() -> usize {
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
+}
+
+/// What a long call asks between two pieces of work, every few tens of milliseconds: an error ends the call.
+pub type Pause<'a> = dyn FnMut() -> Result<(), Error> + 'a;
+
+/// Never ends a call.
+///
+/// # Errors
+/// None.
+pub fn go_on() -> Result<(), Error> {
+    Ok(())
+}
+
+/// How bulk work is divided.
+#[derive(Clone, Copy, Debug)]
+pub struct Division {
+    /// The items of a piece, before which the caller is asked whether to go on.
+    pub piece: usize,
+    /// Threads share a piece in multiples of this many items.
+    pub unit: usize,
+}
+
+/// How noise is made: in pieces of some tens of milliseconds, and in units below which a further thread costs more than it
+/// gains.
+pub const NOISE: Division = Division { piece: 1 << 22, unit: 1 << 14 };
+
+/// Checks a number of threads.
+///
+/// # Errors
+/// [`Error::Parameter`] for none.
+pub fn check_threads(threads: usize) -> Result<(), Error> {
+    if threads == 0 { Err(Error::parameter("threads", threads, "at least 1, or not given")) } else { Ok(()) }
+}
+
+/// Runs `work` on all of `out`, piece by piece, each on up to `threads` threads with a freshly keyed [`SecureRng`] each.
+/// `work` is also told the index of its part's first item.
+///
+/// Threads are started for a piece and joined after it: no pool that would not survive a `fork()`.
+///
+/// # Errors
+/// [`Error::Parameter`] for no threads; what `pause` says, or else the first error of any part: then all of `out` has been
+/// overwritten with the default value.
+///
+/// # Panics
+/// When `work` panics, or the division has a zero.
+pub fn fill<T, F>(
+    out: &mut [T],
+    division: Division,
+    threads: usize,
+    pause: &mut Pause<'_>,
+    work: F,
+) -> Result<(), Error>
+where
+    T: Copy + Default + Send,
+    F: Fn(&mut SecureRng, usize, &mut [T]) -> Result<(), Error> + Sync,
+{
+    check_threads(threads)?;
+    let Division { piece, unit } = division;
+    let mut pieces = out.chunks_mut(piece).enumerate();
+    let result: Result<(), Error> = pieces.try_for_each(|(index, out)| {
+        pause()?;
+        let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
+        let parts = out.chunks_mut(part).enumerate().collect();
+        let first = |part_index| index * piece + part_index * part;
+        let results = on_threads(parts, |(index, out)| work(&mut SecureRng::new()?, first(index), out));
+        results.into_iter().collect()
+    });
+    if result.is_err() {
+        out.fill(T::default());
+    }
+    result
+}
+
+/// Runs `work` on every part, each on a thread of its own but for the first, which the calling thread takes; and it
+/// takes those, too, for which the system has no thread to give. The results are in the order of the parts.
+///
+/// # Panics
+/// When `work` panics.
+pub fn on_threads<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
+    if parts.len() <= 1 {
+        return parts.into_iter().map(work).collect(); // the preparations take longer than a small release
+    }
+    let slots: Vec<Mutex<Option<P>>> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
+    let run = |slot: &Mutex<Option<P>>| {
+        let part = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        work(part.expect("every part is taken once"))
+    };
+    thread::scope(|scope| {
+        let run = &run;
+        let start = |slot| thread::Builder::new().spawn_scoped(scope, move || run(slot));
+        let others: Vec<_> = slots.iter().skip(1).map(|slot| (slot, start(slot))).collect();
+        let own = slots.first().map(run);
+        let others = others.into_iter().map(|(slot, thread)| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => run(slot),
+        });
+        own.into_iter().chain(others).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: Division = Division { piece: 30, unit: 10 };
+
+    #[test]
+    fn every_item_is_filled_once_in_whole_units() {
+        for threads in [1, 2, 3, 8] {
+            for length in [0, 1, 9, 10, 11, 30, 100, 101] {
+                let mut out = vec![0usize; length];
+                let mut pauses = 0;
+                let mut pause = || {
+                    pauses += 1;
+                    Ok(())
+                };
+                fill(&mut out, SMALL, threads, &mut pause, |_, first, part| {
+                    assert_eq!(first % 10, 0);
+                    part.iter_mut().enumerate().for_each(|(i, item)| *item += first + i + 1);
+                    Ok(())
+                })
+                .unwrap();
+                assert!(out.iter().enumerate().all(|(i, &item)| item == i + 1), "{threads} {length}");
+                assert_eq!(pauses, length.div_ceil(30));
+            }
+        }
+    }
+
+    #[test]
+    fn a_failing_part_leaves_nothing_behind() {
+        let mut out = vec![0u8; 100];
+        let failed = fill(&mut out, SMALL, 4, &mut go_on, |_, first, part| {
+            part.fill(1);
+            if first > 60 { Err(Error::randomness("dry")) } else { Ok(()) }
+        });
+        assert_eq!(failed, Err(Error::randomness("dry")));
+        assert_eq!(out, vec![0; 100]);
+    }
+
+    #[test]
+    fn a_caller_who_ends_it_gets_nothing() {
+        let mut out = vec![0u8; 100];
+        let mut pauses = 0;
+        let mut pause = || {
+            pauses += 1;
+            if pauses == 3 { Err(Error::Interrupted) } else { Ok(()) }
+        };
+        let ended = fill(&mut out, SMALL, 2, &mut pause, |_, first, part| {
+            assert!(first < 60, "nothing is made after the caller has ended the call");
+            part.fill(1);
+            Ok(())
+        });
+        assert_eq!((ended, out), (Err(Error::Interrupted), vec![0; 100]));
+    }
+
+    #[test]
+    fn no_threads_are_refused() {
+        let refused = fill(&mut [0u8], SMALL, 0, &mut go_on, |_, _, _| Ok(())).unwrap_err();
+        assert_eq!(refused.to_string(), "threads must be at least 1, or not given, got 0");
+    }
+}
