@@ -24,35 +24,11 @@ The areas:
 from dpnoise import _starting as _starting  # first: it answers signals while the rest is imported
 
 # isort: split
-from dpnoise import (
-    accounting,
-    audit,
-    datasets,
-    engines,
-    hazmat,
-    local,
-    plots,
-    queries,
-    samplers,
-    sensitivity,
-    sgd,
-    stability,
-)
+from typing import TYPE_CHECKING
+
 from dpnoise._errors import Error, HaltedError, ParameterError, RandomnessError
+from dpnoise._lazy import lazily
 from dpnoise._native import __version__, cpu_backend
-from dpnoise.accounting import BudgetExceeded, PrivacyCost
-from dpnoise.bit_generator import SecureBitGenerator
-from dpnoise.mechanisms import (
-    AboveThreshold,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Gaussian,
-    Laplace,
-    PermuteAndFlip,
-    ReportNoisyMax,
-    TopK,
-)
 
 __all__ = [
     "AboveThreshold",
@@ -86,3 +62,41 @@ __all__ = [
     "sgd",
     "stability",
 ]
+
+if TYPE_CHECKING:
+    from dpnoise import (
+        accounting,
+        audit,
+        datasets,
+        engines,
+        hazmat,
+        local,
+        plots,
+        queries,
+        samplers,
+        sensitivity,
+        sgd,
+        stability,
+    )
+    from dpnoise.accounting import BudgetExceeded, PrivacyCost
+    from dpnoise.bit_generator import SecureBitGenerator
+    from dpnoise.mechanisms import (
+        AboveThreshold,
+        DiscreteGaussian,
+        DiscreteLaplace,
+        Exponential,
+        Gaussian,
+        Laplace,
+        PermuteAndFlip,
+        ReportNoisyMax,
+        TopK,
+    )
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        accounting="BudgetExceeded PrivacyCost",
+        bit_generator="SecureBitGenerator",
+        mechanisms="AboveThreshold DiscreteGaussian DiscreteLaplace Exponential Gaussian Laplace PermuteAndFlip "
+        "ReportNoisyMax TopK",
+    )

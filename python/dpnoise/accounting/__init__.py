@@ -8,7 +8,9 @@
 - `Ledger`: a durable budget that many processes spend from.
 """
 
-from dpnoise.accounting._accountant import Accountant
+from typing import TYPE_CHECKING
+
+from dpnoise._lazy import lazily
 from dpnoise.accounting._amplification import (
     amplify_by_poisson_sampling,
     amplify_by_sampling_without_replacement,
@@ -17,8 +19,6 @@ from dpnoise.accounting._amplification import (
 from dpnoise.accounting._composition import compose_advanced, compose_parallel, compose_sequential
 from dpnoise.accounting._concentrated import pure_zcdp_rho, zcdp_delta, zcdp_epsilon, zcdp_rho
 from dpnoise.accounting._cost import PrivacyCost
-from dpnoise.accounting._ledger import BudgetExceeded, Ledger, LedgerEntry
-from dpnoise.accounting._ledger_file import LedgerError
 
 __all__ = [
     "Accountant",
@@ -38,3 +38,16 @@ __all__ = [
     "zcdp_epsilon",
     "zcdp_rho",
 ]
+
+if TYPE_CHECKING:
+    from dpnoise.accounting._accountant import Accountant
+    from dpnoise.accounting._ledger import BudgetExceeded, Ledger, LedgerEntry
+    from dpnoise.accounting._ledger_file import LedgerError
+else:  # mechanisms have costs, and most of their users no accountant or ledger
+    __getattr__, __dir__ = lazily(
+        __name__,
+        __all__,
+        _accountant="Accountant",
+        _ledger="BudgetExceeded Ledger LedgerEntry",
+        _ledger_file="LedgerError",
+    )

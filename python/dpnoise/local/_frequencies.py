@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._interchange import Values
-from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Estimate
@@ -112,6 +111,8 @@ class FrequencyProtocol(Protocol):
         `SubsetSelection` each count has its distribution, but different counts are drawn independently, which those of
         a collection are not quite.
         """
+        from dpnoise.bit_generator import SecureBitGenerator  # which imports numpy.random
+
         counts = _inputs.counts(true_counts, self.k)
         counters = self._draw_counters(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
         state = _native.LocalAccumulator.from_counters(self._native, int(counts.sum()), counters)

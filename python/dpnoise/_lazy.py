@@ -1,0 +1,33 @@
+"""Packages that import their modules when a name is first used (PEP 562), so that they take no time to import."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazily(package: str, names: Sequence[str], **modules: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Give the ``__getattr__`` and ``__dir__`` of a package with these ``names``.
+
+    Each of the ``modules`` comes with the names, separated by spaces, that the package has from it. What else the
+    package does not define is a module of its own. The same imports have to stand under ``if TYPE_CHECKING``, for type
+    checkers and others who read the source.
+    """
+    origins = {name: module for module, text in modules.items() for name in text.split()}
+
+    def __getattr__(name: str) -> Any:
+        if name in origins:
+            value = getattr(import_module(f"{package}.{origins[name]}"), name)
+        elif name in names or name in modules:
+            value = import_module(f"{package}.{name}")
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *names, *modules})
+
+    return __getattr__, __dir__
