@@ -201,7 +201,7 @@ SCRIPT = "import sys\nfrom dpnoise.cli import main\nsys.exit(main())\n"
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_during_imports_is_one_line(tmp_path: Path, number: int) -> None:
-    # The first package that dpnoise imports.
+    # The first package of others that the command imports.
     (tmp_path / "numpy.py").write_text(f"import os, signal\nos.kill(os.getpid(), {int(number)})\n", encoding="utf-8")
     program = tmp_path / "dpnoise"
     program.write_text(SCRIPT, encoding="utf-8")
@@ -217,7 +217,7 @@ def test_a_signal_during_imports_is_one_line(tmp_path: Path, number: int) -> Non
     other = tmp_path / "other.py"
     other.write_text(SCRIPT, encoding="utf-8")
     process = subprocess.run(
-        [sys.executable, str(other)], capture_output=True, check=False, timeout=60, env=environment
+        [sys.executable, str(other), "plan"], capture_output=True, check=False, timeout=60, env=environment
     )
     assert process.returncode == -number
 

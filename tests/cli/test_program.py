@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
 import dpnoise
 from dpnoise.cli import main
+from dpnoise.cli.app import COMMANDS
 
 Run = Callable[..., Any]
 
@@ -73,14 +75,16 @@ def test_failing_randomness_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatc
     assert (outcome.code, outcome.out, outcome.err) == (1, "", message)
 
 
-@pytest.mark.parametrize("package", ["typer", "rich", "pyarrow"])
+@pytest.mark.parametrize(
+    ("package", "word"), [("typer", "--version"), ("rich", "--version"), ("pyarrow", "perturb"), ("pyarrow", "release")]
+)
 def test_missing_extra_is_one_line(
-    package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    package: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("dpnoise.cli.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    assert main(["--version"]) == 2
+    assert main([word]) == 2
     assert capsys.readouterr().err == (
         f"dpnoise: the command line needs the package {package}: pip install 'dpnoise[cli]'\n"
     )
@@ -89,3 +93,27 @@ def test_missing_extra_is_one_line(
 def test_importing_the_package_imports_no_extra() -> None:
     program = "import sys, dpnoise; sys.exit(any(x in sys.modules for x in ('typer', 'rich', 'pyarrow', 'matplotlib')))"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spared"),
+    [
+        ("--help", {"numpy", "pyarrow", "dpnoise.local", "dpnoise.audit", "dpnoise.accounting"}),
+        ("--version", {"numpy", "pyarrow", "dpnoise.local", "dpnoise.audit", "dpnoise.accounting"}),
+        ("plan --n 1000 --k 3 --epsilon 1", {"pyarrow", "sqlite3", "dpnoise.audit", "dpnoise.accounting"}),
+        ("perturb --help", {"sqlite3", "dpnoise.audit", "dpnoise.accounting"}),
+        ("ledger absent", {"pyarrow", "dpnoise.audit"}),
+    ],
+)
+def test_a_command_imports_what_it_needs(arguments: str, spared: set[str]) -> None:
+    program = "import sys\nfrom dpnoise.cli import main\nmain(sys.argv[1:])\nprint(*sys.modules)"
+    command = [sys.executable, "-c", program, *arguments.split()]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    assert "typer" in loaded
+    assert not {"matplotlib", "scipy", "pandas", "dpnoise.stability", *spared} & set(loaded)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_list_of_commands_says_what_they_say(command: str) -> None:
+    function = getattr(import_module(f"dpnoise.cli.{command}"), command)
+    assert function.__doc__.partition("\n")[0] == COMMANDS[command]

@@ -26,10 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stderr, or the report of the audit, says which.
     """
     try:
-        from dpnoise.cli.app import run
+        from dpnoise.cli.app import app_for, run
+
+        app = app_for(sys.argv[1:] if arguments is None else arguments)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _EXTRA:
             raise
         print(f"dpnoise: the command line needs the package {error.name}: pip install 'dpnoise[cli]'", file=sys.stderr)
         return 2
-    return run(arguments)
+    return run(app, arguments)

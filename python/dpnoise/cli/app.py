@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Final
 
 import typer
@@ -10,35 +11,22 @@ import typer
 import dpnoise
 from dpnoise import _signals
 from dpnoise._files import InUse, NotWritten
-from dpnoise.accounting import LedgerError
-from dpnoise.cli.aggregate import aggregate
-from dpnoise.cli.audit import audit
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError, guarded_stdout
-from dpnoise.cli.demo import demo
-from dpnoise.cli.ledger import ledger
-from dpnoise.cli.merge import merge
-from dpnoise.cli.perturb import perturb
-from dpnoise.cli.plan import plan
-from dpnoise.cli.release import release
 
 _STOPPED: Final = 130  # what typer makes of KeyboardInterrupt
 
-# Tracebacks stay plain: typer's own show the local variables, and those hold private data.
-app = typer.Typer(
-    help="Exact randomness for differential privacy.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-)
-app.command()(demo)
-app.command()(plan)
-app.command()(perturb)
-app.command()(aggregate)
-app.command()(merge)
-app.command()(release)
-app.command()(ledger)
-app.command()(audit)
+COMMANDS: Final = {
+    "demo": "Estimate the occupations of 32,561 people in the local and in the central model, and compare.",
+    "plan": "Compare the protocols: accuracy, size of a report and work of the server.",
+    "perturb": "Randomise a column so that every row is differentially private on its own.",
+    "aggregate": "Estimate from reports how often every value of the domain occurs.",
+    "merge": "Merge states, as if one run had counted all reports.",
+    "release": "Answer a question about a column with differential privacy.",
+    "ledger": "Show a ledger: every spend, what has been spent in all, and what remains of the budget.",
+    "audit": "Audit the mechanisms of this installation: show how much privacy they lose at least.",
+}
+"""The first line of help of each command, all that is shown of those that are not run."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,7 +35,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def _program(
     context: typer.Context,
     version: Annotated[
@@ -58,10 +45,29 @@ def _program(
         typer.echo(context.get_help())
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def app_for(words: Sequence[str]) -> typer.Typer:
+    """Give the program with the command that `words` name; the modules of the others are not imported."""
+    # Tracebacks stay plain: typer's own show the local variables, and those hold private data.
+    app = typer.Typer(
+        help="Exact randomness for differential privacy.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+    )
+    app.callback(invoke_without_command=True)(_program)
+    named = next((word for word in words if not word.startswith("-")), None)
+    for name, summary in COMMANDS.items():
+        if name == named:
+            app.command()(getattr(import_module(f"dpnoise.cli.{name}"), name))
+        else:
+            app.command(name, help=summary)(lambda: None)  # is only listed
+    return app
+
+
+def run(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     """Run the command line on `arguments`, or as the program that this process is, and return the exit code."""
     with guarded_stdout(program=arguments is None), _signals.raised() as received:
-        code, message = _outcome(arguments)
+        code, message = _outcome(app, arguments)
     if message is not None:
         if received or code == _STOPPED:
             number = received[0] if received else signal.SIGINT
@@ -71,7 +77,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _outcome(arguments: Sequence[str] | None) -> tuple[int, str | None]:
+def _outcome(app: typer.Typer, arguments: Sequence[str] | None) -> tuple[int, str | None]:
     """Run a command; give its exit code and, if it has failed, the line that says why."""
     try:
         result = app(args=None if arguments is None else list(arguments), prog_name="dpnoise", standalone_mode=False)
@@ -84,7 +90,7 @@ def _outcome(arguments: Sequence[str] | None) -> tuple[int, str | None]:
         return error.code, message_of(error)
     except NotWritten as error:
         return OutputError.code, message_of(error)
-    except (InputError, InUse, LedgerError, dpnoise.ParameterError, ImportError) as error:
+    except (InputError, InUse, dpnoise.accounting.LedgerError, dpnoise.ParameterError, ImportError) as error:
         return 2, message_of(error)
     except dpnoise.RandomnessError as error:
         return 1, message_of(error)  # not the user's doing
