@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Error", "HaltedError", "ParameterError", "RandomnessError"]
+__all__ = ["Error", "HaltedError", "LedgerError", "ParameterError", "RandomnessError"]
 
 
 class Error(Exception):
@@ -15,6 +15,12 @@ class ParameterError(Error, ValueError):
     """A parameter or input cannot be used. Nothing was drawn and no budget was spent."""
 
     __module__ = "dpnoise"
+
+
+class LedgerError(Error):
+    """A ledger cannot be used: it is none, damaged, of another budget, read-only, locked or gone."""
+
+    __module__ = "dpnoise.accounting"
 
 
 class RandomnessError(Error, RuntimeError):

@@ -10,6 +10,7 @@
 
 from typing import TYPE_CHECKING
 
+from dpnoise._errors import LedgerError
 from dpnoise._lazy import lazily
 from dpnoise.accounting._amplification import (
     amplify_by_poisson_sampling,
@@ -42,12 +43,10 @@ __all__ = [
 if TYPE_CHECKING:
     from dpnoise.accounting._accountant import Accountant
     from dpnoise.accounting._ledger import BudgetExceeded, Ledger, LedgerEntry
-    from dpnoise.accounting._ledger_file import LedgerError
 else:  # mechanisms have costs, and most of their users no accountant or ledger
     __getattr__, __dir__ = lazily(
         __name__,
         __all__,
         _accountant="Accountant",
         _ledger="BudgetExceeded Ledger LedgerEntry",
-        _ledger_file="LedgerError",
     )

@@ -10,12 +10,12 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, Protocol
 
-from dpnoise._errors import Error, ParameterError
+from dpnoise._errors import Error, LedgerError, ParameterError
 from dpnoise._parameters import real_down
 from dpnoise.accounting import _ledger_file
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, down, exact_difference, exact_sum, up
-from dpnoise.accounting._ledger_file import LedgerError, LedgerFile
+from dpnoise.accounting._ledger_file import LedgerFile
 from dpnoise.sensitivity import Relation, check_relation
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
 
-from dpnoise._errors import Error
+from dpnoise._errors import LedgerError
 from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.accounting._exact import decimal_of, exact_sum
 from dpnoise.sensitivity import Relation, check_relation
@@ -45,12 +45,6 @@ _SCHEMA: Final = f"""
 
 Amounts = tuple[Decimal, Decimal]
 """Of epsilon and of delta."""
-
-
-class LedgerError(Error):
-    """A ledger cannot be used: it is none, damaged, of another budget, read-only, locked or gone."""
-
-    __module__ = "dpnoise.accounting"
 
 
 # --- what is in it -----------------------------------------------------------------------------------------------

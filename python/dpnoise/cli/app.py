@@ -10,6 +10,7 @@ import typer
 
 import dpnoise
 from dpnoise import _signals
+from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, NotWritten
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError, guarded_stdout
@@ -90,7 +91,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str] | None) -> tuple[int, st
         return error.code, message_of(error)
     except NotWritten as error:
         return OutputError.code, message_of(error)
-    except (InputError, InUse, dpnoise.accounting.LedgerError, dpnoise.ParameterError, ImportError) as error:
+    except (InputError, InUse, LedgerError, dpnoise.ParameterError, ImportError) as error:
         return 2, message_of(error)
     except dpnoise.RandomnessError as error:
         return 1, message_of(error)  # not the user's doing
