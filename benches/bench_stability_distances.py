@@ -88,9 +88,15 @@ def iqr(discretization: int) -> Distance:
 
 DISTANCES = {
     "median": Distance(
-        lambda values: _native.median_distance(values, "substitute"), stability.median_distance, median_distance
+        lambda values: _native.median_distance(values, "substitute"),
+        partial(stability.median_distance, relation="substitute"),
+        median_distance,
     ),
-    "mode": Distance(lambda values: _native.mode(values, "substitute")[1], stability.mode_distance, mode_distance),
+    "mode": Distance(
+        lambda values: _native.mode(values, "substitute")[1],
+        partial(stability.mode_distance, relation="substitute"),
+        mode_distance,
+    ),
     "IQR": iqr(1),
     "IQR, halves": iqr(2),
 }

@@ -373,14 +373,14 @@ def test_releases_of_scales(x: Any, epsilon: Any, delta: Any, rng: Any) -> None:
 
 
 SCALARS = arrays.arrays(arrays.scalar_dtypes(), st.integers(0, 5))
-RELATIONS = st.sampled_from(["substitute", "add_remove"]) | ANYTHING
+RELATIONS = st.sampled_from(["add/remove", "substitute"]) | ANYTHING
 
 
 @settings(max_examples=300, deadline=None)
 @given(COLUMNS | SCALARS | st.lists(ANYTHING), RELATIONS, st.integers(1, 2) | ANYTHING)
-def test_distances(x: Any, neighbours: Any, discretization: Any) -> None:
+def test_distances(x: Any, relation: Any, discretization: Any) -> None:
     for distance in (stability.median_distance, stability.mode_distance):
-        found = attempt(distance, x, neighbours=neighbours)
+        found = attempt(distance, x, relation=relation)
         assert found is None or 0 <= found < max(1, len(x))
     found = attempt(stability.iqr_distance, x, discretization)
     assert found is None or 1 <= found < len(x)
@@ -396,8 +396,8 @@ def test_distances(x: Any, neighbours: Any, discretization: Any) -> None:
     RELATIONS,
     RNGS,
 )
-def test_releases_of_values(release: Any, x: Any, epsilon: Any, delta: Any, neighbours: Any, rng: Any) -> None:
-    released = attempt(release, x, epsilon, delta, neighbours=neighbours, full_output=True, rng=rng)
+def test_releases_of_values(release: Any, x: Any, epsilon: Any, delta: Any, relation: Any, rng: Any) -> None:
+    released = attempt(release, x, epsilon, delta, relation=relation, full_output=True, rng=rng)
     if released is not None:
         assert released.value is None or type(released.value) in (bool, int, float, str, bytes)
         assert (released.cost.epsilon, released.cost.delta) == (float(epsilon), float(delta))

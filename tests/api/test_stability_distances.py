@@ -19,10 +19,10 @@ from dpnoise.hazmat import ScriptedRng, SeededRng
 
 NUMBERS = [7, 0, 15, 7, 3, 7, 9, 7, 1, 12, 7, 7, 30, 7, 5, 7, 22, 7, 7, 11, 2, 7]
 DISTANCES = {
-    "median": (stability.median_distance, {"neighbours": "substitute"}, 5),
-    "median, add_remove": (stability.median_distance, {"neighbours": "add_remove"}, 10),
-    "mode": (stability.mode_distance, {"neighbours": "substitute"}, 4),
-    "mode, add_remove": (stability.mode_distance, {"neighbours": "add_remove"}, 9),
+    "median": (stability.median_distance, {"relation": "substitute"}, 5),
+    "median, add/remove": (stability.median_distance, {"relation": "add/remove"}, 10),
+    "mode": (stability.mode_distance, {"relation": "substitute"}, 4),
+    "mode, add/remove": (stability.mode_distance, {"relation": "add/remove"}, 9),
     "iqr": (stability.iqr_distance, {}, 1),
     "iqr, 2": (stability.iqr_distance, {"discretization": 2}, 1),
 }
@@ -58,8 +58,9 @@ def test_modes_of_texts_bytes_and_booleans():
     for one, other in (("tea", "coffee"), (b"tea", b"coffee"), (True, False)):
         rows = [one] * 9 + [other] * 4
         for column in (rows, np.array(rows), np.array(rows, object), pd.Series(rows), pl.Series(rows), pa.array(rows)):
-            assert stability.mode_distance(column) == 2  # 3 rows more for the other, and it wins on ties
-            assert stability.mode_distance(column, neighbours="add_remove") == 4
+            # With 3 rows more the other wins: on ties it is the mode.
+            assert stability.mode_distance(column, relation="substitute") == 2
+            assert stability.mode_distance(column) == 4
             assert repr(stability.release_mode(np.tile(np.asarray(column), 10), **SURE)) == repr(one)
     assert stability.mode_distance(["a", "b"]) == stability.mode_distance(["b", "a"]) == 0
 
@@ -119,9 +120,9 @@ def test_a_null_is_never_a_value_of_another_row():
     """Pyarrow alone makes the last value of a dictionary of it: here that of the last row."""
     rows = ["coffee", *[None] * 200, "tea"]
     encoded = pa.chunked_array([pa.array(rows).dictionary_encode()])
-    for neighbours in ("substitute", "add_remove"):
+    for relation in ("add/remove", "substitute"):
         with pytest.raises(ParameterError, match="x must have no missing"):
-            stability.release_mode(encoded, **SURE, neighbours=neighbours)
+            stability.release_mode(encoded, **SURE, relation=relation)
 
 
 @given(neighbours_of_columns())
@@ -130,8 +131,8 @@ def test_distances_change_by_at_most_one_and_are_0_where_the_answer_changes(case
     less = np.delete(column, place)
     for distance, answer in ((stability.median_distance, lower_median), (stability.mode_distance, modes)):
         answers = answer(column), answer(other)
-        check_sensitivity(answers, (distance(column), distance(other)), 0)
-        distances = tuple(distance(data, neighbours="add_remove") for data in (column, less))
+        check_sensitivity(answers, tuple(distance(data, relation="substitute") for data in (column, other)), 0)
+        distances = tuple(distance(data, relation="add/remove") for data in (column, less))
         check_sensitivity((answers[0], answer(less)), distances, 0)
     for discretization in (1, 2):
         with np.errstate(over="ignore"):
@@ -151,20 +152,18 @@ def test_the_check_of_sensitivity_can_fail():
 # --- releases --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("neighbours", ["substitute", "add_remove"])
+@pytest.mark.parametrize("relation", ["add/remove", "substitute"])
 @pytest.mark.parametrize("name", RELEASES)
-def test_a_release_is_the_value_when_its_distance_passes(name, neighbours):
-    distance = {"median": stability.median_distance, "mode": stability.mode_distance}[name](
-        NUMBERS, neighbours=neighbours
-    )
+def test_a_release_is_the_value_when_its_distance_passes(name, relation):
+    distance = {"median": stability.median_distance, "mode": stability.mode_distance}[name](NUMBERS, relation=relation)
     test, outcomes = StabilityTest(0.5, 0.01), set()
     for seed in range(60):
-        options = {"epsilon": 0.5, "delta": 0.01, "neighbours": neighbours}
+        options = {"epsilon": 0.5, "delta": 0.01, "relation": relation}
         released = RELEASES[name](NUMBERS, **options, rng=SeededRng(seed))
         assert released == (7 if test.passes(distance, SeededRng(seed)) else None)
         full = RELEASES[name](NUMBERS, **options, rng=SeededRng(seed), full_output=True)
         refusal = "the test of stability failed" if released is None else None
-        assert full == stability.Release(released, PrivacyCost(0.5, 0.01, neighbours.replace("_", "/")), refusal)
+        assert full == stability.Release(released, PrivacyCost(0.5, 0.01, relation), refusal)
         outcomes.add(released)
     assert outcomes == {7, None}
 
@@ -172,7 +171,7 @@ def test_a_release_is_the_value_when_its_distance_passes(name, neighbours):
 @pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
 def test_no_data_are_never_released_and_cost_as_much(release):
     for seed in range(50):
-        options = {"epsilon": 1.0, "delta": 0.9, "neighbours": "add_remove", "rng": SeededRng(seed)}
+        options = {"epsilon": 1.0, "delta": 0.9, "relation": "add/remove", "rng": SeededRng(seed)}
         for nothing in ([], np.array([]), pl.Series([], dtype=pl.Float64)):
             full = release(nothing, **options, full_output=True)
             assert full == stability.Release(None, PrivacyCost(1.0, 0.9, "add/remove"), "the test of stability failed")
@@ -200,12 +199,12 @@ def test_equal_values_are_released_as_the_same():
 def test_a_large_delta_is_warned_of_where_the_number_of_rows_is_public():
     for release in RELEASES.values():
         with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n with n=100") as caught:
-            release([1.0] * 100, 1.0, 0.01)
+            release([1.0] * 100, 1.0, 0.01, relation="substitute")
         assert caught[0].filename == __file__
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            release([1.0] * 99, 1.0, 0.01)
-            release([1.0] * 100, 1.0, 0.01, neighbours="add_remove")
+            release([1.0] * 99, 1.0, 0.01, relation="substitute")
+            release([1.0] * 100, 1.0, 0.01)
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
@@ -253,12 +252,13 @@ def test_a_column_that_cannot_be_used(case):
             call(column, **options)
 
     drawing = {"epsilon": 1.0, "delta": 1e-9, "rng": ScriptedRng(b"")}
-    refuses(stability.median_distance, message)
-    refuses(stability.release_median, message, **drawing)
     refuses(stability.iqr_distance, message.replace("one or more values", "two or more numbers"))
-    if case != "texts":
-        refuses(stability.mode_distance, OF_MODES.get(case, message))
-        refuses(stability.release_mode, OF_MODES.get(case, message), **drawing)
+    for relation in ("substitute",) if case == "no values" else ("add/remove", "substitute"):
+        refuses(stability.median_distance, message, relation=relation)
+        refuses(stability.release_median, message, **drawing, relation=relation)
+        if case != "texts":
+            refuses(stability.mode_distance, OF_MODES.get(case, message), relation=relation)
+            refuses(stability.release_mode, OF_MODES.get(case, message), **drawing, relation=relation)
 
 
 def test_parameters_out_of_range():
@@ -266,15 +266,15 @@ def test_parameters_out_of_range():
         with pytest.raises(kind, match="^" + re.escape(message) + "$"):
             call([1.0], *args, **options)
 
-    wrong = 'neighbours must be "substitute" or "add_remove", got '
+    wrong = 'relation must be "add/remove" or "substitute", got '
     for call in (stability.median_distance, stability.mode_distance):
-        refuses(wrong + "'add/remove'", call, neighbours="add/remove")
-        refuses(wrong + "['substitute']", call, neighbours=["substitute"])
+        refuses(wrong + "'add_remove'", call, relation="add_remove")
+        refuses(wrong + "['substitute']", call, relation=["substitute"])
     for call in RELEASES.values():
         rng = ScriptedRng(b"")
-        refuses(wrong + "None", call, 1.0, 1e-9, neighbours=None, rng=rng)
+        refuses(wrong + "None", call, 1.0, 1e-9, relation=None, rng=rng)
         refuses("epsilon must be positive and finite, got -1.0", call, -1, 1e-9, rng=rng)
-        refuses("epsilon must be positive and finite, got 0.0", call, 0, 1e-9, neighbours="add_remove", rng=rng)
+        refuses("epsilon must be positive and finite, got 0.0", call, 0, 1e-9, relation="add/remove", rng=rng)
         refuses("delta must be between 0 and 1, both excluded, got 0.0", call, 1.0, 0, rng=rng)
         refuses("delta must be a number, got str", call, 1.0, "1", rng=rng, kind=TypeError)
     refuses("x must be two or more numbers, got 1", stability.iqr_distance)

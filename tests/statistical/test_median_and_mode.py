@@ -24,7 +24,7 @@ EPSILON, DELTA = 1.0, 0.037  # noise is above 2 with a probability of 0.0364, ab
 # The middle value changes, and so does the most frequent one.
 EDGES = {
     "substitute": (np.array([1, 1, 1, 2, 2]), np.array([1, 1, 2, 2, 2])),
-    "add_remove": (np.array([1, 1, 2, 2, 2]), np.array([1, 1, 2, 2])),
+    "add/remove": (np.array([1, 1, 2, 2, 2]), np.array([1, 1, 2, 2])),
 }
 
 
@@ -35,15 +35,15 @@ def too_low(epsilon: float, delta: float) -> Any:
     return SimpleNamespace(epsilon=epsilon, delta=delta, passes=wrong.passes)
 
 
-@pytest.mark.parametrize("neighbours", EDGES)
+@pytest.mark.parametrize("relation", EDGES)
 @pytest.mark.parametrize("release", [stability.release_median, stability.release_mode], ids=["median", "mode"])
 def test_an_unstable_answer_is_released_as_seldom_as_delta_says(
-    release: Callable[..., Any], neighbours: str, monkeypatch: pytest.MonkeyPatch
+    release: Callable[..., Any], relation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = partial(release, epsilon=EPSILON, delta=DELTA, neighbours=neighbours)
+    made = partial(release, epsilon=EPSILON, delta=DELTA, relation=relation)
 
     def report() -> audit.Check:
-        found = audit.check(made, *EDGES[neighbours], epsilon=EPSILON, delta=DELTA, n=N, confidence=1 - 1e-9)
+        found = audit.check(made, *EDGES[relation], epsilon=EPSILON, delta=DELTA, n=N, confidence=1 - 1e-9)
         print(found)
         return found
 

@@ -54,22 +54,22 @@ def disagreements(
     distance: Callable[[Values], int],
     answer: Callable[[Values], Any],
     domain: Values,
-    neighbours: str,
+    relation: str,
     sizes: Iterable[int],
 ) -> tuple[int, int]:
     """Count the data sets whose distance is not the fewest edits that change the answer, and the edits looked at."""
     wrong = pairs = 0
     for n in sizes:
-        after = edits(domain, (n,) if neighbours == "substitute" else tuple(range(2 * n + 2)))
+        after = edits(domain, (n,) if relation == "substitute" else tuple(range(2 * n + 2)))
         codes: dict[Any, int] = {}
         answers = np.array([codes.setdefault(answer(data), len(codes)) for data in after.data])
         for data in itertools.combinations_with_replacement(domain, n):
             counts = np.array([data.count(value) for value in after.values], np.int8)
             moves = np.abs(after.counts - counts).sum(axis=1)
             fewest = moves[answers != codes[answer(data)]].min()
-            fewest = fewest // 2 if neighbours == "substitute" else fewest
+            fewest = fewest // 2 if relation == "substitute" else fewest
             wrong += distance(data) != fewest
-            pairs += len(moves) if neighbours == "substitute" else int((moves <= n).sum())
+            pairs += len(moves) if relation == "substitute" else int((moves <= n).sum())
     return wrong, pairs
 
 
@@ -136,7 +136,7 @@ def of_negated(distance: Callable[[Values], int]) -> Callable[[Values], int]:
 # --- the tests -------------------------------------------------------------------------------------------------------
 
 # Pairs of a data set and what edits make of it.
-PAIRS = {"substitute": 270_347, "add_remove": 1_173_844}
+PAIRS = {"substitute": 270_347, "add/remove": 1_173_844}
 PAIRS_OF_SCALES = 270_312
 CASES: Sequence[tuple[str, Callable[..., int], Callable[[Values], Any]]] = (
     ("median", stability.median_distance, median),
@@ -144,13 +144,13 @@ CASES: Sequence[tuple[str, Callable[..., int], Callable[[Values], Any]]] = (
 )
 
 
-@pytest.mark.parametrize("neighbours", ["substitute", "add_remove"])
+@pytest.mark.parametrize("relation", ["add/remove", "substitute"])
 @pytest.mark.parametrize(("name", "distance", "answer"), CASES, ids=["median", "mode"])
-def test_median_and_mode(name: str, distance: Callable[..., int], answer: Callable[..., Any], neighbours: Any) -> None:
-    sizes = range(neighbours == "substitute", MOST + 1)
-    found = disagreements(fewest(distance, neighbours=neighbours), answer, ORDER, neighbours, sizes)
-    print(f"{name}, {neighbours}: {found[1]:,} pairs")
-    assert found == (0, PAIRS[neighbours])
+def test_median_and_mode(name: str, distance: Callable[..., int], answer: Callable[..., Any], relation: Any) -> None:
+    sizes = range(relation == "substitute", MOST + 1)
+    found = disagreements(fewest(distance, relation=relation), answer, ORDER, relation, sizes)
+    print(f"{name}, {relation}: {found[1]:,} pairs")
+    assert found == (0, PAIRS[relation])
 
 
 @pytest.mark.parametrize("discretization", [1, 2])
@@ -165,19 +165,19 @@ def test_iqr(scale: str, discretization: int) -> None:
 
 
 def test_wrong_formulas_are_found() -> None:
-    def wrong(distance: Callable[[Values], int], answer: Callable[[Values], Any], neighbours: str) -> bool:
-        sizes = range(2, MOST + 1 if neighbours == "substitute" else 4)
-        return bool(disagreements(distance, answer, SCALES["powers"], neighbours, sizes)[0])
+    def wrong(distance: Callable[[Values], int], answer: Callable[[Values], Any], relation: str) -> bool:
+        sizes = range(2, MOST + 1 if relation == "substitute" else 4)
+        return bool(disagreements(distance, answer, SCALES["powers"], relation, sizes)[0])
 
-    for neighbours in ("substitute", "add_remove"):
+    for relation in ("add/remove", "substitute"):
         for _, distance, answer in CASES:
-            right = fewest(distance, neighbours=neighbours)
-            assert not wrong(right, answer, neighbours)
+            right = fewest(distance, relation=relation)
+            assert not wrong(right, answer, relation)
             # The upper median, and the largest of the most frequent values.
-            assert wrong(of_negated(right), answer, neighbours)
-        other = {"substitute": "add_remove", "add_remove": "substitute"}[neighbours]
-        assert wrong(fewest(stability.median_distance, neighbours=other), median, neighbours)
-        assert wrong(fewest(stability.mode_distance, neighbours=other), mode, neighbours)
+            assert wrong(of_negated(right), answer, relation)
+        other = {"substitute": "add/remove", "add/remove": "substitute"}[relation]
+        assert wrong(fewest(stability.median_distance, relation=other), median, relation)
+        assert wrong(fewest(stability.mode_distance, relation=other), mode, relation)
     assert not wrong(scale_formula, interval(1), "substitute")
     for faults in ({"shrinks": False}, {"grows": False}, {"closed": True}):
         assert wrong(partial(scale_formula, **faults), interval(1), "substitute")

@@ -86,7 +86,12 @@ CASES: Final = (
     Case("Median", partial(queries.Median, bounds=(0.0, 1.0), granularity=0.125), [0.0, 1.0], [0.0]),
     Case("release_if_stable", partial(_stable, partial(stability.release_if_stable, "plum"), delta=0.01), 2, 3),
     *(
-        Case(release.__name__, partial(_stable, release, delta=0.01), 8 * [0.0] + 3 * [1.0], 9 * [0.0] + 2 * [1.0])
+        Case(
+            release.__name__,
+            partial(_stable, partial(release, relation="substitute"), delta=0.01),
+            8 * [0.0] + 3 * [1.0],
+            9 * [0.0] + 2 * [1.0],
+        )
         for release in (stability.release_median, stability.release_mode)
     ),
     Case("propose_test_release", partial(_proposal, delta=0.01), (0.0, 4), (1.0, 5)),

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns, _native
 from dpnoise._errors import ParameterError
-from dpnoise.sensitivity import Relation
-
-Neighbours = Literal["substitute", "add_remove"]
-
-_RELATIONS: Final[dict[str, Relation]] = {"substitute": "substitute", "add_remove": "add/remove"}
+from dpnoise.sensitivity import Relation, check_relation
 
 
 class Found(NamedTuple):
@@ -25,7 +21,7 @@ class Found(NamedTuple):
     n: int
 
 
-def median_distance(x: Any, *, neighbours: Neighbours = "substitute") -> int:
+def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
     """Give the distance to instability of the median: one less than the fewest values to change for it to change.
 
     The median is the lower one, of rank ceil(n/2). The distance changes by at most 1 between neighbours, and is 0
@@ -36,20 +32,20 @@ def median_distance(x: Any, *, neighbours: Neighbours = "substitute") -> int:
     x : array_like
         Finite numbers, one dimension: a NumPy array, list, pandas or polars series, or Arrow array. Integers beyond
         2**53 count as the nearest double.
-    neighbours : {"substitute", "add_remove"}
-        "substitute": neighbours differ in one value, and the number n of values is public. "add_remove": one of them
-        has a value more, and n is private; no values at all have no median, and a distance of 0.
+    relation : {"add/remove", "substitute"}
+        "add/remove": one of two neighbours has a value more, and the number n of values is private; no values at all
+        have no median, and a distance of 0. "substitute": neighbours differ in one value, and n is public.
 
     Returns
     -------
     int
-        From 0 to ``ceil(n/2) - 1`` under "substitute", to ``n - 1`` under "add_remove". Values may change to any
+        From 0 to ``n - 1`` under "add/remove", to ``ceil(n/2) - 1`` under "substitute". Values may change to any
         number, and for any number there is a smaller and a larger one.
 
     Raises
     ------
     ParameterError
-        When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values, or `neighbours`
+        When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values, or `relation`
         is neither.
     TypeError
         When `x` is not made of real numbers.
@@ -67,12 +63,14 @@ def median_distance(x: Any, *, neighbours: Neighbours = "substitute") -> int:
     --------
     >>> from dpnoise import stability
     >>> stability.median_distance([1, 3, 3, 3, 3, 3, 8])
+    4
+    >>> stability.median_distance([1, 3, 3, 3, 3, 3, 8], relation="substitute")
     2
     """
-    return median(x, neighbours).distance
+    return median(x, relation).distance
 
 
-def mode_distance(x: Any, *, neighbours: Neighbours = "substitute") -> int:
+def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
     """Give the distance to instability of the mode: one less than the fewest values to change for it to change.
 
     The mode is the most frequent value, the smallest of those if there are several. The distance changes by at most 1
@@ -83,20 +81,20 @@ def mode_distance(x: Any, *, neighbours: Neighbours = "substitute") -> int:
     x : array_like
         All finite numbers, all texts, all bytes or all booleans; one dimension: a NumPy array, list, pandas or polars
         series, or Arrow array.
-    neighbours : {"substitute", "add_remove"}
-        "substitute": neighbours differ in one value, and the number n of values is public. "add_remove": one of them
-        has a value more, and n is private; no values at all have no mode, and a distance of 0.
+    relation : {"add/remove", "substitute"}
+        "add/remove": one of two neighbours has a value more, and the number n of values is private; no values at all
+        have no mode, and a distance of 0. "substitute": neighbours differ in one value, and n is public.
 
     Returns
     -------
     int
-        From 0 to ``ceil(n/2) - 1`` under "substitute", to ``n - 1`` under "add_remove". Values may change to any other,
+        From 0 to ``n - 1`` under "add/remove", to ``ceil(n/2) - 1`` under "substitute". Values may change to any other,
         and there is always one that is smaller than the mode and has not occurred yet.
 
     Raises
     ------
     ParameterError
-        When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values, or `neighbours`
+        When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values, or `relation`
         is neither.
     TypeError
         When the values of `x` are of several kinds, or of another one.
@@ -113,10 +111,10 @@ def mode_distance(x: Any, *, neighbours: Neighbours = "substitute") -> int:
     Examples
     --------
     >>> from dpnoise import stability
-    >>> stability.mode_distance(["tea"] * 9 + ["coffee"] * 4, neighbours="add_remove")
+    >>> stability.mode_distance(["tea"] * 9 + ["coffee"] * 4)
     4
     """
-    return mode(x, neighbours).distance
+    return mode(x, relation).distance
 
 
 def iqr_distance(x: Any, discretization: int = 1) -> int:
@@ -178,9 +176,9 @@ def ascending(x: Any) -> NDArray[np.float64]:
     return values
 
 
-def median(x: Any, neighbours: Neighbours) -> Found:
+def median(x: Any, relation: Relation) -> Found:
     """Find the lower median."""
-    relation = relation_of(neighbours)
+    check_relation(relation)
     values = _columns.floats(x, "x")
     n = len(values)
     if n:
@@ -190,9 +188,9 @@ def median(x: Any, neighbours: Neighbours) -> Found:
     return Found(float(values[(n - 1) // 2]) + 0.0 if n else None, distance, n)
 
 
-def mode(x: Any, neighbours: Neighbours) -> Found:
+def mode(x: Any, relation: Relation) -> Found:
     """Find the smallest of the most frequent values."""
-    relation = relation_of(neighbours)
+    check_relation(relation)
     array = _columns.array_of(x, "x")
     if array.dtype.kind in "iuf" and array.dtype.itemsize <= 8:
         kind = {"i": np.int64, "u": np.uint64, "f": np.float64}[array.dtype.kind]
@@ -208,10 +206,3 @@ def mode(x: Any, neighbours: Neighbours) -> Found:
         return Found(None, 0, 0)
     place, distance = found
     return Found(_columns.plain(values[place]), distance, len(array))
-
-
-def relation_of(neighbours: Neighbours) -> Relation:
-    """Give the neighbour relation of this name."""
-    if neighbours not in tuple(_RELATIONS):
-        raise ParameterError(f'neighbours must be "substitute" or "add_remove", got {neighbours!r}')
-    return _RELATIONS[neighbours]

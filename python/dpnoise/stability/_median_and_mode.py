@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.sensitivity import Relation
 from dpnoise.stability._budget import stability_test
-from dpnoise.stability._distances import Found, Neighbours, median, mode, relation_of
+from dpnoise.stability._distances import Found, median, mode
 from dpnoise.stability._stable_release import NOT_STABLE, released, warn_of_large
 
 
@@ -17,7 +18,7 @@ def release_median(
     epsilon: float,
     delta: float,
     *,
-    neighbours: Neighbours = "substitute",
+    relation: Relation = "add/remove",
     full_output: bool = False,
     rng: Rng = None,
 ) -> Any:
@@ -34,10 +35,10 @@ def release_median(
         From 2**-40 to 2**40.
     delta : float
         Between 0 and 1. It should be much smaller than one over the number of people. Under "substitute", where that is
-        public, a warning says so; under "add_remove" it would tell that number.
-    neighbours : {"substitute", "add_remove"}
-        "substitute": neighbours differ in one value, and the number of values is public. "add_remove": one of them has
-        a value more, and their number is private; without any values nothing is ever released.
+        public, a warning says so; under "add/remove" it would tell that number.
+    relation : {"add/remove", "substitute"}
+        "add/remove": one of two neighbours has a value more, and the number of values is private; without any values
+        nothing is ever released. "substitute": neighbours differ in one value, and their number is public.
     full_output : bool, default False
         Whether to return a `Release` instead of the value alone.
     rng : dpnoise.hazmat generator, optional
@@ -51,7 +52,7 @@ def release_median(
     Raises
     ------
     ParameterError
-        When `epsilon`, `delta` or `neighbours` is out of range, or `x` has a missing or infinite value, not one
+        When `epsilon`, `delta` or `relation` is out of range, or `x` has a missing or infinite value, not one
         dimension, or, under "substitute", no values. Nothing has been drawn then. A missing value is data of one
         person: replace such values first, by a rule that looks at no other one.
     TypeError
@@ -78,7 +79,7 @@ def release_median(
     >>> stability.release_median([39.0] * 90 + [52.0] * 10, epsilon=1.0, delta=1e-6)
     39.0
     """
-    return _release(median, x, epsilon, delta, neighbours, full_output, rng)
+    return _release(median, x, epsilon, delta, relation, full_output, rng)
 
 
 def release_mode(
@@ -86,7 +87,7 @@ def release_mode(
     epsilon: float,
     delta: float,
     *,
-    neighbours: Neighbours = "substitute",
+    relation: Relation = "add/remove",
     full_output: bool = False,
     rng: Rng = None,
 ) -> Any:
@@ -104,10 +105,10 @@ def release_mode(
         From 2**-40 to 2**40.
     delta : float
         Between 0 and 1. It should be much smaller than one over the number of people. Under "substitute", where that is
-        public, a warning says so; under "add_remove" it would tell that number.
-    neighbours : {"substitute", "add_remove"}
-        "substitute": neighbours differ in one value, and the number of values is public. "add_remove": one of them has
-        a value more, and their number is private; without any values nothing is ever released.
+        public, a warning says so; under "add/remove" it would tell that number.
+    relation : {"add/remove", "substitute"}
+        "add/remove": one of two neighbours has a value more, and the number of values is private; without any values
+        nothing is ever released. "substitute": neighbours differ in one value, and their number is public.
     full_output : bool, default False
         Whether to return a `Release` instead of the value alone.
     rng : dpnoise.hazmat generator, optional
@@ -121,7 +122,7 @@ def release_mode(
     Raises
     ------
     ParameterError
-        When `epsilon`, `delta` or `neighbours` is out of range, or `x` has a missing or infinite value, not one
+        When `epsilon`, `delta` or `relation` is out of range, or `x` has a missing or infinite value, not one
         dimension, or, under "substitute", no values. Nothing has been drawn then. A missing value is data of one
         person: replace such values first, by a rule that looks at no other one.
     TypeError
@@ -148,22 +149,22 @@ def release_mode(
     >>> stability.release_mode(["tea"] * 90 + ["coffee"] * 10, epsilon=1.0, delta=1e-6)
     'tea'
     """
-    return _release(mode, x, epsilon, delta, neighbours, full_output, rng)
+    return _release(mode, x, epsilon, delta, relation, full_output, rng)
 
 
 def _release(
-    find: Callable[[Any, Neighbours], Found],
+    find: Callable[[Any, Relation], Found],
     x: Any,
     epsilon: float,
     delta: float,
-    neighbours: Neighbours,
+    relation: Relation,
     full_output: bool,
     rng: Rng,
 ) -> Any:
     test = stability_test(epsilon, delta)
-    found = find(x, neighbours)
-    if neighbours == "substitute":
+    found = find(x, relation)
+    if relation == "substitute":
         warn_of_large(test.delta, found.n, stacklevel=4)
-    release = released(found.value, found.distance, test, relation_of(neighbours), rng)
+    release = released(found.value, found.distance, test, relation, rng)
     # Of no values there is none to release, and the same is said of them as of others that are not stable.
     return (release if found.n else replace(release, value=None, refusal=NOT_STABLE)).given(full_output)

@@ -27,8 +27,8 @@ fn middle(n: usize) -> usize {
 ///
 /// # Errors
 /// [`Error::Data`] for a NaN or an infinity; [`Error::Parameter`] for no values whose number is public.
-pub fn median_distance_vartime<T: Number>(partitioned: &[T], neighbours: Relation) -> Result<u64, Error> {
-    check_number_of_values(partitioned.len(), neighbours)?;
+pub fn median_distance_vartime<T: Number>(partitioned: &[T], relation: Relation) -> Result<u64, Error> {
+    check_number_of_values(partitioned.len(), relation)?;
     if partitioned.is_empty() {
         return Ok(0);
     }
@@ -38,7 +38,7 @@ pub fn median_distance_vartime<T: Number>(partitioned: &[T], neighbours: Relatio
     debug_assert!(before.iter().all(|value| *value <= median) && after.iter().all(|value| *value >= median));
     // Below the median as soon as half of the values are below it, above it as soon as more than half are above it.
     let n = partitioned.len() as u64;
-    Ok(distance_from_margin((n - 2 * below).min(n + 1 - 2 * above), neighbours))
+    Ok(distance_from_margin((n - 2 * below).min(n + 1 - 2 * above), relation))
 }
 
 /// How many finite values meet a condition; all are looked at, without jumps, which makes vector code of it.

@@ -52,8 +52,8 @@ fn check_ends<T: Number>(sorted: &[T]) -> Result<(), Error> {
 }
 
 /// Refuses no data where their number is public; where it is private, they are data like others.
-fn check_number_of_values(n: usize, neighbours: Relation) -> Result<(), Error> {
-    if n == 0 && neighbours == Relation::Substitute {
+fn check_number_of_values(n: usize, relation: Relation) -> Result<(), Error> {
+    if n == 0 && relation == Relation::Substitute {
         return Err(Error::parameter("x", n, "one or more values"));
     }
     Ok(())
@@ -61,8 +61,8 @@ fn check_number_of_values(n: usize, neighbours: Relation) -> Result<(), Error> {
 
 /// The distance to instability of an answer that `margin` additions and removals can change, but no fewer: a
 /// substitution does as much as two of them.
-fn distance_from_margin(margin: u64, neighbours: Relation) -> u64 {
-    match neighbours {
+fn distance_from_margin(margin: u64, relation: Relation) -> u64 {
+    match relation {
         Relation::AddRemove => margin - 1,
         Relation::Substitute => margin.div_ceil(2) - 1,
     }

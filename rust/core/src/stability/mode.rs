@@ -30,8 +30,8 @@ pub struct Mode {
 ///
 /// # Errors
 /// [`Error::Data`] for a NaN or an infinity; [`Error::Parameter`] for no values whose number is public.
-pub fn mode_vartime<T: Number>(sorted: &[T], neighbours: Relation) -> Result<Option<Mode>, Error> {
-    check_number_of_values(sorted.len(), neighbours)?;
+pub fn mode_vartime<T: Number>(sorted: &[T], relation: Relation) -> Result<Option<Mode>, Error> {
+    check_number_of_values(sorted.len(), relation)?;
     check_ends(sorted)?;
     debug_assert!(sorted.is_sorted(), "values must be in ascending order");
     let mut race = Race::default();
@@ -40,20 +40,20 @@ pub fn mode_vartime<T: Number>(sorted: &[T], neighbours: Relation) -> Result<Opt
         from = gallop(start + race.second() + 1, sorted.len(), |place| sorted[place] != sorted[start]);
         race.enter(start, from - start);
     }
-    Ok(race.mode(neighbours))
+    Ok(race.mode(relation))
 }
 
 /// The same for the counts of values that differ, in ascending order of the values.
 ///
 /// # Errors
 /// [`Error::Parameter`] for no values whose number is public.
-pub fn mode_of_counts_vartime(counts: &[usize], neighbours: Relation) -> Result<Option<Mode>, Error> {
-    check_number_of_values(counts.len(), neighbours)?;
+pub fn mode_of_counts_vartime(counts: &[usize], relation: Relation) -> Result<Option<Mode>, Error> {
+    check_number_of_values(counts.len(), relation)?;
     let mut race = Race::default();
     for (place, &count) in counts.iter().enumerate() {
         race.enter(place, count);
     }
-    Ok(race.mode(neighbours))
+    Ok(race.mode(relation))
 }
 
 /// The largest count so far, and those that come nearest to it.
@@ -80,10 +80,10 @@ impl Race {
         self.below.max(self.above)
     }
 
-    fn mode(&self, neighbours: Relation) -> Option<Mode> {
+    fn mode(&self, relation: Relation) -> Option<Mode> {
         // A smaller value needs as many as the mode has, a larger one needs one more.
         let margin = (self.count - self.below).min(self.count - self.above + 1);
-        (self.count > 0).then(|| Mode { place: self.place, distance: distance_from_margin(margin as u64, neighbours) })
+        (self.count > 0).then(|| Mode { place: self.place, distance: distance_from_margin(margin as u64, relation) })
     }
 }
 
@@ -145,8 +145,8 @@ mod tests {
             (&[1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 7.0, 7.0], 1, 1, 3),
             (&[-0.0, 0.0, -0.0, 1.0], 0, 1, 2),
         ] {
-            for (neighbours, distance) in [(Relation::Substitute, substitute), (Relation::AddRemove, add_remove)] {
-                assert_eq!(mode_vartime(values, neighbours), Ok(Some(Mode { place, distance })), "{values:?}");
+            for (relation, distance) in [(Relation::Substitute, substitute), (Relation::AddRemove, add_remove)] {
+                assert_eq!(mode_vartime(values, relation), Ok(Some(Mode { place, distance })), "{values:?}");
             }
         }
         assert_eq!(mode_vartime::<f64>(&[], Relation::AddRemove), Ok(None));
