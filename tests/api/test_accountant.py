@@ -130,7 +130,7 @@ def test_sampled_losses_dominate_sampled_mechanisms(loss: Loss, first: Floats, s
     share = 0.3
     mixed = share * first + (1 - share) * second
     for method in METHODS:
-        account = accountant(method, loss, sampling_probability=share)
+        account = accountant(method, loss, sample_rate=share)
         for epsilon in EPSILONS:
             assert account.delta(epsilon) >= both(mixed, second, epsilon) * (1 - 1e-12) - 1e-14
 
@@ -362,8 +362,8 @@ def test_published_figures_of_stochastic_gradients() -> None:
     delta = 1e-5 cost epsilon 1.26 by the moments accountant, where strong composition gives 9.34. Later conversions are
     tighter; the exact figure is above 0.8 of it."""
     loss = DiscreteGaussianLoss(4 * 2.0**40, 2.0**40)
-    by_divergences = accountant("rdp", loss, 10**4, sampling_probability=0.01).epsilon(1e-5)
-    by_distributions = accountant("pld", loss, 10**4, sampling_probability=0.01).epsilon(1e-5)
+    by_divergences = accountant("rdp", loss, 10**4, sample_rate=0.01).epsilon(1e-5)
+    by_distributions = accountant("pld", loss, 10**4, sample_rate=0.01).epsilon(1e-5)
     assert 0.8 * 1.26 < by_divergences < 1.26
     assert 0.7 * 1.26 < by_distributions < by_divergences
 
@@ -382,7 +382,7 @@ def test_what_mechanisms_say_of_their_loss() -> None:
 
 
 def test_slack_counts_where_epsilon_is_less_than_it() -> None:
-    account = accountant("rdp", DiscreteGaussianLoss(1.0, 1.0), 100, sampling_probability=1e-6)
+    account = accountant("rdp", DiscreteGaussianLoss(1.0, 1.0), 100, sample_rate=1e-6)
     assert 0.01 < -math.expm1(-2 * account._slack) <= account.delta(0.0) < 0.1
 
 
@@ -400,8 +400,8 @@ def test_sampling_costs_less(method: Any) -> None:
     for loss in losses:
         if loss.span < 10:
             whole = accountant(method, loss).delta(0.0)
-            assert accountant(method, loss, sampling_probability=0.01).delta(0.0) < whole
-            assert accountant(method, loss, sampling_probability=1.0).delta(0.0) == whole
+            assert accountant(method, loss, sample_rate=0.01).delta(0.0) < whole
+            assert accountant(method, loss, sample_rate=1.0).delta(0.0) == whole
 
 
 @pytest.mark.parametrize(
@@ -416,19 +416,19 @@ def test_sampling_costs_less(method: Any) -> None:
         (lambda: Accountant().compose(PrivacyCost(0.1), 0), ParameterError, "count must be an integer from 1 to"),
         (lambda: Accountant().compose(PrivacyCost(0.1), 1.0), TypeError, "count must be an int, got float"),  # type: ignore[arg-type]
         (
-            lambda: Accountant().compose(PrivacyCost(0.1), sampling_probability=0.0),
+            lambda: Accountant().compose(PrivacyCost(0.1), sample_rate=0.0),
             ParameterError,
-            r"sampling_probability must be from 2\*\*-1022 to 1, got 0.0",
+            r"sample_rate must be from 2\*\*-1022 to 1, got 0.0",
         ),
         (
-            lambda: Accountant().compose(PrivacyCost(0.1), sampling_probability=5e-324),
+            lambda: Accountant().compose(PrivacyCost(0.1), sample_rate=5e-324),
             ParameterError,
-            r"sampling_probability must be from 2\*\*-1022 to 1, got 5e-324",
+            r"sample_rate must be from 2\*\*-1022 to 1, got 5e-324",
         ),
         (
-            lambda: Accountant(relation="substitute").compose(Laplace(epsilon=0.1), sampling_probability=0.5),
+            lambda: Accountant(relation="substitute").compose(Laplace(epsilon=0.1), sample_rate=0.5),
             ParameterError,
-            r'sampling_probability must be 1 for relation "substitute", got 0\.5',
+            r'sample_rate must be 1 for relation "substitute", got 0\.5',
         ),
         (
             lambda: Accountant().compose(Laplace(epsilon=300.0)),

@@ -334,7 +334,7 @@ def test_group_privacy_is_a_geometric_sum(cost: PrivacyCost, size: int) -> None:
 @pytest.mark.parametrize("cost", [PrivacyCost(0.1, 1e-6), PrivacyCost(8.0), PrivacyCost(1e-15, 0.5)])
 def test_samples(cost: PrivacyCost, share: Fraction) -> None:
     with mpmath.workdps(DIGITS):
-        poisson = amplify_by_poisson_sampling(cost, probability=float(share))
+        poisson = amplify_by_poisson_sampling(cost, sample_rate=float(share))
         fixed = amplify_by_sampling_without_replacement(cost, size=share.numerator, population=share.denominator)
         for found, exact in (
             (poisson, mpmath.mpf(float(share))),
@@ -347,9 +347,9 @@ def test_samples(cost: PrivacyCost, share: Fraction) -> None:
 
 def test_samples_of_all_and_of_none() -> None:
     cost = PrivacyCost(0.1, 1e-6)
-    assert amplify_by_poisson_sampling(cost, probability=1.0) == PrivacyCost(0.1, 1e-6, "add/remove")
-    assert amplify_by_poisson_sampling(cost, probability=0.0) == PrivacyCost(0.0, 0.0, "add/remove")
-    large = amplify_by_poisson_sampling(PrivacyCost(1e300, 0.5), probability=0.5)
+    assert amplify_by_poisson_sampling(cost, sample_rate=1.0) == PrivacyCost(0.1, 1e-6, "add/remove")
+    assert amplify_by_poisson_sampling(cost, sample_rate=0.0) == PrivacyCost(0.0, 0.0, "add/remove")
+    large = amplify_by_poisson_sampling(PrivacyCost(1e300, 0.5), sample_rate=0.5)
     assert (large.epsilon, large.delta) == (1e300, 0.25 + 2**-54)
     whole = amplify_by_sampling_without_replacement(cost, size=7, population=7)
     assert whole == PrivacyCost(0.1, 1e-6, "substitute")
@@ -360,7 +360,7 @@ def test_poisson_sampling_is_tight_for_randomised_response() -> None:
     epsilon, share = 1.3, 0.2
     with_person = share * math.exp(epsilon) / (1 + math.exp(epsilon)) + (1 - share) / (1 + math.exp(epsilon))
     loss = math.log(with_person * (1 + math.exp(epsilon)))
-    found = amplify_by_poisson_sampling(PrivacyCost(epsilon), probability=share).epsilon
+    found = amplify_by_poisson_sampling(PrivacyCost(epsilon), sample_rate=share).epsilon
     assert found == pytest.approx(loss, rel=1e-12)
     assert share * epsilon < loss, "the control: the share of epsilon would be too little"
 
@@ -373,9 +373,9 @@ def test_poisson_sampling_is_tight_for_randomised_response() -> None:
         (lambda c: group_privacy(PrivacyCost(1e300, 1e-9), 3), ParameterError, "size must be smaller for .*, got 3:"),
         (lambda c: group_privacy(c, 100), ParameterError, "size must be smaller for .*, got 100: delta would be 1 or"),
         (
-            lambda c: amplify_by_poisson_sampling(c, probability=1.1),
+            lambda c: amplify_by_poisson_sampling(c, sample_rate=1.1),
             ParameterError,
-            r"probability must be from 0 to 1, got 1\.1",
+            r"sample_rate must be from 0 to 1, got 1\.1",
         ),
         (
             lambda c: amplify_by_sampling_without_replacement(c, size=3, population=2),

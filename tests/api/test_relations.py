@@ -99,7 +99,7 @@ def test_what_was_found_is_refused(memory_path: Path) -> None:
 
 def test_an_accountant_keeps_its_relation() -> None:
     noisy = sgd.NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=1)
-    assert Accountant().compose(noisy, sampling_probability=0.5).compose(Laplace(epsilon=0.1)).relation == ADD
+    assert Accountant().compose(noisy, sample_rate=0.5).compose(Laplace(epsilon=0.1)).relation == ADD
     accountant = Accountant(relation=REPLACE)
     accountant.compose(queries.Count(epsilon=0.1, relation=REPLACE)).compose(PrivacyCost(0.1))
     message = '^mechanism must be for the neighbour relation of the accountant, "substitute", got "add/remove"'
@@ -120,10 +120,10 @@ def test_compositions_refuse_a_mixture_and_keep_what_they_know() -> None:
     assert compose_sequential([any_one]).relation is None
     assert accounting.compose_advanced(other, 3, epsilon=3.0).relation == REPLACE
     assert accounting.group_privacy(one, 2).relation == ADD
-    assert accounting.amplify_by_poisson_sampling(any_one, probability=0.5).relation == ADD
+    assert accounting.amplify_by_poisson_sampling(any_one, sample_rate=0.5).relation == ADD
     assert accounting.amplify_by_sampling_without_replacement(other, size=1, population=2).relation == REPLACE
     with pytest.raises(ParameterError, match="must be for the neighbour relation of the sample"):
-        accounting.amplify_by_poisson_sampling(other, probability=0.5)
+        accounting.amplify_by_poisson_sampling(other, sample_rate=0.5)
     with pytest.raises(ParameterError, match="must be for the neighbour relation of the sample"):
         accounting.amplify_by_sampling_without_replacement(one, size=1, population=2)
 

@@ -76,8 +76,8 @@ def test_parameters_of_accounts_are_rounded_in_the_private_direction(memory_path
     below, above = math.nextafter(0.1, 0), math.nextafter(float(THIRD), 1)
     assert accounting.Ledger(memory_path / "ledger", epsilon=TENTH, delta=TENTH).budget.epsilon == below
     cost = PrivacyCost(1.0, 1e-5)
-    assert accounting.amplify_by_poisson_sampling(cost, probability=THIRD) == accounting.amplify_by_poisson_sampling(
-        cost, probability=above
+    assert accounting.amplify_by_poisson_sampling(cost, sample_rate=THIRD) == accounting.amplify_by_poisson_sampling(
+        cost, sample_rate=above
     )
     assert accounting.zcdp_epsilon(THIRD, delta=TENTH) == accounting.zcdp_epsilon(above, delta=below)
     assert accounting.zcdp_delta(THIRD, epsilon=TENTH) == accounting.zcdp_delta(above, epsilon=below)

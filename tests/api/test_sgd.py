@@ -405,7 +405,7 @@ def test_a_step_on_all_data_costs_what_gaussian_noise_costs() -> None:
 
 def test_costs_are_those_of_the_accountant_and_can_be_composed() -> None:
     noisy = NoisyGradient(3.0, 1.5, 64)
-    accountant = Accountant("rdp").compose(noisy, 20, sampling_probability=0.1)
+    accountant = Accountant("rdp").compose(noisy, 20, sample_rate=0.1)
     spent = epsilon_spent(noise_multiplier=1.5, sample_rate=0.1, steps=20, delta=1e-5, method="rdp")
     assert accountant.epsilon(1e-5) == spent
     assert accountant.compose(dpnoise.Laplace(epsilon=0.1)).epsilon(1e-5) > spent
@@ -440,9 +440,9 @@ def test_for_a_huge_epsilon_as_little_noise_is_found_as_there_may_be_without_any
         found = noise_multiplier_for(epsilon=1e6, delta=1e-5, sample_rate=0.1, steps=10)
         with pytest.raises(AttributeError):
             noise_multiplier_for(epsilon=500.0, delta=1e-5, sample_rate=0.1, steps=10)
-    Accountant().compose(NoisyGradient(1.0, found, 1.0), 10, sampling_probability=0.1)
+    Accountant().compose(NoisyGradient(1.0, found, 1.0), 10, sample_rate=0.1)
     with pytest.raises(dpnoise.ParameterError, match="count must be smaller for 'pld', or mechanism have more noise"):
-        Accountant().compose(NoisyGradient(1.0, found / (1 + 1e-4), 1.0), 10, sampling_probability=0.1)
+        Accountant().compose(NoisyGradient(1.0, found / (1 + 1e-4), 1.0), 10, sample_rate=0.1)
 
 
 def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:

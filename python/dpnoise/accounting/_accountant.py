@@ -93,7 +93,7 @@ class Accountant:
         return self._relation
 
     def compose(
-        self, mechanism: Mechanism | NoisyGradient | PrivacyCost, count: int = 1, *, sampling_probability: float = 1.0
+        self, mechanism: Mechanism | NoisyGradient | PrivacyCost, count: int = 1, *, sample_rate: float = 1.0
     ) -> Accountant:
         """Add releases.
 
@@ -103,9 +103,9 @@ class Accountant:
             A mechanism of dpnoise, a step of its DP-SGD, or what is known of another mechanism.
         count : int, default 1
             How many releases, at least 1.
-        sampling_probability : float, default 1
-            When each release is from a secret sample of its own, in which each person is with this probability,
-            independently (Poisson sampling); from 2**-1022 to 1. Neighbours then differ by one person who is added
+        sample_rate : float, default 1
+            The probability of each person to be in the sample, where each release is from a secret Poisson sample of
+            its own; from 2**-1022 to 1. Neighbours then differ by one person who is added
             or removed, and the sensitivity must be for these.
 
         Returns
@@ -124,18 +124,17 @@ class Accountant:
             When ``mechanism`` is neither a mechanism of dpnoise nor a cost, or ``count`` not an integer.
         """
         times = integer(count, "count", range(1, 2**53))
-        probability = real_up(sampling_probability, "sampling_probability")
-        if not SMALLEST_RATE <= probability <= 1:
-            raise ParameterError(f"sampling_probability must be from 2**-1022 to 1, got {probability!r}")
+        rate = real_up(sample_rate, "sample_rate")
+        if not SMALLEST_RATE <= rate <= 1:
+            raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
         loss = _loss_of(mechanism)
         check_same_relation("mechanism", getattr(mechanism, "relation", None), self._relation, "accountant")
-        if probability < 1:
+        if rate < 1:
             if self._relation == "substitute":
                 raise ParameterError(
-                    f'sampling_probability must be 1 for relation "substitute", got {probability!r}: such samples are '
-                    'for "add/remove"'
+                    f'sample_rate must be 1 for relation "substitute", got {rate!r}: such samples are for "add/remove"'
                 )
-            loss = loss.sampled(probability)
+            loss = loss.sampled(rate)
         if self._method == "pld" and loss.span > _WIDEST:
             raise ParameterError(f"mechanism must have a loss of at most {_WIDEST:g} for 'pld', got {mechanism!r}")
         if math.isinf(self._slack_of(loss)):

@@ -61,7 +61,7 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
     return PrivacyCost(at_least(total), delta, cost.relation)
 
 
-def amplify_by_poisson_sampling(cost: PrivacyCost, *, probability: float) -> PrivacyCost:
+def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: float) -> PrivacyCost:
     """Give the cost of a release from a sample in which each person is, independently, with some probability.
 
     The sample must be secret.
@@ -71,19 +71,19 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, probability: float) -> Pri
     cost : PrivacyCost
         What the release would cost whoever is in the sample, for neighbours that differ by one person who is added or
         removed.
-    probability : float
-        That a person is in the sample, from 0 to 1.
+    sample_rate : float
+        The probability of each person to be in the sample, from 0 to 1.
 
     Returns
     -------
     PrivacyCost
-        ``ln(1 + probability * (exp(epsilon) - 1))`` and ``probability * delta``, rounded up, for neighbours that differ
+        ``ln(1 + sample_rate * (exp(epsilon) - 1))`` and ``sample_rate * delta``, rounded up, for neighbours that differ
         by one person who is added or removed.
 
     Raises
     ------
     ParameterError
-        When the probability is out of range, or the cost is for "substitute".
+        When the rate is out of range, or the cost is for "substitute".
 
     References
     ----------
@@ -93,12 +93,12 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, probability: float) -> Pri
     Examples
     --------
     >>> from dpnoise.accounting import PrivacyCost, amplify_by_poisson_sampling
-    >>> round(amplify_by_poisson_sampling(PrivacyCost(1.0, 1e-6), probability=0.01).epsilon, 5)
+    >>> round(amplify_by_poisson_sampling(PrivacyCost(1.0, 1e-6), sample_rate=0.01).epsilon, 5)
     0.01704
     """
-    share = real_up(probability, "probability")
+    share = real_up(sample_rate, "sample_rate")
     if not 0 <= share <= 1:
-        raise ParameterError(f"probability must be from 0 to 1, got {share!r}")
+        raise ParameterError(f"sample_rate must be from 0 to 1, got {share!r}")
     with precise():
         return _amplified(cost, Decimal(share), "add/remove")
 

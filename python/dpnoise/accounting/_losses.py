@@ -50,9 +50,9 @@ class Loss(ABC):
         """How far `pld` may be off, in the same sense."""
         return 0.0
 
-    def sampled(self, probability: float) -> Loss:
+    def sampled(self, sample_rate: float) -> Loss:
         """Give the loss of a release from a Poisson sample, for neighbours by addition or removal."""
-        cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), probability=probability)
+        cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), sample_rate=sample_rate)
         return ApproximateLoss(cost.epsilon, cost.delta)
 
     @abstractmethod
@@ -113,16 +113,16 @@ class LaplaceLoss(Loss):
 
     epsilon: float
     sensitivity: int
-    probability: float = 1.0
+    sample_rate: float = 1.0
 
-    def sampled(self, probability: float) -> Loss:
+    def sampled(self, sample_rate: float) -> Loss:
         """Keep the distribution, for dp-accounting to sample."""
-        return replace(self, probability=probability)
+        return replace(self, sample_rate=sample_rate)
 
     def rdp(self, orders: Floats) -> Floats:
         """Give those of Laplace noise (Mironov 2017, proposition 6)."""
-        if self.probability < 1:
-            return super().sampled(self.probability).rdp(orders)
+        if self.sample_rate < 1:
+            return super().sampled(self.sample_rate).rdp(orders)
         ends = np.expm1((1 - 2 * orders) * self._widened)
         return self._widened + np.log1p((orders - 1) / (2 * orders - 1) * ends) / (orders - 1)
 
@@ -133,7 +133,7 @@ class LaplaceLoss(Loss):
                 1.0,
                 sensitivity=self._widened,
                 value_discretization_interval=_INTERVAL,
-                sampling_prob=self.probability,
+                sampling_prob=self.sample_rate,
             ),
             count,
         )
@@ -149,7 +149,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
 
     def rdp(self, orders: Floats) -> Floats:
         """Sum three geometric series."""
-        if self.probability < 1:
+        if self.sample_rate < 1:
             return super().rdp(orders)
         step = self.epsilon / self.sensitivity
         first, last = np.exp((1 - 2 * orders) * step), np.exp((1 - 2 * orders) * self.epsilon)
@@ -166,7 +166,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
                 self.epsilon / self.sensitivity,
                 sensitivity=self.sensitivity,
                 value_discretization_interval=_INTERVAL,
-                sampling_prob=self.probability,
+                sampling_prob=self.sample_rate,
                 use_connect_dots=True,
             ),
             count,
@@ -184,7 +184,7 @@ class DiscreteGaussianLoss(Loss):
 
     sigma: float
     sensitivity: float
-    probability: float = 1.0
+    sample_rate: float = 1.0
     rounded: bool = False
     epsilon = math.inf
 
@@ -197,23 +197,23 @@ class DiscreteGaussianLoss(Loss):
     @property
     def rdp_slack(self) -> float:
         """None, unless samples are considered: then that of continuous noise."""
-        return self._smoothing_slack if self.probability < 1 else 0.0
+        return self._smoothing_slack if self.sample_rate < 1 else 0.0
 
     @property
     def pld_slack(self) -> float:
         """That of the tails, or of continuous noise."""
         return 2 * _TRUNCATED if self._enumerable else self._smoothing_slack
 
-    def sampled(self, probability: float) -> Loss:
+    def sampled(self, sample_rate: float) -> Loss:
         """Keep the distribution, for dp-accounting to sample."""
-        return replace(self, probability=probability)
+        return replace(self, sample_rate=sample_rate)
 
     def rdp(self, orders: Floats) -> Floats:
         """Give those of Gaussian noise (Canonne, Kamath and Steinke 2020, proposition 5)."""
-        if self.probability == 1:
+        if self.sample_rate == 1:
             return orders * (0.5 * (self.sensitivity / self.sigma) ** 2)
         library = require("dp_accounting", "accounting")
-        event = library.PoissonSampledDpEvent(self.probability, library.GaussianDpEvent(self._smooth_multiplier))
+        event = library.PoissonSampledDpEvent(self.sample_rate, library.GaussianDpEvent(self._smooth_multiplier))
         found: Floats = library.rdp.RdpAccountant(list(orders)).compose(event).rdp
         return found
 
@@ -223,15 +223,15 @@ class DiscreteGaussianLoss(Loss):
             scalar = _distributions().from_discrete_gaussian_mechanism(
                 self.sigma,
                 value_discretization_interval=_INTERVAL,
-                sampling_prob=self.probability,
+                sampling_prob=self.sample_rate,
                 use_connect_dots=True,
             )
             return _repeated(scalar, count)
-        together = count if self.probability == 1 else 1  # so many releases are one of more precise noise
+        together = count if self.sample_rate == 1 else 1  # so many releases are one of more precise noise
         continuous = _distributions().from_gaussian_mechanism(
             self._smooth_multiplier / math.sqrt(together),
             value_discretization_interval=_INTERVAL,
-            sampling_prob=self.probability,
+            sampling_prob=self.sample_rate,
         )
         return _repeated(continuous, count // together)
 

@@ -56,7 +56,7 @@ def epsilon_spent(
     -----
     The noise is discrete and that of `NoisyGradient`; how it compares with continuous noise is proved and counted.
     `dpnoise.accounting.Accountant` does the work, and says what of its own is proved; it also takes a `NoisyGradient`
-    together with other mechanisms: ``Accountant().compose(noisy, steps, sampling_probability=sample_rate)``.
+    together with other mechanisms: ``Accountant().compose(noisy, steps, sample_rate=sample_rate)``.
 
     References
     ----------
@@ -155,7 +155,7 @@ def _composed(noise_multiplier: float, rate: float, count: int, method: Method) 
     noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
     accountant = Accountant(method)
     try:
-        return accountant.compose(noisy, count, sampling_probability=rate)
+        return accountant.compose(noisy, count, sample_rate=rate)
     except ParameterError:
         raise ParameterError(
             f"noise_multiplier must be larger for so many steps and method {method!r}, got {noisy.noise_multiplier!r}"
