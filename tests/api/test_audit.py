@@ -90,7 +90,7 @@ KINDS: dict[str, Callable[[bool], Any]] = {
 def test_any_kind_of_outcome(kind: str) -> None:
     dress = KINDS[kind]
     # 3/4 against 1/4: an epsilon of log 3.
-    report = audit.epsilon_lower_bound(lambda x: dress(coin(0.75 if x else 0.25)), True, False, n=FEW, confidence=SURE)
+    report = audit.epsilon_lower_bound(lambda x: dress(coin(0.75 if x else 0.25)), True, False, n=FEW, level=SURE)
     assert 0.7 < report.epsilon < math.log(3)
     assert {report.hits, report.hits_prime} != {0}
     assert report.example is not None
@@ -101,7 +101,7 @@ def test_vectorized_mechanisms_give_arrays_or_sequences() -> None:
         return np.random.default_rng().random(x.shape) < np.where(x, 0.75, 0.25)
 
     for mechanism in (answers, lambda x: [str(answer) for answer in answers(x)]):
-        report = audit.epsilon_lower_bound(mechanism, True, False, n=70_000, vectorized=True, confidence=SURE)
+        report = audit.epsilon_lower_bound(mechanism, True, False, n=70_000, vectorized=True, level=SURE)
         assert 1.0 < report.epsilon < math.log(3)
 
 
@@ -153,7 +153,7 @@ def test_equal_outcomes_have_equal_codes() -> None:
 
 def test_nothing_is_shown_of_a_mechanism_that_ignores_its_input() -> None:
     for ignorant in (lambda x: coin(0.5), lambda x: None, lambda x: (), lambda x: np.zeros(0), lambda x: math.nan):
-        report = audit.epsilon_lower_bound(ignorant, 0, 1, n=FEW, confidence=SURE)
+        report = audit.epsilon_lower_bound(ignorant, 0, 1, n=FEW, level=SURE)
         assert report.epsilon == 0.0
 
 
@@ -163,8 +163,7 @@ def test_delta_is_taken_off() -> None:
         return x if coin(0.1) else None
 
     shown = [
-        audit.epsilon_lower_bound(leaky, 0, 1, n=20_000, delta=delta, confidence=SURE).epsilon
-        for delta in (0.0, 0.05, 0.2)
+        audit.epsilon_lower_bound(leaky, 0, 1, n=20_000, delta=delta, level=SURE).epsilon for delta in (0.0, 0.05, 0.2)
     ]
     assert shown[0] > shown[1] > 1.0
     assert shown[2] == 0.0
@@ -175,12 +174,12 @@ def test_the_bound_holds_as_often_as_promised() -> None:
     # quarter of all audits at most, one of the two in half of them.
     protocol, audits = local.RandomizedResponse.coin_flips(), 200
     exceeded = sum(
-        audit.epsilon_lower_bound(protocol, False, True, n=1000, confidence=0.5).epsilon > protocol.epsilon
+        audit.epsilon_lower_bound(protocol, False, True, n=1000, level=0.5).epsilon > protocol.epsilon
         for _ in range(audits)
     )
     assert exceeded <= stats.binom.isf(1e-9, audits, 0.5)
     # Control: half of the claim is exceeded nearly always.
-    assert audit.epsilon_lower_bound(protocol, False, True, n=1000, confidence=0.5).epsilon > protocol.epsilon / 2
+    assert audit.epsilon_lower_bound(protocol, False, True, n=1000, level=0.5).epsilon > protocol.epsilon / 2
 
 
 # --- reports -------------------------------------------------------------------------------------------------------
@@ -273,8 +272,8 @@ def test_a_mechanism_of_databases_is_checked() -> None:
         return count.release(2 * database.count("flu"))  # a sensitivity of 2 that nobody has told the mechanism
 
     neighbour = ill.remove("flu")
-    assert not audit.check(fair, ill, neighbour, epsilon=1.0, n=FEW, confidence=SURE).refuted
-    assert audit.check(unfair, ill, neighbour, epsilon=1.0, n=FEW, confidence=SURE).refuted
+    assert not audit.check(fair, ill, neighbour, epsilon=1.0, n=FEW, level=SURE).refuted
+    assert audit.check(unfair, ill, neighbour, epsilon=1.0, n=FEW, level=SURE).refuted
     # One of the two counts changes by one with another record, and each of them by one with a substitution.
     other = ill.substitute("flu", "cold")
     both = DiscreteLaplace(epsilon=1.0, sensitivity=1)
@@ -285,7 +284,7 @@ def test_a_mechanism_of_databases_is_checked() -> None:
         epsilon=1.0,
         relation="substitute",
         n=FEW,
-        confidence=SURE,
+        level=SURE,
     )
     assert report.refuted
     with pytest.raises(ParameterError, match=r"must be neighbours by the relation 'add/remove', .* distance .* is 2"):
@@ -386,8 +385,8 @@ def never(x: Any) -> Any:
     [
         ({"n": 99}, r"n must be an integer from 100 to .*, got 99"),
         ({"n": 1000.5}, "n must be an int, got float"),
-        ({"confidence": 1.0}, "confidence must be between 0 and 1, exclusive, got 1.0"),
-        ({"confidence": "high"}, "confidence must be a number, got str"),
+        ({"level": 1.0}, "level must be between 0 and 1, exclusive, got 1.0"),
+        ({"level": "high"}, "level must be a number, got str"),
         ({"delta": 1.0}, "delta must be from 0 up to, but not including, 1, got 1.0"),
         ({"delta": -0.1}, "delta must be from 0 up to, but not including, 1, got -0.1"),
         ({"mechanism": 3}, "mechanism must be callable, or have a method release or perturb, got int"),
@@ -423,12 +422,12 @@ def test_bad_outcomes() -> None:
         (lambda: attacks.low_order_bits(never, epsilon=1.0, scale=0.0), "scale must be positive and finite, got 0.0"),
         (lambda: attacks.precision(never, epsilon=1.0, sensitivity=-1), "sensitivity must be positive and finite"),
         (lambda: attacks.precision(never, epsilon=1.0, magnitudes=["a"]), "every magnitude must be a number, got str"),  # type: ignore[list-item]
-        (lambda: attacks.precision(never, epsilon=1.0, confidence=2), "confidence must be between 0 and 1"),
+        (lambda: attacks.precision(never, epsilon=1.0, level=2), "level must be between 0 and 1"),
         (lambda: attacks.timing(never, n=3), "n must be an integer from 100"),
         (lambda: attacks.timing(5), "mechanism must be callable, or have a method release, got int"),
         (lambda: audit.self_audit(epsilon=-1.0), "epsilon must be"),
         (lambda: audit.self_audit(n=1), "n must be an integer from 100"),
-        (lambda: audit.self_audit(confidence=0.0), "confidence must be between 0 and 1"),
+        (lambda: audit.self_audit(level=0.0), "level must be between 0 and 1"),
     ],
 )
 def test_bad_input_is_named(call: Callable[[], Any], message: str) -> None:

@@ -374,7 +374,7 @@ def lower_bound(step: Step) -> float:
         NEIGHBOUR,
         n=N,
         delta=DELTA,
-        confidence=1 - 1e-9,
+        level=1 - 1e-9,
         vectorized=True,
     ).epsilon
 

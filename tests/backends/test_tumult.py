@@ -323,7 +323,7 @@ def test_an_empty_series_stays_empty(name):
 def attack(measurement, parameter):
     """Look for what rho = 1/2, or epsilon = 1, does not allow."""
     claim = {"gaussian": {"epsilon": 3.6, "delta": 0.01}, "laplace": {"epsilon": 1.0, "delta": 0.0, "scale": 1.0}}
-    return low_order_bits(MAKE[measurement](parameter), n=20_000, confidence=1 - 1e-9, **claim[measurement])
+    return low_order_bits(MAKE[measurement](parameter), n=20_000, level=1 - 1e-9, **claim[measurement])
 
 
 def test_gaussian_noise_is_rounded_once():

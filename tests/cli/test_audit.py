@@ -33,14 +33,14 @@ def test_table_and_picture(run: Run, tmp_path: Path) -> None:
 def test_a_refuted_claim(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     twice = Case("Twice", lambda *, epsilon: DiscreteLaplace(epsilon=2 * epsilon).release, 0, 1)
     monkeypatch.setattr(_self_audit, "CASES", (CASES[0], twice))
-    outcome = run("audit", "--n", 5000, "--epsilon", 0.7, "--confidence", 0.99999, "--json")
+    outcome = run("audit", "--n", 5000, "--epsilon", 0.7, "--level", 0.99999, "--json")
     assert outcome.code == 4
     record = outcome.json
-    assert {name: record[name] for name in ("command", "epsilon", "n", "confidence", "refuted", "plot")} == {
+    assert {name: record[name] for name in ("command", "epsilon", "n", "level", "refuted", "plot")} == {
         "command": "audit",
         "epsilon": 0.7,
         "n": 5000,
-        "confidence": 0.99999,
+        "level": 0.99999,
         "refuted": True,
         "plot": None,
     }
@@ -55,5 +55,5 @@ def test_a_refuted_claim(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bad_parameters(refuse: Callable[..., str], tmp_path: Path) -> None:
     assert "n must be an integer from 100" in refuse("audit", "--n", 5)
     assert "epsilon must be" in refuse("audit", "--epsilon", 0)
-    assert "confidence must be between 0 and 1" in refuse("audit", "--confidence", 1)
+    assert "level must be between 0 and 1" in refuse("audit", "--level", 1)
     assert "the plot must end in .png or .svg or .pdf" in refuse("audit", "--plot", tmp_path / "audit.bmp")

@@ -57,13 +57,13 @@ OURS = [laplace_mechanism, laplace_sampler, gaussian_mechanism, gaussian_sampler
 
 @pytest.mark.parametrize("release", OURS)
 def test_low_order_bits_tell_nothing(release) -> None:
-    report = attacks.low_order_bits(release, n=N, epsilon=EPSILON, scale=SCALE, confidence=SURE, vectorized=True)
+    report = attacks.low_order_bits(release, n=N, epsilon=EPSILON, scale=SCALE, level=SURE, vectorized=True)
     assert not report.refuted, report
 
 
 @pytest.mark.parametrize("release", OURS)
 def test_precision_tells_nothing(release) -> None:
-    report = attacks.precision(release, n=N, epsilon=EPSILON, confidence=SURE, vectorized=True)
+    report = attacks.precision(release, n=N, epsilon=EPSILON, level=SURE, vectorized=True)
     assert not report.refuted, report
 
 
@@ -72,10 +72,10 @@ def test_neither_does_so_in_any_unit(sensitivity: float) -> None:
     mechanism = Laplace(epsilon=EPSILON, sensitivity=sensitivity)
     for x in (0.0, 1000 * sensitivity):
         pair = x, x + sensitivity / 2
-        report = attacks.low_order_bits(mechanism, *pair, n=N // 10, confidence=SURE)
+        report = attacks.low_order_bits(mechanism, *pair, n=N // 10, level=SURE)
         assert report.scale == mechanism.scale
         assert not report.refuted, report
-    report = attacks.precision(mechanism, n=N // 10, confidence=SURE)
+    report = attacks.precision(mechanism, n=N // 10, level=SURE)
     assert not report.refuted, report
     # Neighbours are exact, and no further apart than the sensitivity.
     assert all(0.5 * sensitivity < y - x <= sensitivity for x, y in report.neighbours)
@@ -83,15 +83,15 @@ def test_neither_does_so_in_any_unit(sensitivity: float) -> None:
 
 def test_nor_do_integers() -> None:
     mechanism = DiscreteLaplace(epsilon=EPSILON, sensitivity=3)
-    assert not attacks.low_order_bits(mechanism, 0, 3, n=N // 10, confidence=SURE).refuted
-    report = attacks.precision(mechanism, n=N // 10, confidence=SURE)
+    assert not attacks.low_order_bits(mechanism, 0, 3, n=N // 10, level=SURE).refuted
+    report = attacks.precision(mechanism, n=N // 10, level=SURE)
     assert not report.refuted
     assert {type(x) for pair in report.neighbours for x in pair} == {int}
 
 
 @pytest.mark.parametrize("release", [numpy_laplace, numpy_laplace_around])
 def test_numpy_gives_itself_away_by_what_it_can_reach(release) -> None:
-    report = attacks.low_order_bits(release, n=N, epsilon=EPSILON, scale=SCALE, confidence=SURE, vectorized=True)
+    report = attacks.low_order_bits(release, n=N, epsilon=EPSILON, scale=SCALE, level=SURE, vectorized=True)
     assert report.refuted
     assert report.bound.epsilon > 6
     # Most releases alone tell which of two neighbours they came from, and not one of them errs.
@@ -101,11 +101,11 @@ def test_numpy_gives_itself_away_by_what_it_can_reach(release) -> None:
 
 @pytest.mark.parametrize("release", [numpy_laplace, numpy_laplace_around, numpy_normal])
 def test_numpy_gives_itself_away_by_its_precision(release) -> None:
-    report = attacks.precision(release, n=N, epsilon=EPSILON, confidence=SURE, vectorized=True)
+    report = attacks.precision(release, n=N, epsilon=EPSILON, level=SURE, vectorized=True)
     assert report.refuted
     assert report.bounds[0].epsilon > 2.5
     # Without knowing how the noise is made.
-    report = attacks.low_order_bits(release, n=N, epsilon=EPSILON, confidence=SURE, vectorized=True)
+    report = attacks.low_order_bits(release, n=N, epsilon=EPSILON, level=SURE, vectorized=True)
     assert report.refuted
     assert report.scale is None
 
@@ -113,7 +113,7 @@ def test_numpy_gives_itself_away_by_its_precision(release) -> None:
 def test_an_input_that_was_not_put_on_the_grid_is_found() -> None:
     # Exact noise on a grid, added to what does not lie on it: all low-order bits are the input's.
     report = attacks.low_order_bits(
-        lambda x: x + samplers.laplace(SCALE, x.size), 0.0, 0.1, n=N, epsilon=EPSILON, confidence=SURE, vectorized=True
+        lambda x: x + samplers.laplace(SCALE, x.size), 0.0, 0.1, n=N, epsilon=EPSILON, level=SURE, vectorized=True
     )
     assert report.refuted
     assert report.bound.epsilon > 5

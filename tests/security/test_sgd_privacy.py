@@ -12,7 +12,7 @@ from dpnoise import audit
 from dpnoise.hazmat import SeededRng
 from dpnoise.sgd import NoisyGradient, clip_and_sum, epsilon_spent
 
-CONFIDENCE = 1 - 1e-9
+LEVEL = 1 - 1e-9
 N = 8000
 DELTA = 0.01
 CLAIM = epsilon_spent(noise_multiplier=1.0, sample_rate=1.0, steps=1, delta=DELTA)
@@ -40,7 +40,7 @@ def takes_nine_steps_for_one(gradients: np.ndarray, rng: SeededRng) -> np.ndarra
 
 
 def lower_bound(step: Step, x: np.ndarray, x_prime: np.ndarray) -> float:
-    return audit.epsilon_lower_bound(step, x, x_prime, n=N, delta=DELTA, confidence=CONFIDENCE).epsilon
+    return audit.epsilon_lower_bound(step, x, x_prime, n=N, delta=DELTA, level=LEVEL).epsilon
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -204,7 +204,7 @@ FAULTS = {
 }
 
 
-def shown(aggregate, n, confidence):
+def shown(aggregate, n, level):
     """The epsilon that an audit finds at least of a release that claims 1."""
     x, x_prime, options = WORST[aggregate]
 
@@ -213,12 +213,12 @@ def shown(aggregate, n, confidence):
             answers, lambda block: block[0], blocks=len(x), aggregate=aggregate, epsilon=1.0, **options
         )
 
-    return audit.epsilon_lower_bound(release, x, x_prime, n=n, confidence=confidence).epsilon
+    return audit.epsilon_lower_bound(release, x, x_prime, n=n, level=level).epsilon
 
 
 @pytest.mark.parametrize("aggregate", WORST)
 def test_an_audit_finds_what_is_claimed_at_most(aggregate):
-    found = shown(aggregate, N // 3, confidence=1 - 1e-9)
+    found = shown(aggregate, N // 3, level=1 - 1e-9)
     print(f"{aggregate}: {found:.3f} of 1")
     assert found <= 1.0
 
@@ -226,6 +226,6 @@ def test_an_audit_finds_what_is_claimed_at_most(aggregate):
 @pytest.mark.parametrize("aggregate", FAULTS)
 def test_a_forgotten_factor_of_two_is_found(aggregate, monkeypatch):
     monkeypatch.setattr(_aggregates, *FAULTS[aggregate])
-    found = shown(aggregate, N, confidence=0.99)
+    found = shown(aggregate, N, level=0.99)
     print(f"{aggregate}: {found:.3f} of 1")
     assert found > 1.0

@@ -46,7 +46,7 @@ def test_every_mechanism_is_audited() -> None:
 
 def test_claims_hold() -> None:
     # An audit that shows nothing would pass, too: the next test is the control.
-    report = audit.self_audit(epsilon=EPSILON, n=N, confidence=SURE)
+    report = audit.self_audit(epsilon=EPSILON, n=N, level=SURE)
     print(report)
     assert not report.refuted
 
@@ -100,7 +100,7 @@ def audit_sparse_vector(x: list[float], x_prime: list[float], **variant: Any) ->
         np.array(x_prime),
         n=max(N, 400_000),
         epsilon=SPARSE,
-        confidence=SURE,
+        level=SURE,
         vectorized=True,
     )
 
@@ -181,13 +181,13 @@ def numpy_laplace_rounded(x: Floats) -> Floats:
 )
 def test_bad_noise_is_found(mechanism: Callable[..., object], n: int, shown: float) -> None:
     vectorized = mechanism in (seeded_for_each_array, numpy_laplace)
-    report = audit.check(mechanism, 0.0, 1.0, epsilon=EPSILON, n=n, confidence=SURE, vectorized=vectorized)
+    report = audit.check(mechanism, 0.0, 1.0, epsilon=EPSILON, n=n, level=SURE, vectorized=vectorized)
     print(report)
     assert report.refuted
     assert report.bound.epsilon > shown
 
 
 def test_what_is_wrong_with_it_is_only_the_low_order_bits() -> None:
-    report = audit.check(numpy_laplace_rounded, 0.0, 1.0, epsilon=EPSILON, n=N, confidence=SURE, vectorized=True)
+    report = audit.check(numpy_laplace_rounded, 0.0, 1.0, epsilon=EPSILON, n=N, level=SURE, vectorized=True)
     assert not report.refuted
     assert report.bound.epsilon > 0.7 * EPSILON

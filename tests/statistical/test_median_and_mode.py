@@ -43,7 +43,7 @@ def test_an_unstable_answer_is_released_as_seldom_as_delta_says(
     made = partial(release, epsilon=EPSILON, delta=DELTA, relation=relation)
 
     def report() -> audit.Check:
-        found = audit.check(made, *EDGES[relation], epsilon=EPSILON, delta=DELTA, n=N, confidence=1 - 1e-9)
+        found = audit.check(made, *EDGES[relation], epsilon=EPSILON, delta=DELTA, n=N, level=1 - 1e-9)
         print(found)
         return found
 

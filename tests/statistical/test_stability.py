@@ -76,7 +76,7 @@ AUDITED: dict[str, tuple[Callable[[Any, float], Any], Any, Any, float]] = {
 
 
 def audited(release: Callable[[Any], Any], x: Any, x_prime: Any) -> audit.Check:
-    found = audit.check(release, x, x_prime, n=N, epsilon=EPSILON, delta=DELTA, confidence=1 - ALARM)
+    found = audit.check(release, x, x_prime, n=N, epsilon=EPSILON, delta=DELTA, level=1 - ALARM)
     print(found)
     return found
 

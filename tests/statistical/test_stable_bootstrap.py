@@ -16,7 +16,7 @@ from dpnoise.stability._subset_votes import NativeFunction, Votes
 
 # `make statistical` draws more.
 N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // 300, 100_000)
-CONFIDENCE = 1 - 1e-9
+LEVEL = 1 - 1e-9
 
 Q = 1 / 12
 SUBSETS = 250
@@ -33,7 +33,7 @@ def votes_of(matrix: np.ndarray, q: float, subsets: int) -> Votes:
 
 
 def least_loss(release: Callable[[np.ndarray], object], n: int, delta: float = 0.0) -> float:
-    return audit.epsilon_lower_bound(release, X, X_PRIME, n=n, confidence=CONFIDENCE, delta=delta).epsilon
+    return audit.epsilon_lower_bound(release, X, X_PRIME, n=n, level=LEVEL, delta=delta).epsilon
 
 
 def test_no_more_is_lost_than_claimed() -> None:

@@ -49,7 +49,7 @@ def check(
     epsilon: float | None = None,
     delta: float | None = None,
     relation: Relation = "add/remove",
-    confidence: float = 0.95,
+    level: float = 0.95,
     vectorized: bool = False,
 ) -> Check:
     """Check by experiment whether a mechanism keeps what it claims, on two neighbouring inputs.
@@ -68,7 +68,7 @@ def check(
         none.
     relation : str, default "add/remove"
         Which databases are neighbours: ``"add/remove"`` or ``"substitute"``.
-    confidence : float, default 0.95
+    level : float, default 0.95
         Between 0 and 1: a true claim is refuted with a probability of at most 1 minus this.
     vectorized : bool, default False
         As in `epsilon_lower_bound`.
@@ -96,7 +96,7 @@ def check(
     ...     patients.remove("flu"),
     ...     epsilon=1.0,
     ...     n=10_000,
-    ...     confidence=0.999999,
+    ...     level=0.999999,
     ... ).refuted
     False
     """
@@ -107,7 +107,7 @@ def check(
             f"{histogram_distance(x, x_prime)} and their sizes are {len(x)} and {len(x_prime)}"
         )
     claimed = claim_of(mechanism, epsilon, delta)
-    return held_against(claimed, mechanism, x, x_prime, n=n, confidence=confidence, vectorized=vectorized)
+    return held_against(claimed, mechanism, x, x_prime, n=n, level=level, vectorized=vectorized)
 
 
 def held_against(claimed: PrivacyCost, mechanism: Any, x: Any, x_prime: Any, **options: Any) -> Check:

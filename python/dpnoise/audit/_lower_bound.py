@@ -33,11 +33,11 @@ class EpsilonLowerBound(Report):
     ----------
     epsilon : float
         If the mechanism is (epsilon', delta)-differentially private for ``x`` and ``x_prime``, then epsilon' is at
-        least this, unless something happened whose probability is at most 1 - ``confidence``. Never negative.
+        least this, unless something happened whose probability is at most 1 - ``level``. Never negative.
     delta : float
         The delta of the guarantee that is audited.
-    confidence : float
-        The level at which the bound holds.
+    level : float
+        The confidence level of the bound.
     n : int
         How many times each input was released; half of them chose the event.
     event : str
@@ -57,7 +57,7 @@ class EpsilonLowerBound(Report):
 
     epsilon: float
     delta: float
-    confidence: float
+    level: float
     n: int
     event: str
     example: str | None
@@ -76,7 +76,7 @@ class EpsilonLowerBound(Report):
         such = f", for example {self.example}" if self.example is not None else ""
         return (
             f"epsilon is at least {self.epsilon:.4f} at delta = {self.delta:g}, with a confidence of "
-            f"{_percent(self.confidence)} %\n"
+            f"{_percent(self.level)} %\n"
             f"event: {self.event}{such}\n"
             f"it occurred {self.hits:,} times for x and {self.hits_prime:,} times for x_prime, "
             f"of {self.trials:,} releases each"
@@ -90,7 +90,7 @@ class EpsilonLowerBound(Report):
         axes.set_xticks(ticks - 0.5, [f"{self.edges[tick]:.3g}" for tick in ticks])
         axes.set_xlabel(f"event: {self.event}", parse_math=False)
         axes.set_ylabel("share of the outcomes")
-        axes.set_title(f"epsilon >= {self.epsilon:.3f} at delta = {self.delta:g} ({_percent(self.confidence)} %)")
+        axes.set_title(f"epsilon >= {self.epsilon:.3f} at delta = {self.delta:g} ({_percent(self.level)} %)")
         axes.legend(frameon=False)
 
 
@@ -100,7 +100,7 @@ def epsilon_lower_bound(
     x_prime: Any,
     *,
     n: int,
-    confidence: float = 0.95,
+    level: float = 0.95,
     delta: float = 0.0,
     vectorized: bool = False,
 ) -> EpsilonLowerBound:
@@ -124,7 +124,7 @@ def epsilon_lower_bound(
         Two neighbouring inputs. A mechanism must not change them.
     n : int
         How many times each input is released; at least 100.
-    confidence : float, default 0.95
+    level : float, default 0.95
         Between 0 and 1: the probability that the bound is true is at least this.
     delta : float, default 0
         The delta of the guarantee, from 0 up to, but not including, 1.
@@ -140,7 +140,7 @@ def epsilon_lower_bound(
     Raises
     ------
     ParameterError
-        When ``n``, ``confidence`` or ``delta`` is out of range, or a vectorized mechanism returns another number of
+        When ``n``, ``level`` or ``delta`` is out of range, or a vectorized mechanism returns another number of
         outcomes than it was given inputs.
     TypeError
         When ``mechanism`` cannot be called, or returns something else.
@@ -165,7 +165,7 @@ def epsilon_lower_bound(
     >>> 0.8 < report.epsilon < 1.1
     True
     """
-    return bound(mechanism, x, x_prime, n=n, confidence=confidence, delta=delta, vectorized=vectorized)
+    return bound(mechanism, x, x_prime, n=n, level=level, delta=delta, vectorized=vectorized)
 
 
 def bound(
@@ -174,7 +174,7 @@ def bound(
     x_prime: Any,
     *,
     n: int,
-    confidence: float,
+    level: float,
     delta: float,
     vectorized: bool,
     fit: Fit = fit,
@@ -182,7 +182,7 @@ def bound(
 ) -> EpsilonLowerBound:
     """Bound epsilon by events of the statistics that ``fit`` yields."""
     n = integer(n, "n", _COUNTS)
-    alarm = (1.0 - open_share(confidence, "confidence")) / 2  # half for each probability
+    alarm = (1.0 - open_share(level, "level")) / 2  # half for each probability
     if not 0 <= real(delta, "delta") < 1:
         raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
     release = releases_of(mechanism, vectorized)
@@ -213,7 +213,7 @@ def bound(
     return EpsilonLowerBound(
         epsilon=max(0.0, epsilon),
         delta=float(delta),
-        confidence=float(confidence),
+        level=float(level),
         n=n,
         event=str(event),
         example=next(

@@ -24,7 +24,7 @@ class SelfAudit(Report):
         What every mechanism was made for. What it claims may be a little less.
     n : int
         How many times each input was released.
-    confidence : float
+    level : float
         The probability that no true claim is refuted is at least this, for all mechanisms together.
     refuted : bool
         Whether any claim is refuted.
@@ -38,7 +38,7 @@ class SelfAudit(Report):
 
     epsilon: float
     n: int
-    confidence: float
+    level: float
     refuted: bool
     names: tuple[str, ...]
     checks: tuple[Check, ...]
@@ -63,7 +63,7 @@ class SelfAudit(Report):
         axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
 
 
-def self_audit(*, epsilon: float = 1.0, n: int = 100_000, confidence: float = 0.999999) -> SelfAudit:
+def self_audit(*, epsilon: float = 1.0, n: int = 100_000, level: float = 0.999999) -> SelfAudit:
     """Audit the mechanisms of dpnoise as they are installed: `epsilon_lower_bound` for each one.
 
     Parameters
@@ -72,7 +72,7 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, confidence: float = 0.
         What the mechanisms are made for: positive, and such that all of them can be made.
     n : int, default 100000
         How many times each input is released; at least 100.
-    confidence : float, default 0.999999
+    level : float, default 0.999999
         Between 0 and 1: the probability that no true claim is refuted is at least this, for all mechanisms together.
 
     Returns
@@ -91,7 +91,7 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, confidence: float = 0.
     >>> audit.self_audit(n=1000).refuted
     False
     """
-    alarm = (1.0 - open_share(confidence, "confidence")) / len(CASES)
+    alarm = (1.0 - open_share(level, "level")) / len(CASES)
     checks, seconds = [], []
     made = [case.make(epsilon=epsilon) for case in CASES]  # a bad epsilon is refused before anything is drawn
     for case, mechanism in zip(CASES, made, strict=True):
@@ -104,7 +104,7 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, confidence: float = 0.
                 case.x,
                 case.x_prime,
                 n=n,
-                confidence=1.0 - alarm,
+                level=1.0 - alarm,
                 vectorized=case.vectorized,
                 task=f"auditing {case.name}",
             )
@@ -112,4 +112,4 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, confidence: float = 0.
         seconds.append(perf_counter() - started)
     refuted = any(check.refuted for check in checks)
     names = tuple(case.name for case in CASES)
-    return SelfAudit(float(epsilon), n, float(confidence), refuted, names, tuple(checks), tuple(seconds))
+    return SelfAudit(float(epsilon), n, float(level), refuted, names, tuple(checks), tuple(seconds))

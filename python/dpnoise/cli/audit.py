@@ -19,7 +19,7 @@ def audit(
     n: Annotated[
         int, typer.Option("--n", parser=whole_number, metavar="NUMBER", help="How many times each input is released.")
     ] = 100_000,
-    confidence: Annotated[
+    level: Annotated[
         float, typer.Option(help="The probability that no true claim is refuted, for all mechanisms together.")
     ] = 0.999999,
     plot: Annotated[Path | None, typer.Option(help="Also draw a bar chart: .png, .svg or .pdf.")] = None,
@@ -34,11 +34,11 @@ def audit(
         suffix_of(plot, plots.SUFFIXES, "the plot")
         plots.require_matplotlib()
         check_target(plot)
-    report = self_audit(epsilon=epsilon, n=n, confidence=confidence)
+    report = self_audit(epsilon=epsilon, n=n, level=level)
 
     def show() -> None:
         if as_json:
-            about = {name: getattr(report, name) for name in ("epsilon", "n", "confidence", "refuted")}
+            about = {name: getattr(report, name) for name in ("epsilon", "n", "level", "refuted")}
             print(to_json({"command": "audit", **about, "mechanisms": _rows(report), "plot": plot and str(plot)}))
         else:
             _print_summary(report)
@@ -84,4 +84,4 @@ def _print_summary(report: SelfAudit) -> None:
             for row in _rows(report)
         ],
     )
-    print(f"All bounds together hold with a probability of {100 * report.confidence:.10g} %.")
+    print(f"All bounds together hold with a probability of {100 * report.level:.10g} %.")

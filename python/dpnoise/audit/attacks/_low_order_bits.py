@@ -49,7 +49,7 @@ def low_order_bits(
     epsilon: float | None = None,
     delta: float | None = None,
     scale: float | None = None,
-    confidence: float = 0.999999,
+    level: float = 0.999999,
     vectorized: bool = False,
 ) -> LowOrderBits:
     """Attack a mechanism by the last bits of what it releases.
@@ -72,7 +72,7 @@ def low_order_bits(
     scale : float, optional
         The scale of the noise; what the mechanism has as ``scale`` when not given. Without one supports are not
         compared.
-    confidence : float, default 0.999999
+    level : float, default 0.999999
         Between 0 and 1: the attack succeeds on a mechanism that keeps its claim with a probability of at most 1 minus
         this.
     vectorized : bool, default False
@@ -123,7 +123,7 @@ def low_order_bits(
         x,
         x_prime,
         n=n,
-        confidence=confidence,
+        level=level,
         delta=claimed.delta,
         vectorized=vectorized,
         fit=fit,

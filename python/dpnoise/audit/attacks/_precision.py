@@ -69,7 +69,7 @@ def precision(
     magnitudes: Sequence[float] = _MAGNITUDES,
     epsilon: float | None = None,
     delta: float | None = None,
-    confidence: float = 0.999999,
+    level: float = 0.999999,
     vectorized: bool = False,
 ) -> Precision:
     """Attack a mechanism by how precise its outcomes are.
@@ -91,7 +91,7 @@ def precision(
         Where to look, in sensitivities; by default 0, 1, 2**10, 2**30 and 2**50.
     epsilon, delta : float, optional
         What is claimed; what the mechanism has as ``epsilon`` and ``delta`` when not given.
-    confidence : float, default 0.999999
+    level : float, default 0.999999
         Between 0 and 1: the attack succeeds on a mechanism that keeps its claim with a probability of at most 1 minus
         this.
     vectorized : bool, default False
@@ -134,7 +134,7 @@ def precision(
     if not 0 < real(sensitivity, "sensitivity") < math.inf:
         raise ParameterError(f"sensitivity must be positive and finite, got {sensitivity!r}")
     # All bounds are to hold together.
-    alarm = (1.0 - open_share(confidence, "confidence")) / max(1, len(magnitudes))
+    alarm = (1.0 - open_share(level, "level")) / max(1, len(magnitudes))
     neighbours = tuple(_neighbours(real(magnitude, "every magnitude"), sensitivity) for magnitude in magnitudes)
     bounds = tuple(
         bound(
@@ -142,7 +142,7 @@ def precision(
             x,
             x_prime,
             n=n,
-            confidence=1.0 - alarm,
+            level=1.0 - alarm,
             delta=claimed.delta,
             vectorized=vectorized,
             fit=_fit,
