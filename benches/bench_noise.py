@@ -1,4 +1,4 @@
-"""A million samples of each sampler: every backend, two threads, NumPy's samplers and other libraries'."""
+"""A million samples of each sampler: every instruction set, two threads, NumPy's samplers and other libraries'."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def check(piece: bytes, size: int) -> None:
 
 
 @pytest.mark.parametrize("column", SIZES)
-def test_random_bytes(race: Any, other_backends: dict[str, Executor], column: str) -> None:
+def test_random_bytes(race: Any, other_instruction_sets: dict[str, Executor], column: str) -> None:
     size = SIZES[column]
 
     def entrant(name: str, source: Callable[[int], bytes], process: Executor | None = None) -> Entrant:
@@ -44,7 +44,7 @@ def test_random_bytes(race: Any, other_backends: dict[str, Executor], column: st
 
     entrants = [
         entrant(OURS, samplers.random_bytes),
-        *(entrant(name, samplers.random_bytes, process) for name, process in other_backends.items()),
+        *(entrant(name, samplers.random_bytes, process) for name, process in other_instruction_sets.items()),
         entrant("operating system", os.urandom),
         *(entrant(f"NumPy, {bits}", generator.bytes) for bits, generator in GENERATORS.items()),
     ]

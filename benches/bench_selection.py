@@ -59,11 +59,11 @@ def release(column: str) -> Any:
 
 
 @pytest.mark.parametrize("column", MECHANISMS)
-def test_selection(race: Any, other_backends: dict[str, Executor], column: str) -> None:
+def test_selection(race: Any, other_instruction_sets: dict[str, Executor], column: str) -> None:
     work = partial(release, column)
     entrants = [
         Entrant(OURS, work, check, MILLISECOND),
-        *(Entrant(name, work, check, MILLISECOND, process) for name, process in other_backends.items()),
+        *(Entrant(name, work, check, MILLISECOND, process) for name, process in other_instruction_sets.items()),
         *numpy_entrants(column),
         *(
             Entrant(library, choose, check, MILLISECOND)

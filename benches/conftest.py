@@ -14,7 +14,7 @@ import pytest
 
 import dpnoise
 from benches.record import Record
-from benches.targets import BACKENDS, OURS, TWO_THREADS
+from benches.targets import INSTRUCTION_SETS, OURS, TWO_THREADS
 from benches.timing import Entrant, interleaved
 
 RECORD = pytest.StashKey[Record]()
@@ -51,33 +51,33 @@ def race(benchmark: Any, record: Record) -> Callable[..., None]:
 
 
 @pytest.fixture(scope="session")
-def other_backends(request: pytest.FixtureRequest) -> Iterator[dict[str, Executor]]:
-    """Start a process for every backend but the one in use: the choice is made once in a process."""
+def other_instruction_sets(request: pytest.FixtureRequest) -> Iterator[dict[str, Executor]]:
+    """Start a process for every instruction set but the one in use: the choice is made once in a process."""
     with ExitStack() as stack:
         processes = {}
-        for backend, name in BACKENDS.items():
+        for instruction_set, name in INSTRUCTION_SETS.items():
             if name == OURS:
                 continue
-            variable = ("DPNOISE_BACKEND", backend)
+            variable = ("DPNOISE_INSTRUCTION_SET", instruction_set)
             spawn = multiprocessing.get_context("spawn")
             process = stack.enter_context(ProcessPoolExecutor(1, spawn, initializer=os.putenv, initargs=variable))
             try:
-                process.submit(dpnoise.cpu_backend).result()
+                process.submit(dpnoise.instruction_set).result()
                 processes[name] = process
             except dpnoise.ParameterError:
-                request.config.stash[RECORD].notes.append(f"{backend}: not on this CPU")
+                request.config.stash[RECORD].notes.append(f"{instruction_set}: not on this CPU")
         yield processes
 
 
 @pytest.fixture
-def ours(other_backends: dict[str, Executor]) -> Callable[..., list[Entrant]]:
+def ours(other_instruction_sets: dict[str, Executor]) -> Callable[..., list[Entrant]]:
     """Return a function that gives a call of ours, which takes `threads`, as the entrants that every table has."""
 
     def entrants(call: Callable[..., Any], check: Callable[[Any], None], items: int) -> list[Entrant]:
         single = partial(call, threads=1)
         return [
             Entrant(OURS, single, check, items),
-            *(Entrant(name, single, check, items, process) for name, process in other_backends.items()),
+            *(Entrant(name, single, check, items, process) for name, process in other_instruction_sets.items()),
             Entrant(TWO_THREADS, partial(call, threads=2), check, items),
         ]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import dpnoise
 from benches import machine, peers
-from benches.targets import BACKENDS, OURS, TARGETS, TWO_THREADS, Target
+from benches.targets import INSTRUCTION_SETS, OURS, TARGETS, TWO_THREADS, Target
 
 FOLDER = Path(__file__).parent / "records"
 
@@ -47,7 +47,7 @@ class Table:
         wanted = [against for entrant, against in aims if entrant == OURS and isinstance(against, str)]
         pairs = [
             *((OURS, entrant) for entrant in self.amounts if not entrant.startswith("dpnoise")),
-            *((entrant, against) for entrant in BACKENDS.values() if entrant != OURS for against in wanted),
+            *((entrant, against) for entrant in INSTRUCTION_SETS.values() if entrant != OURS for against in wanted),
             (TWO_THREADS, OURS),
         ]
         factors = []
@@ -90,7 +90,7 @@ class Record:
         head = f"""# Benchmarks of {today()}
 
 {machine.cpu()}, {os.cpu_count()} cores; {machine.rust_version()}, CPython {platform.python_version()}.
-dpnoise {dpnoise.__version__}, {dpnoise.cpu_backend()} backend. Beside it: NumPy {np.__version__}{here}.
+dpnoise {dpnoise.__version__}, instruction set {dpnoise.instruction_set()}. Beside it: NumPy {np.__version__}{here}.
 Other programs took {self.others} of the processors' time.{"".join(f" {note}." for note in self.notes)}
 
 Every amount is a median. The entrants of a column take turns, so compare within a column; but the parts of the Rust

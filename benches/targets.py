@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import dpnoise
 
-BACKENDS = {name: f"dpnoise, {name}" for name in ("avx512", "avx2", "portable")}
-OURS = BACKENDS[dpnoise.cpu_backend()]
+INSTRUCTION_SETS = {name: f"dpnoise, {name}" for name in ("avx512", "avx2", "portable")}
+OURS = INSTRUCTION_SETS[dpnoise.instruction_set()]
 TWO_THREADS = f"{OURS}, 2 threads"
 
 
@@ -65,8 +65,8 @@ TARGETS = (
     Target("Float Laplace", "NumPy laplace, PCG64", 2.5),
     Target("Float Gaussian", "NumPy normal, PCG64", 1.7),
     Target("Calls: Laplace mechanism", 1000, unit="ns", column="scalar"),
-    Target("Random bytes", 7, unit="GB/s", entrant=BACKENDS["avx512"], column="1 MiB"),
-    Target("Random bytes", 5, unit="GB/s", entrant=BACKENDS["avx2"], column="1 MiB"),
+    Target("Random bytes", 7, unit="GB/s", entrant=INSTRUCTION_SETS["avx512"], column="1 MiB"),
+    Target("Random bytes", 5, unit="GB/s", entrant=INSTRUCTION_SETS["avx2"], column="1 MiB"),
     Target("Unary encoding, client", 0.25, unit="ns per bit"),
     Target("Unary encoding, client", "NumPy, PCG64", 6),
     Target("Unary encoding, server, from cache", 0.006, unit="ns per bit"),

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from dpnoise._errors import Error, HaltedError, ParameterError, RandomnessError
 from dpnoise._lazy import lazily
-from dpnoise._native import __version__, cpu_backend
+from dpnoise._native import __version__, instruction_set
 
 __all__ = [
     "AboveThreshold",
@@ -50,10 +50,10 @@ __all__ = [
     "__version__",
     "accounting",
     "audit",
-    "cpu_backend",
     "datasets",
     "engines",
     "hazmat",
+    "instruction_set",
     "local",
     "plots",
     "queries",

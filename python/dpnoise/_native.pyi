@@ -31,7 +31,7 @@ __all__ = [
     "__version__",
     "add_clipped",
     "clip_and_sum",
-    "cpu_backend",
+    "instruction_set",
     "interquartile_range",
     "iqr_distance",
     "log2_interval",
@@ -46,7 +46,7 @@ __all__ = [
 
 __version__: str
 
-def cpu_backend() -> str: ...
+def instruction_set() -> str: ...
 def random_bytes(n: int) -> bytes: ...
 def secure_bit_generator(capsule: CapsuleType) -> None: ...
 def text_fingerprints(data: NDArray[np.uint8], offsets: NDArray[np.int64], out: NDArray[np.int64]) -> None: ...

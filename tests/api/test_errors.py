@@ -93,13 +93,13 @@ def test_other_wrong_calls_are_still_pythons_to_name() -> None:
 
 
 @pytest.mark.parametrize(("variable", "fails"), [("", False), ("portable", False), ("sse9", True)])
-def test_an_empty_variable_forces_no_backend(variable: str, fails: bool) -> None:
+def test_an_empty_variable_chooses_no_instruction_set(variable: str, fails: bool) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", "import dpnoise; dpnoise.Laplace(epsilon=1.0).release(0.0)"],
-        env={**os.environ, "DPNOISE_BACKEND": variable},
+        env={**os.environ, "DPNOISE_INSTRUCTION_SET": variable},
         capture_output=True,
         text=True,
         check=False,
     )
     assert (ran.returncode != 0) == fails, ran.stderr
-    assert ("DPNOISE_BACKEND must be unset" in ran.stderr) == fails
+    assert ("DPNOISE_INSTRUCTION_SET must be unset" in ran.stderr) == fails

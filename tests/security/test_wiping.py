@@ -144,17 +144,17 @@ def known_randomness(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
-def memory_after(call: str, library: Path, backend: str | None = None) -> Memory:
+def memory_after(call: str, library: Path, instruction_set: str | None = None) -> Memory:
     environment = {**os.environ, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1"}
-    if backend:
-        environment["DPNOISE_BACKEND"] = backend
+    if instruction_set:
+        environment["DPNOISE_INSTRUCTION_SET"] = instruction_set
     command = [sys.executable, "-c", CHILD.format(call=call)]
     with subprocess.Popen(command, env=environment, stdin=-1, stdout=-1, stderr=-1, text=True) as child:
         report = child.stdout.readline()
         if not report:
             error = child.stderr.read()
-            if "DPNOISE_BACKEND must be" in error:
-                pytest.skip(f"this CPU has no {backend}")
+            if "DPNOISE_INSTRUCTION_SET must be" in error:
+                pytest.skip(f"this CPU has no {instruction_set}")
             pytest.fail(error)
         first, last = map(int, report.split())
         try:
@@ -190,10 +190,10 @@ def test_keys_and_words_are_gone(call: str, known_randomness: Path) -> None:
     assert memory.holds(*map(windows, memory.streams(GROUPS))) == {}
 
 
-@pytest.mark.parametrize("backend", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("instruction_set", ["portable", "avx2", "avx512"])
 @pytest.mark.parametrize("call", ["an integer", "a coin", "answers"])
-def test_every_backend_wipes(call: str, backend: str, known_randomness: Path) -> None:
-    memory = memory_after(CALLS[call], known_randomness, backend)
+def test_every_instruction_set_wipes(call: str, instruction_set: str, known_randomness: Path) -> None:
+    memory = memory_after(CALLS[call], known_randomness, instruction_set)
     assert memory.keys
     assert memory.holds(*map(windows, [*memory.keys, *memory.streams(GROUPS)])) == {}
 

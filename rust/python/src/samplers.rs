@@ -1,7 +1,7 @@
 //! The samplers.
 
 use dpnoise_core::Error;
-use dpnoise_core::instruction_set::{self, InstructionSet};
+use dpnoise_core::instruction_set::InstructionSet;
 use dpnoise_core::params::RealScale;
 use dpnoise_core::rng::{self, SecureRng};
 use dpnoise_core::samplers::Layout;
@@ -200,12 +200,12 @@ fn random_bytes<'py>(py: Python<'py>, n: &Bound<'py, PyAny>) -> PyResult<Bound<'
 
 /// The instruction set in use.
 #[pyfunction]
-fn cpu_backend() -> PyResult<&'static str> {
-    instruction_set::current().map(InstructionSet::name).map_err(to_py)
+fn instruction_set() -> PyResult<&'static str> {
+    dpnoise_core::instruction_set::current().map(InstructionSet::name).map_err(to_py)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Sampler>()?;
     module.add_function(wrap_pyfunction!(random_bytes, module)?)?;
-    module.add_function(wrap_pyfunction!(cpu_backend, module)?)
+    module.add_function(wrap_pyfunction!(instruction_set, module)?)
 }

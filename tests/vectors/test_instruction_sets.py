@@ -13,7 +13,7 @@ PROGRAM = """
 import hashlib
 from fractions import Fraction
 import numpy as np
-from dpnoise import AboveThreshold, Exponential, ReportNoisyMax, TopK, _native, cpu_backend, hazmat, local, sgd
+from dpnoise import AboveThreshold, Exponential, ReportNoisyMax, TopK, _native, hazmat, instruction_set, local, sgd
 digest = hashlib.sha256(hashlib.sha256(str({seed}).encode()).digest())
 out = np.empty(100_000, np.int64)
 designs = [(29, None), (4, None), (29, 0), (4, 0), (4, 2), (29, 29), (29, 30), (29, 38)]
@@ -65,19 +65,19 @@ for k in (2, 15, 128, 1000):
     hashing = local.LocalHashing(k=k, epsilon=1.0)
     reports = hashing.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed}))
     digest.update(reports.tobytes() + hashing.aggregate(reports).counts.tobytes())
-print(cpu_backend(), digest.hexdigest())
+print(instruction_set(), digest.hexdigest())
 """
 
 
-def digest(backend: str, seed: int = 1) -> str:
-    environment = {**os.environ, "DPNOISE_BACKEND": backend}
+def digest(instruction_set: str, seed: int = 1) -> str:
+    environment = {**os.environ, "DPNOISE_INSTRUCTION_SET": instruction_set}
     command = [sys.executable, "-c", PROGRAM.format(seed=seed)]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if "DPNOISE_BACKEND must be unset or a backend of this CPU" in run.stderr:
-        pytest.skip(f"this CPU has no {backend}")
+    if "DPNOISE_INSTRUCTION_SET must be unset or an instruction set of this CPU" in run.stderr:
+        pytest.skip(f"this CPU has no {instruction_set}")
     assert run.returncode == 0, run.stderr
     name, value = run.stdout.split()
-    assert name == backend
+    assert name == instruction_set
     return value
 
 
@@ -86,9 +86,9 @@ def portable() -> str:
     return digest("portable")
 
 
-@pytest.mark.parametrize("backend", ["avx2", "avx512"])
-def test_a_backend_agrees_with_portable_code(backend: str, portable: str) -> None:
-    assert digest(backend) == portable
+@pytest.mark.parametrize("instruction_set", ["avx2", "avx512"])
+def test_an_instruction_set_agrees_with_portable_code(instruction_set: str, portable: str) -> None:
+    assert digest(instruction_set) == portable
 
 
 def test_another_stream_is_told_apart(portable: str) -> None:
@@ -96,10 +96,10 @@ def test_another_stream_is_told_apart(portable: str) -> None:
     assert digest("portable", seed=2) != portable
 
 
-def test_an_unknown_backend_is_an_error() -> None:
-    environment = {**os.environ, "DPNOISE_BACKEND": "sse9"}
-    command = [sys.executable, "-c", "import dpnoise; dpnoise.cpu_backend()"]
+def test_an_unknown_instruction_set_is_an_error() -> None:
+    environment = {**os.environ, "DPNOISE_INSTRUCTION_SET": "sse9"}
+    command = [sys.executable, "-c", "import dpnoise; dpnoise.instruction_set()"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert "DPNOISE_BACKEND must be unset or a backend of this CPU (portable" in run.stderr
+    assert "DPNOISE_INSTRUCTION_SET must be unset or an instruction set of this CPU (portable" in run.stderr
     assert "'sse9'" in run.stderr or '"sse9"' in run.stderr
