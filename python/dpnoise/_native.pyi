@@ -11,7 +11,6 @@ from typing_extensions import CapsuleType, disjoint_base
 __all__ = [
     "AboveThreshold",
     "AboveThresholdRun",
-    "ClampedSum",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Gaussian",
@@ -27,6 +26,7 @@ __all__ = [
     "StabilityTest",
     "SubsetVotes",
     "Subsets",
+    "Sum",
     "TestRng",
     "__version__",
     "add_clipped",
@@ -98,10 +98,10 @@ class Laplace:
     def release(self, x: NDArray[np.float64], threads: int | None, rng: TestRng | None = None) -> None: ...
 
 @final
-class ClampedSum:
+class Sum:
     def __new__(
         cls, *, epsilon: float, lower: float, upper: float, relation: str, granularity: float | None = None
-    ) -> ClampedSum: ...
+    ) -> Sum: ...
     @property
     def epsilon(self) -> float: ...
     @property

@@ -55,7 +55,7 @@ class Sum(Query):
 
     __slots__ = ("_bounds",)
 
-    _native: _native.ClampedSum
+    _native: _native.Sum
     _parameters = ("bounds", "epsilon", "relation", "granularity")
 
     def __init__(
@@ -67,7 +67,7 @@ class Sum(Query):
         granularity: float | None = None,
     ) -> None:
         self._bounds = lower, upper = check_bounds(bounds)
-        self._native = _native.ClampedSum(
+        self._native = _native.Sum(
             epsilon=epsilon, lower=lower, upper=upper, relation=relation, granularity=granularity
         )
         self._relation = relation

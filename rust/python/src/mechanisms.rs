@@ -242,10 +242,10 @@ gaussian_mechanism!(
 
 /// The sum of a column whose values are clamped.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct ClampedSum(mechanisms::ClampedSum);
+pub(crate) struct Sum(mechanisms::Sum);
 
 #[pymethods]
-impl ClampedSum {
+impl Sum {
     #[new]
     #[pyo3(signature = (*, epsilon, lower, upper, relation, granularity=None))]
     fn new(
@@ -258,9 +258,7 @@ impl ClampedSum {
         let bounds = (real(lower, "bounds[0]")?, real(upper, "bounds[1]")?);
         let granularity = optional(granularity, "granularity")?;
         let relation = Relation::from_name(relation).map_err(to_py)?;
-        mechanisms::ClampedSum::new(real_down(epsilon, "epsilon")?, bounds, relation, granularity)
-            .map(Self)
-            .map_err(to_py)
+        mechanisms::Sum::new(real_down(epsilon, "epsilon")?, bounds, relation, granularity).map(Self).map_err(to_py)
     }
 
     #[getter]
@@ -305,7 +303,7 @@ fn optional(value: Option<&Bound<'_, PyAny>>, name: &'static str) -> PyResult<Op
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<ClampedSum>()?;
+    module.add_class::<Sum>()?;
     module.add_class::<Laplace>()?;
     module.add_class::<DiscreteLaplace>()?;
     module.add_class::<Gaussian>()?;

@@ -5,7 +5,6 @@
 //! choose among candidates by their scores.
 
 pub mod calibration;
-mod clamped_sum;
 mod discrete_gaussian;
 mod discrete_laplace;
 mod exponential;
@@ -15,10 +14,10 @@ mod noisy_max;
 mod real_values;
 mod selector;
 mod sparse_vector;
+mod sum;
 mod top_k;
 
 pub use calibration::Method;
-pub use clamped_sum::ClampedSum;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use exponential::Exponential;
@@ -27,6 +26,7 @@ pub use laplace::Laplace;
 pub use noisy_max::ReportNoisyMax;
 pub use selector::Selector;
 pub use sparse_vector::{AboveThreshold, Run};
+pub use sum::Sum;
 pub use top_k::TopK;
 
 use core::ops::Deref;

@@ -1,6 +1,6 @@
 //! Releases of integers and of real numbers.
 
-use dpnoise_core::mechanisms::{ClampedSum, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, Noisy};
+use dpnoise_core::mechanisms::{DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, Noisy, Sum};
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::grid::{Grid, all_finite};
@@ -75,7 +75,7 @@ pub(super) fn checks() -> Vec<Check> {
             for relation in [Relation::AddRemove, Relation::Substitute] {
                 for bounds in [(-1.0, 1.0), (1e6, 1e6 + 1.0), (-1e-300, 1e-300)] {
                     let mut values = secret(&reals().map(|x| if x == 0.1 { f64::NAN } else { x }).repeat(40));
-                    ClampedSum::new(1.0, bounds, relation, None).unwrap().release(&mut values, 1).unwrap();
+                    Sum::new(1.0, bounds, relation, None).unwrap().release(&mut values, 1).unwrap();
                 }
             }
         }),

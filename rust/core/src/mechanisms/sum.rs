@@ -1,4 +1,4 @@
-#![doc = include_str!("clamped_sum.md")]
+#![doc = include_str!("sum.md")]
 
 use core::mem;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::threads::{available_threads, on_threads};
 /// The sum of a column whose values are clamped to bounds, with discrete Laplace noise.
 ///
 /// ```
-/// use dpnoise_core::{mechanisms::ClampedSum, params::Relation};
-/// let hours = ClampedSum::new(1.0, (0.0, 80.0), Relation::AddRemove, None)?;
+/// use dpnoise_core::{mechanisms::Sum, params::Relation};
+/// let hours = Sum::new(1.0, (0.0, 80.0), Relation::AddRemove, None)?;
 /// let total = hours.release(&mut [40.0, 37.5, f64::NAN, 168.0], 1)?;
 /// # assert!(total.is_finite());
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct ClampedSum {
+pub struct Sum {
     epsilon: Epsilon,
     bounds: (f64, f64),
     relation: Relation,
@@ -48,7 +48,7 @@ const BLOCK: usize = 1 << 10;
 /// Below this many values for each a further thread costs more than it gains.
 const THREAD_UNIT: usize = 1 << 16;
 
-impl ClampedSum {
+impl Sum {
     /// The sum of values clamped to `bounds`, for `epsilon` under the neighbour relation `relation`.
     ///
     /// The default granularity is the finest that is allowed: such that the noise's scale has at most 2^40 steps, and
@@ -149,7 +149,7 @@ impl ClampedSum {
     /// The same with noise from `rng`.
     ///
     /// # Errors
-    /// As for [`ClampedSum::release`].
+    /// As for [`Sum::release`].
     pub fn release_with<R: TryCryptoRng + ?Sized>(
         &self,
         values: &mut [f64],
@@ -219,7 +219,7 @@ mod tests {
     use crate::rng::{ScriptedRng, SeededRng};
 
     /// The definition in exact fractions.
-    fn reference(sum: &ClampedSum, values: &[f64]) -> BigInt {
+    fn reference(sum: &Sum, values: &[f64]) -> BigInt {
         let exact = |x: f64| BigRational::from_float(x).unwrap();
         let half = BigRational::new(1.into(), 2.into());
         let rounded = |x: f64| (exact(x) / exact(sum.granularity()) + &half).floor().to_integer();
@@ -244,7 +244,7 @@ mod tests {
                 ((-1e-300, 1e-300), None),
                 ((f64::MIN / 4.0, f64::MAX / 4.0), None),
             ] {
-                let Ok(sum) = ClampedSum::new(0.7, bounds, relation, granularity) else {
+                let Ok(sum) = Sum::new(0.7, bounds, relation, granularity) else {
                     assert!(bounds.1 > 1e200);
                     continue;
                 };
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_tells_nothing_of_the_number_of_rows_where_that_is_private() {
-        let sum = |relation| ClampedSum::new(1.0, (0.0, 1.0), relation, None).unwrap();
+        let sum = |relation| Sum::new(1.0, (0.0, 1.0), relation, None).unwrap();
         for rows in [0, 1, 2, THREAD_UNIT, THREAD_UNIT + 1, 5 * THREAD_UNIT] {
             for threads in [1, 2, 3, usize::MAX] {
                 let started = sum(Relation::AddRemove).threads(rows, threads);
@@ -284,11 +284,11 @@ mod tests {
         let values = [f64::NAN, f64::NEG_INFINITY, -1e300, -5.2, -1.0, -0.0, 0.05, 0.1, 0.3, 1.0, 6.9, 7.0, 1e300];
         for bounds in [(-5.2, 7.0), (0.1, 0.3), (-7.0, -1.0), (1e6, 1e6 + 1.0)] {
             for granularity in [None, Some(0.125)] {
-                let one = |sum: &ClampedSum, value: f64| sum.sum(&mut [value], 1).unwrap();
-                let sum = ClampedSum::new(1.0, bounds, Relation::AddRemove, granularity).unwrap();
+                let one = |sum: &Sum, value: f64| sum.sum(&mut [value], 1).unwrap();
+                let sum = Sum::new(1.0, bounds, Relation::AddRemove, granularity).unwrap();
                 let moved = values.iter().map(|&x| one(&sum, x).unsigned_abs()).max().unwrap();
                 assert_eq!(moved, sum.steps.into(), "{bounds:?} add/remove");
-                let sum = ClampedSum::new(1.0, bounds, Relation::Substitute, granularity).unwrap();
+                let sum = Sum::new(1.0, bounds, Relation::Substitute, granularity).unwrap();
                 let pairs = values.iter().flat_map(|&x| values.iter().map(move |&y| (x, y)));
                 let moved = pairs.map(|(x, y)| (one(&sum, x) - one(&sum, y)).unsigned_abs()).max().unwrap();
                 assert_eq!(moved, sum.steps.into(), "{bounds:?} substitute");
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_release_is_the_exact_noisy_sum_rounded_once() {
-        let sum = ClampedSum::new(0.5, (0.0, 10.0), Relation::AddRemove, Some(0.25)).unwrap();
+        let sum = Sum::new(0.5, (0.0, 10.0), Relation::AddRemove, Some(0.25)).unwrap();
         assert_eq!((sum.sensitivity(), sum.scale(), sum.granularity()), (10.0, 20.0, 0.25));
         let noise = sum.noise.sample_with(&mut SeededRng::new(5).unwrap()).unwrap();
         let released = sum.release_with(&mut [1.0, 2.1, 40.0], 1, &mut SeededRng::new(5).unwrap()).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn bad_parameters_are_named() {
         let start = |epsilon, bounds, granularity| {
-            ClampedSum::new(epsilon, bounds, Relation::Substitute, granularity).unwrap_err().to_string()
+            Sum::new(epsilon, bounds, Relation::Substitute, granularity).unwrap_err().to_string()
         };
         assert!(start(0.0, (0.0, 1.0), None).starts_with("epsilon must be positive and finite, got 0.0"));
         let bounds = "bounds must be two finite numbers, the lower one first, got ";
