@@ -49,14 +49,13 @@ def test_parameters_out_of_range() -> None:
 def test_it_is_a_value() -> None:
     assert (RAPPOR.num_bloombits, RAPPOR.num_hashes, RAPPOR.num_cohorts) == (32, 2, 16)
     assert (RAPPOR.requested_f, RAPPOR.requested_p, RAPPOR.requested_q) == (0.25, 0.3, 0.8)
+    assert (RAPPOR.f, RAPPOR.p, RAPPOR.q) == pytest.approx((0.25, 0.3, 0.8), rel=0.01)
     assert RAPPOR.report_bytes == 2 + 32 // 8
     assert eval(repr(RAPPOR), vars(local).copy()) == RAPPOR  # noqa: S307
     assert pickle.loads(pickle.dumps(RAPPOR)) == RAPPOR  # noqa: S301
     assert local.Rappor.from_json(RAPPOR.to_json()) == RAPPOR == local.protocol_from_json(RAPPOR.to_json())
     assert local.Rappor(**SHAPE, f=0.25, p=0.3, q=0.80001) != RAPPOR
     assert not isinstance(RAPPOR, local.FrequencyProtocol)
-    for letter in "pq":
-        assert not hasattr(RAPPOR, letter), "they would mean something else than elsewhere"
 
 
 @pytest.mark.parametrize("chances", [(0.25, 0.3, 0.8), (0.5, 0.5, 0.75), (0.9, 0.001, 0.002), (1e-3, 0.4, 0.41)])
@@ -69,6 +68,10 @@ def test_both_epsilons_are_those_of_the_probabilities(chances: tuple[float, floa
     assert 0.999 * permanent <= rappor.epsilon <= permanent * (1 + 1e-9)
     assert 0.998 * first <= rappor.epsilon_first <= first * (1 + 1e-9)
     assert rappor.requested_epsilon == pytest.approx(permanent, rel=1e-9)
+    achieved = 4 * np.log((1 - rappor.f / 2) / (rappor.f / 2))
+    set_, not_set = (bit * rappor.q + (1 - bit) * rappor.p for bit in (1 - rappor.f / 2, rappor.f / 2))
+    assert rappor.epsilon == pytest.approx(achieved, rel=1e-12)
+    assert rappor.epsilon_first == pytest.approx(2 * np.log(set_ * (1 - not_set) / ((1 - set_) * not_set)), rel=1e-9)
     assert rappor.epsilon_first < rappor.epsilon
 
 

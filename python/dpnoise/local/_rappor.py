@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,11 +49,12 @@ class Rappor(Protocol):
 
     Notes
     -----
-    The letters are those of the paper, and not the p and q of other protocols; so the attributes are called
-    ``requested_f``, ``requested_p`` and ``requested_q``. In the specification, the exact probabilities of a 1 are
-    ``permanent_p`` and ``instantaneous_p`` of a bit that is 1, and ``permanent_q`` and ``instantaneous_q`` of one that
-    is 0. They are rounded towards privacy: ``epsilon`` is at least 0.999 of that of f, p and q, ``epsilon_first`` at
-    least 0.998, and neither is above.
+    The letters are those of the paper: p is of a 0 and q of a 1, the other way round than the p and q of other
+    protocols, and of the specification, where the exact probabilities of a 1 are ``permanent_p`` and
+    ``instantaneous_p`` of a bit that is 1, and ``permanent_q`` and ``instantaneous_q`` of one that is 0.
+
+    The probabilities are rounded towards privacy to so few binary digits that reports are made fast: ``epsilon`` is at
+    least 0.999 of that of the f, p and q that were requested, ``epsilon_first`` at least 0.998, and neither is above.
 
     All reports of a person on one text together are ``epsilon``-differentially private: the Bloom filters of two texts
     differ in at most ``num_hashes`` bits set here and as many set there, so that it is
@@ -96,6 +99,21 @@ class Rappor(Protocol):
         return int(self._specified()["num_cohorts"])
 
     @property
+    def f(self) -> float:
+        """The probability, as it is achieved, that the permanent round replaces a bit by a coin toss."""
+        return 2 * self._probability("permanent", "q")
+
+    @property
+    def p(self) -> float:
+        """The probability, as it is achieved, that a 0 of the permanent row is told as 1."""
+        return self._probability("instantaneous", "q")
+
+    @property
+    def q(self) -> float:
+        """The probability, as it is achieved, that a 1 of the permanent row is told as 1."""
+        return self._probability("instantaneous", "p")
+
+    @property
     def requested_f(self) -> float:
         """The probability, as it was given, that the permanent round replaces a bit by a coin toss."""
         return float(self._specified()["prob_f"])
@@ -119,6 +137,10 @@ class Rappor(Protocol):
     def epsilon_first(self) -> float:
         """The epsilon of a single report, computed exactly and rounded up."""
         return self._native.epsilon_first
+
+    def _probability(self, of_round: str, name: str) -> float:
+        specified = self._specified()
+        return math.ldexp(specified[f"{of_round}_{name}"], -specified[f"{of_round}_planes"])
 
     def perturb(
         self,
