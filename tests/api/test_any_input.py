@@ -23,8 +23,10 @@ from dpnoise import (
     Gaussian,
     Laplace,
     ParameterError,
+    PrivacyCost,
     RandomnessError,
     SecureBitGenerator,
+    accounting,
     hazmat,
     local,
     samplers,
@@ -353,8 +355,8 @@ def test_texts(make: Any, texts: Any, reports: Any, candidates: Any, level: Any,
 @settings(max_examples=300, deadline=None)
 @given(st.floats(0, 40) | ANYTHING, INTEGERS | ANYTHING, st.floats(0, 1) | ANYTHING)
 def test_shuffling(epsilon0: Any, n: Any, delta: Any) -> None:
-    epsilon = attempt(local.shuffle_epsilon, epsilon0, n, delta)
-    assert epsilon is None or 0 < epsilon <= epsilon0
+    cost = attempt(lambda: accounting.amplify_by_shuffling(PrivacyCost(epsilon0), n=n, delta=delta))
+    assert cost is None or 0 < cost.epsilon <= epsilon0
 
 
 BUDGETS = st.floats(0, 100) | ANYTHING

@@ -3,7 +3,8 @@
 - `PrivacyCost`: a guarantee of (epsilon, delta)-differential privacy.
 - `compose_sequential`, `compose_parallel`, `compose_advanced`: what several releases cost together.
 - `zcdp_epsilon`, `zcdp_delta`, `zcdp_rho`, `pure_zcdp_rho`: zero-concentrated differential privacy.
-- `group_privacy`, `amplify_by_poisson_sampling`, `amplify_by_sampling_without_replacement`: groups and samples.
+- `group_privacy`, `amplify_by_poisson_sampling`, `amplify_by_sampling_without_replacement`, `amplify_by_shuffling`:
+  groups, samples and shuffled reports.
 - `Accountant`: tight composition of many releases, on the dp-accounting package.
 - `Ledger`: a durable budget that many processes spend from.
 """
@@ -15,6 +16,7 @@ from dpnoise._lazy import lazily
 from dpnoise.accounting._amplification import (
     amplify_by_poisson_sampling,
     amplify_by_sampling_without_replacement,
+    amplify_by_shuffling,
     group_privacy,
 )
 from dpnoise.accounting._composition import compose_advanced, compose_parallel, compose_sequential
@@ -30,6 +32,7 @@ __all__ = [
     "PrivacyCost",
     "amplify_by_poisson_sampling",
     "amplify_by_sampling_without_replacement",
+    "amplify_by_shuffling",
     "compose_advanced",
     "compose_parallel",
     "compose_sequential",

@@ -44,7 +44,6 @@ from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
 from dpnoise.local._range_estimate import Count, RangeEstimate
 from dpnoise.local._rappor import Rappor
-from dpnoise.local._shuffling import shuffle_epsilon
 from dpnoise.local._sketch import SketchEstimate
 from dpnoise.local._square_wave import SquareWave
 from dpnoise.local._subset_selection import SubsetSelection
@@ -93,5 +92,4 @@ __all__ = [
     "UnaryEncoding",
     "plan",
     "protocol_from_json",
-    "shuffle_epsilon",
 ]
