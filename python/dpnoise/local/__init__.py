@@ -42,7 +42,7 @@ from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._prefix_extension import HeavyHitters, PrefixExtension
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
-from dpnoise.local._range_estimate import Count, RangeEstimate
+from dpnoise.local._range_estimate import CountEstimate, RangeEstimate
 from dpnoise.local._rappor import Rappor
 from dpnoise.local._sketch import SketchEstimate
 from dpnoise.local._square_wave import SquareWave
@@ -55,7 +55,7 @@ __all__ = [
     "Accumulator",
     "Candidate",
     "ClientMemo",
-    "Count",
+    "CountEstimate",
     "CountMeanSketch",
     "DBitFlip",
     "DensityEstimate",

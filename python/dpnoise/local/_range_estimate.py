@@ -27,7 +27,7 @@ class Level(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Count:
+class CountEstimate:
     """How many people have a value of a range.
 
     Attributes
@@ -146,7 +146,7 @@ class RangeEstimate(Tabular):
         counts.flags.writeable = False
         return counts
 
-    def range(self, first: int, last: int) -> Count:
+    def range(self, first: int, last: int) -> CountEstimate:
         """Estimate how many people have a value from ``first`` to ``last``.
 
         Parameters
@@ -156,7 +156,7 @@ class RangeEstimate(Tabular):
 
         Returns
         -------
-        Count
+        CountEstimate
             With its interval by the normal approximation.
 
         Raises
@@ -172,7 +172,7 @@ class RangeEstimate(Tabular):
         count = float(weights @ self._tree.shares) * self.n
         error = self.n * self._tree.variance(weights) ** 0.5
         margin = normal_quantile(self.level) * error
-        return Count(count, error, count - margin, count + margin)
+        return CountEstimate(count, error, count - margin, count + margin)
 
     def quantile(self, q: float) -> int:
         """Estimate the smallest value that a share q of all people do not exceed.
