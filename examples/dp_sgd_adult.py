@@ -35,7 +35,7 @@ def train_privately(features: np.ndarray, is_high: np.ndarray, steps: int, noise
     weights, average = np.zeros(features.shape[1]), np.zeros(features.shape[1])
     for step in range(steps):
         batch = sgd.poisson_sample(len(features), SAMPLE_RATE)
-        weights -= LEARNING_RATE * noisy.step(example_gradients(weights, features[batch], is_high[batch]))
+        weights -= LEARNING_RATE * noisy.release(example_gradients(weights, features[batch], is_high[batch]))
         if step >= steps // 2:
             average += weights / (steps - steps // 2)
     return average

@@ -78,3 +78,11 @@ def integer(value: Any, name: str, allowed: range) -> int:
     if found not in allowed:
         raise ParameterError(f"{name} must be an integer from {allowed[0]} to {allowed[-1]}, got {found}")
     return found
+
+
+def checked_level(level: float) -> float:
+    """Give the level of an interval or a bound, or refuse it as the native mechanisms do."""
+    number = real(level, "level")
+    if not 0 < number < 1:
+        raise ParameterError(f"level must be between 0 and 1, both excluded, got {number!r}")
+    return number

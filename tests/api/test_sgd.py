@@ -7,6 +7,7 @@ import math
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import dp_accounting
@@ -15,14 +16,14 @@ import pytest
 
 import dpnoise
 from dpnoise import hazmat, sgd
-from dpnoise.accounting import Accountant
+from dpnoise.accounting import Accountant, Ledger, zcdp_epsilon
 from dpnoise.sgd import NoisyGradient, clip_and_sum, epsilon_spent, noise_multiplier_for, poisson_sample
 
 DTYPES = [np.float32, np.float64]
 
 
 def granularity(clip_norm: float) -> float:
-    return NoisyGradient(clip_norm, 1.0, 1.0).granularity
+    return NoisyGradient(clip_norm=clip_norm, noise_multiplier=1.0, expected_batch_size=1.0).granularity
 
 
 def gradients(n: int, d: int, dtype: Any = np.float64, seed: int = 1) -> np.ndarray:
@@ -147,7 +148,9 @@ def test_singles_are_clipped_as_the_same_doubles_are(n: int, d: int) -> None:
 def test_no_row_changes_the_sum_by_more_than_the_sensitivity(dtype: Any, clip_norm: float) -> None:
     reached = []
     for d in (1, 2, 3, 32, 90, 500):
-        sensitivity = Fraction(NoisyGradient(clip_norm, 1.0, 1.0)._native.sensitivity(d))
+        sensitivity = Fraction(
+            NoisyGradient(clip_norm=clip_norm, noise_multiplier=1.0, expected_batch_size=1.0)._native.sensitivity(d)
+        )
         longest = longest_in_steps(clip_norm, d, dtype) * Fraction(granularity(clip_norm)) ** 2
         assert longest <= sensitivity**2
         reached.append(longest > (Fraction(clip_norm) * (1 - Fraction(1, 2**20))) ** 2)
@@ -163,11 +166,14 @@ def test_the_clip_norm_alone_is_exceeded() -> None:
 
 
 def test_sensitivity_and_granularity() -> None:
-    native = NoisyGradient(1.5, 1.0, 1.0)._native
+    native = NoisyGradient(clip_norm=1.5, noise_multiplier=1.0, expected_batch_size=1.0)._native
     assert native.granularity == 2.0**-31
     for d, extra in [(1, 1), (4, 1), (5, 2), (10**6, 500), (10**6 + 1, 501)]:
         assert native.sensitivity(d) == 1.5 + extra * 2.0**-31
-    assert NoisyGradient(1.0, 1.0, 1.0)._native.sensitivity(10**6) - 1 < 5e-7
+    assert (
+        NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=1.0)._native.sensitivity(10**6) - 1
+        < 5e-7
+    )
 
 
 def test_out_is_filled_and_conversions_are_exact() -> None:
@@ -193,7 +199,7 @@ def test_out_is_filled_and_conversions_are_exact() -> None:
 def test_a_step_is_the_sum_and_discrete_gaussian_noise_on_the_grid(dtype: Any) -> None:
     noisy = NoisyGradient(clip_norm=1.5, noise_multiplier=1.1, expected_batch_size=100)
     rows = gradients(20, 9, dtype)
-    found = noisy.step(rows, rng=hazmat.SeededRng(5))
+    found = noisy.release(rows, rng=hazmat.SeededRng(5))
     sigma = math.nextafter(1.1 * (noisy._native.sensitivity(9) / noisy.granularity), math.inf)
     noise = dpnoise.samplers.discrete_gaussian(sigma, 9, rng=hazmat.SeededRng(5))
     total = clip_and_sum(rows.astype(np.float64), clip_norm=1.5) / noisy.granularity
@@ -205,29 +211,68 @@ def test_a_step_is_the_sum_and_discrete_gaussian_noise_on_the_grid(dtype: Any) -
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_empty_batch_makes_a_step_of_noise(dtype: Any) -> None:
     noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=2.0, expected_batch_size=10)
-    step = noisy.step(np.empty((0, 20_000), dtype))
+    step = noisy.release(np.empty((0, 20_000), dtype))
     assert step.dtype == dtype
     # Of so many Gaussian values the mean square is off by 10% with a probability below 1e-22.
     assert abs(np.mean(step.astype(np.float64) ** 2) / 0.2**2 - 1) < 0.1
-    assert np.any(noisy.step(np.empty((0, 20_000), dtype)) != step)
+    assert np.any(noisy.release(np.empty((0, 20_000), dtype)) != step)
 
 
-def test_steps_fill_out_use_threads_and_can_be_pickled() -> None:
+def test_releases_fill_out_use_threads_and_can_be_pickled() -> None:
     noisy = NoisyGradient(clip_norm=0.5, noise_multiplier=0.7, expected_batch_size=12.5)
     out = np.empty(40_000, np.float32)
-    assert noisy.step(np.zeros((3, 40_000), np.float32), out=out, threads=2) is out
+    assert noisy.release(np.zeros((3, 40_000), np.float32), out=out, threads=2) is out
     assert np.count_nonzero(out) > 30_000
     for twin in (copy.copy(noisy), pickle.loads(pickle.dumps(noisy))):  # noqa: S301
         assert repr(twin) == "NoisyGradient(clip_norm=0.5, noise_multiplier=0.7, expected_batch_size=12.5)"
         rows = gradients(4, 3)
-        step = twin.step(rows, rng=hazmat.SeededRng(1))
-        np.testing.assert_array_equal(step, noisy.step(rows, rng=hazmat.SeededRng(1)))
+        step = twin.release(rows, rng=hazmat.SeededRng(1))
+        np.testing.assert_array_equal(step, noisy.release(rows, rng=hazmat.SeededRng(1)))
+
+
+def test_a_step_costs_what_its_rho_and_a_delta_say(memory_path: Path) -> None:
+    noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=3.0, expected_batch_size=10)
+    assert Fraction(noisy.rho) >= Fraction(1, 18) > Fraction(math.nextafter(noisy.rho, 0))
+    assert (noisy.relation, noisy.epsilon, noisy.delta) == ("add/remove", None, None)
+    with pytest.raises(dpnoise.ParameterError, match=r"delta must be given for a cost, got None: rho=0\.05.*delta="):
+        _ = noisy.cost
+    paying = NoisyGradient(clip_norm=1.0, noise_multiplier=3.0, expected_batch_size=10, delta=1e-6)
+    assert paying.cost == dpnoise.PrivacyCost(zcdp_epsilon(noisy.rho, delta=1e-6), 1e-6, "add/remove")
+    assert repr(paying).endswith("expected_batch_size=10.0, delta=1e-06)")
+    assert pickle.loads(pickle.dumps(paying)) == paying != noisy  # noqa: S301
+    # Continuous noise of as many sensitivities, exactly accounted for, costs a little less.
+    gaussian = dpnoise.Gaussian(sensitivity=1.0, rho=noisy.rho).epsilon_for(1e-6)
+    assert gaussian < paying.cost.epsilon < 1.1 * gaussian
+    ledger = Ledger(memory_path / "ledger", epsilon=4.0, delta=1e-5)
+    step = ledger.release(paying, np.ones((3, 2)))
+    assert step.shape == (2,)
+    assert ledger.spent == paying.cost
+    with pytest.raises(dpnoise.ParameterError, match="gradients must be of shape"):
+        ledger.release(paying, np.ones(2))
+    with pytest.raises(dpnoise.ParameterError, match="delta must be given for a cost"):
+        ledger.release(noisy, np.ones((3, 2)))
+    assert ledger.spent == paying.cost, "nothing more was spent"
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_the_noise_is_as_large_as_said(level: float) -> None:
+    noisy = NoisyGradient(clip_norm=4.0, noise_multiplier=0.5, expected_batch_size=10)
+    d = 1_000_000
+    within = np.count_nonzero(np.abs(noisy.release(np.empty((0, d)))) <= noisy.error(d, level)) / d
+    assert abs(within - level) < 7 * math.sqrt(level * (1 - level) / d), "fails once in 10^11 runs"
+    wider = NoisyGradient(clip_norm=4.0, noise_multiplier=1.0, expected_batch_size=10)
+    assert wider.error(d, level) == pytest.approx(2 * noisy.error(d, level), rel=1e-6)
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------
 
-NOISY = NoisyGradient(1.0, 1.0, 1.0)
+NOISY = NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=1.0)
 ROWS = np.ones((3, 2))
+
+
+def noisy_with_delta(delta: Any) -> NoisyGradient:
+    return NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=1.0, delta=delta)
+
 
 BAD = [
     (lambda: clip_and_sum(ROWS, clip_norm=0.0), ValueError, r"clip_norm must be from 2\*\*-80 to 2\*\*80, got 0.0"),
@@ -248,18 +293,55 @@ BAD = [
     (lambda: clip_and_sum(ROWS, clip_norm=1.0, out=ROWS[0]), ValueError, "out must not share memory with gradients"),
     (lambda: clip_and_sum(ROWS, clip_norm=1.0, out=np.empty(4)[::2]), ValueError, "out must be C-contiguous"),
     (lambda: clip_and_sum(ROWS, clip_norm=1.0, threads=0), ValueError, "threads must be None or a positive"),
-    (lambda: NoisyGradient(0, 1.0, 1.0), ValueError, "clip_norm must be from"),
-    (lambda: NoisyGradient(1.0, 0.0, 1.0), ValueError, r"noise_multiplier must be from 2\*\*-20 to 2\*\*11, got 0.0"),
-    (lambda: NoisyGradient(1.0, -1.0, 1.0), ValueError, "noise_multiplier must be .*got -1.0"),
-    (lambda: NoisyGradient(1.0, math.nan, 1.0), ValueError, "noise_multiplier must be .*got NaN"),
-    (lambda: NoisyGradient(1.0, 1e4, 1.0), ValueError, "noise_multiplier must be .*got 10000.0"),
-    (lambda: NoisyGradient(1.0, 1.0, 0), ValueError, r"expected_batch_size must be from 2\*\*-32 to 2\*\*53, got 0.0"),
-    (lambda: NoisyGradient(1.0, 1.0, math.inf), ValueError, "expected_batch_size must be .*got inf"),
-    (lambda: NoisyGradient(1.0, 1.0, None), TypeError, "expected_batch_size must be a number, got NoneType"),
-    (lambda: NOISY.step(ROWS[0]), ValueError, "gradients must be of shape"),
-    (lambda: NOISY.step(ROWS, rng=np.random.default_rng()), TypeError, "rng must be None"),
-    (lambda: NOISY.step(ROWS, threads=-1), ValueError, "threads must be None or a positive"),
-    (lambda: NOISY.step(ROWS, rng=hazmat.ScriptedRng(b"")), dpnoise.RandomnessError, "bytes|random|exhausted"),
+    (
+        lambda: NoisyGradient(clip_norm=0, noise_multiplier=1.0, expected_batch_size=1.0),
+        ValueError,
+        "clip_norm must be from",
+    ),
+    (
+        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=0.0, expected_batch_size=1.0),
+        ValueError,
+        r"noise_multiplier must be from 2\*\*-20 to 2\*\*11, got 0.0",
+    ),
+    (
+        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=-1.0, expected_batch_size=1.0),
+        ValueError,
+        "noise_multiplier must be .*got -1.0",
+    ),
+    (
+        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=math.nan, expected_batch_size=1.0),
+        ValueError,
+        "noise_multiplier must be .*got NaN",
+    ),
+    (
+        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=1e4, expected_batch_size=1.0),
+        ValueError,
+        "noise_multiplier must be .*got 10000.0",
+    ),
+    (
+        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=0),
+        ValueError,
+        r"expected_batch_size must be from 2\*\*-32 to 2\*\*53, got 0.0",
+    ),
+    (
+        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=math.inf),
+        ValueError,
+        "expected_batch_size must be .*got inf",
+    ),
+    (
+        lambda: NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=None),
+        TypeError,
+        "expected_batch_size must be a number, got NoneType",
+    ),
+    (lambda: NoisyGradient(1.0, 1.0, 1.0), TypeError, "NoisyGradient takes its parameters by name, use clip_norm="),
+    (lambda: noisy_with_delta(0.0), ValueError, "delta must be above 0 and below 1, got 0.0"),
+    (lambda: noisy_with_delta("1"), TypeError, "delta must be a number, got str"),
+    (lambda: NOISY.error(0), ValueError, "d must be an integer from 1 to .*got 0"),
+    (lambda: NOISY.error(3, 1.0), ValueError, "level must be between 0 and 1, both excluded, got 1.0"),
+    (lambda: NOISY.release(ROWS[0]), ValueError, "gradients must be of shape"),
+    (lambda: NOISY.release(ROWS, rng=np.random.default_rng()), TypeError, "rng must be None"),
+    (lambda: NOISY.release(ROWS, threads=-1), ValueError, "threads must be None or a positive"),
+    (lambda: NOISY.release(ROWS, rng=hazmat.ScriptedRng(b"")), dpnoise.RandomnessError, "bytes|random|exhausted"),
     (lambda: poisson_sample(-1, 0.5), ValueError, "n must be an integer from 0 to .*got -1"),
     (lambda: poisson_sample(2.0, 0.5), TypeError, "n must be an int, got float"),
     (lambda: poisson_sample(5, 0.0), ValueError, "sample_rate must be above 0 and at most 1, got 0.0"),
@@ -329,7 +411,7 @@ def test_a_delta_too_small_for_the_method_is_named() -> None:
 def test_messages_do_not_tell_how_large_a_batch_is() -> None:
     for bad in (np.ones((12345, 0)), np.ones(12345)):
         with pytest.raises(dpnoise.ParameterError) as caught:
-            NOISY.step(bad)
+            NOISY.release(bad)
         assert "12345" not in str(caught.value)
 
 
@@ -404,7 +486,7 @@ def test_a_step_on_all_data_costs_what_gaussian_noise_costs() -> None:
 
 
 def test_costs_are_those_of_the_accountant_and_can_be_composed() -> None:
-    noisy = NoisyGradient(3.0, 1.5, 64)
+    noisy = NoisyGradient(clip_norm=3.0, noise_multiplier=1.5, expected_batch_size=64)
     accountant = Accountant("rdp").compose(noisy, 20, sample_rate=0.1)
     spent = epsilon_spent(noise_multiplier=1.5, sample_rate=0.1, steps=20, delta=1e-5, method="rdp")
     assert accountant.epsilon(1e-5) == spent
@@ -440,9 +522,12 @@ def test_for_a_huge_epsilon_as_little_noise_is_found_as_there_may_be_without_any
         found = noise_multiplier_for(epsilon=1e6, delta=1e-5, sample_rate=0.1, steps=10)
         with pytest.raises(AttributeError):
             noise_multiplier_for(epsilon=500.0, delta=1e-5, sample_rate=0.1, steps=10)
-    Accountant().compose(NoisyGradient(1.0, found, 1.0), 10, sample_rate=0.1)
+    Accountant().compose(
+        NoisyGradient(clip_norm=1.0, noise_multiplier=found, expected_batch_size=1.0), 10, sample_rate=0.1
+    )
+    smaller = NoisyGradient(clip_norm=1.0, noise_multiplier=found / (1 + 1e-4), expected_batch_size=1.0)
     with pytest.raises(dpnoise.ParameterError, match="count must be smaller for 'pld', or mechanism have more noise"):
-        Accountant().compose(NoisyGradient(1.0, found / (1 + 1e-4), 1.0), 10, sample_rate=0.1)
+        Accountant().compose(smaller, 10, sample_rate=0.1)
 
 
 def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:

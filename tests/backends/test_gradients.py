@@ -35,7 +35,7 @@ def side_by_side(arrays: list[np.ndarray]) -> np.ndarray:
 
 def sensitivity(clip_norm: float, width: int) -> int:
     """In steps of the grid, as the theorem has it."""
-    granularity = NoisyGradient(clip_norm, 1.0, 1.0).granularity
+    granularity = NoisyGradient(clip_norm=clip_norm, noise_multiplier=1.0, expected_batch_size=1.0).granularity
     root = math.isqrt(width - 1) + 1  # rounded up
     return math.ceil(Fraction(clip_norm) / Fraction(granularity)) + (root + 1) // 2
 
@@ -53,7 +53,7 @@ def length(steps: np.ndarray) -> int:
 def test_the_norm_spans_all_arrays(dtype, n):
     arrays = gradients(n, dtype)
     matrix = side_by_side(arrays).astype(np.float64 if dtype == np.float64 else np.float32)
-    granularity = NoisyGradient(0.5, 1.0, 1.0).granularity
+    granularity = NoisyGradient(clip_norm=0.5, noise_multiplier=1.0, expected_batch_size=1.0).granularity
     expected = clip_and_sum(matrix, clip_norm=0.5)
     # Squares are added up in another order, which the 29 digits of a factor do not show here.
     np.testing.assert_array_equal((clipped_sum(arrays, clip_norm=0.5) * granularity).astype(expected.dtype), expected)
@@ -210,7 +210,9 @@ def test_noise_is_added_on_the_grid():
 
 def test_noise_is_that_of_a_noisy_gradient():
     rows = np.random.default_rng(5).normal(size=(6, 100)).astype(np.float32)
-    expected = NoisyGradient(0.7, 1.5, 1.0).step(rows, rng=hazmat.SeededRng(2))
+    expected = NoisyGradient(clip_norm=0.7, noise_multiplier=1.5, expected_batch_size=1.0).release(
+        rows, rng=hazmat.SeededRng(2)
+    )
     released = noisy(
         clipped_sum([rows[:, :40], rows[:, 40:]], clip_norm=0.7),
         clip_norm=0.7,

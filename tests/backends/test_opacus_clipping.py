@@ -49,7 +49,7 @@ def test_every_example_changes_the_sum_by_at_most_the_sensitivity(clip_norm):
             larger = [np.insert(old, place, new, axis=0) for old, new in zip(batch, arrays, strict=True)]
             np.testing.assert_array_equal(on_device(larger, clip_norm) - before, alone)
         longest = max(longest, length(alone))
-    granularity = NoisyGradient(clip_norm, 1.0, 1.0).granularity
+    granularity = NoisyGradient(clip_norm=clip_norm, noise_multiplier=1.0, expected_batch_size=1.0).granularity
     assert (0.999_999 * clip_norm / granularity) ** 2 < longest <= limit
 
 
@@ -88,7 +88,7 @@ def test_it_agrees_with_the_sum_in_memory(dtype, numbers, monkeypatch):
 
 def test_it_is_exact_where_no_row_is_clipped():
     rows = (np.random.default_rng(2).normal(size=(50, 7)) * 0.1).astype(np.float32)
-    step = Fraction(NoisyGradient(1.0, 1.0, 1.0).granularity)
+    step = Fraction(NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=1.0).granularity)
     expected = [sum(round(Fraction(float(x)) / step) for x in column) for column in rows.T]  # half to even
     assert on_device([rows]).tolist() == expected
 
@@ -120,7 +120,10 @@ def test_the_hosts_sum_exceeds_the_sensitivity_and_ours_does_not():
     """Virtual batches of one example: above 1024 every small number is rounded up to twice its size."""
     small = 2.0**-14 * (1 + 2.0**-10)
     changes = {}
-    for kind, granularity in ((DPOptimizer, 1.0), (ours.DPOptimizer, NoisyGradient(1.0, 1.0, 1.0).granularity)):
+    for kind, granularity in (
+        (DPOptimizer, 1.0),
+        (ours.DPOptimizer, NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=1.0).granularity),
+    ):
         parameter = torch.nn.Parameter(torch.zeros(1))
         optimizer = kind(
             torch.optim.SGD([parameter], lr=0.1), noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=1

@@ -77,7 +77,9 @@ def test_a_step_is_that_of_noisy_gradient_bit_for_bit() -> None:
     """For rows that have all leaves: nothing is computed in between. The division by eight rows is exact."""
     tree = TREES["nested"]
     matrix = np.concatenate([np.reshape(leaf, (8, leaf.size // 8)) for leaf in jax.tree.leaves(tree)], axis=1)
-    expected = NoisyGradient(0.7, 1.3, 8.0).step(matrix, rng=hazmat.SeededRng(3))
+    expected = NoisyGradient(clip_norm=0.7, noise_multiplier=1.3, expected_batch_size=8.0).release(
+        matrix, rng=hazmat.SeededRng(3)
+    )
     for run in (released, lambda made, tree: compiled(made)(tree)):
         for argument in ("key", "seed"):
             found = run(aggregate(0.7, 1.3, **{argument: hazmat.SeededRng(3)}), tree)
@@ -325,7 +327,7 @@ def test_one_example_changes_the_sum_by_the_sensitivity_at_most(width: int) -> N
     with jax.enable_x64(True):
         generator = np.random.default_rng(width)
         others = generator.normal(size=(7, width))
-        noisy_gradient = NoisyGradient(1.0, LITTLE, 8.0)
+        noisy_gradient = NoisyGradient(clip_norm=1.0, noise_multiplier=LITTLE, expected_batch_size=8.0)
         step = Fraction(noisy_gradient.granularity)
         limit = Fraction(noisy_gradient._native.sensitivity(width)) / step
         longest = Fraction(0)

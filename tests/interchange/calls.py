@@ -122,7 +122,7 @@ MATRICES: dict[str, Call] = {
     "clip_and_sum": (lambda values: sgd.clip_and_sum(values, clip_norm=1.0), MATRIX),
     "clip_and_sum, float32": (lambda values: sgd.clip_and_sum(values, clip_norm=1.0), MATRIX.astype(np.float32)),
     "NoisyGradient": (
-        _seeded(sgd.NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=9).step),
+        _seeded(sgd.NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=9).release),
         MATRIX,
     ),
     "stable_bootstrap": (

@@ -26,17 +26,17 @@ Step = Callable[[np.ndarray], np.ndarray]
 
 
 def clips_the_batch(gradients: np.ndarray, rng: SeededRng) -> np.ndarray:
-    return NOISY.step(gradients.sum(axis=0, keepdims=True), rng=rng)
+    return NOISY.release(gradients.sum(axis=0, keepdims=True), rng=rng)
 
 
 def noise_for_half_of_the_norm(gradients: np.ndarray, rng: SeededRng) -> np.ndarray:
     half = NoisyGradient(clip_norm=0.5, noise_multiplier=1.0, expected_batch_size=1.0)
-    return clip_and_sum(gradients, clip_norm=1.0) + half.step(np.empty((0, 1)), rng=rng)
+    return clip_and_sum(gradients, clip_norm=1.0) + half.release(np.empty((0, 1)), rng=rng)
 
 
 def takes_nine_steps_for_one(gradients: np.ndarray, rng: SeededRng) -> np.ndarray:
     """Claim for nine steps the epsilon of one: their mean has a third of its noise."""
-    return clip_and_sum(gradients, clip_norm=1.0) + NOISY.step(np.empty((0, 9)), rng=rng).mean()
+    return clip_and_sum(gradients, clip_norm=1.0) + NOISY.release(np.empty((0, 9)), rng=rng).mean()
 
 
 def lower_bound(step: Step, x: np.ndarray, x_prime: np.ndarray) -> float:
@@ -45,13 +45,13 @@ def lower_bound(step: Step, x: np.ndarray, x_prime: np.ndarray) -> float:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_step_loses_no_more_than_it_claims(dtype: type) -> None:
-    found = lower_bound(NOISY.step, BATCH.astype(dtype), NEIGHBOUR.astype(dtype))
+    found = lower_bound(NOISY.release, BATCH.astype(dtype), NEIGHBOUR.astype(dtype))
     assert 0.2 < found <= CLAIM, "and the experiment has some power"
 
 
 def test_rows_that_are_not_finite_give_nothing_away() -> None:
     with_nan = np.vstack([BATCH, [[np.nan]]])
-    assert lower_bound(NOISY.step, BATCH, with_nan) < 0.5
+    assert lower_bound(NOISY.release, BATCH, with_nan) < 0.5
 
 
 @pytest.mark.parametrize("mistake", [clips_the_batch, noise_for_half_of_the_norm, takes_nine_steps_for_one])

@@ -52,9 +52,9 @@ for count in (1, 10, 2049, 5000):
             digest.update(str(mechanism.release(scores, rng=rng)).encode())
 for n, d in ((3, 5), (20, 1000)):
     rows = np.ldexp(np.cos(np.arange(n * d)), np.arange(n * d) % 37 - 30).reshape(n, d)
-    noisy = sgd.NoisyGradient(0.7, 1.1, 3.0)
+    noisy = sgd.NoisyGradient(clip_norm=0.7, noise_multiplier=1.1, expected_batch_size=3.0)
     for gradients in (rows, rows.astype(np.float32), np.where(rows > 0.9, np.nan, rows)):
-        digest.update(noisy.step(gradients, rng=hazmat.SeededRng({seed})).tobytes())
+        digest.update(noisy.release(gradients, rng=hazmat.SeededRng({seed})).tobytes())
 above = AboveThreshold(epsilon=0.1, threshold=3.0, max_positives=50)
 digest.update(above.release(np.arange(100) % 7, rng=hazmat.SeededRng({seed})).tobytes())
 for k in (2, 15, 128, 1000):

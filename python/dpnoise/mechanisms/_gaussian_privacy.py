@@ -16,7 +16,36 @@ _COUNTS: Final = range(1, 2**60)
 _Native = TypeVar("_Native", _native.Gaussian, _native.DiscreteGaussian)
 
 
-class GaussianPrivacy(Mechanism):
+class ConcentratedPrivacy(Mechanism):
+    """A mechanism that may be known by a rho, which has an epsilon for every delta."""
+
+    __slots__ = ()
+
+    epsilon: float | None  # type: ignore[assignment]
+    delta: float | None  # type: ignore[assignment]
+    rho: float | None
+
+    @property
+    def cost(self) -> PrivacyCost:
+        """What a release costs.
+
+        Raises
+        ------
+        ParameterError
+            When there is a ``rho`` and no ``delta``: such a guarantee has an epsilon for every delta.
+        """
+        if self.epsilon is None or self.delta is None:
+            raise ParameterError(
+                f"delta must be given for a cost, got None: rho={self.rho!r} has an epsilon for every delta "
+                f"(say {type(self).__name__}(..., delta=...), or see dpnoise.accounting.zcdp_epsilon)"
+            )
+        return super().cost
+
+    def _values(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._values().items() if value is not None}
+
+
+class GaussianPrivacy(ConcentratedPrivacy):
     """A mechanism for an epsilon and a delta, or for a rho."""
 
     __slots__ = ()
@@ -34,25 +63,9 @@ class GaussianPrivacy(Mechanism):
         return self._native.delta
 
     @property
-    def rho(self) -> float | None:
+    def rho(self) -> float | None:  # type: ignore[override]
         """The parameter of zero-concentrated differential privacy, when that was given."""
         return self._native.rho
-
-    @property
-    def cost(self) -> PrivacyCost:
-        """What a release costs.
-
-        Raises
-        ------
-        ParameterError
-            When there is a ``rho`` and no ``delta``: such a guarantee has an epsilon for every delta.
-        """
-        if self.epsilon is None or self.delta is None:
-            raise ParameterError(
-                f"delta must be given for a cost, got None: rho={self.rho!r} has an epsilon for every delta "
-                f"(say {type(self).__name__}(rho=..., delta=...), or see epsilon_for)"
-            )
-        return super().cost
 
     def delta_for(self, epsilon: float, count: int = 1) -> float:
         """Give a delta for which a release is (epsilon, delta)-differentially private.
@@ -102,7 +115,7 @@ class GaussianPrivacy(Mechanism):
     def _values(self) -> dict[str, Any]:
         # Epsilon follows from rho and delta.
         derived = () if self.rho is None else ("epsilon", "method")
-        return {name: value for name, value in super()._values().items() if value is not None and name not in derived}
+        return {name: value for name, value in super()._values().items() if name not in derived}
 
 
 def calibrated(

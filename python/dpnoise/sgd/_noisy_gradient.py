@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any, Final
 
 from dpnoise import _native
 from dpnoise._interchange import Values
+from dpnoise._parameters import at_least, checked_level, integer, real_down
+from dpnoise.accounting import zcdp_epsilon
 from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
-from dpnoise.samplers._draw import Rng
+from dpnoise.mechanisms._gaussian_privacy import ConcentratedPrivacy
+from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
 
-_STEPS = 2.0**31  # of the grid, that the clip norm has or more
+_STEPS: Final = 2.0**31  # of the grid, that the clip norm has or more
+_ROUNDED: Final = 1 + 2.0**-30  # far more than what a normal quantile and its factors are rounded by
 
 
-class NoisyGradient:
+class NoisyGradient(ConcentratedPrivacy):
     """The mean of clipped gradients, with discrete Gaussian noise on their sum.
 
-    A step on all data is (alpha, alpha / (2 * noise_multiplier**2))-Rényi differentially private for every alpha
-    above 1, that is 1/(2 noise_multiplier**2)-zCDP, for neighbours that differ by one example, added or removed. On
-    Poisson samples, as `poisson_sample` draws them, steps cost less: `epsilon_spent` says how much.
+    One step of DP-SGD. On all data it is (alpha, alpha / (2 * noise_multiplier**2))-Rényi differentially private for
+    every alpha above 1, that is 1/(2 noise_multiplier**2)-zCDP, for neighbours that differ by one example, added or
+    removed. On Poisson samples, as `poisson_sample` draws them, steps cost less: `epsilon_spent` says how much.
 
     Parameters
     ----------
@@ -30,6 +36,9 @@ class NoisyGradient:
     expected_batch_size : float
         How many examples a batch has on average: the sampling rate times how many there are. From 2**-32 to 2**53. It
         is a public constant: how many examples a batch really has is private, and a mean over those would tell.
+    delta : float, optional
+        Between 0 and 1. With it there is an epsilon for a step on all data, and so a `cost`. Without it `cost` raises
+        an error, since there is an epsilon for every delta.
 
     Attributes
     ----------
@@ -45,6 +54,9 @@ class NoisyGradient:
 
     Notes
     -----
+    Epsilon is that of `dpnoise.accounting.zcdp_epsilon` for a step on all data. A `Ledger` takes it for every step; for
+    many steps on samples an `Accountant` finds far less, which can be spent at once as a `PrivacyCost`.
+
     The clipped gradients are added up on a grid, as `clip_and_sum` says, and noise is added there, exactly; only then
     is the sum divided. The sensitivity is that on the grid: ``clip_norm`` and half a step of the grid for the rounding
     of each of the d coordinates, or ``sqrt(d) / 2`` steps in all, less than 5e-7 of ``clip_norm`` for a million
@@ -62,15 +74,22 @@ class NoisyGradient:
     >>> data, weights = np.ones((1000, 3)), np.zeros(3)
     >>> noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=1.1, expected_batch_size=100)
     >>> batch = data[poisson_sample(1000, 0.1)]
-    >>> weights -= 0.5 * noisy.step(batch * (batch @ weights - 1)[:, np.newaxis])
+    >>> weights -= 0.5 * noisy.release(batch * (batch @ weights - 1)[:, np.newaxis])
     """
 
-    __slots__ = ("_native",)
+    __slots__ = ("_delta", "_epsilon")
 
-    def __init__(self, clip_norm: float, noise_multiplier: float, expected_batch_size: float) -> None:
+    _native: _native.NoisyGradient
+    _parameters = ("clip_norm", "noise_multiplier", "expected_batch_size", "delta")
+
+    def __init__(
+        self, *, clip_norm: float, noise_multiplier: float, expected_batch_size: float, delta: float | None = None
+    ) -> None:
         self._native = _native.NoisyGradient(
             clip_norm=clip_norm, noise_multiplier=noise_multiplier, expected_batch_size=expected_batch_size
         )
+        self._delta = None if delta is None else real_down(delta, "delta")
+        self._epsilon = None if self._delta is None else zcdp_epsilon(self.rho, delta=self._delta)
 
     @property
     def clip_norm(self) -> float:
@@ -88,6 +107,21 @@ class NoisyGradient:
         return self._native.expected_batch_size
 
     @property
+    def epsilon(self) -> float | None:  # type: ignore[override]
+        """The epsilon of a step on all data; None without a ``delta``."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float | None:  # type: ignore[override]
+        """The privacy parameter delta, when that was given."""
+        return self._delta
+
+    @property
+    def rho(self) -> float:  # type: ignore[override]
+        """The parameter of zero-concentrated differential privacy of a step on all data, rounded up."""
+        return at_least(1 / (2 * Fraction(self.noise_multiplier) ** 2))
+
+    @property
     def relation(self) -> Relation:
         """Which data sets are neighbours: by one example, added or removed."""
         return "add/remove"
@@ -97,7 +131,9 @@ class NoisyGradient:
         """The step of the grid that clipped gradients are rounded to."""
         return self._native.granularity
 
-    def step(self, gradients: Values, *, out: Floats | None = None, threads: int | None = None, rng: Rng = None) -> Any:
+    def release(
+        self, gradients: Values, *, out: Floats | None = None, threads: int | None = None, rng: Rng = None
+    ) -> Any:
         """Clip the gradient of each example of a batch, add them up, add noise, and divide.
 
         Parameters
@@ -131,17 +167,35 @@ class NoisyGradient:
         self._native.step(rows, array, threads, rng)
         return array
 
+    def error(self, d: int, level: float = 0.95) -> float:
+        """Bound the noise of each coordinate of a release.
+
+        Parameters
+        ----------
+        d : int
+            How many coordinates a gradient has; positive.
+        level : float, default 0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+            What the noise of a coordinate does not exceed with probability ``level`` or more, in the unit of the
+            gradients. It is about the sum of the clipped gradients, divided by ``expected_batch_size``, before it is
+            rounded to a float: what clipping does is private.
+
+        Raises
+        ------
+        ParameterError
+            When ``d`` or ``level`` is out of range.
+        """
+        sensitivity = self._native.sensitivity(integer(d, "d", range(1, 2**53)))
+        # A discrete Gaussian variable is at least m steps with no more probability than a continuous one m - 1 steps
+        # (Canonne, Kamath and Steinke 2020, on tails).
+        quantile = -NormalDist().inv_cdf((1 - checked_level(level)) / 2)
+        noise = quantile * self.noise_multiplier * sensitivity + self.granularity
+        return noise / self.expected_batch_size * _ROUNDED
+
     def _loss(self) -> Loss:
         """Give what is known of the privacy loss of a step, for the accountant."""
         return DiscreteGaussianLoss(self.noise_multiplier * _STEPS, _STEPS, rounded=True)
-
-    def __repr__(self) -> str:
-        """Show the call that makes this."""
-        return (
-            f"NoisyGradient(clip_norm={self.clip_norm!r}, noise_multiplier={self.noise_multiplier!r}, "
-            f"expected_batch_size={self.expected_batch_size!r})"
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the parameters; there is no other state."""
-        return NoisyGradient, (self.clip_norm, self.noise_multiplier, self.expected_batch_size)
