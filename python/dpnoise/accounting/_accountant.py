@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -15,11 +15,8 @@ from dpnoise._parameters import integer, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up
 from dpnoise.accounting._losses import ApproximateLoss, Loss
+from dpnoise.accounting._mechanism import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
-
-if TYPE_CHECKING:
-    from dpnoise.mechanisms._mechanism import Mechanism
-    from dpnoise.sgd import NoisyGradient
 
 _WIDEST: Final = 200.0  # the loss of a release
 SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overflow
@@ -92,15 +89,13 @@ class Accountant:
         """Which data sets are neighbours."""
         return self._relation
 
-    def compose(
-        self, mechanism: Mechanism | NoisyGradient | PrivacyCost, count: int = 1, *, sample_rate: float = 1.0
-    ) -> Accountant:
+    def compose(self, mechanism: Mechanism | PrivacyCost, count: int = 1, *, sample_rate: float = 1.0) -> Accountant:
         """Add releases.
 
         Parameters
         ----------
-        mechanism : mechanism, NoisyGradient or PrivacyCost
-            A mechanism of dpnoise, a step of its DP-SGD, or what is known of another mechanism.
+        mechanism : mechanism or PrivacyCost
+            A mechanism of dpnoise, or what is known of another one.
         count : int, default 1
             How many releases, at least 1.
         sample_rate : float, default 1

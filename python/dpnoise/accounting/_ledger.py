@@ -8,7 +8,7 @@ from decimal import Decimal
 from os import PathLike, fspath
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any, Protocol
+from typing import Any
 
 from dpnoise._errors import Error, LedgerError, ParameterError
 from dpnoise._parameters import real_down
@@ -16,6 +16,7 @@ from dpnoise.accounting import _ledger_file
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, down, exact_difference, exact_sum, up
 from dpnoise.accounting._ledger_file import LedgerFile
+from dpnoise.accounting._mechanism import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
 
 
@@ -41,20 +42,6 @@ class BudgetExceeded(Error):
             f"this would cost epsilon={self.cost.epsilon!r}, delta={self.cost.delta!r}, and what remains of the budget "
             f"is epsilon={self.remaining.epsilon!r}, delta={self.remaining.delta!r}"
         )
-
-
-class Mechanism(Protocol):
-    """What the ledger needs of a mechanism."""
-
-    @property
-    def cost(self) -> PrivacyCost:
-        """What a release costs."""
-
-    def _check(self, x: Any) -> None:
-        """Refuse what cannot be released."""
-
-    def release(self, x: Any) -> Any:
-        """Release a value."""
 
 
 @dataclass(frozen=True)
