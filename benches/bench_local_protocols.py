@@ -22,7 +22,7 @@ BY_PEER = 500  # other libraries make and read reports one by one
 
 def errors_of_counts(protocol: Any, reports: np.ndarray, values: np.ndarray) -> np.ndarray:
     n = values.size
-    errors = protocol.aggregate(reports).counts - np.bincount(values, minlength=protocol.k)
+    errors = protocol.estimate(reports).counts - np.bincount(values, minlength=protocol.k)
     return errors / np.sqrt(protocol.variance(n, 1.0) + protocol.variance(n))
 
 

@@ -57,7 +57,7 @@ def numpy_perturb(generator: np.random.Generator, k: int, block: int = 2**20) ->
 
 def check_reports(reports: np.ndarray, k: int, bits: int) -> None:
     protocol, values = protocol_of(k), values_of(k, bits)
-    errors = protocol.aggregate(reports).counts - np.bincount(values, minlength=k)
+    errors = protocol.estimate(reports).counts - np.bincount(values, minlength=k)
     assert np.abs(errors).max() < 8 * np.sqrt(protocol.variance(values.size))
 
 

@@ -66,14 +66,14 @@ def rappor(epsilon: float) -> local.Rappor:
 
 def errors(protocol: local.Protocol, answers: NDArray[np.generic], truth: NDArray[np.float64]) -> str:
     """Give the root-mean-square error of the counts over all repetitions, and what theory says."""
-    estimates = [protocol.aggregate(protocol.perturb(answers)).counts for _ in range(REPETITIONS)]
+    estimates = [protocol.estimate(protocol.perturb(answers)).counts for _ in range(REPETITIONS)]
     return beside_theory(estimates, truth, [protocol.variance(answers.size, share) for share in truth / answers.size])
 
 
 def errors_remembering(protocol: local.Protocol, codes: NDArray[np.int64], truth: NDArray[np.float64]) -> str:
     """Give the same for people who keep a memo, new people each time."""
     memos = (local.ClientMemo.generate(codes.size) for _ in range(REPETITIONS))
-    estimates = [protocol.aggregate(protocol.perturb(codes, memo, question="colour")).counts for memo in memos]
+    estimates = [protocol.estimate(protocol.perturb(codes, memo, question="colour")).counts for memo in memos]
     return beside_theory(estimates, truth, [protocol.variance(codes.size, share) for share in truth / codes.size])
 
 
@@ -112,7 +112,7 @@ def cost(protocol: local.Protocol) -> str:
     answers = np.arange(PEOPLE) % protocol.k
     reports = protocol.perturb(answers)
     client = timeit.repeat(lambda: protocol.perturb(answers, threads=1), number=1, repeat=7)
-    server = timeit.repeat(lambda: protocol.aggregate(reports, threads=1), number=1, repeat=7)
+    server = timeit.repeat(lambda: protocol.estimate(reports, threads=1), number=1, repeat=7)
     client_ns, server_ns = min(client) / PEOPLE * 1e9, min(server) / PEOPLE * 1e9
     return f"{protocol.report_bytes} B, {client_ns:,.1f} ns, {server_ns:,.1f} ns"
 

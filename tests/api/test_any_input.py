@@ -251,7 +251,7 @@ def test_reports(protocol: Any, values: Any, reports: Any, threads: Any, rng: An
     made = attempt(protocol.perturb, values, threads=threads, rng=rng)
     if made is not None:
         assert len(made) == len(values)
-    attempt(protocol.aggregate, reports, threads=threads)
+    attempt(protocol.estimate, reports, threads=threads)
     if isinstance(protocol, local.OptimizedUnaryEncoding):
         attempt(protocol.check_popcounts, reports)
         attempt(protocol.encode, values)
@@ -336,7 +336,7 @@ def test_texts_with_a_memo(texts: Any, memo: Any, reports: Any, candidates: Any,
     if made is not None:
         assert len(made) == len(texts) == len(memo)
     some = rappor.perturb(["plum"] * 50, local.ClientMemo.generate(50), question="a")
-    attempt(rappor.estimate, some, candidates, level)
+    attempt(rappor.estimate, some, candidates, level=level)
     attempt(rappor.estimate, some, candidates)
     attempt(rappor.estimate, reports, candidates)
 
@@ -348,7 +348,7 @@ def test_texts(make: Any, texts: Any, reports: Any, candidates: Any, level: Any,
     made = attempt(sketch.perturb, texts, threads=threads, rng=rng)
     if made is not None:
         assert len(made) == len(texts)
-        attempt(sketch.estimate, made, candidates, level)
+        attempt(sketch.estimate, made, candidates, level=level)
     attempt(sketch.estimate, reports, candidates)
 
 

@@ -74,7 +74,7 @@ def test_estimates_follow_the_definition(protocol, n):
     reports = reports_of(protocol, n)
     p, q = protocol.p, protocol.q
     counts = (supported(protocol, reports) - n * q) / (p - q)
-    estimate = protocol.aggregate(reports)
+    estimate = protocol.estimate(reports)
     assert np.allclose(estimate.counts, counts, rtol=1e-12, atol=1e-9 * max(n, 1))
     frequencies = np.clip(counts / n, 0.0, 1.0) if n else np.zeros(protocol.k)
     variances = n * (q * (1 - q) / (p - q) ** 2 + frequencies * (1 - p - q) / (p - q))
@@ -89,7 +89,7 @@ def test_randomised_response_counts_no_and_yes():
     estimate = RESPONSE.estimate(reports)
     assert np.allclose(estimate.counts, [10_000 - yes, yes])
     assert np.allclose(estimate.standard_errors, np.sqrt(10_000 * 0.75))
-    as_bytes = RESPONSE.aggregate(reports.view(np.uint8).reshape(-1, 1))
+    as_bytes = RESPONSE.estimate(reports.view(np.uint8).reshape(-1, 1))
     assert np.array_equal(as_bytes.counts, estimate.counts)
     wider = RESPONSE.estimate(reports, level=0.99)
     assert (wider.lower < estimate.lower).all()
@@ -112,7 +112,7 @@ def test_simultaneous_intervals_are_wider():
 
 
 def test_estimates_do_not_change():
-    estimate = PROTOCOL.aggregate(reports_of(PROTOCOL, 10))
+    estimate = PROTOCOL.estimate(reports_of(PROTOCOL, 10))
     with pytest.raises(AttributeError):
         estimate.n = 3
     with pytest.raises(ValueError, match="read-only"):
@@ -158,7 +158,7 @@ def test_malformed_reports_are_counted_as_rejected():
     assert (accumulator.n, accumulator.rejected) == (97, 3)
     assert accumulator.rejected_reasons == {"tail bits set": 3}
     good = np.delete(reports, [3, 50, 51], axis=0)
-    assert np.array_equal(accumulator.estimate().counts, PROTOCOL.aggregate(good).counts)
+    assert np.array_equal(accumulator.estimate().counts, PROTOCOL.estimate(good).counts)
     assert accumulator.estimate().rejected == 3
     assert "97 reports (3 rejected)" in repr(accumulator)
     answers = RESPONSE.accumulator()
@@ -177,12 +177,12 @@ def test_values_out_of_range_are_counted_as_rejected(k, values):
     assert accumulator.n == good.sum()
     rejected = int((~good).sum())
     assert accumulator.rejected_reasons == ({"value out of range": rejected} if rejected else {})
-    assert np.array_equal(accumulator.estimate().counts, protocol.aggregate(reports[good]).counts)
+    assert np.array_equal(accumulator.estimate().counts, protocol.estimate(reports[good]).counts)
     assert local.Accumulator.from_bytes(accumulator.to_bytes()) == accumulator
 
 
 def test_no_reports():
-    empty = PROTOCOL.aggregate(np.empty((0, 2), np.uint8))
+    empty = PROTOCOL.estimate(np.empty((0, 2), np.uint8))
     assert not empty.counts.any()
     assert not empty.upper.any()
     assert PROTOCOL.accumulator().rejected_reasons == {}
@@ -200,7 +200,7 @@ def test_reports_that_cannot_be_counted():
     message = "reports must have dtype bool and shape (n,), or dtype uint8 and shape (n, 1); got dtype"
     refuses(TypeError, f"{message} int64", RESPONSE.accumulator().add, np.zeros(10, int))
     refuses(ParameterError, f"{message} uint8 and shape (10,)", RESPONSE.accumulator().add, np.zeros(10, np.uint8))
-    refuses(ParameterError, f"{message} bool and shape (5, 2)", RESPONSE.aggregate, np.zeros((5, 2), bool))
+    refuses(ParameterError, f"{message} bool and shape (5, 2)", RESPONSE.estimate, np.zeros((5, 2), bool))
     assert accumulator == PROTOCOL.accumulator()
 
 

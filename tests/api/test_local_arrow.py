@@ -112,7 +112,7 @@ def test_what_is_no_report_is_rejected_with_the_reason(kind, container):
     column = pa.array([*MALFORMED[:2], *good[:50], *MALFORMED[2:4], *good[50:], MALFORMED[4]], TYPES[kind](2))
     accumulator = counted(PROTOCOL, CONTAINERS[container](column))
     assert (accumulator.n, accumulator.rejected, accumulator.rejected_reasons) == (100, 5, REASONS)
-    assert np.array_equal(accumulator.estimate().counts, PROTOCOL.aggregate(reports).counts)
+    assert np.array_equal(accumulator.estimate().counts, PROTOCOL.estimate(reports).counts)
 
 
 def test_null_rows_of_fixed_size():
@@ -165,7 +165,7 @@ def test_boolean_answers():
     holes = counted(RESPONSE, pa.array([None, *answers.tolist(), None]))
     assert (holes.n, holes.rejected_reasons) == (1000, {"missing report": 2})
     assert np.array_equal(holes.estimate().counts, expected.estimate().counts)
-    refuses(TypeError, "got dtype bool", PROTOCOL.aggregate, pa.array(answers))
+    refuses(TypeError, "got dtype bool", PROTOCOL.estimate, pa.array(answers))
 
 
 def test_nothing_is_copied_where_the_layout_allows():
@@ -187,7 +187,7 @@ def test_blocks_are_bounded(monkeypatch):
     column = pa.array([*texts(reports), *MALFORMED], pa.binary())
     assert max(len(block) for block, _ in _arrow.blocks(column, PROTOCOL)) == 7
     assert counted(PROTOCOL, column).rejected_reasons == REASONS
-    assert np.array_equal(counted(PROTOCOL, column).estimate().counts, PROTOCOL.aggregate(reports).counts)
+    assert np.array_equal(counted(PROTOCOL, column).estimate().counts, PROTOCOL.estimate(reports).counts)
 
 
 def test_a_stream_is_read_piece_by_piece():
@@ -283,7 +283,7 @@ def test_an_error_in_the_middle_of_a_stream():
 def test_without_pyarrow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     message = "Arrow data and Parquet files need pyarrow: pip install 'dpnoise[arrow]'"
-    refuses(ImportError, message, PROTOCOL.aggregate, pa.array([b"ab"]))
+    refuses(ImportError, message, PROTOCOL.estimate, pa.array([b"ab"]))
     refuses(ImportError, message, PROTOCOL.accumulator().add_parquet, tmp_path / "reports.parquet")
 
 

@@ -120,7 +120,7 @@ def test_any_integers_and_any_out(protocol: local.LongitudinalProtocol) -> None:
     out = np.empty((2, protocol.report_bytes), np.uint8)
     assert ask(protocol, [0, 1], memo, out=out) is out
     assert ask(protocol, [], local.ClientMemo.generate(0)).shape == (0, protocol.report_bytes)
-    assert protocol.aggregate(ask(protocol, [0, 1], memo)).n == 2
+    assert protocol.estimate(ask(protocol, [0, 1], memo)).n == 2
     assert protocol.simulate(np.full(protocol.k, 10)).n == 10 * protocol.k
 
 

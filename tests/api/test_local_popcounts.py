@@ -142,11 +142,11 @@ def test_what_it_cannot_notice():
     """False values, randomised by the protocol, and target bits among a number of bits drawn from the right law."""
     lies = PROTOCOL.perturb(np.zeros(N, int))
     assert PROTOCOL.check_popcounts(lies).p_value > FALSE_ALARM
-    assert PROTOCOL.aggregate(lies).counts[0] > 0.9 * N
+    assert PROTOCOL.estimate(lies).counts[0] > 0.9 * N
     popcounts = np.random.default_rng().choice(16, N, p=distribution(15, PROTOCOL.p, PROTOCOL.q))
     crafted = packed(np.arange(15) < popcounts[:, np.newaxis])
     assert PROTOCOL.check_popcounts(crafted).p_value > FALSE_ALARM
-    assert PROTOCOL.aggregate(crafted).counts[0] > 2 * N
+    assert PROTOCOL.estimate(crafted).counts[0] > 2 * N
 
 
 def test_malformed_reports_are_left_out():

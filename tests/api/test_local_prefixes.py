@@ -105,7 +105,7 @@ def test_states_merge():
         ParameterError, "collected must be of", PROTOCOL.estimate, local.RandomizedResponse(epsilon=1).accumulator()
     )
     for level in (0.0, 1.0, float("nan")):
-        refuses(ParameterError, "level must be between 0 and 1, exclusive", PROTOCOL.estimate, whole, level)
+        refuses(ParameterError, "level must be between 0 and 1, exclusive", PROTOCOL.estimate, whole, level=level)
 
 
 def test_reports_that_support_everything_cost_no_more_than_seconds() -> None:

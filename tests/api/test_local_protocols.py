@@ -342,7 +342,7 @@ def test_threads_out_of_range(protocol, threads):
     message = f"threads must be None or a positive integer below 2**64, got {threads}"
     values = np.ones(3, bool if isinstance(protocol, local.RandomizedResponse) else int)
     refuses(ParameterError, message, protocol.perturb, values, threads=threads)
-    refuses(ParameterError, message, protocol.aggregate, protocol.perturb(values), threads=threads)
+    refuses(ParameterError, message, protocol.estimate, protocol.perturb(values), threads=threads)
 
 
 def test_rng_of_the_wrong_type():

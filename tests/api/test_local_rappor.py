@@ -194,7 +194,9 @@ def test_candidates_that_cannot_be_decoded_are_refused() -> None:
     refuses(ParameterError, "candidates must have different Bloom filters", RAPPOR.estimate, state, ["a", "b", "a"])
     assert RAPPOR.estimate(state, ["plum"], level=1e-200).significant.all()
     for level in (0.0, 1.0, float("nan")):
-        refuses(ParameterError, "level must be between 0 and 1, exclusive", RAPPOR.estimate, state, ["plum"], level)
+        refuses(
+            ParameterError, "level must be between 0 and 1, exclusive", RAPPOR.estimate, state, ["plum"], level=level
+        )
     one = local.Rappor(num_bloombits=8, num_hashes=1, num_cohorts=1, f=0.01, p=0.01, q=0.99)
     many = [str(i) for i in range(9)]
     refuses(ParameterError, "candidates must have different Bloom filters", one.estimate, one.accumulator(), many)

@@ -184,7 +184,9 @@ def test_an_estimate_is_a_table(sketch):
     assert estimate.to_pandas()["count"].tolist() == estimate.to_polars()["count"].to_list() == estimate.counts.tolist()
     refuses(ValueError, "read-only", estimate.counts.fill, 0)
     for level in (0.0, 1.0, float("nan")):
-        refuses(ParameterError, "level must be between 0 and 1, exclusive", sketch.estimate, reports, ["plum"], level)
+        refuses(
+            ParameterError, "level must be between 0 and 1, exclusive", sketch.estimate, reports, ["plum"], level=level
+        )
 
 
 @pytest.mark.parametrize("sketch", SKETCHES, ids=repr)

@@ -113,7 +113,7 @@ def test_direct_estimates_have_their_variance():
     values = np.repeat(np.arange(len(TRUE)), TRUE)
     n = len(values)
     counts = np.array(
-        [protocol.aggregate(protocol.perturb(values, threads=1), threads=1).counts for _ in range(REPEATS)]
+        [protocol.estimate(protocol.perturb(values, threads=1), threads=1).counts for _ in range(REPEATS)]
     )
     variances = np.array([protocol.variance(n, f) for f in TRUE / n])
     assert (np.abs(counts.mean(axis=0) - TRUE) < 6.8 * np.sqrt(variances / REPEATS)).all()

@@ -65,7 +65,7 @@ def domain_file(tmp_path: Path) -> Path:
 
 def test_most_files_decide(run: Run, folder: Path) -> None:
     first, last = folder / "0-stranger.parquet", folder / "4-stranger.parquet"
-    outcome = run("aggregate", folder, "--json")
+    outcome = run("estimate", folder, "--json")
     assert outcome.code == 3
     record = outcome.json
     assert (record["n"], record["spec_id"], list(record["failed"])) == (600, PROTOCOL.spec_id, [str(first), str(last)])
@@ -83,26 +83,26 @@ def test_a_tie_is_refused(run: Run, refuse: Refuse, folder: Path, tmp_path: Path
         f"as many files are like '{first}' as like '{second}', which differ in protocol or domain: say which ones to "
         f"count with --spec or --domain-file"
     )
-    assert refuse("aggregate", first, second, "--state", state) == message
+    assert refuse("estimate", first, second, "--state", state) == message
     assert not state.exists()
-    assert run("aggregate", first, second, "--spec", specification(OTHER), "--json").json["n"] == 7
-    run("aggregate", second, "--state", state)
-    assert run("aggregate", first, second, "--state", state, "--json").json["n"] == 100
+    assert run("estimate", first, second, "--spec", specification(OTHER), "--json").json["n"] == 7
+    run("estimate", second, "--state", state)
+    assert run("estimate", first, second, "--state", state, "--json").json["n"] == 100
 
 
 def test_a_specification_decides(run: Run, folder: Path, specification: Any) -> None:
-    outcome = run("aggregate", folder, "--spec", specification(OTHER), "--json")
+    outcome = run("estimate", folder, "--spec", specification(OTHER), "--json")
     assert (outcome.code, outcome.json["n"], len(outcome.json["failed"])) == (3, 7, 4)
     message = f"'{folder / '1.parquet'}' is of another protocol than --spec: {PROTOCOL!r}, not {OTHER!r}"
     assert outcome.err.splitlines()[0] == f"dpnoise: {message}"
     # Between the files that it leaves, most of them decide.
-    outcome = run("aggregate", folder, "--spec", specification(PROTOCOL), "--json")
+    outcome = run("estimate", folder, "--spec", specification(PROTOCOL), "--json")
     assert (outcome.code, outcome.json["n"]) == (3, 600)
     assert "4-stranger.parquet' has another domain than 3 of the 4 files" in outcome.err
 
 
 def test_a_domain_decides(run: Run, folder: Path, domain_file: Path, specification: Any) -> None:
-    outcome = run("aggregate", folder, "--domain-file", domain_file, "--json")
+    outcome = run("estimate", folder, "--domain-file", domain_file, "--json")
     assert (outcome.code, outcome.json["n"]) == (3, 9)
     assert [row["value"] for row in outcome.json["estimates"]] == DOMAIN[::-1]
     assert f"'{folder / '1.parquet'}' has another domain than --domain-file" in outcome.err
@@ -112,43 +112,43 @@ def test_a_domain_decides(run: Run, folder: Path, domain_file: Path, specificati
     bare = folder / "5.parquet"
     pq.write_table(table.replace_schema_metadata(metadata), bare)
     arguments = [folder, "--domain-file", domain_file, "--spec", specification(PROTOCOL)]
-    assert run("aggregate", *arguments, "--json").json["n"] == 109
+    assert run("estimate", *arguments, "--json").json["n"] == 109
 
 
 def test_a_state_decides(run: Run, refuse: Refuse, folder: Path, tmp_path: Path, specification: Any) -> None:
     state = tmp_path / "state.json"
-    run("aggregate", folder / "0-stranger.parquet", "--state", state)
-    outcome = run("aggregate", folder, "--state", state, "--json")
+    run("estimate", folder / "0-stranger.parquet", "--state", state)
+    outcome = run("estimate", folder, "--state", state, "--json")
     assert (outcome.code, outcome.json["n"], len(outcome.json["failed"])) == (3, 7, 4)
     message = f"--spec is of another protocol than '{state}': {PROTOCOL!r}, not {OTHER!r}"
-    assert refuse("aggregate", folder, "--state", state, "--spec", specification(PROTOCOL)) == message
+    assert refuse("estimate", folder, "--state", state, "--spec", specification(PROTOCOL)) == message
 
 
 def test_a_domain_and_a_state(refuse: Refuse, run: Run, folder: Path, tmp_path: Path, domain_file: Path) -> None:
     state = tmp_path / "state.json"
-    run("aggregate", folder, "--state", state)
+    run("estimate", folder, "--state", state)
     message = f"--domain-file has another domain than '{state}'"
-    assert refuse("aggregate", folder, "--state", state, "--domain-file", domain_file) == message
+    assert refuse("estimate", folder, "--state", state, "--domain-file", domain_file) == message
 
 
 def test_what_is_no_specification(refuse: Refuse, folder: Path, tmp_path: Path, domain_file: Path) -> None:
     path = tmp_path / "specification.json"
-    assert refuse("aggregate", folder, "--spec", path) == f"{path}: No such file or directory"
+    assert refuse("estimate", folder, "--spec", path) == f"{path}: No such file or directory"
     for content in (b"", b"{}", b"\xff", b"[]"):
         path.write_bytes(content)
         message = f"'{path}' is not the specification of a protocol: "
-        assert refuse("aggregate", folder, "--spec", path).startswith(message)
+        assert refuse("estimate", folder, "--spec", path).startswith(message)
     path.write_text(local.DuchiMean(epsilon=1.0).to_json(), encoding="utf-8")
     message = f"'{path}' is of DuchiMean, whose reports are not counted by value"
-    assert refuse("aggregate", folder, "--spec", path) == message
+    assert refuse("estimate", folder, "--spec", path) == message
     path.write_text(local.OptimizedUnaryEncoding(k=5, epsilon=1.0).to_json(), encoding="utf-8")
     message = f"'{path}' is about 5 values, and --domain-file lists 4"
-    assert refuse("aggregate", folder, "--spec", path, "--domain-file", domain_file) == message
+    assert refuse("estimate", folder, "--spec", path, "--domain-file", domain_file) == message
 
 
 def test_no_estimate_replaces_what_decides(refuse: Refuse, folder: Path, specification: Any) -> None:
     path = specification(PROTOCOL)
-    assert "is also an input" in refuse("aggregate", folder, "--spec", path, "-o", path)
+    assert "is also an input" in refuse("estimate", folder, "--spec", path, "-o", path)
 
 
 def test_a_file_without_a_domain_of_another_size(run: Run, folder: Path, domain_file: Path) -> None:
@@ -156,6 +156,6 @@ def test_a_file_without_a_domain_of_another_size(run: Run, folder: Path, domain_
     table = pq.read_table(path)
     metadata = {key: value for key, value in table.schema.metadata.items() if key != b"dpnoise.domain"}
     pq.write_table(pa.table({"report": table["report"]}, metadata=metadata), path)
-    outcome = run("aggregate", path, folder / "4-stranger.parquet", "--domain-file", domain_file)
+    outcome = run("estimate", path, folder / "4-stranger.parquet", "--domain-file", domain_file)
     assert outcome.code == 3
     assert f"'{path}' has reports about 3 values, and --domain-file lists 4" in outcome.err

@@ -56,8 +56,8 @@ def parts(folder: Path) -> list[Path]:
 
 
 def estimates(run: Run, *arguments: object) -> Any:
-    """Return what aggregate estimates, without the names of files."""
-    record = run("aggregate", *arguments, "--json").json
+    """Return what is estimated, without the names of files."""
+    record = run("estimate", *arguments, "--json").json
     return {key: record[key] for key in ("n", "rejected_reasons", "estimates", "spec_id")}
 
 
@@ -71,7 +71,7 @@ def test_what_stands_for_files(run: Run, folder: Path, parts: list[Path]) -> Non
     for sources in ([folder], [folder / "day=*"], [folder / "**" / "part-*.parquet"], [folder / "day=[12]", parts[2]]):
         assert estimates(run, *sources) == whole
     assert estimates(run, folder / "day=[13]")["n"] == 400
-    assert run("aggregate", folder).out.endswith("600 reports, 0 rejected; epsilon 1.99827\n3 files\n")
+    assert run("estimate", folder).out.endswith("600 reports, 0 rejected; epsilon 1.99827\n3 files\n")
 
 
 def test_a_name_may_look_like_a_pattern(run: Run, tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_a_name_may_look_like_a_pattern(run: Run, tmp_path: Path) -> None:
 def test_nothing_to_read(refuse: Refuse, folder: Path, tmp_path: Path) -> None:
     pattern, empty = tmp_path / "*.parquet", tmp_path / "empty"
     empty.mkdir()
-    assert refuse("aggregate", pattern) == f"no file matches '{pattern}'"
-    assert refuse("aggregate", empty) == f"'{empty}' is a directory without .parquet files"
-    assert "must end in .parquet" in refuse("aggregate", folder / "README.txt")
+    assert refuse("estimate", pattern) == f"no file matches '{pattern}'"
+    assert refuse("estimate", empty) == f"'{empty}' is a directory without .parquet files"
+    assert "must end in .parquet" in refuse("estimate", folder / "README.txt")
 
 
 def test_a_file_is_counted_once(run: Run, folder: Path, parts: list[Path], tmp_path: Path) -> None:
@@ -92,10 +92,10 @@ def test_a_file_is_counted_once(run: Run, folder: Path, parts: list[Path], tmp_p
     copy, link = tmp_path / "copy.parquet", tmp_path / "link.parquet"
     shutil.copy(parts[0], copy)
     link.symlink_to(parts[1])
-    outcome = run("aggregate", folder, copy, link, parts[2])
+    outcome = run("estimate", folder, copy, link, parts[2])
     assert outcome.code == 0
     assert outcome.err == f"dpnoise: counted before, so skipped this time: '{copy}', '{link}', '{parts[2]}'\n"
-    record = run("aggregate", folder, copy, "--json").json
+    record = run("estimate", folder, copy, "--json").json
     assert (record["n"], record["files"], record["repeated"]) == (600, 3, {str(copy): str(parts[0])})
     assert estimates(run, folder, copy, link) == whole
 
@@ -162,7 +162,7 @@ def test_one_bad_file_among_good_ones(
 ) -> None:
     good, out = estimates(run, parts[0], parts[2]), tmp_path / "out.json"
     message = spoil(parts[1])
-    outcome = run("aggregate", *parts, "--json", "-o", out)
+    outcome = run("estimate", *parts, "--json", "-o", out)
     assert outcome.code == 3
     lines = outcome.err.splitlines()
     assert lines[0].startswith(f"dpnoise: {message}")
@@ -178,7 +178,7 @@ def test_a_flipped_bit_shows_in_nothing_but_the_checksum(run: Run, parts: list[P
     table = pq.read_table(parts[1])
     pq.write_table(table, parts[1], compression="none", use_dictionary=False)
     bit(parts[1])
-    assert run("aggregate", *parts, "--json").json["n"] == 600
+    assert run("estimate", *parts, "--json").json["n"] == 600
 
 
 def test_estimates_replace_estimates_alone(refuse: Refuse, run: Run, parts: list[Path], tmp_path: Path) -> None:
@@ -189,14 +189,14 @@ def test_estimates_replace_estimates_alone(refuse: Refuse, run: Run, parts: list
     for target in (private, notes, parts[2]):
         before = target.read_bytes()
         message = f"'{target}' is there already and is no estimate, which is all that may be replaced"
-        assert refuse("aggregate", *parts[:2], "-o", target) == message
+        assert refuse("estimate", *parts[:2], "-o", target) == message
         assert target.read_bytes() == before
     for suffix in (".csv", ".json", ".parquet"):
         target = tmp_path / f"estimate{suffix}"
         target.touch()
-        assert run("aggregate", parts[0], "-o", target).code == 0
+        assert run("estimate", parts[0], "-o", target).code == 0
         before = target.read_bytes()
-        assert run("aggregate", parts[1], "-o", target).code == 0
+        assert run("estimate", parts[1], "-o", target).code == 0
         assert target.read_bytes() != before
 
 
@@ -210,13 +210,13 @@ def test_damage_in_a_later_row_group_leaves_no_trace(run: Run, parts: list[Path]
     content = parts[1].read_bytes()
     last = pq.ParquetFile(parts[1]).metadata.row_group(4).column(0).dictionary_page_offset
     parts[1].write_bytes(content[:last] + bytes(200) + content[last + 200 :])
-    assert run("aggregate", *parts).code == 3
+    assert run("estimate", *parts).code == 3
     assert estimates(run, *parts) == good
 
 
 def test_only_bad_files(run: Run, tmp_path: Path) -> None:
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
-    outcome = run("aggregate", *paths, "-o", tmp_path / "out.csv", "--state", tmp_path / "state")
+    outcome = run("estimate", *paths, "-o", tmp_path / "out.csv", "--state", tmp_path / "state")
     assert (outcome.code, outcome.out) == (2, "")
     assert [line.split(": ")[1] for line in outcome.err.splitlines()[:2]] == [str(path) for path in paths]
     assert list(tmp_path.iterdir()) == []
@@ -234,21 +234,21 @@ def state(tmp_path: Path) -> Path:
 def test_a_state_goes_on(run: Run, parts: list[Path], state: Path) -> None:
     whole = estimates(run, *parts)
     for i, path in enumerate(parts):
-        record = run("aggregate", path, "--state", state, "--json").json
+        record = run("estimate", path, "--state", state, "--json").json
         assert (record["files"], record["files_added"], record["state"]) == (i + 1, 1, str(state))
     before = state.read_bytes()
     assert estimates(run, "--state", state) == whole
     # What has been counted is not counted again, whatever its name.
     parts[1].rename(parts[1].with_name("renamed.parquet"))
-    outcome = run("aggregate", parts[1].with_name("renamed.parquet"), parts[0], "--state", state)
+    outcome = run("estimate", parts[1].with_name("renamed.parquet"), parts[0], "--state", state)
     assert outcome.code == 0
     assert "counted before, so skipped" in outcome.err
     assert state.read_bytes() == before
-    assert run("aggregate", "--state", state).out.endswith("\n3 files\n")
+    assert run("estimate", "--state", state).out.endswith("\n3 files\n")
 
 
 def test_a_state_can_be_read_by_other_programs(run: Run, parts: list[Path], state: Path) -> None:
-    run("aggregate", *parts, "--state", state)
+    run("estimate", *parts, "--state", state)
     document = json.loads(state.read_text(encoding="utf-8"))
     assert document["domain"] == DOMAIN
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in parts]
@@ -261,14 +261,14 @@ def test_a_state_can_be_read_by_other_programs(run: Run, parts: list[Path], stat
 
 
 def test_a_state_and_bad_files(run: Run, parts: list[Path], state: Path) -> None:
-    run("aggregate", parts[0], "--state", state)
+    run("estimate", parts[0], "--state", state)
     before = state.read_bytes()
     text(parts[1])
-    outcome = run("aggregate", parts[1], "--state", state, "--json")
+    outcome = run("estimate", parts[1], "--state", state, "--json")
     assert (outcome.code, outcome.json["n"]) == (3, 100)
     assert state.read_bytes() == before
     other_protocol(parts[1])
-    outcome = run("aggregate", parts[1], parts[2], "--state", state, "--json")
+    outcome = run("estimate", parts[1], parts[2], "--state", state, "--json")
     assert (outcome.code, outcome.json["n"]) == (3, 400)
     assert f"'{parts[1]}' is of another protocol than '{state}': " in outcome.err
 
@@ -286,8 +286,8 @@ def test_an_interrupted_run_keeps_what_it_has_done(
     whole = estimates(run, *parts)
     with monkeypatch.context() as patch:
         patch.setattr(collect, "sha256", interrupted)
-        outcome = run("aggregate", *parts, "--state", state)
-        assert run("aggregate", *parts).err == "dpnoise: stopped by SIGINT; no incomplete file is left\n"
+        outcome = run("estimate", *parts, "--state", state)
+        assert run("estimate", *parts).err == "dpnoise: stopped by SIGINT; no incomplete file is left\n"
     assert (outcome.code, outcome.out) == (130, "")
     assert "of this run's files it has 2 now, and the same command goes on with the others" in outcome.err
     assert estimates(run, "--state", state)["n"] == 300
@@ -308,7 +308,7 @@ def test_an_interrupted_merge_counts_nothing_twice(
     whole = estimates(run, *parts)
     with monkeypatch.context() as patch:
         patch.setattr(local.Accumulator, "merge", interrupted)
-        assert run("aggregate", *parts, "--state", state).code == 130
+        assert run("estimate", *parts, "--state", state).code == 130
     assert estimates(run, "--state", state)["n"] == 100
     assert estimates(run, *parts, "--state", state) == whole
 
@@ -317,14 +317,14 @@ def test_an_interrupted_merge_counts_nothing_twice(
 def test_no_report_is_overwritten(refuse: Refuse, folder: Path, parts: list[Path], pattern: bool) -> None:
     source = f"{folder}/**/*.parquet" if pattern else folder
     before = parts[1].read_bytes()
-    assert "is also an input" in refuse("aggregate", source, "-o", parts[1])
-    assert "is also an input" in refuse("aggregate", source, "--state", parts[1])
+    assert "is also an input" in refuse("estimate", source, "-o", parts[1])
+    assert "is also an input" in refuse("estimate", source, "--state", parts[1])
     assert parts[1].read_bytes() == before
 
 
 def test_a_state_is_not_overwritten_by_the_estimates(refuse: Refuse, parts: list[Path], tmp_path: Path) -> None:
     target = tmp_path / "new.json"
-    assert "or another output, and would be overwritten" in refuse("aggregate", *parts, "--state", target, "-o", target)
+    assert "or another output, and would be overwritten" in refuse("estimate", *parts, "--state", target, "-o", target)
     assert not target.exists()
 
 
@@ -340,7 +340,7 @@ def test_long_work_is_saved_now_and_then(
 
     monkeypatch.setattr(collect, "_take_in", watched)
     monkeypatch.setattr(collect, "_SAVE_SECONDS", -1)
-    run("aggregate", *parts, "--state", state)
+    run("estimate", *parts, "--state", state)
     assert sizes == [0, 1, 2]
 
 
@@ -348,8 +348,8 @@ def test_a_state_that_another_program_writes(
     run: Run, parts: list[Path], state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other.json"
-    run("aggregate", parts[0], "--state", state)
-    run("aggregate", *parts[:2], "--state", other)
+    run("estimate", parts[0], "--state", state)
+    run("estimate", *parts[:2], "--state", other)
     real = collect._take_in
 
     def meanwhile(*arguments: Any) -> None:
@@ -357,7 +357,7 @@ def test_a_state_that_another_program_writes(
         real(*arguments)
 
     monkeypatch.setattr(collect, "_take_in", meanwhile)
-    outcome = run("aggregate", parts[2], "--state", state)
+    outcome = run("estimate", parts[2], "--state", state)
     message = f"dpnoise: '{state}' was changed by another program meanwhile, and is left as it is\n"
     assert (outcome.code, outcome.err) == (5, message)
     assert "reports, 0 rejected; epsilon" in outcome.out, "what was counted is shown"
@@ -370,47 +370,47 @@ def test_a_failed_write_leaves_the_older_state(
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    run("aggregate", parts[0], "--state", state)
+    run("estimate", parts[0], "--state", state)
     before = sorted(state.parent.iterdir()), state.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", fail)
-        outcome = run("aggregate", parts[1], "--state", state)
+        outcome = run("estimate", parts[1], "--state", state)
     assert (outcome.code, outcome.err) == (5, f"dpnoise: '{state}' could not be written: No space left on device\n")
     assert outcome.out.endswith("300 reports, 0 rejected; epsilon 1.99827\n2 files\n")
     assert (sorted(state.parent.iterdir()), state.read_bytes()) == before
 
 
 def test_what_is_no_state(run: Run, refuse: Refuse, parts: list[Path], state: Path) -> None:
-    assert "give files of reports, or with --state" in refuse("aggregate", "--state", state)
+    assert "give files of reports, or with --state" in refuse("estimate", "--state", state)
     for content in ("", "[]", "{}", "\x00", '{"format": "dpnoise state"'):
         state.write_text(content, encoding="utf-8")
         message = f"'{state}' is not a state that dpnoise wrote, or was cut short"
-        assert refuse("aggregate", *parts, "--state", state) == message
+        assert refuse("estimate", *parts, "--state", state) == message
         assert state.read_text(encoding="utf-8") == content
-    assert "is also an input" in refuse("aggregate", parts[0], "--state", parts[0])
+    assert "is also an input" in refuse("estimate", parts[0], "--state", parts[0])
     table = state.with_suffix(".csv")
-    run("aggregate", *parts, "--state", table)
+    run("estimate", *parts, "--state", table)
     assert (
-        refuse("aggregate", "--state", table, "-o", table)
+        refuse("estimate", "--state", table, "-o", table)
         == f"'{table}' is also an input, or another output, and would be overwritten"
     )
 
 
 def test_a_damaged_state(run: Run, refuse: Refuse, parts: list[Path], state: Path) -> None:
-    run("aggregate", parts[0], "--state", state)
+    run("estimate", parts[0], "--state", state)
     document = json.loads(state.read_text(encoding="utf-8"))
     for change in ({"domain": DOMAIN[::-1]}, {"sources": []}, {"accumulator": ""}, {"checksum": "0"}, {"more": 1}):
         state.write_text(json.dumps({**document, **change}), encoding="utf-8")
-        assert refuse("aggregate", "--state", state) == f"'{state}' is damaged: its checksum is wrong"
+        assert refuse("estimate", "--state", state) == f"'{state}' is damaged: its checksum is wrong"
     state.write_text(json.dumps({**document, "version": 2}), encoding="utf-8")
-    assert refuse("aggregate", "--state", state) == f"'{state}' has version 2; this release reads 1: upgrade dpnoise"
+    assert refuse("estimate", "--state", state) == f"'{state}' has version 2; this release reads 1: upgrade dpnoise"
     # Somebody who writes a checksum of his own gets no further than the state of the accumulator.
     for change in ({"accumulator": "AAAA"}, {"accumulator": None}, {"sources": [3]}, {"domain": 3}):
         altered = {key: value for key, value in {**document, **change}.items() if key != "checksum"}
         canonical = json.dumps(altered, sort_keys=True, separators=(",", ":"))
         altered["checksum"] = hashlib.sha256(canonical.encode()).hexdigest()
         state.write_text(json.dumps(altered), encoding="utf-8")
-        assert refuse("aggregate", "--state", state).startswith(f"'{state}' is damaged: ")
+        assert refuse("estimate", "--state", state).startswith(f"'{state}' is damaged: ")
 
 
 # --- Merging -------------------------------------------------------------------------------------------------------
@@ -420,7 +420,7 @@ def test_merging_states(run: Run, parts: list[Path], tmp_path: Path) -> None:
     whole = estimates(run, *parts)
     states = [tmp_path / f"{i}.json" for i in range(3)]
     for path, state in zip(parts, states, strict=True):
-        run("aggregate", path, "--state", state)
+        run("estimate", path, "--state", state)
     merged = tmp_path / "merged.json"
     record = run("merge", *states, "-o", merged, "--json").json
     assert (record["command"], record["files"], record["n"], record["rejected"]) == ("merge", 3, 600, 0)
@@ -433,15 +433,15 @@ def test_merging_states(run: Run, parts: list[Path], tmp_path: Path) -> None:
 
 def test_states_that_do_not_go_together(run: Run, refuse: Refuse, parts: list[Path], tmp_path: Path) -> None:
     one, two, out = tmp_path / "one.json", tmp_path / "two.json", tmp_path / "out.json"
-    run("aggregate", *parts[:2], "--state", one)
-    run("aggregate", *parts[1:], "--state", two)
+    run("estimate", *parts[:2], "--state", one)
+    run("estimate", *parts[1:], "--state", two)
     counted = "which has been counted before: merging would count the reports twice"
     assert refuse("merge", one, two, "-o", out) == f"'{two}' holds '{parts[1]}', {counted}"
     assert refuse("merge", one, one, "-o", out) == f"'{one}' holds '{parts[0]}' and 1 more, {counted}"
     for spoil, message in ((other_protocol, "is of another protocol than"), (other_domain, "has another domain than")):
         spoil(parts[2])
         two.unlink()
-        run("aggregate", parts[2], "--state", two)
+        run("estimate", parts[2], "--state", two)
         assert refuse("merge", one, two, "-o", out).startswith(f"'{two}' {message} '{one}'")
     assert not out.exists()
     assert "is also an input" in refuse("merge", one, two, "-o", one)

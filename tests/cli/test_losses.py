@@ -108,22 +108,22 @@ def test_a_signal_keeps_what_has_been_counted(
 
     with monkeypatch.context() as patch:
         patch.setattr(collect, "sha256", hashed)
-        outcome = run("aggregate", *parts, "--state", state)
+        outcome = run("estimate", *parts, "--state", state)
     assert (outcome.code, outcome.out) == (128 + number, "")
     assert outcome.err == (
         f"dpnoise: stopped by {signal.Signals(number).name}; '{state}' has what was counted before; of this run's "
         f"files it has 2 now, and the same command goes on with the others\n"
     )
     assert list(state.parent.iterdir()) == [state]
-    assert run("aggregate", "--state", state, "--json").json["n"] == 300
-    assert run("aggregate", *parts, "--state", state, "--json").json["n"] == 600
+    assert run("estimate", "--state", state, "--json").json["n"] == 300
+    assert run("estimate", *parts, "--state", state, "--json").json["n"] == 600
 
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_every_command_with_a_line(
     run: Run, colours_csv: Path, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    run("aggregate", parts[0], "--state", state)
+    run("estimate", parts[0], "--state", state)
     ledger = state.with_name("ledger")
     Ledger(ledger, epsilon=1.0)
     folder = state.parent
@@ -133,8 +133,8 @@ def test_a_signal_ends_every_command_with_a_line(
         "dpnoise.cli.demo.datasets.adult_occupations": ["demo", "--plot", new.with_suffix(".png")],
         "dpnoise.cli.plan.local.plan": ["plan", "--n", 10, "--k", 3, "--epsilon", 1],
         "dpnoise.cli.perturb.perturb_codes": ["perturb", colours_csv, *PERTURB, "-o", new.with_suffix(".parquet")],
-        "dpnoise.cli.aggregate.local.Accumulator.estimate": ["aggregate", *parts, "-o", new.with_suffix(".csv")],
-        "dpnoise.cli.tables.write_table": ["aggregate", *parts, "-o", new.with_suffix(".csv")],
+        "dpnoise.cli.estimate.local.Accumulator.estimate": ["estimate", *parts, "-o", new.with_suffix(".csv")],
+        "dpnoise.cli.tables.write_table": ["estimate", *parts, "-o", new.with_suffix(".csv")],
         "dpnoise.cli.state.State.joined": ["merge", state, state, "-o", new],
         "dpnoise.cli.release.tables.open_column": ["release", colours_csv, "--query", "count", "--column", "colour",
                                                    "--epsilon", 1, "-o", new.with_suffix(".json")],
@@ -155,21 +155,21 @@ def test_a_signal_waits_until_the_state_is_written(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", sending(signal.SIGTERM))
-        outcome = run("aggregate", *parts, "--state", state)
+        outcome = run("estimate", *parts, "--state", state)
     assert (outcome.code, outcome.out) == (143, "")
     assert outcome.err.startswith(f"dpnoise: stopped by SIGTERM; '{state}' has what was counted before")
-    assert run("aggregate", "--state", state, "--json").json["n"] == 600
+    assert run("estimate", "--state", state, "--json").json["n"] == 600
 
 
 def test_a_signal_between_counting_and_saving(
     run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("dpnoise.cli.aggregate._print_problems", sending(signal.SIGINT))
-        outcome = run("aggregate", *parts, "--state", state)
+        patch.setattr("dpnoise.cli.estimate._print_problems", sending(signal.SIGINT))
+        outcome = run("estimate", *parts, "--state", state)
     assert (outcome.code, outcome.out) == (130, "")
     assert f"'{state}' has what was counted before; of this run's files it has {len(parts)} now" in outcome.err
-    assert run("aggregate", "--state", state, "--json").json["n"] == 600
+    assert run("estimate", "--state", state, "--json").json["n"] == 600
 
 
 def test_a_second_signal_cuts_nothing_short(
@@ -181,8 +181,8 @@ def test_a_second_signal_cuts_nothing_short(
         send(signal.SIGTERM)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpnoise.cli.aggregate._print_problems", twice)
-    outcome = run("aggregate", *parts, "--state", state)
+    monkeypatch.setattr("dpnoise.cli.estimate._print_problems", twice)
+    outcome = run("estimate", *parts, "--state", state)
     assert outcome.code == 130
     assert "stopped by SIGINT" in outcome.err
 
@@ -191,8 +191,8 @@ def test_a_signal_that_is_ignored_stays_ignored(
     run: Run, parts: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # as nohup has it
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    monkeypatch.setattr("dpnoise.cli.aggregate.read_agreement", lambda *_: send(signal.SIGTERM) or collect.Agreement())
-    assert run("aggregate", *parts, "--json").json["n"] == 600
+    monkeypatch.setattr("dpnoise.cli.estimate.read_agreement", lambda *_: send(signal.SIGTERM) or collect.Agreement())
+    assert run("estimate", *parts, "--json").json["n"] == 600
 
 
 # What the script that pip makes for the entry point does.
@@ -236,12 +236,12 @@ def test_every_command_says_that_stdout_failed_and_writes_its_files(
     chart, reports = new.with_suffix(".png"), new.with_suffix(".parquet")
     made = {
         ("perturb", colours_csv, *PERTURB, "-o", reports): [reports],
-        ("aggregate", *parts, "--state", state, "-o", new.with_suffix(".csv"), "--plot", chart): [
+        ("estimate", *parts, "--state", state, "-o", new.with_suffix(".csv"), "--plot", chart): [
             state,
             new.with_suffix(".csv"),
             chart,
         ],
-        ("aggregate", *parts, "--json"): [],
+        ("estimate", *parts, "--json"): [],
         ("merge", state, "-o", new): [new],
         ("demo", "--plot", chart): [chart],
         ("audit", "--n", 1000, "--plot", chart): [chart],
@@ -284,7 +284,7 @@ def test_a_value_that_stdout_cannot_encode_is_no_loss(tmp_path: Path) -> None:
     path = tmp_path / "reports.parquet"
     with path.open("wb") as file, tables.report_writer(file, PROTOCOL, ["thé", "b", "c", "d"]) as add:
         add(PROTOCOL.perturb([0, 1]))
-    command = [sys.executable, "-m", "dpnoise", "aggregate", str(path)]
+    command = [sys.executable, "-m", "dpnoise", "estimate", str(path)]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     process = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
     assert (process.returncode, process.stderr) == (0, b"")
@@ -293,7 +293,7 @@ def test_a_value_that_stdout_cannot_encode_is_no_loss(tmp_path: Path) -> None:
 
 def test_a_closed_stderr_is_not_stdout(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
-    outcome = run("aggregate", "missing.parquet")
+    outcome = run("estimate", "missing.parquet")
     assert (outcome.code, outcome.out) == (2, "")
 
 
@@ -317,11 +317,11 @@ def test_a_terminal_that_is_gone_stops_no_work(
 
     monkeypatch.setattr(sys, "stderr", Gone())
     monkeypatch.setenv("TERM", "xterm")
-    assert run("aggregate", *parts, "--json").json["n"] == 600
+    assert run("estimate", *parts, "--json").json["n"] == 600
     with monkeypatch.context() as patch:
         patch.setattr(collect, "sha256", lambda path: send(signal.SIGHUP) if path == parts[2] else str(path))
-        assert run("aggregate", *parts, "--state", state).code == 129
-    assert run("aggregate", "--state", state, "--json").json["n"] == 300
+        assert run("estimate", *parts, "--state", state).code == 129
+    assert run("estimate", "--state", state, "--json").json["n"] == 300
 
 
 # --- Full disks ----------------------------------------------------------------------------------------------------
@@ -333,19 +333,19 @@ def test_a_full_disk_leaves_older_files_and_names_the_new_one(
     pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
     target = {suffix: state.with_name(f"new{suffix}") for suffix in (".parquet", ".csv", ".png", "")}
     other = parts[0].with_suffix(".state")
-    run("aggregate", parts[0], "--state", target[""])
-    run("aggregate", parts[1], "--state", other)
-    run("aggregate", parts[0], "-o", target[".csv"], "--plot", target[".png"])
+    run("estimate", parts[0], "--state", target[""])
+    run("estimate", parts[1], "--state", other)
+    run("estimate", parts[0], "-o", target[".csv"], "--plot", target[".png"])
     run("perturb", colours_csv, *PERTURB, "-o", target[".parquet"])
     before = {path: path.read_bytes() for path in state.parent.iterdir()}
     assert len(before) == 4
     no_space()
     for suffix, arguments in (
         (".parquet", ["perturb", colours_csv, *PERTURB, "--force", "-o"]),
-        (".csv", ["aggregate", *parts, "-o"]),
-        ("", ["aggregate", *parts[1:], "--state"]),
+        (".csv", ["estimate", *parts, "-o"]),
+        ("", ["estimate", *parts[1:], "--state"]),
         ("", ["merge", other, "-o"]),
-        (".png", ["aggregate", *parts, "--plot"]),
+        (".png", ["estimate", *parts, "--plot"]),
         (".png", ["demo", "--plot"]),
         (".png", ["audit", "--n", 1000, "--plot"]),
     ):
@@ -369,28 +369,28 @@ def test_a_state_that_cannot_be_saved_on_the_way_is_saved_at_the_end(
 
     monkeypatch.setattr("os.fsync", once)
     monkeypatch.setattr(collect, "_SAVE_SECONDS", -1)
-    outcome = run("aggregate", *parts, "--state", state)
+    outcome = run("estimate", *parts, "--state", state)
     assert outcome.code == 0
     assert outcome.err == (
         f"dpnoise: '{state}' could not be written: No space left on device; what has been counted since is kept in "
         f"memory until there is room\n"
     )
-    assert run("aggregate", "--state", state, "--json").json["n"] == 600
+    assert run("estimate", "--state", state, "--json").json["n"] == 600
 
 
 def test_targets_that_could_not_be_written_are_refused_first(
     refuse: Refuse, run: Run, colours_csv: Path, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("aggregate", parts[0], "--state", state)
+    run("estimate", parts[0], "--state", state)
     new = state.with_name("new.csv")
     real = os.access
     # As for a read-only directory, which does not stop the superuser.
     monkeypatch.setattr("os.access", lambda path, mode: Path(path) != state.parent and real(path, mode))
     for arguments in (
         ["perturb", colours_csv, *PERTURB, "-o", new.with_suffix(".parquet")],
-        ["aggregate", *parts, "-o", new],
-        ["aggregate", *parts, "--plot", new.with_suffix(".png")],
-        ["aggregate", *parts, "--state", state],
+        ["estimate", *parts, "-o", new],
+        ["estimate", *parts, "--plot", new.with_suffix(".png")],
+        ["estimate", *parts, "--state", state],
         ["merge", state, "-o", new],
         ["demo", "--plot", new.with_suffix(".png")],
         ["audit", "--plot", new.with_suffix(".png")],
@@ -399,7 +399,7 @@ def test_targets_that_could_not_be_written_are_refused_first(
         if "--plot" in arguments:
             pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
         assert refuse(*arguments).endswith(f"cannot be written: nothing can be written to '{state.parent}'"), arguments
-    assert run("aggregate", "--state", state, "--json").json["n"] == 100  # which writes nothing
+    assert run("estimate", "--state", state, "--json").json["n"] == 100  # which writes nothing
 
 
 def test_a_file_that_is_none_is_not_replaced(refuse: Refuse, parts: list[Path], tmp_path: Path) -> None:
@@ -407,16 +407,16 @@ def test_a_file_that_is_none_is_not_replaced(refuse: Refuse, parts: list[Path], 
     if not hasattr(os, "mkfifo"):
         pytest.skip("this system has no named pipes")
     os.mkfifo(pipe)
-    assert refuse("aggregate", *parts, "-o", pipe).endswith("cannot be written: it is no file")
+    assert refuse("estimate", *parts, "-o", pipe).endswith("cannot be written: it is no file")
 
 
 def test_a_symbolic_link_stays_one(run: Run, parts: list[Path], state: Path) -> None:
     link = state.with_name("link.json")
     link.symlink_to(state.name)
     for path in parts:
-        assert run("aggregate", path, "--state", link).code == 0
+        assert run("estimate", path, "--state", link).code == 0
     assert link.is_symlink()
-    assert run("aggregate", "--state", state, "--json").json["n"] == 600
+    assert run("estimate", "--state", state, "--json").json["n"] == 600
 
 
 # --- Two at once ---------------------------------------------------------------------------------------------------
@@ -425,17 +425,17 @@ def test_a_symbolic_link_stays_one(run: Run, parts: list[Path], state: Path) -> 
 def test_a_file_that_another_run_changes(
     refuse: Refuse, run: Run, colours_csv: Path, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("aggregate", parts[0], "--state", state)
+    run("estimate", parts[0], "--state", state)
     reports = state.with_name("reports.parquet")
     monkeypatch.setattr("socket.gethostname", lambda: "example")
     with _files.locked(state), _files.locked(reports):
         by = f"process {os.getpid()} on example: try again when that has ended"
-        assert refuse("aggregate", *parts, "--state", state) == f"'{state}' is in use by {by}"
+        assert refuse("estimate", *parts, "--state", state) == f"'{state}' is in use by {by}"
         assert refuse("merge", state.with_name("none"), "-o", state) == f"'{state}' is in use by {by}"
         assert refuse("perturb", colours_csv, *PERTURB, "-o", reports) == f"'{reports}' is in use by {by}"
-        assert run("aggregate", "--state", state, "--json").json["n"] == 100  # which only reads
+        assert run("estimate", "--state", state, "--json").json["n"] == 100  # which only reads
     assert list(state.parent.iterdir()) == [state]
-    assert run("aggregate", *parts, "--state", state, "--json").json["n"] == 600
+    assert run("estimate", *parts, "--state", state, "--json").json["n"] == 600
 
 
 def test_the_loser_does_no_work(run: Run, parts: list[Path], state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -444,15 +444,15 @@ def test_the_loser_does_no_work(run: Run, parts: list[Path], state: Path, monkey
     def meanwhile(*arguments: Any) -> None:
         if not inner:
             inner.append(None)
-            inner[0] = run("aggregate", parts[1], "--state", state)
+            inner[0] = run("estimate", parts[1], "--state", state)
         real(*arguments)
 
     monkeypatch.setattr(collect, "_take_in", meanwhile)
-    outcome = run("aggregate", parts[0], "--state", state)
+    outcome = run("estimate", parts[0], "--state", state)
     assert (outcome.code, inner[0].code) == (0, 2)
     assert "is in use by process" in inner[0].err
     monkeypatch.setattr(collect, "_take_in", real)
-    assert run("aggregate", "--state", state, "--json").json["n"] == 100
+    assert run("estimate", "--state", state, "--json").json["n"] == 100
 
 
 def test_a_lock_ends_with_its_process(state: Path) -> None:

@@ -104,7 +104,7 @@ def test_generalized_randomized_response(run: Run, colours_csv: Path, values: li
     arguments[arguments.index("oue")] = "grr"
     record = run(*arguments).json
     assert (record["rows"], record["report_bytes"], record["protocol"]) == (len(values), 1, "grr")
-    estimates = run("aggregate", reports, "--json").json["estimates"]
+    estimates = run("estimate", reports, "--json").json["estimates"]
     for row in estimates:
         assert abs(row["estimate"] - values.count(row["value"])) < 7 * row["standard_error"]
 

@@ -30,7 +30,7 @@ def test_module_runs_as_the_program() -> None:
 
 
 def test_exit_code_reaches_the_shell() -> None:
-    command = [sys.executable, "-m", "dpnoise", "aggregate", "no-such-file.parquet"]
+    command = [sys.executable, "-m", "dpnoise", "estimate", "no-such-file.parquet"]
     process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert process.returncode == 2
     assert process.stderr == "dpnoise: no-such-file.parquet: No such file or directory\n"
@@ -39,11 +39,11 @@ def test_exit_code_reaches_the_shell() -> None:
 def test_without_a_command_the_help_is_shown(run: Run) -> None:
     outcome = run()
     assert outcome.code == 0
-    for command in ("demo", "plan", "perturb", "aggregate", "merge"):
+    for command in ("demo", "plan", "perturb", "estimate", "merge"):
         assert command in outcome.out
 
 
-@pytest.mark.parametrize("command", ["demo", "plan", "perturb", "aggregate", "merge"])
+@pytest.mark.parametrize("command", ["demo", "plan", "perturb", "estimate", "merge"])
 def test_every_command_has_help_and_json(run: Run, command: str) -> None:
     outcome = run(command, "--help")
     assert outcome.code == 0
@@ -58,7 +58,7 @@ def test_every_command_has_help_and_json(run: Run, command: str) -> None:
         (["demo", "--epsilon", "much"], "Invalid value for '--epsilon': "),
         (["demo", "--threads", "0"], "Invalid value for '--threads': "),
         (["perturb"], "Missing argument"),
-        (["aggregate"], "give files of reports, or with --state what an earlier run has counted"),
+        (["estimate"], "give files of reports, or with --state what an earlier run has counted"),
     ],
 )
 def test_bad_usage_is_one_line(refuse: Callable[..., str], arguments: list[str], message: str) -> None:

@@ -34,7 +34,7 @@ def delayed(parts):
 
 
 def test_batches_are_counted_as_by_one_process(cluster, collection):
-    total = engine.aggregate(collection.protocol, delayed(collection.parts(20)))  # more than one level of the tree
+    total = engine.collect(collection.protocol, delayed(collection.parts(20)))  # more than one level of the tree
     assert total.to_bytes() == collection.state
 
 
@@ -46,7 +46,7 @@ COLLECTIONS = {
 
 @pytest.mark.parametrize("make", COLLECTIONS.values(), ids=COLLECTIONS)
 def test_collections_of_every_kind_are_counted(cluster, unary, make):
-    assert engine.aggregate(unary.protocol, make(unary.reports)).to_bytes() == unary.state
+    assert engine.collect(unary.protocol, make(unary.reports)).to_bytes() == unary.state
 
 
 COLUMNS = {
@@ -58,7 +58,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
 def test_missing_and_wrong_reports_are_counted(cluster, unary, make):
-    assert engine.aggregate(unary.protocol, make(unary.column)).to_bytes() == unary.column_state
+    assert engine.collect(unary.protocol, make(unary.column)).to_bytes() == unary.column_state
 
 
 @pytest.mark.parametrize("fixed", [True, False], ids=["fixed size", "variable size"])
@@ -69,23 +69,23 @@ def test_a_column_of_a_file_is_counted(cluster, collection, tmp_path, fixed):
     pq.write_table(pa.table({"report": column}), tmp_path / "reports.parquet", row_group_size=900)
     frame = dask.dataframe.read_parquet(tmp_path / "reports.parquet", split_row_groups=True)
     assert frame.npartitions == 6
-    assert engine.aggregate(collection.protocol, frame["report"]).to_bytes() == state
+    assert engine.collect(collection.protocol, frame["report"]).to_bytes() == state
 
 
 def test_it_runs_without_a_cluster(unary):
     with dask.config.set(scheduler="synchronous"):
-        assert engine.aggregate(unary.protocol, delayed(unary.parts(3))).to_bytes() == unary.state
+        assert engine.collect(unary.protocol, delayed(unary.parts(3))).to_bytes() == unary.state
 
 
 def test_no_partitions_give_no_reports(unary):
-    assert engine.aggregate(unary.protocol, []) == unary.protocol.accumulator()
+    assert engine.collect(unary.protocol, []) == unary.protocol.accumulator()
 
 
 def test_a_killed_worker_changes_nothing(cluster, unary, tmp_path):
     marker = tmp_path / "killed"
     parts = delayed(unary.parts(20))
     parts[11] = dask.delayed(kill_once)(str(marker), parts[11])
-    total = engine.aggregate(unary.protocol, parts)
+    total = engine.collect(unary.protocol, parts)
     assert marker.exists()
     assert total.to_bytes() == unary.state
 
@@ -94,7 +94,7 @@ def test_a_part_that_kills_every_worker_is_an_error(cluster, unary):
     parts = delayed(unary.parts(3))
     parts[1] = dask.delayed(kill_always)(parts[1])
     with pytest.raises(distributed.KilledWorker, match="died while running it"):
-        engine.aggregate(unary.protocol, parts)
+        engine.collect(unary.protocol, parts)
 
 
 def values_of(protocol: local.Protocol) -> np.ndarray:
@@ -135,10 +135,10 @@ def test_values_that_cannot_be_randomised_are_refused(unary):
 def test_bad_reports_and_collections_are_refused(unary):
     with dask.config.set(scheduler="synchronous"):
         with pytest.raises(ParameterError, match=r"reports must have shape \(n, 2\), got \(3, 5\)"):
-            engine.aggregate(unary.protocol, delayed([np.zeros((3, 5), np.uint8)]))
+            engine.collect(unary.protocol, delayed([np.zeros((3, 5), np.uint8)]))
         with pytest.raises(TypeError, match="reports must be a Dask collection or a list of Delayed, got ndarray"):
-            engine.aggregate(unary.protocol, unary.reports)
+            engine.collect(unary.protocol, unary.reports)
     with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local, got str"):
-        engine.aggregate("rappor", [])
+        engine.collect("rappor", [])
     with pytest.raises(TypeError, match="protocol must be one without a memo, which clients keep, got DBitFlip"):
         engine.perturb(local.DBitFlip(k=9, d=3, epsilon=1.0), [])

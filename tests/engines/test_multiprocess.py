@@ -26,26 +26,26 @@ def write(path: Path, protocol: local.Protocol, reports: np.ndarray) -> Path:
 
 
 def test_batches_are_counted_as_by_one_process(collection):
-    total = multiprocess.aggregate(collection.protocol, iter(collection.parts(7)), processes=2)
+    total = multiprocess.collect(collection.protocol, iter(collection.parts(7)), processes=2)
     assert total.to_bytes() == collection.state
 
 
 def test_files_are_counted_as_by_one_process(collection, tmp_path):
     parts = enumerate(collection.parts(5))
     paths = [write(tmp_path / f"{i}.parquet", collection.protocol, part) for i, part in parts]
-    total = multiprocess.aggregate(collection.protocol, [str(paths[0]), *paths[1:]], processes=2)
+    total = multiprocess.collect(collection.protocol, [str(paths[0]), *paths[1:]], processes=2)
     assert total.to_bytes() == collection.state
 
 
 def test_no_parts_give_no_reports(unary):
-    assert multiprocess.aggregate(unary.protocol, []) == unary.protocol.accumulator()
+    assert multiprocess.collect(unary.protocol, []) == unary.protocol.accumulator()
 
 
 def test_a_killed_process_changes_nothing(unary, tmp_path):
     marker = tmp_path / "killed"
     parts = unary.parts(8)
     parts[4] = Received(kill_once, str(marker), parts[4])
-    total = multiprocess.aggregate(unary.protocol, parts, processes=2)
+    total = multiprocess.collect(unary.protocol, parts, processes=2)
     assert marker.exists()
     assert total.to_bytes() == unary.state
 
@@ -69,21 +69,21 @@ def test_a_part_that_kills_every_process_is_named(unary):
     parts = unary.parts(4)
     parts[2] = Received(kill_always, parts[2])
     with pytest.raises(RuntimeError, match=r"^parts\[2\] was not counted: 3 processes died over it.* exit code -9$"):
-        multiprocess.aggregate(unary.protocol, parts, processes=2)
+        multiprocess.collect(unary.protocol, parts, processes=2)
 
 
 def test_a_bad_batch_is_named(unary):
     with pytest.raises(ParameterError, match=r"^parts\[1\]: reports must have shape \(n, 2\), got \(3, 5\)$"):
-        multiprocess.aggregate(unary.protocol, [unary.reports, np.zeros((3, 5), np.uint8)], processes=1)
+        multiprocess.collect(unary.protocol, [unary.reports, np.zeros((3, 5), np.uint8)], processes=1)
     with pytest.raises(TypeError, match=r"^parts\[0\]: "):
-        multiprocess.aggregate(unary.protocol, [unary.reports.astype(float)], processes=1)
+        multiprocess.collect(unary.protocol, [unary.reports.astype(float)], processes=1)
 
 
 def test_a_file_of_another_protocol_is_named(unary, tmp_path):
     other = local.OptimizedUnaryEncoding(k=15, epsilon=2.0)
     path = write(tmp_path / "other.parquet", other, unary.reports)
     with pytest.raises(ParameterError, match=r"other\.parquet': reports must be of .*=1\.0\), .*=2\.0\), "):
-        multiprocess.aggregate(unary.protocol, [path], processes=1)
+        multiprocess.collect(unary.protocol, [path], processes=1)
 
 
 def test_a_file_of_other_things_is_named(unary, tmp_path):
@@ -91,11 +91,11 @@ def test_a_file_of_other_things_is_named(unary, tmp_path):
     pq.write_table(pa.table({"x": [1]}), foreign)
     damaged.write_bytes(write(tmp_path / "whole.parquet", unary.protocol, unary.reports).read_bytes()[:-9])
     with pytest.raises(TypeError, match=r"^'[^']*foreign\.parquet': reports must be a column of type .*, got int64$"):
-        multiprocess.aggregate(unary.protocol, [foreign], processes=1)
+        multiprocess.collect(unary.protocol, [foreign], processes=1)
     with pytest.raises(ParameterError, match=r"^'[^']*damaged\.parquet' is not a Parquet file, or was cut short$"):
-        multiprocess.aggregate(unary.protocol, [damaged], processes=1)
+        multiprocess.collect(unary.protocol, [damaged], processes=1)
     with pytest.raises(FileNotFoundError, match=r"absent\.parquet"):
-        multiprocess.aggregate(unary.protocol, [tmp_path / "absent.parquet"], processes=1)
+        multiprocess.collect(unary.protocol, [tmp_path / "absent.parquet"], processes=1)
 
 
 def test_a_file_given_twice_is_refused(unary, tmp_path):
@@ -103,22 +103,22 @@ def test_a_file_given_twice_is_refused(unary, tmp_path):
     link = tmp_path / "b.parquet"
     link.hardlink_to(path)
     with pytest.raises(ParameterError, match=r"^parts must have no file twice, got .*b\.parquet' again$"):
-        multiprocess.aggregate(unary.protocol, [path, link], processes=2)
+        multiprocess.collect(unary.protocol, [path, link], processes=2)
 
 
 @pytest.mark.parametrize("parts", ["reports.parquet", Path("reports.parquet"), np.zeros((4, 2), np.uint8)])
 def test_one_part_is_not_taken_for_several(unary, parts):
     with pytest.raises(TypeError, match="parts must be several files or batches"):
-        multiprocess.aggregate(unary.protocol, parts)
+        multiprocess.collect(unary.protocol, parts)
 
 
 def test_bad_arguments_are_refused_before_a_process_starts(unary):
     with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local, got str"):
-        multiprocess.aggregate("rappor", [])
+        multiprocess.collect("rappor", [])
     with pytest.raises(ParameterError, match="processes must be an integer of at least 1, got 0"):
-        multiprocess.aggregate(unary.protocol, [], processes=0)
+        multiprocess.collect(unary.protocol, [], processes=0)
     with pytest.raises(TypeError):
-        multiprocess.aggregate(unary.protocol, [], processes=1.5)
+        multiprocess.collect(unary.protocol, [], processes=1.5)
 
 
 def test_no_process_is_left_behind(unary):

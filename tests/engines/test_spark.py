@@ -33,7 +33,7 @@ def frame_of(spark):
 
 
 def test_reports_are_counted_as_by_one_process(frame_of, collection):
-    total = engine.aggregate(collection.protocol, frame_of(collection.column))
+    total = engine.collect(collection.protocol, frame_of(collection.column))
     assert total.to_bytes() == collection.column_state
 
 
@@ -43,22 +43,22 @@ def test_a_column_of_a_file_is_counted(spark, unary, tmp_path):
         half = pa.table({"person": np.arange(2500), "answer": column[2500 * part : 2500 * (part + 1)]})
         pq.write_table(half, tmp_path / f"{part}.parquet")
     frame = spark.read.parquet(str(tmp_path))
-    assert engine.aggregate(unary.protocol, frame, "answer").to_bytes() == unary.state
+    assert engine.collect(unary.protocol, frame, "answer").to_bytes() == unary.state
 
 
 def test_no_partitions_and_empty_ones_give_no_reports(spark, unary):
     nothing = unary.protocol.accumulator()
     empty = spark.createDataFrame([], "report binary")
-    assert engine.aggregate(unary.protocol, empty) == nothing
+    assert engine.collect(unary.protocol, empty) == nothing
     few = spark.createDataFrame([(bytes(unary.reports[1]),)], "report binary").repartition(4)
     nothing.add(unary.reports[1:2])
-    assert engine.aggregate(unary.protocol, few) == nothing
+    assert engine.collect(unary.protocol, few) == nothing
 
 
 def test_a_killed_process_changes_nothing(frame_of, unary, tmp_path):
     marker = tmp_path / "killed"
     frame = frame_of(unary.column).mapInArrow(killing(str(marker), kill_worker), "report binary")
-    total = engine.aggregate(unary.protocol, frame)
+    total = engine.collect(unary.protocol, frame)
     assert marker.exists()
     assert total.to_bytes() == unary.column_state
 
@@ -77,7 +77,7 @@ class CountedTwice:
 
 
 def test_a_task_that_runs_twice_counts_once(frame_of, unary, tmp_path):
-    total = engine.aggregate(unary.protocol, CountedTwice(frame_of(unary.column), tmp_path))
+    total = engine.collect(unary.protocol, CountedTwice(frame_of(unary.column), tmp_path))
     assert total.to_bytes() == unary.column_state
     made = [local.Accumulator.from_bytes(path.read_bytes()) for path in tmp_path.iterdir()]
     assert sum(state.n + state.rejected for state in made) == 2 * len(unary.column)
@@ -109,10 +109,10 @@ def test_bad_reports_and_columns_are_errors(spark, frame_of, unary):
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException, match=r"TypeError: reports must be a column of type .*, got int64"):
-        engine.aggregate(unary.protocol, spark.range(10), "id")
+        engine.collect(unary.protocol, spark.range(10), "id")
     with pytest.raises(PySparkException, match="absent"):
-        engine.aggregate(unary.protocol, frame_of(unary.column), "absent")
+        engine.collect(unary.protocol, frame_of(unary.column), "absent")
     with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local, got str"):
-        engine.aggregate("rappor", frame_of(unary.column))
+        engine.collect("rappor", frame_of(unary.column))
     with pytest.raises(TypeError, match="protocol must be one without a memo, which clients keep, got DBitFlip"):
         engine.perturb(local.DBitFlip(k=9, d=3, epsilon=1.0), spark.range(10), "id")

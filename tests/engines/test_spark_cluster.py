@@ -40,13 +40,13 @@ def frame(spark, unary):
 
 
 def test_a_second_attempt_of_a_slow_task_counts_once(frame, unary, tmp_path):
-    total = engine.aggregate(unary.protocol, frame.mapInArrow(waiting(str(tmp_path)), "report binary"))
+    total = engine.collect(unary.protocol, frame.mapInArrow(waiting(str(tmp_path)), "report binary"))
     assert total.to_bytes() == unary.column_state
     assert {path.name for path in tmp_path.iterdir()} >= {"0-0", "0-1", "1-0", "2-0", "3-0", "4-0", "5-0"}
 
 
 def test_a_killed_executor_changes_nothing(frame, unary, tmp_path):
     marker = tmp_path / "killed"
-    total = engine.aggregate(unary.protocol, frame.mapInArrow(killing(str(marker), kill_executor), "report binary"))
+    total = engine.collect(unary.protocol, frame.mapInArrow(killing(str(marker), kill_executor), "report binary"))
     assert marker.exists()
     assert total.to_bytes() == unary.column_state

@@ -130,6 +130,6 @@ MATRICES: dict[str, Call] = {
         MATRIX,
     ),
     "perturb_encoded": (_seeded(RESPONSE.perturb_encoded), ONE_HOT),
-    "aggregate": (lambda reports: RESPONSE.aggregate(reports).counts, ONE_HOT),
+    "aggregate": (lambda reports: RESPONSE.estimate(reports).counts, ONE_HOT),
 }
 """Those of a matrix."""

@@ -131,9 +131,9 @@ def test_reports_out_are_a_view_that_names_the_protocol():
     strided = np.repeat(REPORTS, 2, axis=0)[::2]
     assert PROTOCOL.to_arrow(strided).equals(batch)  # copied
     for give in (lambda data: data, OnlyArray, OnlyStream, nanoarrow.ArrayStream, lambda data: pa.table(data)):
-        assert PROTOCOL.aggregate(give(batch)).counts.tolist() == PROTOCOL.aggregate(REPORTS).counts.tolist()
+        assert PROTOCOL.estimate(give(batch)).counts.tolist() == PROTOCOL.estimate(REPORTS).counts.tolist()
         with pytest.raises(ParameterError, match="metadata say that they are of"):
-            local.OptimizedUnaryEncoding(k=15, epsilon=2.0).aggregate(give(batch))
+            local.OptimizedUnaryEncoding(k=15, epsilon=2.0).estimate(give(batch))
 
 
 def test_answers_out_can_be_read_back():
@@ -152,7 +152,7 @@ def test_reports_of_another_shape_do_not_become_arrow():
 
 
 def test_estimates_are_arrow_streams():
-    estimate = PROTOCOL.aggregate(REPORTS)
+    estimate = PROTOCOL.estimate(REPORTS)
     table = pa.table(estimate)
     assert table.equals(estimate.to_arrow())
     assert pl.DataFrame(estimate).equals(estimate.to_polars())

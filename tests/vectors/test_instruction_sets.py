@@ -64,7 +64,7 @@ for k in (2, 15, 128, 1000):
     digest.update(response.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed})).tobytes())
     hashing = local.LocalHashing(k=k, epsilon=1.0)
     reports = hashing.perturb(np.arange(5000) % k, rng=hazmat.SeededRng({seed}))
-    digest.update(reports.tobytes() + hashing.aggregate(reports).counts.tobytes())
+    digest.update(reports.tobytes() + hashing.estimate(reports).counts.tobytes())
 print(instruction_set(), digest.hexdigest())
 """
 

@@ -21,7 +21,7 @@ COMMANDS: Final = {
     "demo": "Estimate the occupations of 32,561 people in the local and in the central model, and compare.",
     "plan": "Compare the protocols: accuracy, size of a report and work of the server.",
     "perturb": "Randomise a column so that every row is differentially private on its own.",
-    "aggregate": "Estimate from reports how often every value of the domain occurs.",
+    "estimate": "Estimate from reports how often every value of the domain occurs.",
     "merge": "Merge states, as if one run had counted all reports.",
     "release": "Answer a question about a column with differential privacy.",
     "ledger": "Show a ledger: every spend, what has been spent in all, and what remains of the budget.",

@@ -78,7 +78,7 @@ def _count(files: Sequence[Path], collection: Collection, agreement: Agreement, 
     # To hash a file takes longer than to count it, and one file alone is compared with nothing.
     identify = sha256 if collection.target is not None or len(files) > 1 else str
     last_save = monotonic()
-    with progress("aggregating", sum(map(_size, files)), "bytes") as advance:
+    with progress("counting", sum(map(_size, files)), "bytes") as advance:
         for path in files:
             try:
                 _take_in(path, collection, agreement, identify, threads, advance)

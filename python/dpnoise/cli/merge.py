@@ -12,14 +12,14 @@ from dpnoise.cli.state import StateFile
 
 
 def merge(
-    states: Annotated[list[Path], typer.Argument(metavar="STATE...", help="Files that aggregate --state wrote.")],
+    states: Annotated[list[Path], typer.Argument(metavar="STATE...", help="Files that estimate --state wrote.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Where the merged state goes.")],
     as_json: AsJson = False,
 ) -> None:
     """Merge states, as if one run had counted all reports.
 
     They must be of the same protocol and domain. States that hold the same file of reports are refused, because its
-    reports would be counted twice. `dpnoise aggregate --state OUT` gives the estimates.
+    reports would be counted twice. `dpnoise estimate --state OUT` gives the estimates.
     """
     check_target(output, states)
     with locked(output):

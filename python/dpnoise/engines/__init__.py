@@ -4,7 +4,7 @@
 - `dpnoise.engines.dask`: ``pip install 'dpnoise[dask]'``
 - `dpnoise.engines.spark`: ``pip install 'dpnoise[spark]'``
 
-Each has ``aggregate``, which counts the parts of the data where they lie and moves only the states of accumulators:
+Each has ``collect``, which counts the parts of the data where they lie and moves only the states of accumulators:
 8 bytes for each value, however many reports. The result has the same bytes as if one process had counted everything.
 Work that is lost with a worker is done again; work that is done twice counts once.
 """

@@ -12,12 +12,12 @@ from dpnoise._interchange import is_arrow
 from dpnoise.engines import _columns, _states
 from dpnoise.local import Accumulator, Protocol
 
-__all__ = ["aggregate", "perturb"]
+__all__ = ["collect", "perturb"]
 
 _FAN_IN: Final = 8
 
 
-def aggregate(protocol: Protocol, reports: Any) -> Accumulator:
+def collect(protocol: Protocol, reports: Any) -> Accumulator:
     """Count reports where Dask has them, and merge the counts in a tree.
 
     It runs on the current client, or the scheduler that Dask is set to. Partitions whose worker is lost are counted

@@ -20,10 +20,10 @@ from dpnoise._processes import Died, in_processes
 from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol
 
-__all__ = ["aggregate"]
+__all__ = ["collect"]
 
 
-def aggregate(protocol: Protocol, parts: Iterable[Any], *, processes: int | None = None) -> Accumulator:
+def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None = None) -> Accumulator:
     """Count reports in worker processes.
 
     A part whose worker dies is counted again by a new worker, and its state is taken in once: the result is that of all

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-__all__ = ["aggregate", "perturb"]
+__all__ = ["collect", "perturb"]
 
 
-def aggregate(protocol: Protocol, frame: DataFrame, column: str = "report") -> Accumulator:
+def collect(protocol: Protocol, frame: DataFrame, column: str = "report") -> Accumulator:
     """Count a column of reports where Spark has it, and merge the states of its partitions in the driver.
 
     Each partition becomes one row, the state of its accumulator. Spark takes one result for each partition, however

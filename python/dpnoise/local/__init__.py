@@ -14,7 +14,7 @@ Examples
 >>> reports = protocol.perturb([0, 1, 1, 3])
 >>> reports.shape
 (4, 1)
->>> protocol.aggregate(reports).n
+>>> protocol.estimate(reports).n
 4
 """
 

@@ -218,7 +218,7 @@ class Accumulator:
             raise TypeError(f"other must be an Accumulator, got {type(other).__name__}")
         self._state.merge(other._state)
 
-    def estimate(self, level: float = 0.95, simultaneous: bool = False, post: Post | None = None) -> Estimate:
+    def estimate(self, *, level: float = 0.95, simultaneous: bool = False, post: Post | None = None) -> Estimate:
         """Estimate how many people have each value.
 
         Parameters

@@ -10,6 +10,7 @@ from dpnoise._interchange import Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Estimate
+from dpnoise.local._post_processing import Post
 from dpnoise.local._protocol import Protocol
 
 
@@ -57,31 +58,39 @@ class FrequencyProtocol(Protocol):
         """
         return self._native.variance(n, frequency)
 
-    def aggregate(self, reports: Values, *, threads: int | None = None) -> Estimate:
-        """Count reports and estimate how many people have each value: an accumulator for one batch.
+    def estimate(
+        self,
+        collected: Accumulator | Values,
+        *,
+        level: float = 0.95,
+        simultaneous: bool = False,
+        post: Post | None = None,
+        threads: int | None = None,
+    ) -> Estimate:
+        """Estimate how many people have each value.
 
         Parameters
         ----------
-        reports : ndarray of uint8, shape (n, report_bytes)
-            As ``perturb`` made them.
+        collected : Accumulator, or ndarray of uint8, shape (n, report_bytes)
+            An accumulator of this protocol, or reports as ``perturb`` made them.
+        level, simultaneous, post
+            As for `Accumulator.estimate`.
         threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
+            How many threads count reports; all cores that the process may use when not given.
 
         Returns
         -------
         Estimate
-            With 95 % confidence intervals. ``accumulator()`` gives other levels.
 
         Raises
         ------
         ParameterError
-            When the shape is another.
+            When reports have another shape, an accumulator is of another protocol, ``level`` is not between 0 and 1, or
+            ``post`` is not known.
         TypeError
             When the dtype is another.
         """
-        accumulator = self.accumulator()
-        accumulator.add(reports, threads=threads)
-        return accumulator.estimate()
+        return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 
     def simulate(self, true_counts: Values) -> Estimate:
         """Draw the estimate that a collection would give, without making a report.

@@ -58,7 +58,9 @@ class HierarchicalRange(OfValues):
         """The children of a node."""
         return int(self._specified()["branching"])
 
-    def estimate(self, collected: Accumulator | Values, level: float = 0.95) -> RangeEstimate:
+    def estimate(
+        self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None
+    ) -> RangeEstimate:
         """Estimate how many people have each value, and how many have one between two others.
 
         Parameters
@@ -67,6 +69,8 @@ class HierarchicalRange(OfValues):
             An accumulator of this protocol, or reports.
         level : float
             The confidence level of the intervals, between 0 and 1.
+        threads : int, optional
+            How many threads count reports; all cores that the process may use when not given.
 
         Returns
         -------
@@ -85,7 +89,7 @@ class HierarchicalRange(OfValues):
         Hay, Rastogi, Miklau and Suciu (2010), "Boosting the accuracy of differentially private histograms through
         consistency", section 4.2; here with levels of different accuracy.
         """
-        counters, n, rejected = self._collected(collected)._state.counters()
+        counters, n, rejected = self._collected(collected, threads)._state.counters()
         specification = self._specified()
         keep = specification["keep"] / 2 ** specification["planes"]
         depth, step = (self.k - 1).bit_length(), self.branching.bit_length() - 1

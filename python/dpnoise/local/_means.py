@@ -54,7 +54,9 @@ class MeanProtocol(NumberProtocol):
 
     __slots__ = ()
 
-    def estimate(self, collected: Accumulator | Values, level: float = 0.95) -> MeanEstimate:
+    def estimate(
+        self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None
+    ) -> MeanEstimate:
         """Estimate the mean of people's numbers.
 
         Parameters
@@ -63,6 +65,8 @@ class MeanProtocol(NumberProtocol):
             An accumulator of this protocol, or reports as `perturb` made them.
         level : float
             The confidence level of the interval, between 0 and 1.
+        threads : int, optional
+            How many threads count reports; all cores that the process may use when not given.
 
         Returns
         -------
@@ -77,7 +81,7 @@ class MeanProtocol(NumberProtocol):
             When the dtype is another.
         """
         quantile = normal_quantile(level)
-        counters, n, rejected = self._collected(collected)._state.counters()
+        counters, n, rejected = self._collected(collected, threads)._state.counters()
         if n == 0:
             raise ParameterError("collected must have at least one report, got none")
         mean, square = self._moments(counters, n)

@@ -137,7 +137,9 @@ class PrefixExtension(Protocol):
         """
         return self._reports(_inputs.integers(values), out, threads, rng)
 
-    def estimate(self, collected: Accumulator | Values, level: float = 0.95) -> HeavyHitters:
+    def estimate(
+        self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None
+    ) -> HeavyHitters:
         """Find frequent values and estimate how many people have them.
 
         Parameters
@@ -147,6 +149,8 @@ class PrefixExtension(Protocol):
         level : float
             The confidence level. A prefix is extended, and a value is in the result, if the lower end of its interval
             is above zero, where all intervals of prefixes of that length hold together with this probability.
+        threads : int, optional
+            How many threads count reports; all cores that the process may use when not given.
 
         Returns
         -------
@@ -168,7 +172,7 @@ class PrefixExtension(Protocol):
         More rows help. A frequent value is missed if at some length its prefix is not significant. At most 2**20
         prefixes of a length are tried, those that extend the most frequent ones.
         """
-        state = self._collected(collected)._state
+        state = self._collected(collected, threads)._state
         candidates, complete = np.zeros(1, np.int64), True
         grown = (self.bits - 1) % self.step + 1
         for index in range((self.bits - grown) // self.step + 1):

@@ -36,11 +36,11 @@ class Protocol(Specification):
         """
         return Accumulator(self)
 
-    def _collected(self, collected: Accumulator | Values) -> Accumulator:
+    def _collected(self, collected: Accumulator | Values, threads: int | None) -> Accumulator:
         """Give what was collected with this protocol: an accumulator as it is, reports in a new one."""
         if not isinstance(collected, Accumulator):
             accumulator = self.accumulator()
-            accumulator.add(collected)
+            accumulator.add(collected, threads=threads)
             return accumulator
         if collected.protocol != self:
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")

@@ -9,8 +9,6 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise._interchange import Values
 from dpnoise.local import _inputs
-from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._estimate import Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._protocol import Rng
 
@@ -18,7 +16,8 @@ from dpnoise.local._protocol import Rng
 class RandomizedResponse(FrequencyProtocol):
     """Randomised response: a yes or no, told truly with probability ``p = exp(epsilon) / (exp(epsilon) + 1)``.
 
-    The variance per person of the count is ``exp(epsilon) / (exp(epsilon) - 1)**2``.
+    The variance per person of the count is ``exp(epsilon) / (exp(epsilon) - 1)**2``. In an estimate index 0 stands for
+    no, and 1 for yes.
 
     Parameters
     ----------
@@ -101,29 +100,6 @@ class RandomizedResponse(FrequencyProtocol):
         reports = output(len(vector), out, np.bool_)
         self._native.perturb(vector, reports.view(np.uint8), threads, rng)
         return reports
-
-    def estimate(self, collected: Accumulator | Values, level: float = 0.95) -> Estimate:
-        """Estimate how many people would truly answer no (index 0) and yes (index 1).
-
-        Parameters
-        ----------
-        collected : Accumulator, or ndarray of bool, shape (n,), or of uint8, shape (n, 1)
-            An accumulator of this protocol, or reports as `perturb` made them.
-        level : float
-            The confidence level of the intervals, between 0 and 1.
-
-        Returns
-        -------
-        Estimate
-
-        Raises
-        ------
-        ParameterError
-            When the shape is another, an accumulator is of another protocol, or ``level`` is not between 0 and 1.
-        TypeError
-            When the dtype is another.
-        """
-        return self._collected(collected).estimate(level)
 
     def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         return super()._draw_counters(counts, generator)[1:]  # the one bit says yes

@@ -197,8 +197,10 @@ class Rappor(Protocol):
         self,
         collected: Accumulator | Values,
         candidates: Values,
+        *,
         level: float = 0.95,
         simultaneous: bool = False,
+        threads: int | None = None,
     ) -> RapporEstimate:
         """Find which of some texts people have, and how many people have each.
 
@@ -222,6 +224,8 @@ class Rappor(Protocol):
             and 1.
         simultaneous : bool
             Whether all intervals together shall hold at that level (Bonferroni), rather than each by itself.
+        threads : int, optional
+            How many threads count reports; all cores that the process may use when not given.
 
         Returns
         -------
@@ -243,7 +247,7 @@ class Rappor(Protocol):
         set_bits = np.empty((fingerprints.size, self.num_cohorts, self.num_hashes), np.int64)
         self._native.bloom_bits(fingerprints, set_bits)
         return _bloom_decoding.decode(
-            self._collected(collected)._state,
+            self._collected(collected, threads)._state,
             self._specified(),
             set_bits,
             _texts.as_list(candidates, "candidates"),

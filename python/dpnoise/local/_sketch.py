@@ -81,8 +81,10 @@ class Sketch(Protocol):
         self,
         collected: Accumulator | Values,
         candidates: Values,
+        *,
         level: float = 0.95,
         simultaneous: bool = False,
+        threads: int | None = None,
     ) -> SketchEstimate:
         """Estimate how many people have each of some texts.
 
@@ -96,6 +98,8 @@ class Sketch(Protocol):
             The confidence level of the intervals, between 0 and 1.
         simultaneous : bool
             Whether all intervals together shall hold at that level (Bonferroni), rather than each by itself.
+        threads : int, optional
+            How many threads count reports; all cores that the process may use when not given.
 
         Returns
         -------
@@ -112,7 +116,7 @@ class Sketch(Protocol):
         candidates = _texts.readable_twice(candidates, "candidates")
         fingerprints = _texts.fingerprints(candidates, "candidates")
         quantile = normal_quantile(level, max(fingerprints.size, 1) if simultaneous else 1)
-        state = self._collected(collected)._state
+        state = self._collected(collected, threads)._state
         counts, standard_errors, n, rejected = state.estimate_candidates(fingerprints)
         lower, upper = intervals(counts, standard_errors, quantile)
         texts = _texts.as_list(candidates, "candidates")

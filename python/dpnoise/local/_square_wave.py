@@ -64,7 +64,9 @@ class SquareWave(NumberProtocol):
         """The number of bins."""
         return self._native.k
 
-    def estimate(self, collected: Accumulator | Values, smoothing: bool = True) -> DensityEstimate:
+    def estimate(
+        self, collected: Accumulator | Values, *, smoothing: bool = True, threads: int | None = None
+    ) -> DensityEstimate:
         """Estimate how people's numbers are distributed.
 
         Parameters
@@ -74,6 +76,8 @@ class SquareWave(NumberProtocol):
         smoothing : bool
             Whether to smooth neighbouring bins with weights 1/4, 1/2, 1/4 after each step, as the authors recommend.
             Without it, noise is fitted, too, but a distribution with peaks of single bins keeps them.
+        threads : int, optional
+            How many threads count reports; all cores that the process may use when not given.
 
         Returns
         -------
@@ -94,7 +98,7 @@ class SquareWave(NumberProtocol):
         """
         if not isinstance(smoothing, bool | np.bool_):
             raise TypeError(f"smoothing must be a bool, got {type(smoothing).__name__}")
-        counters, n, rejected = self._collected(collected)._state.counters()
+        counters, n, rejected = self._collected(collected, threads)._state.counters()
         if n == 0:
             raise ParameterError("collected must have at least one report, got none")
         window = Window.of_specification(self._specified())

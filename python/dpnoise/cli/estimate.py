@@ -1,4 +1,4 @@
-"""``dpnoise aggregate``: what the server does, reports in and an estimated histogram out."""
+"""``dpnoise estimate``: what the server does, reports in and an estimated histogram out."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -35,7 +35,7 @@ _PARTLY_USABLE: Final = 3
 _COLUMNS: Final = ("value", "estimate", "standard_error", "lower", "upper")
 
 
-def aggregate(
+def estimate(
     sources: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -99,8 +99,8 @@ def aggregate(
         counted = collection.state
         if counted is None or not counted.sources:
             raise typer.Exit(_NOTHING_USABLE)
-        estimate = counted.accumulator.estimate(level=level, simultaneous=simultaneous)
-        columns, about = _record(collection, counted, estimate)
+        estimated = counted.accumulator.estimate(level=level, simultaneous=simultaneous)
+        columns, about = _record(collection, counted, estimated)
 
         def show() -> None:
             if not as_json:
@@ -109,7 +109,7 @@ def aggregate(
             made = {"output": output and str(output), "plot": plot and str(plot), "state": state and str(state)}
             run = {"files_added": collection.counted, "repeated": collection.repeated}
             timed = {**made, **run, "seconds": perf_counter() - started}
-            print(to_json({"command": "aggregate", **about, "estimates": tables.records(columns), **timed}))
+            print(to_json({"command": "estimate", **about, "estimates": tables.records(columns), **timed}))
 
         def write() -> None:
             if output is not None and suffix is not None:
@@ -119,9 +119,9 @@ def aggregate(
         def draw() -> None:
             if plot is not None:
                 series = {
-                    f"estimate with {100 * level:g} % intervals": (estimate.counts, estimate.lower, estimate.upper)
+                    f"estimate with {100 * level:g} % intervals": (estimated.counts, estimated.lower, estimated.upper)
                 }
-                title = f"{quantity(estimate.n, 'report')}, epsilon = {about['epsilon']:.4g}"
+                title = f"{quantity(estimated.n, 'report')}, epsilon = {about['epsilon']:.4g}"
                 plots.histogram(plot, counted.domain, series, title=title)
 
         deliver(collection.save, show, write, draw)

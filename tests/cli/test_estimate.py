@@ -1,4 +1,4 @@
-"""``dpnoise aggregate``: from values to reports to estimates near the truth, and every refusal."""
+"""``dpnoise estimate``: from values to reports to estimates near the truth, and every refusal."""
 
 import csv
 import json
@@ -78,7 +78,7 @@ def test_estimates_are_near_the_truth(
     made, out = tmp_path / "reports.parquet", tmp_path / f"estimate{suffix}"
     record = run("perturb", source, "--column", "colour", *PROTOCOLS[protocol], "--domain", ",".join(TRUTH),
                  "-o", made, "--json").json  # fmt: skip
-    outcome = run("aggregate", made, "-o", out)
+    outcome = run("estimate", made, "-o", out)
     assert outcome.code == 0
     assert outcome.err == ""
     assert "18,000 reports, 0 rejected; epsilon " in outcome.out
@@ -99,7 +99,7 @@ def test_randomised_response(run: Run, tmp_path: Path, tolerance: Tolerance) -> 
     pq.write_table(pa.table({"smokes": pa.array([True] * 3_000 + [False] * 7_000)}), source)
     record = run("perturb", source, "--column", "smokes", "--protocol", "rr", "--epsilon", 1, "--domain", "false,true",
                  "-o", made, "--json").json  # fmt: skip
-    estimates = run("aggregate", made, "--json").json["estimates"]
+    estimates = run("estimate", made, "--json").json["estimates"]
     off = tolerance(10_000, record["p"], record["q"])
     assert [row["value"] for row in estimates] == ["false", "true"]
     assert abs(estimates[0]["estimate"] - 7_000) < off
@@ -108,8 +108,8 @@ def test_randomised_response(run: Run, tmp_path: Path, tolerance: Tolerance) -> 
 
 def test_json(run: Run, reports: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.parquet"
-    record = run("aggregate", reports, "--json", "--level", 0.9, "--simultaneous", "-o", out).json
-    assert record["command"] == "aggregate"
+    record = run("estimate", reports, "--json", "--level", 0.9, "--simultaneous", "-o", out).json
+    assert record["command"] == "estimate"
     assert (record["n"], record["rejected"], record["rejected_reasons"]) == (18_000, 0, {})
     assert (record["level"], record["simultaneous"]) == (0.9, True)
     assert (record["output"], record["plot"]) == (str(out), None)
@@ -119,8 +119,8 @@ def test_json(run: Run, reports: Path, tmp_path: Path) -> None:
 
 
 def test_simultaneous_intervals_are_wider(run: Run, reports: Path) -> None:
-    one = run("aggregate", reports, "--json").json["estimates"]
-    all_of_them = run("aggregate", reports, "--json", "--simultaneous").json["estimates"]
+    one = run("estimate", reports, "--json").json["estimates"]
+    all_of_them = run("estimate", reports, "--json", "--simultaneous").json["estimates"]
     for narrow, wide in zip(one, all_of_them, strict=True):
         assert wide["lower"] < narrow["lower"] < narrow["upper"] < wide["upper"]
 
@@ -128,7 +128,7 @@ def test_simultaneous_intervals_are_wider(run: Run, reports: Path) -> None:
 def test_splitting_the_reports_changes_nothing(
     run: Run, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = run("aggregate", reports, "--json").json
+    whole = run("estimate", reports, "--json").json
     column = pq.read_table(reports)["report"]
     parts = [
         rewritten(reports, tmp_path / "a.parquet", column.slice(0, 5_001)),
@@ -136,7 +136,7 @@ def test_splitting_the_reports_changes_nothing(
         rewritten(reports, tmp_path / "c.parquet", column.slice(5_001).cast(pa.binary())),
     ]
     monkeypatch.setattr("dpnoise.local._arrow.rows_per_block", lambda _bytes: 777)
-    split = run("aggregate", *parts, "--json", "--threads", 2).json
+    split = run("estimate", *parts, "--json", "--threads", 2).json
     assert (split["n"], split["estimates"]) == (whole["n"], whole["estimates"])
 
 
@@ -145,38 +145,38 @@ def test_malformed_reports_are_counted_with_the_reason(run: Run, reports: Path, 
     good = pq.read_table(reports)["report"].to_pylist()
     bad = [b"", None, b"\x01\x02", b"\x01\x02\x03"]
     mixed = rewritten(reports, tmp_path / "mixed.parquet", pa.array([*good[:9_000], *bad, *good[9_000:]], kind))
-    record = run("aggregate", mixed, "--json").json
+    record = run("estimate", mixed, "--json").json
     assert (record["n"], record["rejected"]) == (18_000, 4)
     assert record["rejected_reasons"] == {"wrong length": 3, "missing report": 1}
-    assert record["estimates"] == run("aggregate", reports, "--json").json["estimates"]
-    assert "18,000 reports, 4 rejected (" in run("aggregate", mixed).out
+    assert record["estimates"] == run("estimate", reports, "--json").json["estimates"]
+    assert "18,000 reports, 4 rejected (" in run("estimate", mixed).out
 
 
 def test_set_tail_bits_are_rejected(run: Run, reports: Path, tmp_path: Path) -> None:
     good = pq.read_table(reports)["report"].to_pylist()
     mixed = rewritten(reports, tmp_path / "mixed.parquet", pa.array([*good, b"\x11", b"\x80"], pa.binary(1)))
-    record = run("aggregate", mixed, "--json").json
+    record = run("estimate", mixed, "--json").json
     assert (record["n"], record["rejected"]) == (18_000, 2)
     assert sum(record["rejected_reasons"].values()) == 2
 
 
 def test_a_file_of_reports_of_another_width_is_rejected_whole(run: Run, reports: Path, tmp_path: Path) -> None:
     wide = rewritten(reports, tmp_path / "wide.parquet", pa.array([b"\x01\x02"] * 3, pa.binary(2)))
-    record = run("aggregate", wide, "--json").json
+    record = run("estimate", wide, "--json").json
     assert (record["n"], record["rejected_reasons"]) == (0, {"wrong length": 3})
 
 
 def test_no_reports_are_legal(run: Run, reports: Path, tmp_path: Path) -> None:
     none = rewritten(reports, tmp_path / "none.parquet", pa.array([], pa.binary(1)))
-    outcome = run("aggregate", none, "-o", tmp_path / "out.csv")
+    outcome = run("estimate", none, "-o", tmp_path / "out.csv")
     assert outcome.code == 0
     assert "0 reports, 0 rejected" in outcome.out
-    assert [row["estimate"] for row in run("aggregate", none, "--json").json["estimates"]] == [0.0] * 4
+    assert [row["estimate"] for row in run("estimate", none, "--json").json["estimates"]] == [0.0] * 4
 
 
 def test_without_a_domain_the_values_are_numbered(run: Run, reports: Path, tmp_path: Path) -> None:
     bare = rewritten(reports, tmp_path / "bare.parquet", metadata={b"dpnoise.domain": None})
-    assert [row["value"] for row in run("aggregate", bare, "--json").json["estimates"]] == ["0", "1", "2", "3"]
+    assert [row["value"] for row in run("estimate", bare, "--json").json["estimates"]] == ["0", "1", "2", "3"]
 
 
 def test_a_large_table_is_cut(run: Run, tmp_path: Path) -> None:
@@ -184,15 +184,15 @@ def test_a_large_table_is_cut(run: Run, tmp_path: Path) -> None:
     source.write_text("n\n7\n", encoding="utf-8")
     domain = ",".join(map(str, range(100)))
     assert run("perturb", source, "--column", "n", *PROTOCOLS["oue"], "--domain", domain, "-o", made).code == 0
-    assert "the 40 largest of 100" in run("aggregate", made).out
-    assert len(run("aggregate", made, "--json").json["estimates"]) == 100
+    assert "the 40 largest of 100" in run("estimate", made).out
+    assert len(run("estimate", made, "--json").json["estimates"]) == 100
 
 
 def test_a_value_is_never_markup(run: Run, tmp_path: Path) -> None:
     source, made = tmp_path / "in.csv", tmp_path / "reports.parquet"
     source.write_text("n\n[red]x\n", encoding="utf-8")
     assert run("perturb", source, "--column", "n", *PROTOCOLS["oue"], "--domain", "[red]x,[/]", "-o", made).code == 0
-    outcome = run("aggregate", made)
+    outcome = run("estimate", made)
     assert outcome.code == 0
     assert "[red]x" in outcome.out
     assert "[/]" in outcome.out
@@ -201,7 +201,7 @@ def test_a_value_is_never_markup(run: Run, tmp_path: Path) -> None:
 def test_chart(run: Run, reports: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
     chart = tmp_path / "chart.png"
-    assert run("aggregate", reports, "--plot", chart, "--json").json["plot"] == str(chart)
+    assert run("estimate", reports, "--plot", chart, "--json").json["plot"] == str(chart)
     assert chart.read_bytes().startswith(b"\x89PNG")
 
 
@@ -209,41 +209,41 @@ def test_chart_without_matplotlib(
     refuse: Refuse, reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    message = refuse("aggregate", reports, "--plot", tmp_path / "chart.png", "-o", tmp_path / "out.csv")
+    message = refuse("estimate", reports, "--plot", tmp_path / "chart.png", "-o", tmp_path / "out.csv")
     assert message == "a chart needs matplotlib: pip install 'dpnoise[plot]'"
     assert not (tmp_path / "out.csv").exists()
 
 
 @pytest.mark.parametrize("level", ["0", "1", "-0.5", "nan"])
 def test_bad_level(refuse: Refuse, reports: Path, tmp_path: Path, level: str) -> None:
-    assert "level must be" in refuse("aggregate", reports, "--level", level, "-o", tmp_path / "out.csv")
+    assert "level must be" in refuse("estimate", reports, "--level", level, "-o", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
 
 
 def test_bad_targets(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
-    assert "the output must end in .csv or .json or .parquet" in refuse("aggregate", reports, "-o", "out.xlsx")
-    assert "the plot must end in .png or .svg or .pdf" in refuse("aggregate", reports, "--plot", "out.bmp")
-    assert "does not exist" in refuse("aggregate", reports, "-o", tmp_path / "no" / "out.csv")
-    assert "is also an input" in refuse("aggregate", reports, "-o", reports)
+    assert "the output must end in .csv or .json or .parquet" in refuse("estimate", reports, "-o", "out.xlsx")
+    assert "the plot must end in .png or .svg or .pdf" in refuse("estimate", reports, "--plot", "out.bmp")
+    assert "does not exist" in refuse("estimate", reports, "-o", tmp_path / "no" / "out.csv")
+    assert "is also an input" in refuse("estimate", reports, "-o", reports)
     folder = tmp_path / "folder.csv"
     folder.mkdir()
-    assert "it is a directory" in refuse("aggregate", reports, "-o", folder)
+    assert "it is a directory" in refuse("estimate", reports, "-o", folder)
 
 
 def test_bad_files(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.parquet"
-    assert refuse("aggregate", missing) == f"{missing}: No such file or directory"
+    assert refuse("estimate", missing) == f"{missing}: No such file or directory"
     assert "which are binary and do not fit into CSV, must end in .parquet" in refuse(
-        "aggregate", tmp_path / "reports.csv"
+        "estimate", tmp_path / "reports.csv"
     )
     text = tmp_path / "text.parquet"
     text.write_text("hello", encoding="utf-8")
-    assert refuse("aggregate", text) == f"'{text}' is not a Parquet file, or was cut short"
+    assert refuse("estimate", text) == f"'{text}' is not a Parquet file, or was cut short"
     plain = tmp_path / "plain.parquet"
     pq.write_table(pa.table({"report": [b"\x01"]}), plain)
-    assert "does not say how its reports were made" in refuse("aggregate", plain)
+    assert "does not say how its reports were made" in refuse("estimate", plain)
     number = rewritten(reports, tmp_path / "number.parquet", pa.array([1]))
-    message = refuse("aggregate", number)
+    message = refuse("estimate", number)
     assert (
         message
         == f"'{number}' cannot be used: reports must be a column of type fixed_size_binary[1] or binary, got int64"
@@ -251,7 +251,7 @@ def test_bad_files(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
     two = tmp_path / "two.parquet"
     table = pq.read_table(reports)
     pq.write_table(pa.table({"a": table["report"], "b": table["report"]}, metadata=table.schema.metadata), two)
-    assert "must be one column, or a table with one column 'report', got 2 columns" in refuse("aggregate", two)
+    assert "must be one column, or a table with one column 'report', got 2 columns" in refuse("estimate", two)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_damaged_metadata(
     refuse: Refuse, reports: Path, tmp_path: Path, metadata: dict[bytes, bytes | None], message: str
 ) -> None:
     damaged = rewritten(reports, tmp_path / "damaged.parquet", metadata=metadata)
-    refusal = refuse("aggregate", damaged)
+    refusal = refuse("estimate", damaged)
     assert refusal.startswith(f"'{damaged}' cannot be used: ")
     assert message in refusal
 
@@ -283,10 +283,10 @@ def test_what_is_finished_is_printed_although_no_file_can_be_written(
         raise OSError(28, "No space left on device")
 
     out, chart = tmp_path / "out.csv", tmp_path / "chart.png"
-    run("aggregate", reports, "--level", 0.5, "-o", out)
+    run("estimate", reports, "--level", 0.5, "-o", out)
     before, older = sorted(tmp_path.iterdir()), out.read_bytes()
     monkeypatch.setattr("os.fsync", fail)
-    outcome = run("aggregate", reports, "-o", out, "--plot", chart)
+    outcome = run("estimate", reports, "-o", out, "--plot", chart)
     full = "could not be written: No space left on device"
     assert (outcome.code, outcome.err) == (5, f"dpnoise: '{out}' {full}; '{chart}' {full}\n")
     assert "18,000 reports, 0 rejected; epsilon " in outcome.out
@@ -301,5 +301,5 @@ def test_intervals_cover_about_as_often_as_they_say(run: Run, tmp_path: Path) ->
     source.write_text("n\n" + "present\n" * 4_000, encoding="utf-8")
     domain = ",".join(["present", *map(str, range(300))])
     assert run("perturb", source, "--column", "n", *PROTOCOLS["oue"], "--domain", domain, "-o", made).code == 0
-    absent = run("aggregate", made, "--json").json["estimates"][1:]
+    absent = run("estimate", made, "--json").json["estimates"][1:]
     assert np.sum([row["lower"] <= 0 <= row["upper"] for row in absent]) > 237
