@@ -44,7 +44,7 @@ REMEMBERING: dict[str, Callable[[int, float], local.Protocol]] = {
     "LOLOHA`, a report at ε/2": lambda k, epsilon: local.LOLOHA(
         k=k, epsilon_permanent=epsilon, epsilon_first=epsilon / 2
     ),
-    "DBitFlip`, d = 4": lambda k, epsilon: local.DBitFlip(k=k, d=4, epsilon=epsilon),
+    "DBitFlip`, d = 4": lambda k, epsilon: local.DBitFlip(k=k, epsilon=epsilon, d=4),
 }
 
 # For what is not one of k values: here the labels are texts of an open domain, or the codes are taken to have an order.

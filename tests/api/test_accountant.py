@@ -43,7 +43,7 @@ class Mechanism:
 
 
 def accountant(method: Any, loss: Loss, count: int = 1, **sampling: float) -> Accountant:
-    return Accountant(method).compose(Mechanism(loss), count, **sampling)  # type: ignore[arg-type]
+    return Accountant(method=method).compose(Mechanism(loss), count, **sampling)  # type: ignore[arg-type]
 
 
 def profile(first: Floats, second: Floats, epsilon: float) -> float:
@@ -292,7 +292,7 @@ def test_randomised_response_is_composed_as_the_theorem_says(epsilon: float, cou
         found = account.delta(exact.epsilon)
         back = compose_advanced(cost, count, epsilon=exact.epsilon).delta
         assert back <= found <= back * (1 + 1e-6) + 3e-13
-        assert Accountant("rdp").compose(cost, count).epsilon(target) >= exact.epsilon
+        assert Accountant(method="rdp").compose(cost, count).epsilon(target) >= exact.epsilon
 
 
 def test_gaussian_noise_agrees_with_the_closed_form() -> None:
@@ -344,7 +344,7 @@ def test_it_is_never_worse_than_adding_up(method: Any) -> None:
         DiscreteLaplace(epsilon=0.4),
         PrivacyCost(0.3, 1e-7),
     ]
-    account = Accountant(method)
+    account = Accountant(method=method)
     assert account.epsilon(0.0) == account.delta(0.0) == 0.0
     costs = []
     for mechanism in mechanisms:
@@ -407,7 +407,7 @@ def test_sampling_costs_less(method: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: Accountant("best"), ParameterError, "method must be 'pld' or 'rdp', got 'best'"),  # type: ignore[arg-type]
+        (lambda: Accountant(method="best"), ParameterError, "method must be 'pld' or 'rdp', got 'best'"),  # type: ignore[arg-type]
         (
             lambda: Accountant().compose(0.1),
             TypeError,
@@ -482,14 +482,14 @@ def test_what_gaussian_noise_has_no_epsilon_for() -> None:
 def test_the_accountant_knows_gaussian_mechanisms(kind: Any) -> None:
     mechanism = kind(epsilon=1.0, delta=1e-6)
     # One release costs what it says, and a hundred much less than a hundred times that.
-    assert 1.0 - 1e-9 < Accountant("pld").compose(mechanism).epsilon(1e-6) < 1.0 + 1e-6
-    assert Accountant("pld").compose(mechanism, 100).epsilon(1e-6) < 14
+    assert 1.0 - 1e-9 < Accountant(method="pld").compose(mechanism).epsilon(1e-6) < 1.0 + 1e-6
+    assert Accountant(method="pld").compose(mechanism, 100).epsilon(1e-6) < 14
     rho = kind(rho=0.1)
-    assert Accountant("pld").compose(rho).epsilon(1e-6) == pytest.approx(rho.epsilon_for(1e-6), rel=1e-6)
+    assert Accountant(method="pld").compose(rho).epsilon(1e-6) == pytest.approx(rho.epsilon_for(1e-6), rel=1e-6)
     # On a coarse grid arrays move by more steps than one value does: none may be less private than the accountant says.
     coarse = kind(epsilon=1.0, delta=1e-6, granularity=1.0) if kind is Gaussian else kind(rho=0.1, sensitivity=3)
     for count in (1, 3, 1000):
-        epsilon = Accountant("rdp").compose(coarse).epsilon(1e-6)
+        epsilon = Accountant(method="rdp").compose(coarse).epsilon(1e-6)
         assert coarse.delta_for(epsilon, count) <= 1e-6
 
 
@@ -500,7 +500,7 @@ def test_arrays_on_a_coarse_grid_cost_what_the_accountant_says(method: Any) -> N
     sigma = mechanism.release(np.zeros(10**6)).std()
     shift = 1000 / sigma
     assert shift > mechanism.sensitivity / mechanism.scale, "an array has less noise for what it moves"
-    account = Accountant(method).compose(mechanism)
+    account = Accountant(method=method).compose(mechanism)
     for epsilon in (7.0, 8.0, 9.0, 9.5):
         first, second = stats.norm.sf([epsilon / shift - shift / 2, epsilon / shift + shift / 2])
         assert 1.0 >= account.delta(epsilon) >= first - math.exp(epsilon) * second

@@ -74,7 +74,15 @@ def test_the_native_module_raises_them() -> None:
             "Laplace takes its parameters by name, use epsilon=, sensitivity=",
         ),
         (lambda: dpnoise.queries.Count(1.0), "Count takes its parameters by name, use epsilon=, relation="),
-        (lambda: dpnoise.queries.Quantile(0.5, (0, 1)), "Quantile takes its parameters by name, use bounds=, epsilon="),
+        (
+            lambda: dpnoise.queries.Quantile(0.5, (0, 1)),
+            "Quantile takes its parameters by name, use q=, bounds=, epsilon=",
+        ),
+        (
+            lambda: dpnoise.accounting.Accountant("rdp"),
+            "Accountant takes its parameters by name, use method=, relation=",
+        ),
+        (lambda: dpnoise.sgd.NoisyGradient(1.0), "NoisyGradient takes its parameters by name, use clip_norm=, "),
         (lambda: dpnoise.local.LocalHashing(4, 1.0), "LocalHashing takes its parameters by name, use k=, epsilon=, g="),
     ],
 )
@@ -88,7 +96,7 @@ def test_other_wrong_calls_are_still_pythons_to_name() -> None:
         dpnoise.Laplace(scale=1.0)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'epsilon'"):
         dpnoise.Laplace()  # type: ignore[call-arg]
-    assert dpnoise.queries.Quantile(0.5, bounds=(0, 1), epsilon=1.0).q == 0.5
+    assert dpnoise.queries.Quantile(q=0.5, bounds=(0, 1), epsilon=1.0).q == 0.5
     assert "epsilon" in inspect.signature(dpnoise.Laplace).parameters
 
 

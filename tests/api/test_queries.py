@@ -117,7 +117,7 @@ def test_every_count_moves_by_its_sensitivity_at_most(relation: Any) -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("q", [0.1, 0.5, 0.75])
 def test_scores_of_quantiles_move_by_their_sensitivity_at_most(relation: Any, q: float) -> None:
-    query = Quantile(q, bounds=(0, 2), epsilon=1.0, relation=relation, granularity=0.5)
+    query = Quantile(q=q, bounds=(0, 2), epsilon=1.0, relation=relation, granularity=0.5)
     candidates = np.arange(5) / 2
     worst = 0.0
     for column, neighbour in neighbours([math.nan, -1.0, 0.0, 0.4, 1.0, 5.0], 3, relation):
@@ -140,7 +140,7 @@ def test_answers_are_right_when_epsilon_is_large(relation: Any) -> None:
     by_name = Histogram(categories=["tea", "coffee"], **sure)
     assert by_name.release(["coffee", "tea", "water", None, "coffee"]).tolist() == [1, 2]
     for q in (0.1, 0.5, 0.9):
-        quantile = Quantile(q, bounds=(10, 60), **sure)
+        quantile = Quantile(q=q, bounds=(10, 60), **sure)
         assert quantile.release(column) == pytest.approx(np.quantile(clamped, q), abs=0.2)
     assert Median(bounds=(10, 60), **sure).release(column) == pytest.approx(np.median(column), abs=0.1)
 
@@ -372,7 +372,7 @@ ALL = [
     Histogram(epsilon=1.0, edges=[0, 1, 2]),
     Histogram(epsilon=1.0, categories=[1, 2]),
     StabilityHistogram(epsilon=1.0, delta=1e-6),
-    Quantile(0.25, bounds=(0, 1), epsilon=1.0),
+    Quantile(q=0.25, bounds=(0, 1), epsilon=1.0),
     Median(bounds=(0, 1), epsilon=1.0),
 ]
 
@@ -422,11 +422,11 @@ def test_what_is_no_column_is_refused_without_a_word_about_its_values(query: Any
         (lambda: Histogram(epsilon=1.0, categories=["a", "a"]), "categories must be one or more values that differ"),
         (lambda: Histogram(epsilon=1.0, categories=[]), "categories must be one or more values that differ"),
         (lambda: StabilityHistogram(epsilon=1.0, delta=0.0), "delta must be between 0 and 1, got 0.0"),
-        (lambda: Quantile(0.0, bounds=(0, 1), epsilon=1.0), "q must be between 0 and 1, got 0.0"),
-        (lambda: Quantile(1e-9, bounds=(0, 1), epsilon=1.0), "q must be from 1e-6 to 1 - 1e-6, got 1e-09"),
-        (lambda: Quantile(0.5, bounds=(0, 1), epsilon=1.0, granularity=0.3), "granularity must be a power of two"),
-        (lambda: Quantile(0.5, bounds=(0, 1), epsilon=1.0, granularity=4.0), "granularity must leave 2 to"),
-        (lambda: Quantile(0.5, bounds=(0, 1), epsilon=1.0, granularity=2.0**-40), "granularity must leave 2 to"),
+        (lambda: Quantile(q=0.0, bounds=(0, 1), epsilon=1.0), "q must be between 0 and 1, got 0.0"),
+        (lambda: Quantile(q=1e-9, bounds=(0, 1), epsilon=1.0), "q must be from 1e-6 to 1 - 1e-6, got 1e-09"),
+        (lambda: Quantile(q=0.5, bounds=(0, 1), epsilon=1.0, granularity=0.3), "granularity must be a power of two"),
+        (lambda: Quantile(q=0.5, bounds=(0, 1), epsilon=1.0, granularity=4.0), "granularity must leave 2 to"),
+        (lambda: Quantile(q=0.5, bounds=(0, 1), epsilon=1.0, granularity=2.0**-40), "granularity must leave 2 to"),
     ],
 )
 def test_bad_parameters_are_named(make: Callable[[], Any], message: str) -> None:
@@ -438,7 +438,7 @@ def test_bad_parameters_are_named(make: Callable[[], Any], message: str) -> None
 def test_numbers_of_numpy_are_parameters_too() -> None:
     half: Any = np.float32(0.5)
     assert Mean(bounds=(0, half), epsilon=half) == Mean(bounds=(0, 0.5), epsilon=0.5)
-    assert Quantile(half, bounds=(0, 1), epsilon=half, granularity=half).granularity == 0.5
+    assert Quantile(q=half, bounds=(0, 1), epsilon=half, granularity=half).granularity == 0.5
 
 
 def test_wrong_types_are_named() -> None:

@@ -487,7 +487,7 @@ def test_a_step_on_all_data_costs_what_gaussian_noise_costs() -> None:
 
 def test_costs_are_those_of_the_accountant_and_can_be_composed() -> None:
     noisy = NoisyGradient(clip_norm=3.0, noise_multiplier=1.5, expected_batch_size=64)
-    accountant = Accountant("rdp").compose(noisy, 20, sample_rate=0.1)
+    accountant = Accountant(method="rdp").compose(noisy, 20, sample_rate=0.1)
     spent = epsilon_spent(noise_multiplier=1.5, sample_rate=0.1, steps=20, delta=1e-5, method="rdp")
     assert accountant.epsilon(1e-5) == spent
     assert accountant.compose(dpnoise.Laplace(epsilon=0.1)).epsilon(1e-5) > spent

@@ -56,7 +56,7 @@ QUERIES: dict[str, Call] = {
     "Mean": (_seeded(queries.Mean(bounds=BOUNDS, epsilon=1.0).release), REALS),
     "Variance": (_seeded(queries.Variance(bounds=BOUNDS, epsilon=1.0).release), REALS),
     "Median": (_seeded(queries.Median(bounds=BOUNDS, epsilon=1.0).release), REALS),
-    "Quantile": (_seeded(queries.Quantile(0.9, bounds=BOUNDS, epsilon=1.0).release), INTEGERS),
+    "Quantile": (_seeded(queries.Quantile(q=0.9, bounds=BOUNDS, epsilon=1.0).release), INTEGERS),
     "Histogram of bins": (_seeded(queries.Histogram(edges=[-5, 0, 5, 12], epsilon=1.0).release), REALS),
     "Histogram of categories": (_seeded(queries.Histogram(categories=[3, 0, 5], epsilon=1.0).release), INTEGERS),
     "StabilityHistogram": (_seeded(queries.StabilityHistogram(epsilon=9.0, delta=0.1).release), INTEGERS),

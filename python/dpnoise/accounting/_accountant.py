@@ -11,7 +11,7 @@ import numpy as np
 
 from dpnoise._errors import ParameterError
 from dpnoise._extras import require
-from dpnoise._parameters import integer, real_down, real_up
+from dpnoise._parameters import ByName, integer, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up
 from dpnoise.accounting._losses import ApproximateLoss, Loss
@@ -24,7 +24,7 @@ LARGEST_DIVERGENCE: Final = 500.0  # the divergence of order 2 of all; distribut
 _ROUNDING: Final = 1e-13  # of a Fourier transform of dp-accounting's
 
 
-class Accountant:
+class Accountant(ByName):
     """What many releases from the same data cost together, more tightly than by adding up.
 
     Parameters
@@ -74,7 +74,7 @@ class Accountant:
 
     __slots__ = ("_composed", "_counts", "_method", "_relation")
 
-    def __init__(self, method: Literal["pld", "rdp"] = "pld", *, relation: Relation = "add/remove") -> None:
+    def __init__(self, *, method: Literal["pld", "rdp"] = "pld", relation: Relation = "add/remove") -> None:
         check_relation(relation)
         if method not in ("pld", "rdp"):
             raise ParameterError(f"method must be 'pld' or 'rdp', got {method!r}")

@@ -17,11 +17,11 @@ class DBitFlip(LongitudinalProtocol):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**16.
+    epsilon : float
+        The privacy parameter of all reports on one value together, from 2**-20 to 32.
     d : int
         The number of sampled values, from 1 to k. The variance falls with d; so does the part of changes that do not
         show.
-    epsilon : float
-        The privacy parameter of all reports on one value together, from 2**-20 to 32.
 
     Raises
     ------
@@ -47,7 +47,7 @@ class DBitFlip(LongitudinalProtocol):
     Examples
     --------
     >>> from dpnoise import local
-    >>> protocol = local.DBitFlip(k=32, d=4, epsilon=1.0)
+    >>> protocol = local.DBitFlip(k=32, epsilon=1.0, d=4)
     >>> memo = local.ClientMemo.generate()
     >>> bool((protocol.perturb([7], memo, question="colour") == protocol.perturb([7], memo, question="colour")).all())
     True
@@ -55,9 +55,9 @@ class DBitFlip(LongitudinalProtocol):
 
     __slots__ = ()
     _family = "d_bit_flip"
-    _parameters = ("k", "d", "requested_epsilon")
+    _parameters = ("k", "requested_epsilon", "d")
 
-    def __init__(self, *, k: int, d: int, epsilon: float) -> None:
+    def __init__(self, *, k: int, epsilon: float, d: int) -> None:
         self._native = _native.LocalProtocol.d_bit_flip(k, d, epsilon)
 
     @property

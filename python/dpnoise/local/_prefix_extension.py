@@ -27,11 +27,11 @@ class PrefixExtension(Protocol):
 
     Parameters
     ----------
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
     bits : int
         The binary digits of a value, from 1 to 63. A text of up to 7 bytes is such a number:
         ``int.from_bytes(text.ljust(7, b"\0"), "big")``.
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
     step : int
         How many binary digits longer each prefix is than the one before, from 1 to 16. The reports are shared among
         ``ceil(bits / step)`` lengths, so a larger step means less noise; the collector tries ``2**step`` extensions of
@@ -59,7 +59,7 @@ class PrefixExtension(Protocol):
     --------
     >>> import numpy as np
     >>> from dpnoise import local
-    >>> protocol = local.PrefixExtension(epsilon=4.0, bits=32, step=8, rows=512, width=256)
+    >>> protocol = local.PrefixExtension(bits=32, epsilon=4.0, step=8, rows=512, width=256)
     >>> values = np.repeat([123456789, 987654321], [40_000, 20_000])
     >>> found = protocol.estimate(protocol.perturb(values), level=1 - 1e-9)
     >>> found.values.tolist()
@@ -68,9 +68,9 @@ class PrefixExtension(Protocol):
 
     __slots__ = ()
     _family = "prefix_extension"
-    _parameters = ("requested_epsilon", "bits", "step", "rows", "width", "seed")
+    _parameters = ("bits", "requested_epsilon", "step", "rows", "width", "seed")
 
-    def __init__(self, *, epsilon: float, bits: int, step: int = 8, rows: int, width: int, seed: int = 0) -> None:
+    def __init__(self, *, bits: int, epsilon: float, step: int = 8, rows: int, width: int, seed: int = 0) -> None:
         self._native = _native.LocalProtocol.prefix_extension(epsilon, bits, step, rows, width, seed)
 
     @property

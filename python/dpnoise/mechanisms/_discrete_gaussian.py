@@ -17,16 +17,16 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
 
     Parameters
     ----------
-    sensitivity : float, default 1
-        The L2 sensitivity of what is released, from 1 to 2**40; ``sqrt(k)``, say, for k counts that change by 1 each.
-        It is never rounded down to a whole number, also not for a single integer.
-    rho : float, optional
-        Positive and finite: ``scale`` is ``sensitivity / sqrt(2 * rho)``. Give ``rho``, or ``epsilon`` and ``delta``.
     epsilon : float, optional
         Positive and finite.
     delta : float, optional
         Between 0 and 1. With ``rho`` the epsilon for this delta is computed; without it there is none, and `cost`
         raises an error.
+    sensitivity : float, default 1
+        The L2 sensitivity of what is released, from 1 to 2**40; ``sqrt(k)``, say, for k counts that change by 1 each.
+        It is never rounded down to a whole number, also not for a single integer.
+    rho : float, optional
+        Positive and finite: ``scale`` is ``sensitivity / sqrt(2 * rho)``. Give ``rho``, or ``epsilon`` and ``delta``.
 
     Attributes
     ----------
@@ -60,17 +60,17 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
 
     __slots__ = ()
 
-    _parameters = ("sensitivity", "rho", "epsilon", "delta")
+    _parameters = ("epsilon", "delta", "sensitivity", "rho")
 
     _native: _native.DiscreteGaussian
 
     def __init__(
         self,
         *,
-        sensitivity: float = 1,
-        rho: float | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
+        sensitivity: float = 1,
+        rho: float | None = None,
     ) -> None:
         self._native = calibrated(
             _native.DiscreteGaussian,

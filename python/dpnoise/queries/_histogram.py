@@ -25,14 +25,14 @@ class Histogram(CountingQuery):
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
     edges : array_like, optional
         The edges of bins of numbers, increasing: bin ``i`` has the values from ``edges[i]`` up to, but not including,
         ``edges[i + 1]``; the last bin includes its upper edge, as in `numpy.histogram`.
     categories : sequence, optional
         Values that differ: all texts, all numbers or all booleans. Either ``edges`` or ``categories`` must be given,
         and must not be looked up in the data: `StabilityHistogram` does that.
+    epsilon : float
+        Positive and finite.
     relation : {"add/remove", "substitute"}, default "add/remove"
         Which columns are neighbours.
 
@@ -49,19 +49,19 @@ class Histogram(CountingQuery):
     Examples
     --------
     >>> from dpnoise import queries
-    >>> decades = queries.Histogram(epsilon=1.0, edges=range(0, 101, 10)).release([23, 45, 31, 67])
+    >>> decades = queries.Histogram(edges=range(0, 101, 10), epsilon=1.0).release([23, 45, 31, 67])
     """
 
     __slots__ = ("_categories", "_edges")
 
-    _parameters = ("epsilon", "edges", "categories", "relation")
+    _parameters = ("edges", "categories", "epsilon", "relation")
 
     def __init__(
         self,
         *,
-        epsilon: float,
         edges: ArrayLike | None = None,
         categories: Sequence[Any] | None = None,
+        epsilon: float,
         relation: Relation = "add/remove",
     ) -> None:
         if (edges is None) == (categories is None):

@@ -67,7 +67,7 @@ class Quantile(Query):
     Examples
     --------
     >>> from dpnoise import queries
-    >>> ninety = queries.Quantile(0.9, bounds=(0, 100), epsilon=1.0).release(range(100))
+    >>> ninety = queries.Quantile(q=0.9, bounds=(0, 100), epsilon=1.0).release(range(100))
     """
 
     __slots__ = ("_bounds", "_choice", "_granularity", "_q")
@@ -76,8 +76,8 @@ class Quantile(Query):
 
     def __init__(
         self,
-        q: float,
         *,
+        q: float,
         bounds: Bounds,
         epsilon: float,
         relation: Relation = "add/remove",
@@ -203,7 +203,7 @@ class Median(Quantile):
         relation: Relation = "add/remove",
         granularity: float | None = None,
     ) -> None:
-        super().__init__(0.5, bounds=bounds, epsilon=epsilon, relation=relation, granularity=granularity)
+        super().__init__(q=0.5, bounds=bounds, epsilon=epsilon, relation=relation, granularity=granularity)
 
 
 def _step(lower: float, upper: float) -> float:

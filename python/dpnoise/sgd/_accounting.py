@@ -114,7 +114,7 @@ def noise_multiplier_for(
     if not goal:
         raise ParameterError(f"epsilon must be positive and finite, got {goal!r}")
     rate, count, target = _checked(sample_rate, steps, delta)
-    Accountant(method)
+    Accountant(method=method)
     # The divergence of order 2 bounds epsilon (Mironov 2017, proposition 3), and for "pld" it is limited. Twice as much
     # leaves room for what distributions are rounded up.
     suffices = method == "pld" and goal > 2 * (LARGEST_DIVERGENCE - math.log(target))
@@ -153,7 +153,7 @@ def noise_multiplier_for(
 def _composed(noise_multiplier: float, rate: float, count: int, method: Method) -> Accountant:
     """Compose the steps; refuse noise that is too little for the method."""
     noisy = NoisyGradient(clip_norm=1.0, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
-    accountant = Accountant(method)
+    accountant = Accountant(method=method)
     try:
         return accountant.compose(noisy, count, sample_rate=rate)
     except ParameterError:
