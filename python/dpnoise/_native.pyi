@@ -100,7 +100,7 @@ class Laplace:
 @final
 class Sum:
     def __new__(
-        cls, *, epsilon: float, lower: float, upper: float, relation: str, granularity: float | None = None
+        cls, *, lower: float, upper: float, epsilon: float, relation: str, granularity: float | None = None
     ) -> Sum: ...
     @property
     def epsilon(self) -> float: ...

@@ -247,18 +247,18 @@ pub(crate) struct Sum(mechanisms::Sum);
 #[pymethods]
 impl Sum {
     #[new]
-    #[pyo3(signature = (*, epsilon, lower, upper, relation, granularity=None))]
+    #[pyo3(signature = (*, lower, upper, epsilon, relation, granularity=None))]
     fn new(
-        epsilon: &Bound<'_, PyAny>,
         lower: &Bound<'_, PyAny>,
         upper: &Bound<'_, PyAny>,
+        epsilon: &Bound<'_, PyAny>,
         relation: &str,
         granularity: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let bounds = (real(lower, "bounds[0]")?, real(upper, "bounds[1]")?);
         let granularity = optional(granularity, "granularity")?;
         let relation = Relation::from_name(relation).map_err(to_py)?;
-        mechanisms::Sum::new(real_down(epsilon, "epsilon")?, bounds, relation, granularity).map(Self).map_err(to_py)
+        mechanisms::Sum::new(bounds, real_down(epsilon, "epsilon")?, relation, granularity).map(Self).map_err(to_py)
     }
 
     #[getter]

@@ -18,7 +18,7 @@ use crate::threads::{available_threads, on_threads};
 ///
 /// ```
 /// use dpnoise_core::{mechanisms::Sum, params::Relation};
-/// let hours = Sum::new(1.0, (0.0, 80.0), Relation::AddRemove, None)?;
+/// let hours = Sum::new((0.0, 80.0), 1.0, Relation::AddRemove, None)?;
 /// let total = hours.release(&mut [40.0, 37.5, f64::NAN, 168.0], 1)?;
 /// # assert!(total.is_finite());
 /// # Ok::<(), dpnoise_core::Error>(())
@@ -58,7 +58,7 @@ impl Sum {
     /// [`Error::Parameter`] for an epsilon that is not positive and finite or for which the noise is out of range, for
     /// bounds that are not finite and in order, and for a granularity that is not a power of two, too fine, or so coarse
     /// that no difference is left between the bounds.
-    pub fn new(epsilon: f64, bounds: (f64, f64), relation: Relation, granularity: Option<f64>) -> Result<Self, Error> {
+    pub fn new(bounds: (f64, f64), epsilon: f64, relation: Relation, granularity: Option<f64>) -> Result<Self, Error> {
         let epsilon = Epsilon::new(epsilon)?;
         let (lower, upper) = bounds;
         if !(lower.is_finite() && upper.is_finite() && lower < upper) {
@@ -244,7 +244,7 @@ mod tests {
                 ((-1e-300, 1e-300), None),
                 ((f64::MIN / 4.0, f64::MAX / 4.0), None),
             ] {
-                let Ok(sum) = Sum::new(0.7, bounds, relation, granularity) else {
+                let Ok(sum) = Sum::new(bounds, 0.7, relation, granularity) else {
                     assert!(bounds.1 > 1e200);
                     continue;
                 };
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_tells_nothing_of_the_number_of_rows_where_that_is_private() {
-        let sum = |relation| Sum::new(1.0, (0.0, 1.0), relation, None).unwrap();
+        let sum = |relation| Sum::new((0.0, 1.0), 1.0, relation, None).unwrap();
         for rows in [0, 1, 2, THREAD_UNIT, THREAD_UNIT + 1, 5 * THREAD_UNIT] {
             for threads in [1, 2, 3, usize::MAX] {
                 let started = sum(Relation::AddRemove).threads(rows, threads);
@@ -285,10 +285,10 @@ mod tests {
         for bounds in [(-5.2, 7.0), (0.1, 0.3), (-7.0, -1.0), (1e6, 1e6 + 1.0)] {
             for granularity in [None, Some(0.125)] {
                 let one = |sum: &Sum, value: f64| sum.sum(&mut [value], 1).unwrap();
-                let sum = Sum::new(1.0, bounds, Relation::AddRemove, granularity).unwrap();
+                let sum = Sum::new(bounds, 1.0, Relation::AddRemove, granularity).unwrap();
                 let moved = values.iter().map(|&x| one(&sum, x).unsigned_abs()).max().unwrap();
                 assert_eq!(moved, sum.steps.into(), "{bounds:?} add/remove");
-                let sum = Sum::new(1.0, bounds, Relation::Substitute, granularity).unwrap();
+                let sum = Sum::new(bounds, 1.0, Relation::Substitute, granularity).unwrap();
                 let pairs = values.iter().flat_map(|&x| values.iter().map(move |&y| (x, y)));
                 let moved = pairs.map(|(x, y)| (one(&sum, x) - one(&sum, y)).unsigned_abs()).max().unwrap();
                 assert_eq!(moved, sum.steps.into(), "{bounds:?} substitute");
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_release_is_the_exact_noisy_sum_rounded_once() {
-        let sum = Sum::new(0.5, (0.0, 10.0), Relation::AddRemove, Some(0.25)).unwrap();
+        let sum = Sum::new((0.0, 10.0), 0.5, Relation::AddRemove, Some(0.25)).unwrap();
         assert_eq!((sum.sensitivity(), sum.scale(), sum.granularity()), (10.0, 20.0, 0.25));
         let noise = sum.noise.sample_with(&mut SeededRng::new(5).unwrap()).unwrap();
         let released = sum.release_with(&mut [1.0, 2.1, 40.0], 1, &mut SeededRng::new(5).unwrap()).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn bad_parameters_are_named() {
         let start = |epsilon, bounds, granularity| {
-            Sum::new(epsilon, bounds, Relation::Substitute, granularity).unwrap_err().to_string()
+            Sum::new(bounds, epsilon, Relation::Substitute, granularity).unwrap_err().to_string()
         };
         assert!(start(0.0, (0.0, 1.0), None).starts_with("epsilon must be positive and finite, got 0.0"));
         let bounds = "bounds must be two finite numbers, the lower one first, got ";

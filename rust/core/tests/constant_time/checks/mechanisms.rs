@@ -75,7 +75,7 @@ pub(super) fn checks() -> Vec<Check> {
             for relation in [Relation::AddRemove, Relation::Substitute] {
                 for bounds in [(-1.0, 1.0), (1e6, 1e6 + 1.0), (-1e-300, 1e-300)] {
                     let mut values = secret(&reals().map(|x| if x == 0.1 { f64::NAN } else { x }).repeat(40));
-                    Sum::new(1.0, bounds, relation, None).unwrap().release(&mut values, 1).unwrap();
+                    Sum::new(bounds, 1.0, relation, None).unwrap().release(&mut values, 1).unwrap();
                 }
             }
         }),
