@@ -40,16 +40,16 @@ def best_column(people: NDArray[np.float64]) -> str:
 
 def noisy_max(people: NDArray[np.float64]) -> Any:
     """Choose by the noisy number of blocks in which a column is the best; there is always a choice."""
-    return stability.subsample_and_aggregate(
-        people, best_column, blocks=BLOCKS, aggregate="noisy_max", candidates=COLUMNS, epsilon=EPSILON
-    )
+    return stability.SubsampleAndAggregate(
+        f=best_column, blocks=BLOCKS, aggregate="noisy_max", candidates=COLUMNS, epsilon=EPSILON
+    ).release(people)
 
 
 def mode(people: NDArray[np.float64]) -> Any:
     """Choose the column that most blocks vote for, if the vote is clear: exactly that one, or None."""
-    return stability.subsample_and_aggregate(
-        people, best_column, blocks=BLOCKS, aggregate="mode", epsilon=EPSILON, delta=DELTA
-    )
+    return stability.SubsampleAndAggregate(
+        f=best_column, blocks=BLOCKS, aggregate="mode", epsilon=EPSILON, delta=DELTA
+    ).release(people)
 
 
 WAYS: dict[str, Callable[[NDArray[np.float64]], Any]] = {

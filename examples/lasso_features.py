@@ -45,17 +45,17 @@ def selected_set(people: NDArray[np.float64]) -> frozenset[int]:
 
 def vote_per_feature(people: NDArray[np.float64], epsilon: float) -> Any:
     """Release the share of blocks that select each feature, and take those of more than half."""
-    shares = stability.subsample_and_aggregate(
-        people, selected, blocks=BLOCKS, aggregate="mean", bounds=[(0, 1)] * FEATURES, epsilon=epsilon
-    )
+    shares = stability.SubsampleAndAggregate(
+        f=selected, blocks=BLOCKS, aggregate="mean", bounds=[(0, 1)] * FEATURES, epsilon=epsilon
+    ).release(people)
     return frozenset(np.flatnonzero(shares > 0.5).tolist())
 
 
 def vote_for_sets(people: NDArray[np.float64], epsilon: float) -> Any:
     """Release the set that most blocks select, if the vote is clear."""
-    return stability.subsample_and_aggregate(
-        people, selected_set, blocks=BLOCKS, aggregate="mode", epsilon=epsilon, delta=DELTA
-    )
+    return stability.SubsampleAndAggregate(
+        f=selected_set, blocks=BLOCKS, aggregate="mode", epsilon=epsilon, delta=DELTA
+    ).release(people)
 
 
 def experiment(n: int) -> dict[tuple[str, str], bool]:

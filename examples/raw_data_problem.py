@@ -56,9 +56,9 @@ def proposal(column: NDArray[np.int64]) -> str:
 
 def chosen(column: NDArray[np.int64], epsilon: float) -> Any:
     """Choose the statistic that most analysts propose."""
-    return stability.subsample_and_aggregate(
-        column, proposal, blocks=ANALYSTS, aggregate="noisy_max", candidates=list(STATISTICS), epsilon=epsilon
-    )
+    return stability.SubsampleAndAggregate(
+        f=proposal, blocks=ANALYSTS, aggregate="noisy_max", candidates=list(STATISTICS), epsilon=epsilon
+    ).release(column)
 
 
 def experiment(n: int) -> dict[tuple[str, str], bool]:

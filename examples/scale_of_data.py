@@ -38,7 +38,8 @@ def interquartile_range(x: Floats) -> float:
 def interval_is_released(x: Floats, epsilon: float) -> bool:
     """Spend the same on the two intervals that the range is in: each to within a factor of 2, and without noise."""
     distances = [stability.iqr_distance(x, discretization) for discretization in (1, 2)]
-    return any(stability.release_if_stable(True, distance - 1, epsilon / 2, DELTA / 2) for distance in distances)
+    stable = stability.StableValue(epsilon=epsilon / 2, delta=DELTA / 2)
+    return any(stable.release((True, distance - 1)) for distance in distances)
 
 
 def cells(draw: Callable[[], Floats], tries: int) -> str:
@@ -49,7 +50,7 @@ def cells(draw: Callable[[], Floats], tries: int) -> str:
         x = draw()
         exact = interquartile_range(x)
         for epsilon in EPSILONS:
-            released = stability.release_scale(x, epsilon, DELTA)
+            released = stability.StableScale(epsilon=epsilon, delta=DELTA).release(x)
             if released is not None:
                 ratios[epsilon].append(released / exact)
             intervals[epsilon] += interval_is_released(x, epsilon)

@@ -38,4 +38,4 @@ def test_a_wrong_example_is_noticed():
 
 
 def test_there_are_examples():
-    assert {"dpnoise.stability._scale.release_scale", "dpnoise.mechanisms._laplace.Laplace"} <= EXAMPLES.keys()
+    assert {"dpnoise.stability._scale.StableScale", "dpnoise.mechanisms._laplace.Laplace"} <= EXAMPLES.keys()

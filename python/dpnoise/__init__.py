@@ -26,7 +26,7 @@ from dpnoise import _starting as _starting  # first: it answers signals while th
 # isort: split
 from typing import TYPE_CHECKING
 
-from dpnoise._errors import Error, HaltedError, ParameterError, RandomnessError
+from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError
 from dpnoise._lazy import lazily
 from dpnoise._native import __version__, instruction_set
 
@@ -40,6 +40,7 @@ __all__ = [
     "Gaussian",
     "HaltedError",
     "Laplace",
+    "NoErrorBound",
     "ParameterError",
     "PermuteAndFlip",
     "PrivacyCost",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["Error", "HaltedError", "LedgerError", "ParameterError", "RandomnessError"]
+__all__ = ["Error", "HaltedError", "LedgerError", "NoErrorBound", "ParameterError", "RandomnessError"]
 
 
 class Error(Exception):
@@ -31,5 +31,11 @@ class RandomnessError(Error, RuntimeError):
 
 class HaltedError(Error, RuntimeError):
     """What may be used a limited number of times, or by one process, cannot go on."""
+
+    __module__ = "dpnoise"
+
+
+class NoErrorBound(Error):
+    """How far answers are off cannot be bounded beforehand. The message says why, and what can be asked instead."""
 
     __module__ = "dpnoise"

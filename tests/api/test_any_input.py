@@ -6,6 +6,7 @@ In particular native code never panics, and never writes outside of ``out``. War
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -32,6 +33,7 @@ from dpnoise import (
     samplers,
     stability,
 )
+from dpnoise._parameters import real_down
 
 REFUSALS = (ParameterError, TypeError, MemoryError, RandomnessError)
 
@@ -368,10 +370,11 @@ COLUMNS = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2)
 @settings(max_examples=200, deadline=None)
 @given(COLUMNS, BUDGETS, DELTAS, RNGS)
 def test_releases_of_scales(x: Any, epsilon: Any, delta: Any, rng: Any) -> None:
-    released = attempt(stability.release_scale, x, epsilon, delta, full_output=True, rng=rng)
-    if released is not None:
-        assert released.value is None or 0 <= released.value < math.inf
-        assert (released.cost.epsilon, released.cost.delta) == (float(epsilon), float(delta))
+    scale = attempt(stability.StableScale, epsilon=epsilon, delta=delta)
+    if scale is not None:
+        assert (scale.cost.epsilon, scale.cost.delta) == (real_down(epsilon, "epsilon"), real_down(delta, "delta"))
+        released = attempt(scale.release, x, rng=rng)
+        assert released is None or 0 <= released < math.inf
 
 
 SCALARS = arrays.arrays(arrays.scalar_dtypes(), st.integers(0, 5))
@@ -391,18 +394,19 @@ def test_distances(x: Any, relation: Any, discretization: Any) -> None:
 @pytest.mark.filterwarnings("ignore:delta=")
 @settings(max_examples=300, deadline=None)
 @given(
-    st.sampled_from([stability.release_median, stability.release_mode]),
+    st.sampled_from([stability.StableMedian, stability.StableMode]),
     COLUMNS | SCALARS | st.lists(ANYTHING),
     BUDGETS,
     DELTAS,
     RELATIONS,
     RNGS,
 )
-def test_releases_of_values(release: Any, x: Any, epsilon: Any, delta: Any, relation: Any, rng: Any) -> None:
-    released = attempt(release, x, epsilon, delta, relation=relation, full_output=True, rng=rng)
-    if released is not None:
-        assert released.value is None or type(released.value) in (bool, int, float, str, bytes)
-        assert (released.cost.epsilon, released.cost.delta) == (float(epsilon), float(delta))
+def test_releases_of_values(kind: Any, x: Any, epsilon: Any, delta: Any, relation: Any, rng: Any) -> None:
+    stable = attempt(kind, epsilon=epsilon, delta=delta, relation=relation)
+    if stable is not None:
+        assert (stable.cost.epsilon, stable.cost.delta) == (real_down(epsilon, "epsilon"), real_down(delta, "delta"))
+        released = attempt(stable.release, x, rng=rng)
+        assert released is None or type(released) in (bool, int, float, str, bytes)
 
 
 @pytest.mark.filterwarnings("ignore:delta=")
@@ -410,11 +414,10 @@ def test_releases_of_values(release: Any, x: Any, epsilon: Any, delta: Any, rela
 @given(COLUMNS, st.floats(0, 9) | ANYTHING, INTEGERS | ANYTHING, BUDGETS, DELTAS, RNGS)
 def test_proposals(x: Any, bound: Any, distance: Any, epsilon: Any, delta: Any, rng: Any) -> None:
     for propose in (bound, lambda n: bound):
-        options = {"distance": lambda x, bound: distance, "release": lambda x, *given: given}
-        released = attempt(
-            stability.propose_test_release, x, propose=propose, epsilon=epsilon, delta=delta, rng=rng, **options
-        )
-        assert released is None or released == (float(bound), float(epsilon) / 2)
+        options = {"distance": lambda x, bound: distance, "answer": lambda x, *given: given}
+        proposed = attempt(stability.ProposeTestRelease, propose=propose, epsilon=epsilon, delta=delta, **options)
+        released = None if proposed is None else attempt(proposed.release, x, rng=rng)
+        assert released is None or released == (float(bound), real_down(epsilon, "epsilon") / 2)
 
 
 ANSWERS = ANYTHING | st.lists(ANYTHING, max_size=2) | st.tuples(ANYTHING, ANYTHING) | st.sets(NUMBERS, max_size=2)
@@ -427,7 +430,6 @@ OPTIONS = {
     "default": ANSWERS,
     "blocks": st.integers(1, 4) | ANYTHING,
     "epsilon": BUDGETS,
-    "rng": RNGS,
 }
 AGGREGATES: dict[str, dict[str, Any]] = {
     "mean": {"bounds": (0.0, 1.0)},
@@ -443,9 +445,9 @@ AGGREGATES: dict[str, dict[str, Any]] = {
 @given(st.lists(ANSWERS, min_size=4, max_size=6), st.sampled_from(list(AGGREGATES)))
 def test_answers_of_blocks_are_never_refused(answers: Any, aggregate: Any) -> None:
     options = AGGREGATES[aggregate]
-    released = stability.subsample_and_aggregate(
-        answers, lambda block: block[0], blocks=4, aggregate=aggregate, epsilon=1.0, **options
-    )
+    released = stability.SubsampleAndAggregate(
+        f=lambda block: block[0], blocks=4, aggregate=aggregate, epsilon=1.0, **options
+    ).release(answers)
     if "bounds" in options:
         lower, upper = np.transpose(options["bounds"])
         assert np.shape(released) == np.shape(lower)
@@ -455,10 +457,14 @@ def test_answers_of_blocks_are_never_refused(answers: Any, aggregate: Any) -> No
 
 @pytest.mark.filterwarnings("ignore:delta=")
 @settings(max_examples=300, deadline=None)
-@given(st.sampled_from(list(AGGREGATES)), st.fixed_dictionaries({}, optional=OPTIONS))
-def test_aggregates(aggregate: Any, options: Any) -> None:
+@given(st.sampled_from(list(AGGREGATES)), st.fixed_dictionaries({}, optional=OPTIONS), RNGS)
+def test_aggregates(aggregate: Any, options: Any, rng: Any) -> None:
     given = {"blocks": 4, "epsilon": 1.0} | AGGREGATES[aggregate] | options
-    attempt(stability.subsample_and_aggregate, [1, 2, 3, 4], sum, aggregate=aggregate, **given)
+    made = attempt(stability.SubsampleAndAggregate, f=sum, aggregate=aggregate, **given)
+    if made is not None:
+        assert hash(copy.copy(made)) == hash(made)
+        assert copy.copy(made) == made
+        attempt(made.release, [1, 2, 3, 4], rng=rng)
 
 
 @settings(max_examples=300, deadline=None)

@@ -19,12 +19,11 @@ ADD, REPLACE = "add/remove", "substitute"
 COLUMN = [95.0] * 200
 
 
-def stable(release: Any, **options: Any) -> Any:
-    return release(COLUMN, epsilon=1.0, delta=1e-9, full_output=True, **options)
+STABLE: Any = {"epsilon": 1.0, "delta": 1e-9}
 
 
-def asked(**options: Any) -> Any:
-    return stability.subsample_and_aggregate(COLUMN, np.median, blocks=5, epsilon=1.0, full_output=True, **options)
+def asked(**options: Any) -> PrivacyCost:
+    return stability.SubsampleAndAggregate(f=np.median, blocks=5, epsilon=1.0, **options).cost
 
 
 COSTS: dict[str, tuple[Any, str | None]] = {
@@ -44,14 +43,16 @@ COSTS: dict[str, tuple[Any, str | None]] = {
     "Laplace": (Laplace(epsilon=1.0).cost, None),
     "Gaussian": (dpnoise.Gaussian(epsilon=1.0, delta=1e-9).cost, None),
     "AboveThreshold": (dpnoise.AboveThreshold(epsilon=1.0, threshold=0.0).cost, None),
-    "median": (stable(stability.release_median, relation=REPLACE).cost, REPLACE),
-    "mode": (stable(stability.release_mode).cost, ADD),
-    "scale": (stable(stability.release_scale).cost, REPLACE),
-    "release_if_stable": (stability.release_if_stable(1, 1, 1.0, 1e-9, full_output=True).cost, None),
-    "mean of blocks": (asked(aggregate="mean", bounds=(0, 100)).cost, REPLACE),
-    "votes of blocks": (asked(aggregate="noisy_max", candidates=[95.0]).cost, REPLACE),
-    "mode of blocks": (asked(aggregate="mode", delta=1e-9).cost, REPLACE),
-    "bootstrap": (stability.stable_bootstrap(COLUMN, len, epsilon=40.0, delta=1e-3, full_output=True).cost, REPLACE),
+    "median": (stability.StableMedian(**STABLE).cost, ADD),
+    "median substitute": (stability.StableMedian(**STABLE, relation=REPLACE).cost, REPLACE),
+    "mode": (stability.StableMode(**STABLE).cost, ADD),
+    "mode substitute": (stability.StableMode(**STABLE, relation=REPLACE).cost, REPLACE),
+    "scale": (stability.StableScale(**STABLE).cost, REPLACE),
+    "stable value": (stability.StableValue(**STABLE).cost, None),
+    "mean of blocks": (asked(aggregate="mean", bounds=(0, 100)), REPLACE),
+    "votes of blocks": (asked(aggregate="noisy_max", candidates=[95.0]), REPLACE),
+    "mode of blocks": (asked(aggregate="mode", delta=1e-9), REPLACE),
+    "bootstrap": (stability.StableBootstrap(f=len, epsilon=40.0, delta=1e-3).cost, REPLACE),
 }
 
 

@@ -91,8 +91,7 @@ def test_an_epsilon_that_no_float_holds_is_rounded_down() -> None:
     assert dpnoise.local.RandomizedResponse(epsilon=TENTH).epsilon <= below
     gaussian = dpnoise.Gaussian(epsilon=TENTH, delta=TENTH)
     assert (gaussian.epsilon, gaussian.delta) == (below, below)
-    release = stability.release_if_stable("a", 10**6, TENTH, TENTH, full_output=True)
-    assert release.cost == PrivacyCost(below, below)
+    assert stability.StableValue(epsilon=TENTH, delta=TENTH).cost == PrivacyCost(below, below)
     assert PrivacyCost(TENTH).epsilon == 0.1, "what is spent is rounded up"
 
 
@@ -119,7 +118,7 @@ def test_truth_values_are_no_numbers(truth: Any) -> None:
         lambda: dpnoise.Gaussian(rho=truth),
         lambda: dpnoise.local.OptimizedUnaryEncoding(k=4, epsilon=truth),
         lambda: PrivacyCost(truth),
-        lambda: stability.release_if_stable("a", 3, truth, 0.1),
+        lambda: stability.StableValue(epsilon=truth, delta=0.1),
     ):
         with pytest.raises(TypeError, match=r"^(epsilon|rho) must be a number, got bool"):
             make()

@@ -41,15 +41,15 @@ def test_a_threshold_at_the_edge_of_delta():
 
 def test_a_release_is_the_value_or_nothing():
     value = object()
-    assert stability.release_if_stable(value, 10**9, 1.0, 1e-6) is value
-    assert stability.release_if_stable(value, -(10**9), 1.0, 1e-6) is None
-    assert stability.release_if_stable(value, 10**30, 1.0, 1e-6) is value
-    assert stability.release_if_stable(value, -(10**30), 1.0, 1e-6) is None
-    assert stability.release_if_stable(value, np.int64(10**9), epsilon=1.0, delta=1e-6) is value
-    full = stability.release_if_stable("plum", 10**9, 1.0, 1e-6, full_output=True)
-    assert full == stability.Release("plum", PrivacyCost(1.0, 1e-6), None)
-    refused = stability.release_if_stable("plum", -(2**63), 1.0, 1e-6, full_output=True)
-    assert refused == stability.Release(None, PrivacyCost(1.0, 1e-6), "the test of stability failed")
+    stable = stability.StableValue(epsilon=1.0, delta=1e-6)
+    assert stable.release((value, 10**9)) is value
+    assert stable.release((value, -(10**9))) is None
+    assert stable.release((value, 10**30)) is value
+    assert stable.release((value, -(10**30))) is None
+    assert stable.release((value, np.int64(10**9))) is value
+    assert stable.attempt(("plum", 10**9)) == stability.Release("plum", None)
+    assert stable.attempt(("plum", -(2**63))) == stability.Release(None, "the test of stability failed")
+    assert stable.cost == PrivacyCost(1.0, 1e-6)
 
 
 def test_releases_are_as_frequent_as_the_formula_says():
@@ -71,9 +71,9 @@ def test_releases_are_as_frequent_as_the_formula_says():
 
 
 def test_bad_input_is_named_and_the_distance_is_not():
-    def refuses(kind: type[Exception], message: str, *args, **kwargs) -> None:
+    def refuses(kind: type[Exception], message: str, distance: object, epsilon: object, delta: object) -> None:
         with pytest.raises(kind, match="^" + re.escape(message) + "$"):
-            stability.release_if_stable("plum", *args, **kwargs, rng=ScriptedRng(b""))
+            stability.StableValue(epsilon=epsilon, delta=delta).release(("plum", distance), rng=ScriptedRng(b""))
 
     refuses(ParameterError, "epsilon must be positive and finite, got 0.0", 3, 0.0, 1e-6)
     refuses(ParameterError, "epsilon must be positive and finite, got NaN", 3, float("nan"), 1e-6)
@@ -86,7 +86,12 @@ def test_bad_input_is_named_and_the_distance_is_not():
     refuses(TypeError, "distance must be an int, got ndarray", np.array([12345]), 1.0, 1e-6)
     index = property(lambda self: {}["a secret"])
     refuses(TypeError, "distance must be an int, got Odd", type("Odd", (), {"__index__": index})(), 1.0, 1e-6)
+    stable = stability.StableValue(epsilon=1.0, delta=1e-6)
+    message = "^x must be a tuple of two: the value, and its distance to instability$"
+    for x in ("plum", ("plum",), ["plum", 3], ("plum", 3, 3)):
+        with pytest.raises(TypeError, match=message):
+            stable.release(x, rng=ScriptedRng(b""))
     with pytest.raises(RandomnessError):
-        stability.release_if_stable("plum", 3, 1.0, 1e-6, rng=ScriptedRng(b""))
+        stable.release(("plum", 3), rng=ScriptedRng(b""))
     with pytest.raises(TypeError, match="rng must be None"):
-        stability.release_if_stable("plum", 3, 1.0, 1e-6, rng=3)
+        stable.release(("plum", 3), rng=3)

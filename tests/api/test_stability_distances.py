@@ -26,8 +26,9 @@ DISTANCES = {
     "iqr": (stability.iqr_distance, {}, 1),
     "iqr, 2": (stability.iqr_distance, {"discretization": 2}, 1),
 }
-RELEASES = {"median": stability.release_median, "mode": stability.release_mode}
-SURE = {"epsilon": 5.0, "delta": 1e-9}  # of what has a distance of 10 or more
+RELEASES = {"median": stability.StableMedian, "mode": stability.StableMode}
+SURE = {"epsilon": 5.0, "delta": 1e-9, "relation": "substitute"}  # of what has a distance of 10 or more
+MEDIAN, MODE = stability.StableMedian(**SURE), stability.StableMode(**SURE)
 
 
 COLUMNS = {
@@ -61,15 +62,15 @@ def test_modes_of_texts_bytes_and_booleans():
             # With 3 rows more the other wins: on ties it is the mode.
             assert stability.mode_distance(column, relation="substitute") == 2
             assert stability.mode_distance(column) == 4
-            assert repr(stability.release_mode(np.tile(np.asarray(column), 10), **SURE)) == repr(one)
+            assert repr(MODE.release(np.tile(np.asarray(column), 10))) == repr(one)
     assert stability.mode_distance(["a", "b"]) == stability.mode_distance(["b", "a"]) == 0
 
 
 def test_integers_are_not_rounded_for_a_mode():
-    assert stability.release_mode(np.array([2**53] * 50 + [2**53 + 1] * 90), **SURE) == 2**53 + 1
-    assert stability.release_mode(np.array([2**64 - 1] * 90, np.uint64), **SURE) == 2**64 - 1
-    assert stability.release_mode([10**400] * 90, **SURE) == 10**400
-    assert stability.release_mode([Fraction(10**400, 3)] * 90, **SURE) == Fraction(10**400, 3)
+    assert MODE.release(np.array([2**53] * 50 + [2**53 + 1] * 90)) == 2**53 + 1
+    assert MODE.release(np.array([2**64 - 1] * 90, np.uint64)) == 2**64 - 1
+    assert MODE.release([10**400] * 90) == 10**400
+    assert MODE.release([Fraction(10**400, 3)] * 90) == Fraction(10**400, 3)
 
 
 # --- sensitivity -----------------------------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ def test_a_null_is_never_a_value_of_another_row():
     encoded = pa.chunked_array([pa.array(rows).dictionary_encode()])
     for relation in ("add/remove", "substitute"):
         with pytest.raises(ParameterError, match="x must have no missing"):
-            stability.release_mode(encoded, **SURE, relation=relation)
+            stability.StableMode(**SURE | {"relation": relation}).release(encoded)
 
 
 @given(neighbours_of_columns())
@@ -156,55 +157,58 @@ def test_the_check_of_sensitivity_can_fail():
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_is_the_value_when_its_distance_passes(name, relation):
     distance = {"median": stability.median_distance, "mode": stability.mode_distance}[name](NUMBERS, relation=relation)
+    stable = RELEASES[name](epsilon=0.5, delta=0.01, relation=relation)
+    assert stable.cost == PrivacyCost(0.5, 0.01, relation)
     test, outcomes = StabilityTest(0.5, 0.01), set()
     for seed in range(60):
-        options = {"epsilon": 0.5, "delta": 0.01, "relation": relation}
-        released = RELEASES[name](NUMBERS, **options, rng=SeededRng(seed))
+        released = stable.release(NUMBERS, rng=SeededRng(seed))
         assert released == (7 if test.passes(distance, SeededRng(seed)) else None)
-        full = RELEASES[name](NUMBERS, **options, rng=SeededRng(seed), full_output=True)
         refusal = "the test of stability failed" if released is None else None
-        assert full == stability.Release(released, PrivacyCost(0.5, 0.01, relation), refusal)
+        assert stable.attempt(NUMBERS, rng=SeededRng(seed)) == stability.Release(released, refusal)
         outcomes.add(released)
     assert outcomes == {7, None}
 
 
-@pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
-def test_no_data_are_never_released_and_cost_as_much(release):
+@pytest.mark.parametrize("kind", RELEASES.values(), ids=RELEASES)
+def test_no_data_are_never_released_and_cost_as_much(kind):
+    stable = kind(epsilon=1.0, delta=0.9)
+    assert stable.cost == PrivacyCost(1.0, 0.9, "add/remove")
     for seed in range(50):
-        options = {"epsilon": 1.0, "delta": 0.9, "relation": "add/remove", "rng": SeededRng(seed)}
         for nothing in ([], np.array([]), pl.Series([], dtype=pl.Float64)):
-            full = release(nothing, **options, full_output=True)
-            assert full == stability.Release(None, PrivacyCost(1.0, 0.9, "add/remove"), "the test of stability failed")
-            assert release(nothing, **options) is None
+            refused = stable.attempt(nothing, rng=SeededRng(seed))
+            assert refused == stability.Release(None, "the test of stability failed")
+            assert stable.release(nothing, rng=SeededRng(seed)) is None
 
 
 def test_equal_values_are_released_as_the_same():
     """A bit or a type that differs would be of one person's value, which the distance says nothing about."""
     for zeros in ([0.0] * 99 + [-0.0] * 2, [-0.0] * 99 + [0.0] * 2, [-0.0] * 101):
-        assert math.copysign(1, stability.release_median(zeros, **SURE)) == 1
+        assert math.copysign(1, MEDIAN.release(zeros)) == 1
         for column in (zeros, np.array(zeros)):
-            assert repr(stability.release_mode(column, **SURE)) == "0"
+            assert repr(MODE.release(column)) == "0"
     halves = [Fraction(1, 2), 0.5, np.float32(0.5)]
     wholes = [Fraction(3), 3.0, np.int8(3), 3]
     for kinds in (halves, wholes):
         for first in kinds:
-            assert repr(stability.release_mode([first, *kinds * 30], **SURE)) == ("3" if kinds is wholes else "0.5")
+            assert repr(MODE.release([first, *kinds * 30])) == ("3" if kinds is wholes else "0.5")
     text = type("Text", (str,), {"__repr__": lambda self: "another"})
-    assert repr(stability.release_mode([text("tea"), np.str_("tea"), *["tea"] * 90], **SURE)) == "'tea'"
+    assert repr(MODE.release([text("tea"), np.str_("tea"), *["tea"] * 90])) == "'tea'"
     # Numbers that NumPy and Python cannot compare with one another.
     thirds = [np.longdouble(1) / 3, Fraction(1, 2), Fraction(1, 2), 10**400]
-    assert repr(stability.release_mode(thirds * 30, **SURE)) == "0.5"
+    assert repr(MODE.release(thirds * 30)) == "0.5"
 
 
 def test_a_large_delta_is_warned_of_where_the_number_of_rows_is_public():
-    for release in RELEASES.values():
-        with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n with n=100") as caught:
-            release([1.0] * 100, 1.0, 0.01, relation="substitute")
-        assert caught[0].filename == __file__
+    for kind in RELEASES.values():
+        stable = kind(epsilon=1.0, delta=0.01, relation="substitute")
+        for release in (stable.release, stable.attempt):
+            with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n with n=100") as caught:
+                release([1.0] * 100)
+            assert caught[0].filename == __file__
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            release([1.0] * 99, 1.0, 0.01, relation="substitute")
-            release([1.0] * 100, 1.0, 0.01)
+            stable.release([1.0] * 99)
+            kind(epsilon=1.0, delta=0.01, relation="add/remove").release([1.0] * 100)
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
@@ -251,14 +255,16 @@ def test_a_column_that_cannot_be_used(case):
         with pytest.raises(kind, match="^" + re.escape(message) + "$"):
             call(column, **options)
 
-    drawing = {"epsilon": 1.0, "delta": 1e-9, "rng": ScriptedRng(b"")}
+    drawing = {"rng": ScriptedRng(b"")}
     refuses(stability.iqr_distance, message.replace("one or more values", "two or more numbers"))
     for relation in ("substitute",) if case == "no values" else ("add/remove", "substitute"):
         refuses(stability.median_distance, message, relation=relation)
-        refuses(stability.release_median, message, **drawing, relation=relation)
+        refuses(stability.StableMedian(**SURE | {"relation": relation}).release, message, **drawing)
         if case != "texts":
             refuses(stability.mode_distance, OF_MODES.get(case, message), relation=relation)
-            refuses(stability.release_mode, OF_MODES.get(case, message), **drawing, relation=relation)
+            refuses(
+                stability.StableMode(**SURE | {"relation": relation}).release, OF_MODES.get(case, message), **drawing
+            )
 
 
 def test_parameters_out_of_range():
@@ -270,13 +276,18 @@ def test_parameters_out_of_range():
     for call in (stability.median_distance, stability.mode_distance):
         refuses(wrong + "'add_remove'", call, relation="add_remove")
         refuses(wrong + "['substitute']", call, relation=["substitute"])
-    for call in RELEASES.values():
-        rng = ScriptedRng(b"")
-        refuses(wrong + "None", call, 1.0, 1e-9, relation=None, rng=rng)
-        refuses("epsilon must be positive and finite, got -1.0", call, -1, 1e-9, rng=rng)
-        refuses("epsilon must be positive and finite, got 0.0", call, 0, 1e-9, relation="add/remove", rng=rng)
-        refuses("delta must be between 0 and 1, both excluded, got 0.0", call, 1.0, 0, rng=rng)
-        refuses("delta must be a number, got str", call, 1.0, "1", rng=rng, kind=TypeError)
+    for kind in RELEASES.values():
+        for relation in (None, ["substitute"], "add_remove"):
+            with pytest.raises(ParameterError, match=r'^relation must be "add/remove" or "substitute", got '):
+                kind(epsilon=1.0, delta=1e-9, relation=relation)
+        for epsilon, delta, error, message in (
+            (-1, 1e-9, ParameterError, "epsilon must be positive and finite, got -1.0"),
+            (0, 1e-9, ParameterError, "epsilon must be positive and finite, got 0.0"),
+            (1.0, 0, ParameterError, "delta must be between 0 and 1, both excluded, got 0.0"),
+            (1.0, "1", TypeError, "delta must be a number, got str"),
+        ):
+            with pytest.raises(error, match=re.escape(message)):
+                kind(epsilon=epsilon, delta=delta)
     refuses("x must be two or more numbers, got 1", stability.iqr_distance)
     refuses("discretization must be 1 or 2, got 3", stability.iqr_distance, 3)
     refuses("discretization must be 1 or 2, got -1", stability.iqr_distance, -1)

@@ -28,24 +28,26 @@ REFUSAL = "the test of the proposed bound failed, or the release did"
 OPTIONS: dict[str, Any] = {
     "propose": 2,
     "distance": lambda data, bound: 10**9,
-    "release": lambda data, bound, epsilon: (data, bound, epsilon),
+    "answer": lambda data, bound, epsilon: (data, bound, epsilon),
     "epsilon": 1.0,
     "delta": 1e-12,  # so rarely does a distance of 0 pass, which is a refusal below
 }
 
 
-def full(**options: Any) -> stability.Release:
-    release = stability.propose_test_release("data", **{**OPTIONS, "full_output": True, **options})
+def full(rng: Any = None, **options: Any) -> stability.Release:
+    release = stability.ProposeTestRelease(**OPTIONS | options).attempt("data", rng=rng)
     assert isinstance(release, stability.Release)
     return release
 
 
-REFUSED = stability.Release(None, PrivacyCost(1.0, 1e-12), REFUSAL)
+REFUSED = stability.Release(None, REFUSAL)
 
 
-def test_the_release_gets_half_of_epsilon_and_the_bound() -> None:
-    assert stability.propose_test_release("data", **OPTIONS) == ("data", 2.0, 0.5)
-    assert full() == stability.Release(("data", 2.0, 0.5), PrivacyCost(1.0, 1e-12))
+def test_the_answer_gets_half_of_epsilon_and_the_bound() -> None:
+    proposed = stability.ProposeTestRelease(**OPTIONS)
+    assert proposed.release("data") == ("data", 2.0, 0.5)
+    assert full() == stability.Release(("data", 2.0, 0.5))
+    assert proposed.cost == PrivacyCost(1.0, 1e-12)
     assert full(propose=lambda n: n / 8).value == ("data", 0.5, 0.5)
     assert full(distance=lambda data, bound: 10**30).value is not None
     assert full(distance=lambda data, bound: np.int32(10**9)).value is not None
@@ -75,7 +77,7 @@ def raises(error: BaseException) -> Callable[..., Any]:
 )
 def test_an_exception_is_a_refusal_that_tells_nothing(error: BaseException) -> None:
     assert full(distance=raises(error)) == REFUSED
-    assert full(release=raises(error)) == REFUSED
+    assert full(answer=raises(error)) == REFUSED
 
 
 def test_warnings_are_not_shown() -> None:
@@ -85,14 +87,14 @@ def test_warnings_are_not_shown() -> None:
 
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
-        assert full(distance=warn, release=warn).value == 10**9
+        assert full(distance=warn, answer=warn).value == 10**9
     assert shown == []
 
 
 def test_what_does_not_depend_on_the_data_is_raised() -> None:
     with pytest.raises(RandomnessError):
-        full(release=raises(RandomnessError("no randomness")))
-    for name in ("release", "distance"):
+        full(answer=raises(RandomnessError("no randomness")))
+    for name in ("answer", "distance"):
         assert full(**{name: raises(KeyboardInterrupt())}).value is None, "an error like any other"
         with pytest.raises(KeyboardInterrupt):
             full(**{name: lambda *given: signal.raise_signal(signal.SIGINT)})
@@ -114,7 +116,7 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (TypeError, "propose must be a number, got NoneType", {"propose": None}),
     (TypeError, "propose must be a number, got str", {"propose": str}),
     (TypeError, "distance must be callable, got int", {"distance": 3}),
-    (TypeError, "release must be callable, got NoneType", {"release": None}),
+    (TypeError, "answer must be callable, got NoneType", {"answer": None}),
     (TypeError, "distance must return an int, got float", {"distance": lambda data, bound: 12345.0}),
     (TypeError, "distance must return an int, got bool", {"distance": lambda data, bound: True}),
     (TypeError, "distance must return an int, got ndarray", {"distance": lambda data, bound: np.array([12345])}),
@@ -132,15 +134,17 @@ def test_rows_are_counted_only_for_a_proposal_that_asks_for_them() -> None:
     def per_row(n: int) -> float:
         return 1 / n
 
-    options = {**OPTIONS, "delta": 0.25}
-    assert stability.propose_test_release(iter([1]), **options)[1] == 2.0
-    assert stability.propose_test_release([], **options)[1] == 2.0
-    with pytest.warns(UserWarning, match=r"delta=0\.25 is at least 1/n with n=4"):
-        stability.propose_test_release("data", **{**options, "propose": per_row})
+    fixed = stability.ProposeTestRelease(**OPTIONS | {"delta": 0.25})
+    counting = stability.ProposeTestRelease(**OPTIONS | {"delta": 0.25, "propose": per_row})
+    assert fixed.release(iter([1]))[1] == 2.0
+    assert fixed.release([])[1] == 2.0
+    with pytest.warns(UserWarning, match=r"delta=0\.25 is at least 1/n with n=4") as warned:
+        counting.release("data")
+    assert [warning.filename for warning in warned] == [__file__], "it points to the caller"
     with pytest.raises(ParameterError, match="data must have at least one row if propose is to be called, got none"):
-        stability.propose_test_release([], **{**options, "propose": per_row})
+        counting.release([])
     with pytest.raises(TypeError, match="data must have a length if propose is to be called"):
-        stability.propose_test_release(iter([1]), **{**options, "propose": per_row})
+        counting.release(iter([1]))
 
 
 # --- the example -----------------------------------------------------------------------------------------------------
@@ -152,13 +156,16 @@ Ages = tuple[int, ...]
 def example() -> dict[str, Any]:
     """Run the example and give what it defines."""
     module = sys.modules["dpnoise.stability._propose_test_release"]
-    (found,) = doctest.DocTestFinder().find(stability.propose_test_release, "example", module, globs={})
+    finder = doctest.DocTestFinder()
+    (found,) = (
+        test for test in finder.find(stability.ProposeTestRelease, "example", module, globs={}) if test.examples
+    )
     assert doctest.DocTestRunner(verbose=False).run(found, clear_globs=False).failed == 0
     return found.globs
 
 
 def test_the_guide_has_the_example_of_the_reference() -> None:
-    lines = (stability.propose_test_release.__doc__ or "").split("\n")
+    lines = (stability.ProposeTestRelease.__doc__ or "").split("\n")
     code = [line.strip()[4:] for line in lines if line.strip().startswith((">>> def", "..."))]
     code = [line for line in code if not line.strip().startswith("datasets.") and line != ")"]
     guide = GUIDE.read_text(encoding="utf-8")

@@ -15,7 +15,8 @@ import pytest
 from dpnoise import Laplace, ParameterError, PrivacyCost, RandomnessError, stability
 from dpnoise._native import StabilityTest, log2_interval
 from dpnoise.hazmat import ScriptedRng, SeededRng
-from dpnoise.stability._scale import _log2, _noisy
+from dpnoise.stability import StableScale
+from dpnoise.stability._scale import _log2
 
 REFUSAL = "the test of stability failed"
 
@@ -28,6 +29,8 @@ def test_the_release_is_that_of_the_algorithm() -> None:
     """On data for which each of the tests passes now and then, and with an epsilon that has 53 bits."""
     epsilon, delta, x = 0.9, 0.01, np.arange(200.0) * 1.1
     test = StabilityTest(epsilon / 4, delta / 2)
+    scale = StableScale(epsilon=epsilon, delta=delta)
+    assert scale.cost == PrivacyCost(epsilon, delta, "substitute")
     outcomes = set()
     for seed in range(400):
         rng = SeededRng(seed)
@@ -36,11 +39,9 @@ def test_the_release_is_that_of_the_algorithm() -> None:
             Laplace(epsilon=epsilon / 4).release(float(np.log2(x[149] - x[49])), rng=rng) if any(passed) else None
         )
         expected = None if exponent is None else float(np.exp2(exponent))
-        full = stability.release_scale(x, epsilon, delta, full_output=True, rng=SeededRng(seed))
-        assert full == stability.Release(
-            expected, PrivacyCost(epsilon, delta, "substitute"), None if any(passed) else REFUSAL
-        )
-        assert stability.release_scale(x, epsilon, delta, rng=SeededRng(seed)) == expected
+        full = scale.attempt(x, rng=SeededRng(seed))
+        assert full == stability.Release(expected, None if any(passed) else REFUSAL)
+        assert scale.release(x, rng=SeededRng(seed)) == expected
         outcomes.add(tuple(passed))
     assert len(outcomes) == 4
 
@@ -62,15 +63,16 @@ def test_it_releases_as_often_as_the_formula_says(n: int) -> None:
         p = 1 - math.prod(1 - tail(least - distance, epsilon / 4) for distance in distances)
         return abs(released - runs * p) / math.sqrt(runs * p * (1 - p))
 
-    rng = SeededRng(n)
-    released = sum(stability.release_scale(x, epsilon, delta, rng=rng) is not None for _ in range(runs))
+    rng, scale = SeededRng(n), StableScale(epsilon=epsilon, delta=delta)
+    released = sum(scale.release(x, rng=rng) is not None for _ in range(runs))
     assert deviation(1 + threshold) < 6.5
     assert min(deviation(threshold - 2), deviation(threshold + 4)) > 6.5
 
 
 def test_the_noise_is_laplace_noise_in_the_exponent() -> None:
     epsilon, runs, rng = 3.0, 2000, SeededRng(7)
-    exponents = [math.log2(stability.release_scale(FAR, epsilon, 1e-6, rng=rng)) for _ in range(runs)]
+    scale = StableScale(epsilon=epsilon, delta=1e-6)
+    exponents = [math.log2(scale.release(FAR, rng=rng) or 0.0) for _ in range(runs)]
     noise = np.sort(exponents) - math.log2(10_000)
     for scale, is_it in ((4 / epsilon, True), (2 / epsilon, False)):
         law = np.where(noise < 0, np.exp(noise / scale) / 2, 1 - np.exp(-noise / scale) / 2)
@@ -81,7 +83,7 @@ def test_the_noise_is_laplace_noise_in_the_exponent() -> None:
 def test_a_release_tells_nothing_of_the_low_bits() -> None:
     step = Laplace(epsilon=0.25).granularity
     for x in (FAR, FAR * math.pi, FAR / 3):
-        released = stability.release_scale(x, 1.0, 1e-6)
+        released = StableScale(epsilon=1.0, delta=1e-6).release(x)
         assert released is not None
         assert released == np.exp2(round(math.log2(released) / step) * step)
 
@@ -117,14 +119,15 @@ def test_logarithms_in_one_interval_differ_by_at_most_1(error: float, monkeypatc
 def test_ranges_without_a_logarithm() -> None:
     assert _log2(math.inf) == 1024
     halves = np.repeat([-1.0, 1.0], 500)
-    assert {stability.release_scale(np.repeat(7.0, 1000), 1.0, 1e-6) for _ in range(50)} == {0.0}
+    assert {StableScale(epsilon=1.0, delta=1e-6).release(np.repeat(7.0, 1000)) for _ in range(50)} == {0.0}
     for x, low, high in ((halves * 1.7e308, 1e300, 1.8e308), (halves * 5e-324, 5e-324, 1e-320)):
-        released = [stability.release_scale(x, 40.0, 1e-6) for _ in range(50)]
+        released = [StableScale(epsilon=40.0, delta=1e-6).release(x) for _ in range(50)]
         assert all(value is not None and low <= value <= high for value in released)
 
 
 def test_what_is_beyond_the_range_of_doubles_saturates() -> None:
-    released = {_noisy(1.0, 1e-6, SeededRng(seed)) for seed in range(50)}
+    wide = StableScale(epsilon=4e-6, delta=1e-6)
+    released = {wide._noisy(1.0, SeededRng(seed)) for seed in range(50)}
     assert released >= {5e-324, float(np.exp2(math.nextafter(1024, 0)))}
     assert all(0 < value < math.inf for value in released)
 
@@ -134,11 +137,11 @@ def test_what_is_beyond_the_range_of_doubles_saturates() -> None:
 
 def test_columns_are_read_as_queries_read_them() -> None:
     for x in (range(1000), list(range(1000)), np.arange(1000, dtype=np.int16), np.arange(2000, dtype=np.float32)[::2]):
-        released = stability.release_scale(x, 100.0, 1e-6)
+        released = StableScale(epsilon=100.0, delta=1e-6).release(x)
         assert released is not None
         assert 100 < released < 2500
     x = np.arange(1000.0)[::-1].copy()
-    stability.release_scale(x, 1.0, 1e-6)
+    StableScale(epsilon=1.0, delta=1e-6).release(x)
     assert x.tolist() == list(range(999, -1, -1))
 
 
@@ -165,13 +168,15 @@ BAD: list[tuple[type[Exception], str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "message", "bad"), BAD, ids=[f"{i}-{min(row[2])}" for i, row in enumerate(BAD)])
 def test_bad_input_is_named_before_anything_is_drawn(kind: type[Exception], message: str, bad: dict[str, Any]) -> None:
+    given = {"x": FAR, "epsilon": 1.0, "delta": 1e-6, **bad}
     with pytest.raises(kind, match="^" + re.escape(message)) as caught:
-        stability.release_scale(**{"x": FAR, "epsilon": 1.0, "delta": 1e-6, **bad}, rng=ScriptedRng(b""))
+        StableScale(epsilon=given["epsilon"], delta=given["delta"]).release(given["x"], rng=ScriptedRng(b""))
     assert not any(value in str(caught.value) for value in ("4.5", "12345"))
 
 
 def test_a_large_delta_is_warned_about_and_a_source_that_fails_is_an_error() -> None:
-    with pytest.warns(UserWarning, match=r"delta=0\.5 is at least 1/n with n=5"):
-        stability.release_scale(range(5), 1.0, 0.5)
+    with pytest.warns(UserWarning, match=r"delta=0\.5 is at least 1/n with n=5") as caught:
+        StableScale(epsilon=1.0, delta=0.5).release(range(5))
+    assert caught[0].filename == __file__
     with pytest.raises(RandomnessError):
-        stability.release_scale(FAR, 1.0, 1e-6, rng=ScriptedRng(b""))
+        StableScale(epsilon=1.0, delta=1e-6).release(FAR, rng=ScriptedRng(b""))

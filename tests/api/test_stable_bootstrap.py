@@ -21,8 +21,8 @@ from dpnoise._processes import Died
 from dpnoise.hazmat import ScriptedRng, SeededRng
 from dpnoise.stability import _callable_votes, _stable_bootstrap, _subset_votes
 from dpnoise.stability._callable_votes import PythonFunction, _key, _value
-from dpnoise.stability._stable_bootstrap import NO_VALUE, TOO_OFTEN, _Plan, _release
-from dpnoise.stability._stable_release import NOT_STABLE
+from dpnoise.stability._mechanism import NOT_STABLE
+from dpnoise.stability._stable_bootstrap import NO_VALUE, TOO_OFTEN, _Plan, _released
 from dpnoise.stability._subset_votes import NativeFunction, Votes, _values_and_ranks
 
 
@@ -60,7 +60,7 @@ def distance_of(votes: Votes, cap: int) -> int:
     """The distance that is tested."""
     tested = []
     test = SimpleNamespace(epsilon=1.0, delta=0.1, passes=lambda distance, rng: tested.append(distance))
-    _release(votes, cap, test, None)
+    _released(votes, cap, test, None)
     return tested[0]
 
 
@@ -121,10 +121,8 @@ def test_a_cap_that_is_forgotten_is_found():
 def test_a_row_that_is_in_too_many_subsets_stops_the_release():
     test = StabilityTest(1.0, 1e-6)
     votes = Votes("plum", False, 10**9, 0, 50)
-    assert _release(votes, 50, test, None) == stability.Release("plum", PrivacyCost(1.0, 1e-6, "substitute"))
-    assert _release(votes, 49, test, ScriptedRng(b"")) == stability.Release(
-        None, PrivacyCost(1.0, 1e-6, "substitute"), TOO_OFTEN
-    )
+    assert _released(votes, 50, test, None) == stability.Release("plum")
+    assert _released(votes, 49, test, ScriptedRng(b"")) == stability.Release(None, TOO_OFTEN)
 
 
 # --- votes ----------------------------------------------------------------------------------------------------------
@@ -339,7 +337,7 @@ def test_releases_are_as_frequent_as_the_formula_says():
     for cap in (200, 250, 300, 500):
         distance = (votes.first - votes.second) // (2 * cap) - 1
         assert distance_of(votes, cap) == distance
-        outcomes = [_release(votes, cap, test, rng).value for _ in range(n)]
+        outcomes = [_released(votes, cap, test, rng).value for _ in range(n)]
         released = outcomes.count(0)
         assert released + outcomes.count(None) == n
         assert deviation(distance) < 6.5
@@ -348,7 +346,6 @@ def test_releases_are_as_frequent_as_the_formula_says():
 
 # At epsilon = 40 there are only some ten thousand subsets.
 EASY = {"epsilon": 40.0, "delta": 1e-6}
-COST = PrivacyCost(40.0, 1e-6, "substitute")
 
 
 @pytest.mark.parametrize(
@@ -370,16 +367,18 @@ COST = PrivacyCost(40.0, 1e-6, "substitute")
 )
 def test_what_most_subsets_agree_on_is_released(data, f, expected):
     rng = SeededRng(1) if expected is None else None  # a false alarm has the probability delta
-    found = stability.stable_bootstrap(data, f, **EASY, full_output=True, rng=rng)
-    assert found == stability.Release(expected, COST, None if expected is not None else NOT_STABLE)
+    stable = stability.StableBootstrap(f=f, **EASY)
+    assert stable.cost == PrivacyCost(40.0, 1e-6, "substitute")
+    found = stable.attempt(data, rng=rng)
+    assert found == stability.Release(expected, None if expected is not None else NOT_STABLE)
     assert type(found.value) is type(expected)
     if isinstance(f, str):
-        assert stability.stable_bootstrap(data, f, **EASY, rng=SeededRng(1)) == expected
+        assert stable.release(data, rng=SeededRng(1)) == expected
 
 
 def test_a_function_that_fails_is_not_released():
-    found = stability.stable_bootstrap([1] * 100, lambda rows: rows["no"], **EASY, full_output=True)
-    assert found == stability.Release(None, COST, NO_VALUE)
+    found = stability.StableBootstrap(f=lambda rows: rows["no"], **EASY).attempt([1] * 100)
+    assert found == stability.Release(None, NO_VALUE)
 
 
 def test_the_parameters_are_those_of_the_book():
@@ -428,9 +427,9 @@ def test_long_runs_are_announced(monkeypatch):
     plan = _Plan.of(1000, **EASY)
     message = f"allow_long must be True for m={plan.subsets:,} subsets, which take about 4 hours; a larger epsilon asks"
     with pytest.raises(ParameterError, match=re.escape(message)):
-        stability.stable_bootstrap([0] * 1000, len, **EASY)
+        stability.StableBootstrap(f=len, **EASY).release([0] * 1000)
     with pytest.raises(RuntimeError, match="started"):
-        stability.stable_bootstrap([0] * 1000, len, **EASY, allow_long=True)
+        stability.StableBootstrap(f=len, **EASY, allow_long=True).release([0] * 1000)
     for seconds, text in [
         (0.1, "1 minute"),
         (61, "2 minutes"),
@@ -544,10 +543,13 @@ ARGMAX = "argmax_column_sum"
     ],
 )
 def test_bad_input_is_named(kind, message, data, f, options):
+    drawing = {name: options[name] for name in ("threads", "rng") if name in options}
+    given = {name: value for name, value in options.items() if name not in drawing}
     with pytest.raises(kind, match="^" + re.escape(message)):
-        stability.stable_bootstrap(data, f, **{**EASY, "rng": ScriptedRng(b"")} | options)
+        stability.StableBootstrap(f=f, **EASY | given).release(data, **{"rng": ScriptedRng(b"")} | drawing)
 
 
 def test_a_large_delta_is_warned_of():
-    with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n with n=1000"):
-        stability.stable_bootstrap(ROWS, "mode", epsilon=10.0, delta=0.01)
+    with pytest.warns(UserWarning, match=r"delta=0\.01 is at least 1/n with n=1000") as caught:
+        stability.StableBootstrap(f="mode", epsilon=10.0, delta=0.01).release(ROWS)
+    assert caught[0].filename == __file__

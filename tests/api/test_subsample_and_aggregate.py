@@ -18,9 +18,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dpnoise import ParameterError, PrivacyCost, stability
+from dpnoise import ParameterError, PrivacyCost
 from dpnoise.hazmat import SeededRng
-from dpnoise.stability import subsample_and_aggregate
+from dpnoise.stability import Release, SubsampleAndAggregate
 from dpnoise.stability._rows import Rows
 from dpnoise.stability._subsample_and_aggregate import _permutation
 
@@ -30,10 +30,14 @@ SURE = 1e9
 ROWS = list(range(60))
 
 
+def asked(data, f, *, rng=None, **options):
+    return SubsampleAndAggregate(f=f, **options).release(data, rng=rng)
+
+
 def mean_of(data, f, **options):
     """The mean of what the blocks answer."""
     settings = {"blocks": 6, "aggregate": "mean", "bounds": (0.0, 100.0), "epsilon": SURE}
-    return subsample_and_aggregate(data, f, **(settings | options))
+    return asked(data, f, **(settings | options))
 
 
 # --- blocks --------------------------------------------------------------------------------------------------------
@@ -59,9 +63,7 @@ def test_the_partition_is_random():
 
 def test_a_generator_makes_it_reproducible():
     first, second, other = (
-        stability.subsample_and_aggregate(
-            ROWS, max, blocks=6, aggregate="mean", bounds=(0, 100), epsilon=1.0, rng=SeededRng(seed)
-        )
+        asked(ROWS, max, blocks=6, aggregate="mean", bounds=(0, 100), epsilon=1.0, rng=SeededRng(seed))
         for seed in (1, 1, 2)
     )
     assert first == second != other
@@ -144,12 +146,13 @@ def test_the_part_that_is_trimmed_is_not_rounded_in_binary(alpha, cut):
 
 
 def test_several_numbers_are_aggregated_one_by_one():
-    answer = mean_of(
-        np.array([[x, -x] for x in ANSWERS]), lambda block: block[0], bounds=[(0, 1000), (-500, 0)], full_output=True
+    several = SubsampleAndAggregate(
+        f=lambda block: block[0], blocks=6, aggregate="mean", bounds=[(0, 1000), (-500, 0)], epsilon=SURE
     )
-    assert answer.value == pytest.approx([550 / 6, -550 / 6], abs=1e-4)
-    assert answer.value.dtype == np.float64
-    assert answer.cost == PrivacyCost(SURE, relation="substitute")
+    answer = several.release(np.array([[x, -x] for x in ANSWERS]))
+    assert answer == pytest.approx([550 / 6, -550 / 6], abs=1e-4)
+    assert answer.dtype == np.float64
+    assert several.cost == PrivacyCost(SURE, relation="substitute")
     one = mean_of(ANSWERS, lambda block: block, bounds=np.array([[0.0, 1000.0]]))
     assert one == pytest.approx([550 / 6], abs=1e-4)
 
@@ -167,20 +170,19 @@ class Size(Enum):
 @pytest.mark.parametrize("candidates", [["a", "b", "c"], [3, 1, 2], [(1, "x"), (2,), ()], [*Size, None]])
 def test_the_candidate_with_the_most_votes_wins(candidates):
     votes = [candidates[1]] * 3 + [candidates[0]] * 2 + [candidates[2]]
-    release = subsample_and_aggregate(
-        votes,
-        lambda block: block[0],
+    commonest = SubsampleAndAggregate(
+        f=lambda block: block[0],
         blocks=6,
         aggregate="noisy_max",
         candidates=candidates,
         epsilon=100.0,  # the next one wins with a probability of e^-50
-        full_output=True,
     )
-    assert release == stability.Release(candidates[1], PrivacyCost(100.0, relation="substitute"))
+    assert commonest.attempt(votes) == Release(candidates[1])
+    assert commonest.cost == PrivacyCost(100.0, relation="substitute")
 
 
 def test_numbers_of_numpy_are_the_candidates_that_they_equal():
-    winner = subsample_and_aggregate(
+    winner = asked(
         [2] * 6, lambda b: np.int64(b[0]), blocks=6, aggregate="noisy_max", candidates=range(4), epsilon=100.0
     )
     assert type(winner) is int
@@ -194,10 +196,16 @@ def nested(levels):
     return found
 
 
-def mode_of(answers, f=lambda block: block[0], **options):
+def mode_mechanism(answers, f=lambda block: block[0], **options):
     """The commonest answer of blocks of one row, if it is by two or more."""
     settings = {"blocks": len(answers), "aggregate": "mode", "epsilon": 1000.0, "delta": 1e-9}
-    return subsample_and_aggregate(answers, f, **(settings | options))
+    mechanism = SubsampleAndAggregate(f=f, **(settings | options))
+    assert mechanism.cost == PrivacyCost(mechanism.epsilon, mechanism.delta, "substitute")
+    return mechanism
+
+
+def mode_of(answers, **options):
+    return mode_mechanism(answers, **options).release(answers)
 
 
 @pytest.mark.parametrize(
@@ -236,8 +244,10 @@ def mode_of(answers, f=lambda block: block[0], **options):
     ],
 )
 def test_the_commonest_answer_is_released_as_it_is(answer, released):
-    found = mode_of([answer] * 7 + ["a", "a", "other"], full_output=True)
-    assert found == stability.Release(released, PrivacyCost(1000.0, 1e-9, "substitute"))
+    answers = [answer] * 7 + ["a", "a", "other"]
+    assert mode_mechanism(answers).cost == PrivacyCost(1000.0, 1e-9, "substitute")
+    found = mode_mechanism(answers).attempt(answers)
+    assert found == Release(released)
     assert type(found.value) is type(released)
     if not isinstance(released, frozenset):
         assert repr(found.value) == repr(released), "with items of the same types"
@@ -258,8 +268,8 @@ def test_answers_that_are_equal_but_not_the_same_are_counted_apart():
 
 @pytest.mark.parametrize("answers", [["a", "b"] * 4, ["a"] * 5 + ["b"] * 4, list("abcdefgh"), ["a"]])
 def test_a_close_vote_has_no_winner(answers):
-    found = mode_of(answers, full_output=True)
-    assert found == stability.Release(None, PrivacyCost(1000.0, 1e-9, "substitute"), "the test of stability failed")
+    found = mode_mechanism(answers).attempt(answers)
+    assert found == Release(None, "the test of stability failed")
     assert mode_of(answers) is None
 
 
@@ -281,8 +291,8 @@ def test_a_close_vote_has_no_winner(answers):
 def test_what_is_no_outcome_counts_as_the_default_or_as_no_answer(failed):
     answers = [failed] * 7 + ["a", "a"]
     assert mode_of(answers, default="c") == "c"
-    found = mode_of(answers, full_output=True)
-    assert found == stability.Release(None, PrivacyCost(1000.0, 1e-9, "substitute"), "no answer was the commonest")
+    found = mode_mechanism(answers).attempt(answers)
+    assert found == Release(None, "no answer was the commonest")
     assert mode_of(["a"] * 7 + [failed] * 2) == "a"
 
 
@@ -353,7 +363,7 @@ def test_several_numbers_without_one_count_as_the_defaults(answer):
 @pytest.mark.parametrize("answer", ["d", None, 1.5, [1], {"a": 1}, float("nan"), object()])
 def test_what_is_no_candidate_is_a_vote_for_the_default_or_for_none(answer):
     def winner(default):
-        return subsample_and_aggregate(
+        return asked(
             ROWS,
             lambda block: "c" if 13 in block else answer,
             blocks=6,
@@ -399,7 +409,7 @@ def test_an_error_called_keyboard_interrupt_is_one_like_any_other():
 SCRIPT = """
 import os, sys, warnings
 import numpy as np
-from dpnoise.stability import subsample_and_aggregate
+from dpnoise.stability import SubsampleAndAggregate
 
 def f(block):
     if 1 in block:
@@ -415,15 +425,15 @@ def f(block):
     return block.mean()
 
 if __name__ == "__main__":
-    answer = subsample_and_aggregate(
-        np.arange(6),
-        f,
+    mean = SubsampleAndAggregate(
+        f=f,
         blocks=6,
         aggregate="mean",
         bounds=(0, 1),
         epsilon=1e9,
         processes={processes},
     )
+    answer = mean.release(np.arange(6))
     print(f"{{answer:.4f}}")
 """
 
@@ -497,7 +507,7 @@ UNUSABLE = {
     "dict": ({"a": [1]}, {}, TypeError, "data must be a NumPy array.* got dict"),
     "lazy": (pl.LazyFrame({"a": [1]}), {}, TypeError, "data must be a NumPy array.* got LazyFrame"),
     "blocks-many": (ROWS, {"blocks": 61}, ParameterError, "blocks must be an integer from 1 to 60, got 61"),
-    "blocks-0": (ROWS, {"blocks": 0}, ParameterError, "blocks must be an integer from 1 to 60, got 0"),
+    "blocks-0": (ROWS, {"blocks": 0}, ParameterError, "blocks must be an integer from 1 to 9223372036854775807, got 0"),
     "blocks-half": (ROWS, {"blocks": 1.5}, TypeError, "blocks must be an int, got float"),
     "processes": (ROWS, {"processes": 0}, ParameterError, "processes must be an integer from 1 to 32767, got 0"),
     "aggregate": (ROWS, {"aggregate": "sum"}, ParameterError, "aggregate must be one of mean, trimmed_mean, .*'sum'"),

@@ -25,6 +25,7 @@ MATRIX = np.outer(REALS, [1.0, -0.5, 0.0, 0.25])
 STEADY = np.where(INTEGERS > 1, 3.0, 1.0)
 MEMO = local.ClientMemo.generate(N)
 BOUNDS = (-4.0, 9.0)
+REPLACE: Any = "substitute"
 
 
 def _seeded(release: Callable[..., Any], **options: Any) -> Callable[[Any], Any]:
@@ -66,11 +67,14 @@ STABILITY: dict[str, Call] = {
     "median_distance": (stability.median_distance, REALS),
     "mode_distance": (stability.mode_distance, INTEGERS),
     "iqr_distance": (stability.iqr_distance, REALS),
-    "release_median": (_seeded(stability.release_median, epsilon=9.0, delta=0.01), STEADY),
-    "release_mode": (_seeded(stability.release_mode, epsilon=9.0, delta=0.01), np.minimum(INTEGERS, 1)),
-    "release_scale": (_seeded(stability.release_scale, epsilon=9.0, delta=0.01), REALS),
-    "stable_bootstrap": (
-        _seeded(stability.stable_bootstrap, f="median", epsilon=60.0, delta=0.01, full_output=True),
+    "StableMedian": (_seeded(stability.StableMedian(epsilon=9.0, delta=0.01, relation=REPLACE).release), STEADY),
+    "StableMode": (
+        _seeded(stability.StableMode(epsilon=9.0, delta=0.01, relation=REPLACE).release),
+        np.minimum(INTEGERS, 1),
+    ),
+    "StableScale": (_seeded(stability.StableScale(epsilon=9.0, delta=0.01).release), REALS),
+    "StableBootstrap": (
+        _seeded(stability.StableBootstrap(f="median", epsilon=60.0, delta=0.01).attempt),
         STEADY,
     ),
 }
@@ -125,8 +129,8 @@ MATRICES: dict[str, Call] = {
         _seeded(sgd.NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=9).release),
         MATRIX,
     ),
-    "stable_bootstrap": (
-        _seeded(stability.stable_bootstrap, f="argmax_column_sum", epsilon=60.0, delta=0.01, full_output=True),
+    "StableBootstrap": (
+        _seeded(stability.StableBootstrap(f="argmax_column_sum", epsilon=60.0, delta=0.01).attempt),
         MATRIX,
     ),
     "perturb_encoded": (_seeded(RESPONSE.perturb_encoded), ONE_HOT),

@@ -22,7 +22,7 @@ def make(values):
         return jax.device_put(values, jax.devices("cpu")[0])
 
 for name, call in [*VECTORS.items(), *MATRICES.items()]:
-    assert name == "stable_bootstrap" or others(call, {"JAX": make}) == {}, name
+    assert name == "StableBootstrap" or others(call, {"JAX": make}) == {}, name
 
 array = make(REALS)
 assert array_of(array, "x").ctypes.data == array.unsafe_buffer_pointer()

@@ -53,7 +53,7 @@ def others(call: Call, containers: Mapping[str, Make]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", VECTORS)
 def test_columns(name):
     few = ["polars chunks", "pyarrow dictionary chunks", "pandas nullable", "DLPack"]  # it takes a tenth of a second
-    assert others(VECTORS[name], {key: COLUMNS[key] for key in few} if name == "stable_bootstrap" else COLUMNS) == {}
+    assert others(VECTORS[name], {key: COLUMNS[key] for key in few} if name == "StableBootstrap" else COLUMNS) == {}
 
 
 @pytest.mark.parametrize("name", OF_TEXTS)
@@ -74,7 +74,7 @@ def test_streams_that_can_be_read_once():
 def test_tables(name):
     # Reports in a table are one column of bytes, not many of numbers. The bootstrap takes a tenth of a second.
     left_out = ARROW_TABLES if name == "aggregate" else ()
-    kept = ("unaligned", "polars", "DLPack") if name == "stable_bootstrap" else TABLES.keys() - left_out
+    kept = ("unaligned", "polars", "DLPack") if name == "StableBootstrap" else TABLES.keys() - left_out
     assert others(MATRICES[name], {key: TABLES[key] for key in kept}) == {}
 
 
@@ -96,7 +96,7 @@ def test_functions_of_the_user_get_rows_of_the_same_kind(make):
             return float(np.mean(array_of(rows, "rows")))
 
         options = {"blocks": 6, "aggregate": "mean", "bounds": (-5, 15), "epsilon": 1.0}
-        return stability.subsample_and_aggregate(data, mean, **options, rng=SeededRng(5))
+        return stability.SubsampleAndAggregate(f=mean, **options).release(data, rng=SeededRng(5))
 
     assert release(make(REALS)) == release(REALS)
 
@@ -104,12 +104,9 @@ def test_functions_of_the_user_get_rows_of_the_same_kind(make):
 def test_functions_of_the_user_get_tables():
     options = {"blocks": 6, "aggregate": "mean", "bounds": (-5, 15), "epsilon": 1.0}
     table = pa.table({"a": REALS, "b": -REALS})
-    found = stability.subsample_and_aggregate(
-        table, lambda rows: float(np.mean(array_of(rows["a"], "a"))), **options, rng=SeededRng(5)
-    )
-    assert found == stability.subsample_and_aggregate(
-        REALS, lambda rows: float(rows.mean()), **options, rng=SeededRng(5)
-    )
+    of_a = stability.SubsampleAndAggregate(f=lambda rows: float(np.mean(array_of(rows["a"], "a"))), **options)
+    of_all = stability.SubsampleAndAggregate(f=lambda rows: float(rows.mean()), **options)
+    assert of_a.release(table, rng=SeededRng(5)) == of_all.release(REALS, rng=SeededRng(5))
 
 
 def test_another_value_is_told_apart():

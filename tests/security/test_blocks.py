@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 from dpnoise.hazmat import SeededRng
-from dpnoise.stability import stable_bootstrap, subsample_and_aggregate
+from dpnoise.stability import StableBootstrap, SubsampleAndAggregate
 from dpnoise.stability._rows import Rows
 
 N = 40
@@ -232,10 +232,8 @@ def released(data: Any, aggregate: str) -> tuple[dict[str, list[str]], Any]:
         number = zlib.crc32(text.encode())
         return text if aggregate == "mode" else number % 8 if aggregate == "noisy_max" else number / 2**32
 
-    release = subsample_and_aggregate(
-        data, f, blocks=BLOCK_NUMBER, aggregate=aggregate, epsilon=1e6, rng=SeededRng(5), **OPTIONS[aggregate]
-    )
-    return answers, release
+    mechanism = SubsampleAndAggregate(f=f, blocks=BLOCK_NUMBER, aggregate=aggregate, epsilon=1e6, **OPTIONS[aggregate])
+    return answers, mechanism.release(data, rng=SeededRng(5))
 
 
 @pytest.mark.parametrize("aggregate", OPTIONS)
@@ -257,8 +255,8 @@ def test_a_category_of_one_row_is_not_released() -> None:
     """As it was found: the text of one row was in the release of all."""
     column = pd.Series([*TEXTS * 100, "secret-of-alice"], dtype="category")
     options: dict[str, Any] = {"blocks": 100, "aggregate": "mode", "epsilon": 1.0, "delta": 1e-9}
-    assert subsample_and_aggregate(column, lambda b: tuple(b.cat.categories), **options) is None, "it has none"
-    found = subsample_and_aggregate(column, lambda b: tuple(sorted(set(b))), **options)
+    assert SubsampleAndAggregate(f=lambda b: tuple(b.cat.categories), **options).release(column) is None, "it has none"
+    found = SubsampleAndAggregate(f=lambda b: tuple(sorted(set(b))), **options).release(column)
     assert found in (None, ("a", "b"))
 
 
@@ -267,9 +265,9 @@ def test_the_mode_of_whole_numbers_is_one_value(last: Any) -> None:
     column = pd.Series([1] * 3999 + [last])
     options: dict[str, Any] = {"blocks": 100, "aggregate": "mode", "epsilon": 1.0, "delta": 1e-9}
     for f in (lambda b: b.mode()[0], lambda b: float(b.mode()[0]), lambda b: int(b.mode()[0])):
-        assert repr(subsample_and_aggregate(column, f, **options)) == "1"
+        assert repr(SubsampleAndAggregate(f=f, **options).release(column)) == "1"
     for f in (lambda b: b.median(), lambda b: int(b.median())):
-        assert repr(stable_bootstrap(column, f, epsilon=40.0, delta=1e-6)) == "1"
+        assert repr(StableBootstrap(f=f, epsilon=40.0, delta=1e-6).release(column)) == "1"
 
 
 def test_blocks_are_what_the_documentation_says() -> None:

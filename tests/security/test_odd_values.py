@@ -141,7 +141,7 @@ def test_squares_are_never_subnormal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_row_is_told_by_the_type_of_a_release() -> None:
     """Negative zero, and whole numbers that are floats, look like others."""
     for value in (0.0, -0.0, 0):
-        found = stability.release_mode([value] * 50, epsilon=9.0, delta=0.01)
+        found = stability.StableMode(epsilon=9.0, delta=0.01, relation="substitute").release([value] * 50)
         assert struct.pack("d", found) == struct.pack("d", 0.0)
         assert type(found) is int
 

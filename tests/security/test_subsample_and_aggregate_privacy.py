@@ -13,7 +13,7 @@ import pytest
 from dpnoise import audit
 from dpnoise.hazmat import SeededRng
 from dpnoise.mechanisms import ReportNoisyMax
-from dpnoise.stability import _aggregates, subsample_and_aggregate
+from dpnoise.stability import SubsampleAndAggregate, _aggregates
 from dpnoise.stability._aggregates import aggregate_of
 
 # Releases of an audit; what is wrong by a factor of two is found in them.
@@ -77,7 +77,7 @@ def noise_is_enough(made, aggregate, blocks, cut):
     noise = query._moments._sums[0]
     kept = made._average.trim(np.arange(blocks, dtype=float), cut)
     scale = Fraction(noise.sensitivity) / Fraction(noise.epsilon) / len(kept)
-    least = claimed(aggregate, blocks, cut) / Fraction(made._cost.epsilon)
+    least = claimed(aggregate, blocks, cut) / Fraction(made.epsilon)
     assert scale <= least * (1 + Fraction(1, 10**9)), "nor is it more"
     return scale >= least
 
@@ -91,7 +91,7 @@ def test_noise_for_one_moved_answer_is_not_enough_for_several():
     """The control: the answers that winsorizing moves count as often as there are, plus one."""
     made = aggregate_for("winsorized_mean", 6, 2, 0.7)
     forgetful = aggregate_for("winsorized_mean", 6, 2, 1.4)
-    forgetful._cost = made._cost
+    forgetful.epsilon = made.epsilon
     assert not noise_is_enough(forgetful, "winsorized_mean", 6, 2)
 
 
@@ -156,15 +156,9 @@ def test_the_distance_of_the_mode_is_of_sensitivity_one_and_zero_where_it_change
 def answers_of(data, f, blocks, seed):
     """What each block answers, in a partition that hangs on the seed."""
     found = []
-    subsample_and_aggregate(
-        data,
-        lambda block: found.append(f(block)) or 0.0,
-        blocks=blocks,
-        aggregate="mean",
-        bounds=(0, 1),
-        epsilon=1.0,
-        rng=SeededRng(seed),
-    )
+    SubsampleAndAggregate(
+        f=lambda block: found.append(f(block)) or 0.0, blocks=blocks, aggregate="mean", bounds=(0, 1), epsilon=1.0
+    ).release(data, rng=SeededRng(seed))
     return found
 
 
@@ -208,12 +202,10 @@ def shown(aggregate, n, level):
     """The epsilon that an audit finds at least of a release that claims 1."""
     x, x_prime, options = WORST[aggregate]
 
-    def release(answers):
-        return subsample_and_aggregate(
-            answers, lambda block: block[0], blocks=len(x), aggregate=aggregate, epsilon=1.0, **options
-        )
-
-    return audit.epsilon_lower_bound(release, x, x_prime, n=n, level=level).epsilon
+    mechanism = SubsampleAndAggregate(
+        f=lambda block: block[0], blocks=len(x), aggregate=aggregate, epsilon=1.0, **options
+    )
+    return audit.epsilon_lower_bound(mechanism, x, x_prime, n=n, level=level).epsilon
 
 
 @pytest.mark.parametrize("aggregate", WORST)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -32,7 +31,7 @@ def tail(t: int, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize("epsilon", [0.1, EPSILON])
-def test_release_if_stable_releases_as_often_as_the_formula_says(epsilon: float) -> None:
+def test_a_stable_value_is_released_as_often_as_the_formula_says(epsilon: float) -> None:
     t = StabilityTest(epsilon, DELTA).threshold
     distances = [0, t // 2, t, t + 1, t + round(1 / epsilon)]
     share = ALARM / 2 / len(distances)  # on each side
@@ -40,9 +39,10 @@ def test_release_if_stable_releases_as_often_as_the_formula_says(epsilon: float)
     def deviates(count: int, p: float) -> bool:
         return bool(stats.binom.cdf(count, N, p) < share or stats.binom.sf(count - 1, N, p) < share)
 
+    stable = stability.StableValue(epsilon=epsilon, delta=DELTA)
     released = {}
     for distance in distances:
-        outcomes = (stability.release_if_stable("plum", distance, epsilon, DELTA) for _ in range(N))
+        outcomes = (stable.release(("plum", distance)) for _ in range(N))
         released[distance] = sum(outcome == "plum" for outcome in outcomes)
     assert not any(deviates(released[distance], tail(t - distance, epsilon)) for distance in distances)
     # Planted faults: a threshold that is off by 1, at once or for the scale of 1 / epsilon.
@@ -62,12 +62,12 @@ def zeros_and_ones(zeros: int, ones: int) -> list[float]:
 # Beside them is the loss by the formula, rounded up.
 STABLE = (("plum", 4), ("plum", 5))
 UNSTABLE = (("plum", 0), ("cherry", 0))
-PROPOSAL = _proposal(epsilon=EPSILON, delta=DELTA)
-AUDITED: dict[str, tuple[Callable[[Any, float], Any], Any, Any, float]] = {
-    "release_if_stable": (lambda x, epsilon: stability.release_if_stable(*x, epsilon, DELTA), *STABLE, 0.99),
-    "propose_test_release": (lambda x, _: PROPOSAL.release(x), (0.0, 8), (1.0, 9), 0.97),
-    "release_scale": (
-        lambda x, epsilon: stability.release_scale(x, epsilon, DELTA),
+VALUE = stability.StableValue(epsilon=EPSILON, delta=DELTA)
+AUDITED: dict[str, tuple[Any, Any, Any, float]] = {
+    "StableValue": (VALUE, *STABLE, 0.99),
+    "ProposeTestRelease": (_proposal(epsilon=EPSILON, delta=DELTA), (0.0, 8), (1.0, 9), 0.97),
+    "StableScale": (
+        stability.StableScale(epsilon=EPSILON, delta=DELTA),
         zeros_and_ones(53, 43),
         zeros_and_ones(52, 44),
         0.47,  # half of epsilon is lost at most, and some of it is put down to delta
@@ -75,17 +75,15 @@ AUDITED: dict[str, tuple[Callable[[Any, float], Any], Any, Any, float]] = {
 }
 
 
-def audited(release: Callable[[Any], Any], x: Any, x_prime: Any) -> audit.Check:
-    found = audit.check(release, x, x_prime, n=N, epsilon=EPSILON, delta=DELTA, level=1 - ALARM)
+def audited(mechanism: Any, x: Any, x_prime: Any) -> audit.Check:
+    found = audit.check(mechanism, x, x_prime, n=N, epsilon=EPSILON, delta=DELTA, level=1 - ALARM)
     print(found)
     return found
 
 
-@pytest.mark.parametrize(("release", "x", "x_prime", "loss"), AUDITED.values(), ids=AUDITED)
-def test_claims_hold_for_the_worst_neighbours(
-    release: Callable[[Any, float], Any], x: Any, x_prime: Any, loss: float
-) -> None:
-    found = audited(lambda x: release(x, EPSILON), x, x_prime)
+@pytest.mark.parametrize(("mechanism", "x", "x_prime", "loss"), AUDITED.values(), ids=AUDITED)
+def test_claims_hold_for_the_worst_neighbours(mechanism: Any, x: Any, x_prime: Any, loss: float) -> None:
+    found = audited(mechanism, x, x_prime)
     assert not found.refuted
     assert found.bound.epsilon < loss
     if N >= 100_000:  # enough to see most of it
@@ -93,9 +91,9 @@ def test_claims_hold_for_the_worst_neighbours(
 
 
 def test_unstable_answers_show_no_more_than_delta() -> None:
-    assert not audited(lambda x: stability.release_if_stable(*x, EPSILON, DELTA), *UNSTABLE).refuted
+    assert not audited(VALUE, *UNSTABLE).refuted
     # Planted: a fixed distance passes far more often.
-    assert audited(lambda x: stability.release_if_stable(x[0], 3, EPSILON, DELTA), *UNSTABLE).refuted
+    assert audited(lambda x: VALUE.release((x[0], 3)), *UNSTABLE).refuted
 
 
 # The range of the first is 1, of the second one 2^500, and one value less or more makes one of the other.
@@ -103,8 +101,10 @@ FAR_APART = ([0.0, 0.0, 1.0, 1.0], [-(2.0**500), 0.0, 1.0, 1.0])
 
 
 def test_the_printed_threshold_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale = stability.StableScale(epsilon=EPSILON, delta=DELTA)
+
     def exponent(x: list[float]) -> float | None:
-        released = stability.release_scale(x, EPSILON, DELTA)
+        released = scale.release(x)
         return None if released is None else math.log2(released)
 
     assert not audited(exponent, *FAR_APART).refuted
@@ -112,4 +112,5 @@ def test_the_printed_threshold_is_found_out(monkeypatch: pytest.MonkeyPatch) -> 
     as_printed = tail(printed, EPSILON / 4)
     assert StabilityTest(EPSILON / 4, as_printed * (1 + 1e-12)).threshold == printed
     monkeypatch.setattr(_scale, "half_of", lambda _: as_printed * (1 + 1e-12))
+    scale = stability.StableScale(epsilon=EPSILON, delta=DELTA)
     assert audited(exponent, *FAR_APART).refuted

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpnoise import audit
 from dpnoise._native import StabilityTest
-from dpnoise.stability._stable_bootstrap import _release
+from dpnoise.stability._stable_bootstrap import _released
 from dpnoise.stability._subset_votes import NativeFunction, Votes
 
 # `make statistical` draws more.
@@ -39,14 +39,14 @@ def least_loss(release: Callable[[np.ndarray], object], n: int, delta: float = 0
 def test_no_more_is_lost_than_claimed() -> None:
     """Both inputs have the same winner, so nothing of delta is needed. Twice the loss must be found out."""
     claimed, doubled = StabilityTest(1.0, 0.05), StabilityTest(2.0, 0.05)
-    assert 0.0 < least_loss(lambda matrix: _release(votes_of(matrix, Q, SUBSETS), CAP, claimed, None).value, N) <= 1.0
-    assert least_loss(lambda matrix: _release(votes_of(matrix, Q, SUBSETS), CAP, doubled, None).value, N) > 1.0
+    assert 0.0 < least_loss(lambda matrix: _released(votes_of(matrix, Q, SUBSETS), CAP, claimed, None).value, N) <= 1.0
+    assert least_loss(lambda matrix: _released(votes_of(matrix, Q, SUBSETS), CAP, doubled, None).value, N) > 1.0
 
 
 def test_a_cap_that_is_forgotten_is_found_out() -> None:
     test = StabilityTest(1.0, 0.05)
 
     def release(matrix: np.ndarray) -> object:
-        return _release(replace(votes_of(matrix, 0.49, 8), most_appearances=0), 1, test, None).value
+        return _released(replace(votes_of(matrix, 0.49, 8), most_appearances=0), 1, test, None).value
 
     assert least_loss(release, n=2000, delta=0.05) > 1.0

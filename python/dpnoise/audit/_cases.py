@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,34 +33,22 @@ def _numbers(make: Callable[..., local.SummationHistogramEncoding], *, epsilon: 
     return lambda x: protocol.perturb(x).view(np.dtype("<u4"))
 
 
-def _stable(release: Callable[[Any, float, float], Any], *, epsilon: float, delta: float) -> SimpleNamespace:
-    """Make a mechanism of a function of `dpnoise.stability`."""
-    return SimpleNamespace(epsilon=epsilon, delta=delta, release=lambda x: release(x, epsilon, delta))
-
-
-def _proposal(*, epsilon: float, delta: float) -> SimpleNamespace:
+def _proposal(*, epsilon: float, delta: float) -> stability.ProposeTestRelease:
     """Release the first one of two numbers, of which the second one is the distance."""
     noise = mechanisms.Laplace(epsilon=epsilon / 2)
-    release = partial(
-        stability.propose_test_release,
+    return stability.ProposeTestRelease(
         propose=1.0,
         distance=lambda x, bound: x[1],
-        release=lambda x, bound, epsilon: noise.release(x[0]),
+        answer=lambda x, bound, epsilon: noise.release(x[0]),
         epsilon=epsilon,
         delta=delta,
     )
-    return SimpleNamespace(epsilon=epsilon, delta=delta, release=release)
 
 
-def _votes(*, epsilon: float) -> Callable[[list[str]], Any]:
+def _votes(*, epsilon: float) -> stability.SubsampleAndAggregate:
     """Let each row vote for itself."""
-    return partial(
-        stability.subsample_and_aggregate,
-        f=lambda block: block[0],
-        blocks=2,
-        aggregate="noisy_max",
-        candidates=["tea", "coffee"],
-        epsilon=epsilon,
+    return stability.SubsampleAndAggregate(
+        f=lambda block: block[0], blocks=2, aggregate="noisy_max", candidates=["tea", "coffee"], epsilon=epsilon
     )
 
 
@@ -84,25 +71,25 @@ CASES: Final = (
     Case("Histogram", partial(queries.Histogram, edges=[0, 1, 2], relation="substitute"), [0.5], [1.5]),
     Case("StabilityHistogram", partial(queries.StabilityHistogram, delta=0.01), 6 * ["a"], 7 * ["a"]),
     Case("Median", partial(queries.Median, bounds=(0.0, 1.0), granularity=0.125), [0.0, 1.0], [0.0]),
-    Case("release_if_stable", partial(_stable, partial(stability.release_if_stable, "plum"), delta=0.01), 2, 3),
+    Case("StableValue", partial(stability.StableValue, delta=0.01), ("plum", 2), ("plum", 3)),
     *(
         Case(
-            release.__name__,
-            partial(_stable, partial(release, relation="substitute"), delta=0.01),
+            kind.__name__,
+            partial(kind, delta=0.01, relation="substitute"),
             8 * [0.0] + 3 * [1.0],
             9 * [0.0] + 2 * [1.0],
         )
-        for release in (stability.release_median, stability.release_mode)
+        for kind in (stability.StableMedian, stability.StableMode)
     ),
-    Case("propose_test_release", partial(_proposal, delta=0.01), (0.0, 4), (1.0, 5)),
+    Case("ProposeTestRelease", partial(_proposal, delta=0.01), (0.0, 4), (1.0, 5)),
     # Their ranges are 1 and nearly 2, in one interval; their distances are 18 and 19.
     Case(
-        "release_scale",
-        partial(_stable, stability.release_scale, delta=0.01),
+        "StableScale",
+        partial(stability.StableScale, delta=0.01),
         42 * [0.0] + 18 * [1.0] + 20 * [1.9999],
         41 * [0.0] + 18 * [1.0] + 21 * [1.9999],
     ),
-    Case("subsample_and_aggregate", _votes, ["tea", "tea"], ["tea", "coffee"]),
+    Case("SubsampleAndAggregate", _votes, ["tea", "tea"], ["tea", "coffee"]),
     Case("samplers.laplace", partial(_sampler, samplers.laplace), 0.0, 1.0, vectorized=True),
     Case("samplers.discrete_laplace", partial(_sampler, samplers.discrete_laplace), 0, 1, vectorized=True),
     Case("RandomizedResponse", local.RandomizedResponse, False, True),

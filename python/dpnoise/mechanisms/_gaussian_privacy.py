@@ -41,9 +41,6 @@ class ConcentratedPrivacy(Mechanism):
             )
         return super().cost
 
-    def _values(self) -> dict[str, Any]:
-        return {name: value for name, value in super()._values().items() if value is not None}
-
 
 class GaussianPrivacy(ConcentratedPrivacy):
     """A mechanism for an epsilon and a delta, or for a rho."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
-from dpnoise._errors import RandomnessError
+from dpnoise._errors import NoErrorBound, RandomnessError
 from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise._parameters import ByName
 from dpnoise.accounting import PrivacyCost
@@ -58,11 +58,11 @@ class Mechanism(ByName):
         return ApproximateLoss(self.epsilon, self.delta)
 
     def _values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._parameters}
+        return {name: value for name in self._parameters if (value := getattr(self, name)) is not None}
 
     def __repr__(self) -> str:
         """Show the call that makes this mechanism."""
-        parameters = ", ".join(f"{name}={value!r}" for name, value in self._values().items())
+        parameters = ", ".join(f"{name}={_shown(value)}" for name, value in self._values().items())
         return f"{type(self).__name__}({parameters})"
 
     def __eq__(self, other: object) -> bool:
@@ -76,6 +76,34 @@ class Mechanism(ByName):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the parameters; there is no other state."""
         return _make, (type(self), self._values())
+
+
+class WithoutErrorBound(Mechanism):
+    """A mechanism whose error cannot be bounded beforehand, for a reason."""
+
+    __slots__ = ()
+
+    _reason: ClassVar[str]
+
+    def error(self, level: float = 0.95) -> NoReturn:
+        """Say why the error of a release cannot be bounded beforehand.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            As for mechanisms that have a bound.
+
+        Raises
+        ------
+        NoErrorBound
+            Always.
+        """
+        raise NoErrorBound(f"{type(self).__name__} has no bound on its error: {self._reason}")
+
+
+def _shown(value: Any) -> str:
+    """Show a parameter; of a function the name alone, since what it holds may be private."""
+    return str(getattr(value, "__qualname__", type(value).__qualname__)) if callable(value) else repr(value)
 
 
 def _make(kind: type[Mechanism], parameters: dict[str, Any]) -> Mechanism:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -17,7 +16,6 @@ from dpnoise._arrays import array_of
 from dpnoise._columns import plain
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
-from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import Mean, Median
@@ -25,7 +23,7 @@ from dpnoise.queries._moments import part_of
 from dpnoise.sensitivity import Bounds, check_bounds
 from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import mode
-from dpnoise.stability._stable_release import Release, released
+from dpnoise.stability._mechanism import Release, released
 
 NO_ANSWER: Final = "no answer was the commonest"
 
@@ -38,6 +36,11 @@ _LEVELS: Final = 32
 
 class Aggregate:
     """A private function of answers, of which between neighbours one differs."""
+
+    epsilon: float
+    delta = 0.0
+    given: Mapping[str, Any]
+    """The parameters that it has beside these, and that are hashable."""
 
     @abstractmethod
     def read(self, answer: Any) -> Any:
@@ -93,12 +96,17 @@ class Numbers(Aggregate):
         pairs = [check_bounds(pair) for pair in (bounds if several else [bounds])]
         self._average = average
         self._cut = 0 if alpha is None else _cut(alpha, blocks)
-        self._cost = PrivacyCost(DiscreteLaplace(epsilon=epsilon).epsilon, relation="substitute")
-        share = part_of(self._cost.epsilon, len(pairs) * average.copies(blocks, self._cut))
+        self.epsilon = DiscreteLaplace(epsilon=epsilon).epsilon
+        share = part_of(self.epsilon, len(pairs) * average.copies(blocks, self._cut))
         self._queries = [average.query(bounds=pair, epsilon=share, relation="substitute") for pair in pairs]
         self._shape = (len(pairs),) if several else ()
         middle = np.reshape([lower / 2 + upper / 2 for lower, upper in pairs], self._shape)
         self._default = middle if default is None else _within(default, pairs, self._shape)
+        self.given = {
+            "bounds": tuple(pairs) if several else pairs[0],
+            "alpha": alpha,
+            "default": None if default is None else tuple(self._default) if several else float(self._default),
+        }
 
     def read(self, answer: Any) -> NDArray[np.float64]:
         """Take finite numbers of the right shape."""
@@ -112,7 +120,7 @@ class Numbers(Aggregate):
             query.release(self._average.trim(np.sort(np.clip(column, *query.bounds)), self._cut), rng=rng)
             for query, column in zip(self._queries, columns, strict=True)
         ]
-        return Release(np.array(averages) if self._shape else averages[0], self._cost)
+        return Release(np.array(averages) if self._shape else averages[0])
 
 
 def _is_sequence(bounds: Any) -> bool:
@@ -160,6 +168,7 @@ class NoisyMax(Aggregate):
     def __init__(self, *, epsilon: float, blocks: int, default: Any, candidates: Sequence[Any]) -> None:
         # One block leaves one candidate for another: each count changes by at most 1, in two directions.
         self._choice = ReportNoisyMax(epsilon=epsilon, sensitivity=1.0)
+        self.epsilon = self._choice.epsilon
         try:
             self._candidates = tuple(candidates)
             self._index = {candidate: i for i, candidate in enumerate(self._candidates)}
@@ -173,6 +182,7 @@ class NoisyMax(Aggregate):
         if not known:
             raise ParameterError(f"default must be None or one of the candidates, got {default!r}")
         self._default = None if default is None else self._index[default]
+        self.given = {"candidates": self._candidates, "default": default}
 
     def read(self, answer: Any) -> int:
         """Take a candidate, by its index."""
@@ -182,8 +192,7 @@ class NoisyMax(Aggregate):
         """Release a candidate."""
         votes = [self._default if answer is None else answer for answer in answers]
         counts = np.bincount([vote for vote in votes if vote is not None], minlength=len(self._candidates))
-        cost = replace(self._choice.cost, relation="substitute")
-        return Release(self._candidates[self._choice.release(counts, rng=rng)], cost)
+        return Release(self._candidates[self._choice.release(counts, rng=rng)])
 
 
 class Mode(Aggregate):
@@ -191,7 +200,9 @@ class Mode(Aggregate):
 
     def __init__(self, *, epsilon: float, blocks: int, default: Any, delta: float) -> None:
         self._test = stability_test(epsilon, delta)
+        self.epsilon, self.delta = self._test.epsilon, self._test.delta
         self._default = None if default is None else self.read(default)
+        self.given = {"default": self._default}
 
     def read(self, answer: Any) -> Any:
         """Take texts, bytes, finite numbers, booleans, and sequences and sets of them, as Python's own."""
@@ -208,8 +219,8 @@ class Mode(Aggregate):
         by_text = {_text(answer): answer for answer in read}
         text, distance, _ = mode(list(map(_text, read)), "substitute")
         value = None if by_text[text] is None else self.read(by_text[text])  # again, as other processes order sets
-        found = released(value, distance, self._test, "substitute", rng)
-        return replace(found, refusal=NO_ANSWER) if found.refusal is None and value is None else found
+        found = released(value, distance, self._test, rng)
+        return Release(None, NO_ANSWER) if found.refusal is None and value is None else found
 
 
 def _outcome(answer: Any, levels: int = _LEVELS) -> Any:

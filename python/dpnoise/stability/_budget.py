@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest
 from dpnoise._parameters import real_down
@@ -26,8 +24,5 @@ def half_of(delta: float) -> float:
 
 
 def stability_test(epsilon: float, delta: float) -> StabilityTest:
-    """Make the test, or give the one that was made before: making one takes a hundred times as long as using it."""
-    return _made(real_down(epsilon, "epsilon"), real_down(delta, "delta"))
-
-
-_made = lru_cache(maxsize=16)(StabilityTest)
+    """Make the test, for no more than a promise of any exact type."""
+    return StabilityTest(real_down(epsilon, "epsilon"), real_down(delta, "delta"))

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from dpnoise._columns import plain
 from dpnoise._native import Subsets
-from dpnoise._parameters import integer
 from dpnoise._processes import Died, in_processes
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.stability._functions import answer_of, check_importable, interruptible
@@ -49,7 +48,7 @@ class PythonFunction:
     def __init__(self, f: Callable[[Any], Any], data: Any, processes: int | None) -> None:
         rows = Rows(data)
         self.rows = len(rows)
-        self._processes = 1 if processes is None else integer(processes, "processes", range(1, 2**15))
+        self._processes = processes or 1
         self._ask = partial(_ask, f, rows)
         if self._processes > 1:
             check_importable(f)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import Any, Final, Literal, overload
+from typing import Any, Final
 
 import numpy as np
 
 from dpnoise import _native
-from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import Laplace
 from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.sensitivity import Relation
 from dpnoise.stability._budget import half_of, part_of, stability_test
 from dpnoise.stability._distances import ascending
-from dpnoise.stability._stable_release import NOT_STABLE, Release, warn_of_large
+from dpnoise.stability._mechanism import NOT_STABLE, Release, StableMechanism, warn_of_large
 
 _DISCRETIZATIONS: Final = (1, 2)
 
@@ -22,24 +21,8 @@ _DISCRETIZATIONS: Final = (1, 2)
 _EXPONENTS: Final = (-1074.0, math.nextafter(1024.0, 0.0))
 
 
-@overload
-def release_scale(
-    x: Any, epsilon: float, delta: float, *, full_output: Literal[False] = False, rng: Rng = None
-) -> float | None: ...
-
-
-@overload
-def release_scale(x: Any, epsilon: float, delta: float, *, full_output: Literal[True], rng: Rng = None) -> Release: ...
-
-
-@overload
-def release_scale(
-    x: Any, epsilon: float, delta: float, *, full_output: bool, rng: Rng = None
-) -> float | Release | None: ...
-
-
-def release_scale(x: Any, epsilon: float, delta: float, *, full_output: bool = False, rng: Rng = None) -> Any:
-    """Release the interquartile range up to a factor, if its order of magnitude is stable.
+class StableScale(StableMechanism):
+    """The interquartile range up to a factor, if its order of magnitude is stable.
 
     No bounds on the values are needed: this finds out in which unit data are to be measured. The logarithms to base 2
     are cut into intervals of length 1 in two ways, so that no range is near the ends of both. For each of them the
@@ -50,47 +33,28 @@ def release_scale(x: Any, epsilon: float, delta: float, *, full_output: bool = F
 
     Parameters
     ----------
-    x : array_like
-        Two or more finite numbers, one dimension: a NumPy array, list, pandas or polars series, or Arrow array.
-        Integers beyond 2**53 count as the nearest double.
     epsilon : float
         From 2**-38 to 2**40, in all: a quarter for each test, and as much for each of two releases, of which one is
         made.
     delta : float
         From 2**-1021 to 1, excluded, in all: half for each test. It should be much smaller than 1 / n.
-    full_output : bool, default False
-        Whether to return a `Release` instead of the value alone.
-    rng : dpnoise.hazmat generator, optional
-        For tests only: such a release is not private.
 
-    Returns
-    -------
-    float or None, or Release
-        A positive number in the unit of the values, or 0 if the range is 0, as where more than half of the values are
-        equal; None when both tests failed. What is beyond the range of doubles saturates.
+    Attributes
+    ----------
+    epsilon, delta : float
+        As above.
 
     Raises
     ------
     ParameterError
-        When `epsilon` or `delta` is out of range, or `x` has fewer than two values, a missing or infinite one, or not
-        one dimension. Nothing has been drawn then. That a value is not finite is told by the error: clean data by a
-        rule that looks at one value at a time.
-    TypeError
-        When `x` is not made of real numbers.
-    RandomnessError
-        When the source of randomness fails; nothing is released.
-
-    Warns
-    -----
-    UserWarning
-        When `delta` is at least one over the number of values.
+        When `epsilon` or `delta` is out of range.
 
     Notes
     -----
     The range is the value of rank ceil(3n/4) minus that of rank ceil(n/4). A release is off by a factor of up to
     ``2 ** (2.77 / epsilon)`` in half of all cases, and of ``2 ** (12 / epsilon)`` in 95 %: 6.8 and 4096 at epsilon = 1.
 
-    Where a factor of 2 is enough, `release_if_stable` releases the interval without noise, by the distance
+    Where a factor of 2 is enough, `StableValue` releases the interval without noise, by the distance
     ``iqr_distance(x) - 1``, and passes at a quarter of the distance.
 
     The time depends on the values, as that of sorting does.
@@ -107,27 +71,83 @@ def release_scale(x: Any, epsilon: float, delta: float, *, full_output: bool = F
     Examples
     --------
     >>> from dpnoise import datasets, stability
-    >>> about_20 = stability.release_scale(datasets.adult_ages(), epsilon=10.0, delta=1e-6)
+    >>> about_20 = stability.StableScale(epsilon=10.0, delta=1e-6).release(datasets.adult_ages())
     """
-    part = part_of(epsilon, 4)
-    test = stability_test(part, half_of(delta))
-    values = ascending(x)
-    iqr = _native.interquartile_range(values)
-    warn_of_large(delta, len(values))
-    # The distance is 1, not 0, where a neighbour's range is in another interval.
-    distances = [_native.iqr_distance(values, discretization) - 1 for discretization in _DISCRETIZATIONS]
-    passed = [test.passes(distance, rng) for distance in distances]
-    cost = PrivacyCost(4 * part, 2 * test.delta, "substitute")
-    if not any(passed):
-        return Release(None, cost, NOT_STABLE).given(full_output)
-    return Release(_noisy(iqr, part, rng), cost).given(full_output)
 
+    __slots__ = ("_noise",)
 
-def _noisy(iqr: float, epsilon: float, rng: Rng) -> float:
-    if iqr == 0:
-        return 0.0
-    exponent = _noise(epsilon).release(_log2(iqr), rng=rng)
-    return float(np.exp2(np.clip(exponent, *_EXPONENTS)))
+    _parameters = ("epsilon", "delta")
+    _reason = "a release is off by a factor, 2 to the power of Laplace noise of scale 4 / epsilon"
+
+    def __init__(self, *, epsilon: float, delta: float) -> None:
+        part = part_of(epsilon, 4)
+        self._native = stability_test(part, half_of(delta))
+        self._noise = Laplace(epsilon=part)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy parameter epsilon, of all tests and releases together."""
+        return 4 * self._native.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The privacy parameter delta, of both tests together."""
+        return 2 * self._native.delta
+
+    @property
+    def relation(self) -> Relation:
+        """Which data sets are neighbours: by the substitution of one value."""
+        return "substitute"
+
+    def release(self, x: Any, *, rng: Rng = None) -> float | None:
+        """Release the interquartile range up to a factor, if its order of magnitude is stable.
+
+        Parameters
+        ----------
+        x : array_like
+            Two or more finite numbers, one dimension: a NumPy array, list, pandas or polars series, or Arrow array.
+            Integers beyond 2**53 count as the nearest double.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        float or None
+            A positive number in the unit of the values, or 0 if the range is 0, as where more than half of the values
+            are equal; None when both tests failed. What is beyond the range of doubles saturates.
+
+        Raises
+        ------
+        ParameterError
+            When `x` has fewer than two values, a missing or infinite one, or not one dimension. Nothing has been drawn
+            then. That a value is not finite is told by the error: clean data by a rule that looks at one value at a
+            time.
+        TypeError
+            When `x` is not made of real numbers.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+
+        Warns
+        -----
+        UserWarning
+            When `delta` is at least one over the number of values.
+        """
+        return self._attempt(x, rng).value  # type: ignore[no-any-return]
+
+    def _attempt(self, x: Any, rng: Rng) -> Release:
+        values = ascending(x)
+        iqr = _native.interquartile_range(values)
+        warn_of_large(self.delta, len(values))
+        # The distance is 1, not 0, where a neighbour's range is in another interval.
+        distances = [_native.iqr_distance(values, discretization) - 1 for discretization in _DISCRETIZATIONS]
+        passed = [self._native.passes(distance, rng) for distance in distances]
+        return Release(self._noisy(iqr, rng)) if any(passed) else Release(None, NOT_STABLE)
+
+    def _noisy(self, iqr: float, rng: Rng) -> float:
+        if iqr == 0:
+            return 0.0
+        exponent = self._noise.release(_log2(iqr), rng=rng)
+        return float(np.exp2(np.clip(exponent, *_EXPONENTS)))
 
 
 def _log2(iqr: float) -> float:
@@ -136,8 +156,3 @@ def _log2(iqr: float) -> float:
         return 1024.0
     intervals = [_native.log2_interval(iqr, discretization) for discretization in _DISCRETIZATIONS]
     return float(np.clip(np.log2(iqr), max(lower for lower, _ in intervals), min(upper for _, upper in intervals)))
-
-
-@lru_cache(maxsize=16)
-def _noise(epsilon: float) -> Laplace:
-    return Laplace(epsilon=epsilon)

@@ -9,13 +9,14 @@ from typing import Any, Final
 
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest, Subsets
+from dpnoise._parameters import integer
 from dpnoise._progress import progress
-from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.sensitivity import Relation
 from dpnoise.stability._budget import stability_test
 from dpnoise.stability._callable_votes import PythonFunction
-from dpnoise.stability._stable_release import NOT_STABLE, Release, warn_of_large
-from dpnoise.stability._subset_votes import NativeFunction, NativeName, Votes
+from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, released, warn_of_large
+from dpnoise.stability._subset_votes import NativeFunction, NativeName, Votes, check_name
 
 TOO_OFTEN: Final = "a row was in too many subsets"
 NO_VALUE: Final = "f has no value on most subsets"
@@ -23,19 +24,8 @@ NO_VALUE: Final = "f has no value on most subsets"
 _HOUR: Final = 3600.0
 
 
-def stable_bootstrap(
-    data: Any,
-    f: NativeName | Callable[[Any], Any],
-    *,
-    epsilon: float,
-    delta: float,
-    processes: int | None = None,
-    allow_long: bool = False,
-    full_output: bool = False,
-    threads: int | None = None,
-    rng: Rng = None,
-) -> Any:
-    """Release the commonest value of any function on random subsets of the rows, if they agree well enough.
+class StableBootstrap(StableMechanism):
+    """The commonest value of any function on random subsets of the rows, if they agree well enough.
 
     A subset has each row with probability q = epsilon / (64 ln(1/delta)), independently. The function is asked about m
     = ln(n/delta) / q^2 subsets of the n rows, rounded up, and how far its commonest value is ahead of the next is
@@ -46,9 +36,6 @@ def stable_bootstrap(
 
     Parameters
     ----------
-    data : array, list, data frame or series
-        The rows, along the first dimension of a NumPy array; pandas and polars are taken by position. At least 1/q
-        rows.
     f : str or callable
         What is asked. Native functions take about a microsecond for a hundred rows:
 
@@ -61,7 +48,7 @@ def stable_bootstrap(
 
         A callable is called with the rows of a subset, of the kind that the data have (of a tuple: a list) and in their
         order there, maybe none. Subsets of arrays, tables and columns are made anew of their own rows, as
-        `subsample_and_aggregate` says: all numbers are float64. It should know nothing else: state that it keeps
+        `SubsampleAndAggregate` says: all numbers are float64. It should know nothing else: state that it keeps
         between calls, also in the items of a list, would let one row change its value on other subsets, and so would
         the order of a set of texts, which is another one in each process. The value must be hashable, and picklable
         where it is no number, text, bytes, None, or tuple or frozenset of such; what is released is made of the pickle,
@@ -77,32 +64,18 @@ def stable_bootstrap(
         over which three processes died counts as one on which the function raised.
     allow_long : bool, default False
         Whether to go on when it will take more than an hour.
-    full_output : bool, default False
-        Whether to return a `Release` instead of the value alone.
-    threads : int, optional
-        How many threads a native function uses: all that the process may use when not given.
-    rng : dpnoise.hazmat generator, optional
-        For tests only: such a release is not private. Native functions use one thread then.
 
-    Returns
-    -------
-    object or None, or Release
-        The value, or None when the subsets do not agree well enough.
+    Attributes
+    ----------
+    f, epsilon, delta, processes, allow_long
+        As above.
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range or does not go with `f`, the data do not fit `f`, there are too few rows, or it
-        will take more than an hour. Nothing has been released then.
+        When a parameter is out of range or does not go with `f`.
     TypeError
-        When a parameter or the data are of another type, or other processes cannot import the function.
-    RandomnessError
-        When the source of randomness fails; nothing is released.
-
-    Warns
-    -----
-    UserWarning
-        When delta is at least one over the number of rows.
+        When a parameter is of another type.
 
     Notes
     -----
@@ -127,23 +100,121 @@ def stable_bootstrap(
     >>> import numpy as np
     >>> from dpnoise import stability
     >>> visits = np.random.default_rng().poisson([3.0, 1.0, 0.5], size=(20_000, 3))
-    >>> stability.stable_bootstrap(visits, "argmax_column_sum", epsilon=5.0, delta=1e-6)
+    >>> stability.StableBootstrap(f="argmax_column_sum", epsilon=5.0, delta=1e-6).release(visits)
     0
     """
-    test = stability_test(epsilon, delta)
-    function = _function(f, data, processes, threads)
-    plan = _Plan.of(function.rows, test.epsilon, test.delta)
-    Subsets(1, 0.5).draw(0, rng)  # refuses what is no generator
-    warn_of_large(test.delta, function.rows)
-    seconds = function.seconds_per_subset(plan.q) * plan.subsets
-    if seconds > _HOUR and not allow_long:
-        raise ParameterError(
-            f"allow_long must be True for m={plan.subsets:,} subsets, which take about {_rounded(seconds)}; a larger "
-            "epsilon asks for fewer"
-        )
-    with progress(f"subsets, about {_rounded(seconds)}", plan.subsets, "subsets") as advance:
-        votes = function.count(plan.subsets, plan.q, rng, advance)
-    return _release(votes, plan.cap, test, rng).given(full_output)
+
+    __slots__ = ()
+
+    _parameters = ("f", "epsilon", "delta", "processes", "allow_long")
+
+    f: Any = Parameter()
+    processes: Any = Parameter()
+    allow_long: Any = Parameter()
+
+    def __init__(
+        self,
+        *,
+        f: NativeName | Callable[[Any], Any],
+        epsilon: float,
+        delta: float,
+        processes: int | None = None,
+        allow_long: bool = False,
+    ) -> None:
+        self._native = stability_test(epsilon, delta)
+        _sample_rate(self.epsilon, self.delta)
+        if isinstance(f, str):
+            check_name(f)
+            if processes is not None:
+                raise ParameterError(f"processes must be None for a native function, got {processes!r}")
+        elif not callable(f):
+            raise TypeError(f"f must be a text or callable, got {type(f).__name__}")
+        elif processes is not None:
+            processes = integer(processes, "processes", range(1, 2**15))
+        self._given = {"f": f, "processes": processes, "allow_long": bool(allow_long)}
+
+    @property
+    def relation(self) -> Relation:
+        """Which data sets are neighbours: one row is replaced by another."""
+        return "substitute"
+
+    def release(self, data: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
+        """Release the commonest value, if the subsets agree well enough.
+
+        Parameters
+        ----------
+        data : array, list, data frame or series
+            The rows, along the first dimension of a NumPy array; pandas and polars are taken by position. At least 1/q
+            rows.
+        threads : int, optional
+            How many threads a native function uses: all that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private. Native functions use one thread then.
+
+        Returns
+        -------
+        object or None
+            The value, or None when the subsets do not agree well enough.
+
+        Raises
+        ------
+        ParameterError
+            When ``threads`` is out of range or given for a callable, the data do not fit `f`, there are too few rows,
+            or it will take more than an hour. Nothing has been released then.
+        TypeError
+            When the data are of another type, or other processes cannot import the function.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+
+        Warns
+        -----
+        UserWarning
+            When delta is at least one over the number of rows.
+        """
+        return self._attempt(data, rng, threads).value
+
+    def attempt(self, data: Any, *, threads: int | None = None, rng: Rng = None) -> Release:
+        """Release the commonest value, and say why when there is none.
+
+        Parameters
+        ----------
+        data, threads, rng
+            As for `release`.
+
+        Returns
+        -------
+        Release
+            What `release` returns as ``value``, and a public reason as ``refusal``. Both are of one release, with one
+            cost.
+
+        Raises
+        ------
+        ParameterError, TypeError, RandomnessError
+            As `release` does.
+        """
+        return self._attempt(data, rng, threads)
+
+    def _attempt(self, data: Any, rng: Rng, threads: int | None = None) -> Release:
+        function = self._function(data, threads)
+        plan = _Plan.of(function.rows, self.epsilon, self.delta)
+        Subsets(1, 0.5).draw(0, rng)  # refuses what is no generator
+        warn_of_large(self.delta, function.rows)
+        seconds = function.seconds_per_subset(plan.q) * plan.subsets
+        if seconds > _HOUR and not self.allow_long:
+            raise ParameterError(
+                f"allow_long must be True for m={plan.subsets:,} subsets, which take about {_rounded(seconds)}; a "
+                "larger epsilon asks for fewer"
+            )
+        with progress(f"subsets, about {_rounded(seconds)}", plan.subsets, "subsets") as advance:
+            votes = function.count(plan.subsets, plan.q, rng, advance)
+        return _released(votes, plan.cap, self._native, rng)
+
+    def _function(self, data: Any, threads: int | None) -> NativeFunction | PythonFunction:
+        if isinstance(self.f, str):
+            return NativeFunction(self.f, data, threads)  # type: ignore[arg-type] # it has been looked up
+        if threads is not None:
+            raise ParameterError(f"threads must be None for a function of Python's, got {threads!r}")
+        return PythonFunction(self.f, data, self.processes)
 
 
 @dataclass(frozen=True)
@@ -158,9 +229,7 @@ class _Plan:
     @classmethod
     def of(cls, rows: int, epsilon: float, delta: float) -> _Plan:
         surprise = -math.log(delta)
-        q = epsilon / (64 * surprise)
-        if q >= 0.5:
-            raise ParameterError(f"epsilon must be below 32 ln(1/delta) = {32 * surprise:.4g}, got {epsilon!r}")
+        q = _sample_rate(epsilon, delta)
         if rows * q < 1:
             raise ParameterError(
                 f"data must have at least 64 ln(1/delta) / epsilon = {math.ceil(1 / q):,} rows, so that subsets have "
@@ -177,28 +246,23 @@ class _Plan:
         return cls(q, subsets, cap)
 
 
-def _function(f: Any, data: Any, processes: int | None, threads: int | None) -> NativeFunction | PythonFunction:
-    if isinstance(f, str):
-        if processes is not None:
-            raise ParameterError(f"processes must be None for a native function, got {processes!r}")
-        return NativeFunction(f, data, threads)  # type: ignore[arg-type] # it looks at the name
-    if not callable(f):
-        raise TypeError(f"f must be a text or callable, got {type(f).__name__}")
-    if threads is not None:
-        raise ParameterError(f"threads must be None for a function of Python's, got {threads!r}")
-    return PythonFunction(f, data, processes)
+def _sample_rate(epsilon: float, delta: float) -> float:
+    """Give the probability of a row to be in a subset, which is below 1/2."""
+    surprise = -math.log(delta)
+    q = epsilon / (64 * surprise)
+    if q >= 0.5:
+        raise ParameterError(f"epsilon must be below 32 ln(1/delta) = {32 * surprise:.4g}, got {epsilon!r}")
+    return q
 
 
-def _release(votes: Votes, cap: int, test: StabilityTest, rng: Rng) -> Release:
+def _released(votes: Votes, cap: int, test: StabilityTest, rng: Rng) -> Release:
     """Release the winner if it is far enough ahead, for rows that were in at most `cap` subsets."""
-    cost = PrivacyCost(test.epsilon, test.delta, "substitute")
     if votes.most_appearances > cap:
-        return Release(None, cost, TOO_OFTEN)
+        return Release(None, TOO_OFTEN)
     # A row changes at most `cap` votes, and a vote changes the difference by at most 2.
     distance = (votes.first - votes.second) // (2 * cap) - 1
-    if not test.passes(distance, rng):
-        return Release(None, cost, NOT_STABLE)
-    return Release(None, cost, NO_VALUE) if votes.failed else Release(votes.winner, cost)
+    release = released(votes.winner, distance, test, rng)
+    return Release(None, NO_VALUE) if votes.failed and release.refusal is None else release
 
 
 def _rounded(seconds: float) -> str:

@@ -16,32 +16,17 @@ from dpnoise._processes import Died, in_processes
 from dpnoise._progress import progress
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.sensitivity import Bounds
+from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of
 from dpnoise.stability._functions import answer_of, check_importable, interruptible
+from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, warn_of_large
 from dpnoise.stability._rows import Rows
-from dpnoise.stability._stable_release import warn_of_large
 
 Replies = Generator[tuple[int, Any], None, None]
 
 
-def subsample_and_aggregate(
-    data: Any,
-    f: Callable[[Any], Any],
-    *,
-    blocks: int,
-    aggregate: Literal["mean", "trimmed_mean", "winsorized_mean", "median", "noisy_max", "mode"],
-    epsilon: float,
-    delta: float | None = None,
-    bounds: Bounds | Sequence[Bounds] | None = None,
-    alpha: float | None = None,
-    candidates: Sequence[Any] | None = None,
-    default: Any = None,
-    processes: int = 1,
-    full_output: bool = False,
-    rng: Rng = None,
-) -> Any:
-    """Release what any function says of the data, from its answers on random blocks of rows.
+class SubsampleAndAggregate(StableMechanism):
+    """What any function says of the data, from its answers on random blocks of rows.
 
     The rows are dealt at random into blocks of equal size, give or take one; the function is called on each; and a
     private aggregate of the answers is released. A row is in one block, so it can change one answer, whatever the
@@ -50,9 +35,6 @@ def subsample_and_aggregate(
 
     Parameters
     ----------
-    data : array, list, data frame or series
-        The rows, along the first dimension of a NumPy array; pandas, polars and Arrow are taken by position. Columns of
-        numbers, truth values, texts or bytes; NumPy's arrays and pandas columns of dtype object may hold any objects.
     f : callable
         Called with a block of rows, of the kind that the data have, in random order: of a tuple a list, of a tensor a
         NumPy array. Blocks of arrays, tables and columns are made anew of their own rows (see the notes). It should
@@ -68,48 +50,36 @@ def subsample_and_aggregate(
         - "median": for numbers, clamped to ``bounds``, by the exponential mechanism.
         - "noisy_max": the commonest of the ``candidates``, by report noisy max.
         - "mode": the commonest answer as it is, or None if the vote is too close. Needs ``delta``.
+    bounds : (float, float) or sequence of d of them, optional
+        The smallest and the largest number, for aggregates of numbers only. With a sequence ``f`` returns ``d``
+        numbers, and each coordinate is aggregated at epsilon / d. They must not be looked up in the data.
+    candidates : sequence, optional
+        What ``f`` may answer, for "noisy_max" only: public, hashable and all different.
     epsilon : float
         Positive and finite: the total.
     delta : float, optional
         Between 0 and 1, for "mode" only: the total.
-    bounds : (float, float) or sequence of d of them, optional
-        The smallest and the largest number, for aggregates of numbers only. With a sequence ``f`` returns ``d``
-        numbers, and each coordinate is aggregated at epsilon / d. They must not be looked up in the data.
     alpha : float, optional
         Which part of the answers is trimmed at each end, below 1/2: at least one, rounded down. For the trimmed and the
         winsorized mean only.
-    candidates : sequence, optional
-        What ``f`` may answer, for "noisy_max" only: public, hashable and all different.
     default : object, optional
         What a block counts as that has no answer: on which ``f`` raises, or returns NaN, an infinity, another shape or
         no candidate. By default the middle of the bounds; of outcomes, a vote for none.
     processes : int, default 1
         How many processes call ``f``. With 1 it is this one; others are spawned, so that ``f`` must be a function that
         they can import, and a script needs ``if __name__ == "__main__":``. A process that ``f`` kills is replaced.
-    full_output : bool, default False
-        Whether to return a `Release` instead of the value alone.
-    rng : dpnoise.hazmat generator, optional
-        For tests only: such a release is not private.
 
-    Returns
-    -------
-    float, ndarray of shape (d,), a candidate, an outcome or None, or Release
-        What was aggregated: averages lie within the bounds.
+    Attributes
+    ----------
+    f, blocks, aggregate, bounds, candidates, epsilon, delta, alpha, default, processes
+        As above.
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range, missing for the aggregate or not meant for it. ``f`` has not been called then.
+        When a parameter is out of range, missing for the aggregate or not meant for it.
     TypeError
-        When a parameter is of another type, a column of the data is of one that no block can be made of, such as dates
-        and intervals, or other processes cannot import ``f``.
-    RandomnessError
-        When the source of randomness fails; nothing is released.
-
-    Warns
-    -----
-    UserWarning
-        When delta is at least one over the number of rows.
+        When a parameter is of another type.
 
     Notes
     -----
@@ -134,32 +104,129 @@ def subsample_and_aggregate(
     >>> import numpy as np
     >>> from dpnoise import stability
     >>> heights = np.random.default_rng().normal(170, 10, 5000)
-    >>> spread = stability.subsample_and_aggregate(
-    ...     heights, np.std, blocks=50, aggregate="mean", bounds=(0, 50), epsilon=1.0
-    ... )
+    >>> spread = stability.SubsampleAndAggregate(f=np.std, blocks=50, aggregate="mean", bounds=(0, 50), epsilon=1.0)
+    >>> about_10 = spread.release(heights)
     """
-    given = Rows(data)
-    if not callable(f):
-        raise TypeError(f"f must be callable, got {type(f).__name__}")
-    number = integer(blocks, "blocks", range(1, len(given) + 1))
-    workers = integer(processes, "processes", range(1, 2**15))
-    options = {"bounds": bounds, "alpha": alpha, "candidates": candidates, "delta": delta}
-    chosen = aggregate_of(aggregate, epsilon=epsilon, blocks=number, default=default, options=options)
-    if delta is not None:
-        warn_of_large(delta, len(given))
-    if workers > 1:
-        check_importable(f)
-    ask = partial(answer_of, f, chosen.read)
-    parts = enumerate(map(given.at, np.array_split(_permutation(len(given), rng), number)))
-    answers = [None] * number
-    with (
-        closing(_in_this_process(ask, parts) if workers == 1 else in_processes(ask, parts, workers)) as replies,
-        progress("asking", number, "blocks") as advance,
-    ):
-        for place, reply in replies:
-            answers[place] = None if isinstance(reply, Died) else reply
-            advance(1)
-    return chosen.release(answers, rng).given(full_output)
+
+    __slots__ = ("_aggregate",)
+
+    _parameters = (
+        "f",
+        "blocks",
+        "aggregate",
+        "bounds",
+        "candidates",
+        "epsilon",
+        "delta",
+        "alpha",
+        "default",
+        "processes",
+    )
+    _reason = "how far the answers on blocks are from that on all data is private"
+
+    f: Any = Parameter()
+    blocks: Any = Parameter()
+    aggregate: Any = Parameter()
+    bounds: Any = Parameter()
+    candidates: Any = Parameter()
+    alpha: Any = Parameter()
+    default: Any = Parameter()
+    processes: Any = Parameter()
+
+    def __init__(
+        self,
+        *,
+        f: Callable[[Any], Any],
+        blocks: int,
+        aggregate: Literal["mean", "trimmed_mean", "winsorized_mean", "median", "noisy_max", "mode"],
+        bounds: Bounds | Sequence[Bounds] | None = None,
+        candidates: Sequence[Any] | None = None,
+        epsilon: float,
+        delta: float | None = None,
+        alpha: float | None = None,
+        default: Any = None,
+        processes: int = 1,
+    ) -> None:
+        if not callable(f):
+            raise TypeError(f"f must be callable, got {type(f).__name__}")
+        number = integer(blocks, "blocks", range(1, 2**63))
+        workers = integer(processes, "processes", range(1, 2**15))
+        options = {"bounds": bounds, "alpha": alpha, "candidates": candidates, "delta": delta}
+        self._aggregate = aggregate_of(aggregate, epsilon=epsilon, blocks=number, default=default, options=options)
+        self._given = {"f": f, "blocks": number, "aggregate": aggregate, "processes": workers, **self._aggregate.given}
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy parameter epsilon."""
+        return self._aggregate.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The privacy parameter delta, 0 for all aggregates but "mode"."""
+        return self._aggregate.delta
+
+    @property
+    def relation(self) -> Relation:
+        """Which data sets are neighbours: one row is replaced by another."""
+        return "substitute"
+
+    def _values(self) -> dict[str, Any]:
+        # A delta is given for "mode" alone.
+        return {name: value for name, value in super()._values().items() if name != "delta" or value}
+
+    def release(self, data: Any, *, rng: Rng = None) -> Any:
+        """Release the aggregate of the answers on random blocks.
+
+        Parameters
+        ----------
+        data : array, list, data frame or series
+            The rows, along the first dimension of a NumPy array; pandas, polars and Arrow are taken by position.
+            Columns of numbers, truth values, texts or bytes; NumPy's arrays and pandas columns of dtype object may hold
+            any objects.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        float, ndarray of shape (d,), a candidate, an outcome or None
+            What was aggregated: averages lie within the bounds.
+
+        Raises
+        ------
+        ParameterError
+            When the data have no rows, or fewer than blocks. ``f`` has not been called then.
+        TypeError
+            When a column of the data is of a type that no block can be made of, such as dates and intervals, or other
+            processes cannot import ``f``.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+
+        Warns
+        -----
+        UserWarning
+            When delta is at least one over the number of rows.
+        """
+        return self._attempt(data, rng).value
+
+    def _attempt(self, data: Any, rng: Rng) -> Release:
+        rows = Rows(data)
+        blocks = integer(self.blocks, "blocks", range(1, len(rows) + 1))
+        warn_of_large(self.delta, len(rows))
+        if self.processes > 1:
+            check_importable(self.f)
+        ask = partial(answer_of, self.f, self._aggregate.read)
+        parts = enumerate(map(rows.at, np.array_split(_permutation(len(rows), rng), blocks)))
+        answers = [None] * blocks
+        with (
+            closing(
+                _in_this_process(ask, parts) if self.processes == 1 else in_processes(ask, parts, self.processes)
+            ) as replies,
+            progress("asking", blocks, "blocks") as advance,
+        ):
+            for place, reply in replies:
+                answers[place] = None if isinstance(reply, Died) else reply
+                advance(1)
+        return self._aggregate.release(answers, rng)
 
 
 def _permutation(rows: int, rng: Rng) -> NDArray[np.int64]:

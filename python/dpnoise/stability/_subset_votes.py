@@ -48,13 +48,17 @@ class Votes:
     most_appearances: int
 
 
+def check_name(name: str) -> None:
+    """Refuse what no native function is called."""
+    if name not in get_args(NativeName):
+        names = ", ".join(map(repr, get_args(NativeName)))
+        raise ParameterError(f"f must be a function or one of {names}, got {name!r}")
+
+
 class NativeFunction:
     """A native function of the data."""
 
     def __init__(self, name: NativeName, data: Any, threads: int | None) -> None:
-        if name not in get_args(NativeName):
-            names = ", ".join(map(repr, get_args(NativeName)))
-            raise ParameterError(f"f must be a function or one of {names}, got {name!r}")
         self._threads = threads
         self._make = getattr(SubsetVotes, name)
         self._values: list[Any] | range

@@ -1,0 +1,101 @@
+"""Releasing what is stable: Algorithm 13 of the book."""
+
+from __future__ import annotations
+
+import operator
+from contextlib import suppress
+from typing import Any
+
+from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.stability._budget import stability_test
+from dpnoise.stability._mechanism import Release, StableMechanism, released
+
+
+class StableValue(StableMechanism):
+    """A value as it is, if the data are far from having another one.
+
+    The distance gets discrete Laplace noise of scale 1 / epsilon, and the value is released when that is above the
+    smallest t >= 0 for which the noise alone is above t with a probability of at most delta. The release is (epsilon,
+    delta)-differentially private, if the distance is as `release` says.
+
+    Parameters
+    ----------
+    epsilon : float
+        From 2**-40 to 2**40.
+    delta : float
+        Between 0 and 1. It should be much smaller than one over the number of people.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        As above.
+
+    Raises
+    ------
+    ParameterError
+        When `epsilon` or `delta` is out of range.
+
+    References
+    ----------
+    Dwork and Roth (2014), "The algorithmic foundations of differential privacy", Algorithm 13 and Theorem 7.3; Smith
+    and Thakurta (2013), "Differentially private feature selection via stability arguments, and the robustness of the
+    lasso".
+
+    Examples
+    --------
+    >>> from dpnoise import stability
+    >>> votes = {"tea": 9000, "coffee": 4000}
+    >>> gap = votes["tea"] - votes["coffee"]  # one vote more or less changes it by at most 1
+    >>> stability.StableValue(epsilon=1.0, delta=1e-6).release(("tea", gap - 1))
+    'tea'
+    """
+
+    __slots__ = ()
+
+    _parameters = ("epsilon", "delta")
+
+    def __init__(self, *, epsilon: float, delta: float) -> None:
+        self._native = stability_test(epsilon, delta)
+
+    def release(self, x: tuple[Any, int], *, rng: Rng = None) -> Any:
+        """Release a value if its distance to instability passes the test.
+
+        Parameters
+        ----------
+        x : (object, int)
+            The exact answer for the data, and its distance to instability: an integer that changes by at most 1 between
+            neighbours and is 0 or less wherever some neighbour has another answer. The relation of neighbours is the
+            one for which that holds.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        object or None
+            The value, or None when the test failed.
+
+        Raises
+        ------
+        TypeError
+            When `x` is no pair, or the distance is not an integer. Nothing has been drawn then.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
+        return self._attempt(x, rng).value
+
+    def _attempt(self, x: tuple[Any, int], rng: Rng) -> Release:
+        if not isinstance(x, tuple) or len(x) != 2:
+            raise TypeError("x must be a tuple of two: the value, and its distance to instability")
+        value, distance = x
+        return released(value, integer(distance), self._native, rng)
+
+
+def integer(distance: Any, verb: str = "be") -> int:
+    """Take a distance as an int, the nearest one of 64 bits, which moves it no further; no message may show it."""
+    found = None
+    if not isinstance(distance, bool):
+        with suppress(Exception):  # also one of the object's own
+            found = operator.index(distance)
+    if found is None:
+        raise TypeError(f"distance must {verb} an int, got {type(distance).__name__}")
+    return max(-(2**63), min(found, 2**63 - 1))
