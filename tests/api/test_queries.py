@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpnoise import DiscreteLaplace, ParameterError, hazmat, queries, sensitivity
+from dpnoise import DiscreteLaplace, NoErrorBound, ParameterError, hazmat, queries, sensitivity
 from dpnoise.queries import Count, Histogram, Mean, Median, Quantile, StabilityHistogram, Sum, Variance
 from dpnoise.queries._moments import part_of
 
@@ -480,3 +480,63 @@ def test_a_count_gets_its_noise_before_python_sees_it(column: Any, monkeypatch: 
     monkeypatch.setattr(np, "count_nonzero", None)
     monkeypatch.setattr(np, "sum", None)
     assert Count(epsilon=0.3).release(column, rng=hazmat.SeededRng(3)) == expected
+
+
+# --- errors --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("kind", [Mean, Variance])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_means_and_variances_are_within_the_error_that_is_said(kind: Any, relation: Any, level: float) -> None:
+    query, rng, runs = kind(bounds=(-3.0, 9.0), epsilon=1.0, relation=relation), hazmat.SeededRng(7), 2000
+    column = np.append(np.linspace(-5.0, 9.0, 299), np.nan)  # some beyond a bound, one without a value
+    clamped = np.clip(column, -3.0, 9.0)
+    if relation == "substitute":
+        clamped[-1] = 3.0
+    rows = np.count_nonzero(~np.isnan(clamped))
+    exact = np.nanmean(clamped) if kind is Mean else np.nanvar(clamped)
+    if (kind, relation) == (Variance, "substitute"):  # the missing one counts with half of the largest square
+        exact = np.nanmean((np.append(clamped[:-1], 3.0 + math.sqrt(18.0)) - 3.0) ** 2) - np.mean(clamped - 3.0) ** 2
+    errors = np.array([abs(query.release(column, rng=rng) - exact) for _ in range(runs)])
+    said = query.error(level, rows=rows)
+    slack = 6 * math.sqrt(level * (1 - level) / runs)
+    assert np.mean(errors <= said) > level - slack
+    assert np.mean(errors <= said / 40) < level - slack, "the control, for a bound over all columns"
+    assert query.error(level, rows=10**6) < said
+
+
+def test_no_error_is_larger_than_the_answers_allow() -> None:
+    assert Mean(bounds=(-3.0, 9.0), epsilon=1e-6).error(rows=5) == pytest.approx(12)
+    assert Variance(bounds=(-3.0, 9.0), epsilon=1e-6).error(rows=5) == pytest.approx(36)
+    tight = Mean(bounds=(1e9, 1e9 + 1e-6), epsilon=SURE, relation="substitute")
+    column = np.array([1e9, 1e9 + 1e-6] * 50)
+    assert abs(Fraction(tight.release(column)) - sum(map(Fraction, column.tolist())) / 100) <= tight.error(rows=100)
+
+
+@pytest.mark.parametrize("kind", [Mean, Variance])
+def test_an_error_that_depends_on_the_number_of_rows_asks_for_it(kind: Any) -> None:
+    name = kind.__name__
+    for relation, private in (("add/remove", ", which is private"), ("substitute", "")):
+        query = kind(bounds=(0, 1), epsilon=1.0, relation=relation)
+        with pytest.raises(
+            NoErrorBound, match=rf"^the error of {name} depends on the number of rows{private}: error\("
+        ):
+            query.error()
+        with pytest.raises(ParameterError, match=r"^rows must be an integer from 1 to \d+, got 0$"):
+            query.error(rows=0)
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5])
+def test_the_rank_of_a_quantile_is_within_the_error_that_is_said(q: float) -> None:
+    query, rng, runs, level = Quantile(q=q, bounds=(0.0, 1024.0), epsilon=1.0), hazmat.SeededRng(3), 300, 0.9
+    column = np.arange(1024.0) + 0.5  # a candidate is at the quantile
+    found = np.array([query.release(column, rng=rng) for _ in range(runs)])
+    below = np.searchsorted(column, found)
+    off = np.abs((1 - q) * below - q * (len(column) - below)) - np.abs(
+        (1 - q) * round(q * 1024) - q * round((1 - q) * 1024)
+    )
+    assert np.mean(off <= query.rank_error(level)) > level
+    assert np.mean(off <= query.rank_error(level) / 40) < level
+    with pytest.raises(NoErrorBound, match=r"^Quantile has no bound on its error: .*see rank_error$"):
+        query.error()

@@ -273,3 +273,22 @@ def test_threads_share_a_run_and_its_limit() -> None:
         answers = list(pool.map(ask, range(200)))
     assert answers.count(True) == 5
     assert answers.count(None) == 195
+
+
+@pytest.mark.parametrize("monotonic", [False, True])
+def test_answers_about_values_far_from_the_threshold_are_right(monotonic: bool) -> None:
+    """As often as is said, of all that a run gives; a fifth of the distance is not enough."""
+    count, level, runs, rng = 20, 0.9, 1000, hazmat.SeededRng(5)
+    mechanism = AboveThreshold(epsilon=1.0, threshold=7.0, max_positives=2, monotonic=monotonic)
+    far = mechanism.error(count, level)
+
+    def right(distance: float) -> float:
+        """How many runs answer all of so many values rightly, of which the last two are above."""
+        values = 7.0 + distance * np.array([-1.0] * (count - 2) + [1.0] * 2)
+        return sum(np.array_equal(mechanism.release(values, rng=rng), values > 7) for _ in range(runs)) / runs
+
+    assert right(far) >= level
+    assert right(far / 5) < level
+    assert mechanism.error(2 * count, level) - far == pytest.approx(mechanism.scale * np.log(2))
+    with pytest.raises(dpnoise.ParameterError, match=r"^count must be an integer from 1 to \d+, got 0$"):
+        mechanism.error(0)

@@ -87,6 +87,40 @@ def test_answers(
     assert "neighbours by add/remove" in table.out
 
 
+BOUNDED = ("--bounds", 0, 100)
+SUBSTITUTE = ("--relation", "substitute")
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "more", "said"),
+    [
+        ("count", "city", (), 6.0),
+        ("histogram", "city", ("--domain", "Oslo,Rome"), 6.0),
+        ("mean", "age", (*BOUNDED, *SUBSTITUTE), queries.Mean),
+        ("variance", "age", (*BOUNDED, *SUBSTITUTE), queries.Variance),
+        ("mean", "age", BOUNDED, "the error of Mean depends on the number of rows, which is private: "),
+        ("variance", "age", BOUNDED, "the error of Variance depends on the number of rows, which is private: "),
+        ("median", "age", BOUNDED, "Median has no bound on its error: how far a value is off depends on "),
+    ],
+)
+def test_how_far_off_answers_are_is_said_or_why_nobody_knows(
+    run: Run, people: Path, query: str, column: str, more: tuple[object, ...], said: Any
+) -> None:
+    table = run(*ask(people, query, column, *more, epsilon=0.5)).out
+    record = run(*ask(people, query, column, *more, "--json", epsilon=0.5)).json
+    if isinstance(said, str):
+        assert record["error_95"] is None
+        assert record["no_error_bound"].startswith(said)
+        assert f"\n{record['no_error_bound']}\n" in table
+    else:
+        bound = said
+        if not isinstance(said, float):
+            bound = said(bounds=(0, 100), epsilon=0.5, relation="substitute").error(0.95, rows=5)
+        assert record["error_95"] == bound
+        assert record["no_error_bound"] is None
+        assert f"; noise within {bound:,.6g} with a probability of 95 %\n" in table
+
+
 def test_a_release_is_paid_for_before_it_is_made(run: Run, refuse: Refuse, people: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     question = ask(people, "mean", "age", "--bounds", 0, 100, "--ledger", ledger, epsilon=0.5)

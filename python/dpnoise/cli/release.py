@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-from dpnoise import queries
+from dpnoise import NoErrorBound, queries
 from dpnoise._files import atomic_write, locked
 from dpnoise._progress import progress
 from dpnoise.accounting import BudgetExceeded
@@ -129,7 +129,7 @@ def release(
             answer = sale.release(question, data, label or f"{query.value} of {column}")
         except BudgetExceeded as error:
             raise InputError(f"{error}; nothing was spent or released") from None
-        about, columns = _record(question, answer, source, column, query)
+        about, columns = _record(question, answer, source, column, query, len(data))
 
         def write() -> None:
             if file is not None and suffix is not None:
@@ -232,16 +232,25 @@ def _collected(data: tables.Column, convert: Callable[[pa.Array], pa.Array], kin
 
 
 def _record(
-    question: queries.Query, answer: Any, source: Path, column: str, query: QueryName
+    question: queries.Query, answer: Any, source: Path, column: str, query: QueryName, size: int
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Return what is said of an answer, and its columns."""
-    # What the noise may have done to each number, where that is known beforehand.
-    error = question.error(0.95) if hasattr(question, "error") else None
+    error, unknown = _error_of(question, size)
     about = {"command": "release", "input": str(source), "column": column, "query": query.value}
     cost = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
     rows = _rows(question, answer)
     columns: dict[str, list[Any]] = {"group": [group for group, _ in rows], "answer": [number for _, number in rows]}
-    return {**about, **cost, "error_95": error}, columns
+    return {**about, **cost, "error_95": error, "no_error_bound": unknown}, columns
+
+
+def _error_of(question: queries.Query, size: int) -> tuple[float | None, str | None]:
+    """Return what the noise may have done to each number, or why that is not known. The size may be private."""
+    try:
+        if isinstance(question, queries.Mean | queries.Variance) and question.relation == "substitute":
+            return question.error(0.95, rows=size), None
+        return question.error(0.95), None
+    except NoErrorBound as reason:
+        return None, str(reason)
 
 
 def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, list[Any]], as_json: bool) -> None:
@@ -255,8 +264,8 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
     )
     privacy = f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else "")
     error = about["error_95"]
-    noise = "" if error is None else f"; noise within {error:,.6g} with a probability of 95 %"
-    print(f"{privacy}, neighbours by {question.relation}{noise}")
+    print(f"{privacy}, neighbours by {question.relation}", end="; " if error is not None else "\n")
+    print(f"noise within {error:,.6g} with a probability of 95 %" if error is not None else about["no_error_bound"])
 
 
 def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:

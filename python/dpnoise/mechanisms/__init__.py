@@ -3,8 +3,8 @@
 `Laplace` and `DiscreteLaplace` add noise; `Exponential`, `ReportNoisyMax` and `TopK` choose among candidates by their
 scores; `AboveThreshold` tells which of a stream of values are above a threshold.
 
-A mechanism is immutable and checks its parameters when it is made. Every one has ``epsilon``, ``delta``, ``cost`` and
-``release``.
+A mechanism is immutable and checks its parameters when it is made. Every one has ``release``, ``epsilon``, ``delta``,
+``relation`` and ``cost``, and ``error``, which bounds how far a release is off or says why nothing does.
 """
 
 from dpnoise.mechanisms._above_threshold import AboveThreshold, AboveThresholdRun

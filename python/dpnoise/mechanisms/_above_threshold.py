@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from dpnoise import _native
 from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
+from dpnoise._parameters import checked_level, integer
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
 
@@ -135,6 +137,36 @@ class AboveThreshold(Mechanism):
     def scale(self) -> float:
         """The scale of the noise of each value, in their unit."""
         return self._native.scales[1]
+
+    def error(self, count: int, level: float = 0.95) -> float:
+        """Bound how far from the threshold values are whose answers are wrong.
+
+        Parameters
+        ----------
+        count : int
+            About how many values a run is asked; positive.
+        level : float, default 0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+            With probability ``level`` or more all answers of a run are right for the values that are further from the
+            threshold, in the values' unit: ``threshold_scale * ln(2 / (1 - level))`` for the noise of the threshold,
+            ``scale * ln(2 * count / (1 - level))`` for that of the values, and three steps of the grid for rounding.
+
+        Raises
+        ------
+        ParameterError
+            When ``count`` or ``level`` is out of range.
+
+        References
+        ----------
+        Dwork and Roth (2014), "The algorithmic foundations of differential privacy", theorem 3.24, for other scales.
+        """
+        each = math.log(2.0) - math.log1p(-checked_level(level))  # half of what may fail is for the threshold
+        most = each + math.log(integer(count, "count", range(1, 2**53)))
+        return (self.threshold_scale * each + self.scale * most + 3 * self.granularity) * (1 + 2.0**-40)
 
     def start(self, *, rng: Rng = None) -> AboveThresholdRun:
         """Start a run, which costs epsilon.

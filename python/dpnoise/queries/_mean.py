@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,6 +55,14 @@ class Mean(OfMoments):
     def __init__(self, *, bounds: Bounds, epsilon: float, relation: Relation = "add/remove") -> None:
         super().__init__(bounds, relation)
         self._moments = Moments([self._half], epsilon, relation)
+
+    @property
+    def _widest(self) -> float:
+        lower, upper = self._bounds
+        return upper - lower
+
+    def _error(self, moments: list[float]) -> float:
+        return moments[0] + math.ulp(max(map(abs, self._bounds)))  # the middle is added in floats
 
     def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
         (mean,) = self._moments.release([distances], threads, rng)

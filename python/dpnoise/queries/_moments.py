@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns
-from dpnoise._errors import ParameterError
+from dpnoise._errors import NoErrorBound, ParameterError
+from dpnoise._parameters import checked_level, integer
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._count import Count
 from dpnoise.queries._query import Query
 from dpnoise.queries._sum import Sum
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
+
+_ROUNDED: Final = 1 + 2.0**-40  # far more than what the few operations on floats round
 
 
 class OfMoments(Query):
@@ -46,6 +49,48 @@ class OfMoments(Query):
     @property
     def _middle(self) -> float:
         return self._bounds[0] / 2 + self._bounds[1] / 2
+
+    def error(self, level: float = 0.95, *, rows: int | None = None) -> float:
+        """Bound the error that the noise makes for a column of so many rows.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Between 0 and 1.
+        rows : int, optional
+            How many rows the column has; positive. Under "add/remove", where that is private, how many with a value.
+
+        Returns
+        -------
+        float
+            What the error does not exceed with probability ``level`` or more, in the unit of the answer. It is about
+            the answer for the clamped values.
+
+        Raises
+        ------
+        NoErrorBound
+            When ``rows`` is not given: the error depends on it.
+        ParameterError
+            When ``level`` or ``rows`` is out of range.
+        """
+        if rows is None:
+            private = ", which is private" if self._relation == "add/remove" else ""
+            raise NoErrorBound(
+                f"the error of {type(self).__name__} depends on the number of rows{private}: error(rows=...) bounds it "
+                "for any number"
+            )
+        number = integer(rows, "rows", range(1, 2**53))
+        noise = self._moments.errors(number, checked_level(level))
+        return min(self._error(noise), self._widest) * _ROUNDED
+
+    @property
+    @abstractmethod
+    def _widest(self) -> float:
+        """How far two answers can be from each other."""
+
+    @abstractmethod
+    def _error(self, moments: list[float]) -> float:
+        """Bound the error of the answer, for those of the moments."""
 
     @abstractmethod
     def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
@@ -104,6 +149,19 @@ class Moments:
             raise ParameterError("column must have rows")
         sums = zip(self._sums, columns, strict=True)
         return [one.release(column, threads=threads, rng=rng) / rows for one, column in sums]
+
+    def errors(self, rows: int, level: float) -> list[float]:
+        """Bound the errors of the means of so many rows; with probability `level` or more all of them hold."""
+        each = 1 - (1 - level) / (len(self._sums) + (self._count is not None))
+        counted = 0.0 if self._count is None else self._count.error(each)
+        # The sum is off by a, the count by c: (s + a) / (n + c) - s / n is (a - c s / n) / (n + c). What floats and the
+        # grid make of a value, and of the answer, is less than 16 steps.
+        return [
+            (one.error(each) + 16 * rows * one.granularity + one.bounds[1] * counted) / (rows - counted)
+            if counted < rows
+            else math.inf
+            for one in self._sums
+        ]
 
 
 def part_of(epsilon: float, parts: int) -> float:

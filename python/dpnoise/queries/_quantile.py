@@ -13,7 +13,7 @@ from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import Exponential
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.mechanisms._mechanism import Rng, WithoutErrorBound
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
 
@@ -24,7 +24,7 @@ _MOST_CANDIDATES = 2**22
 _DENOMINATOR = 10**6
 
 
-class Quantile(Query):
+class Quantile(WithoutErrorBound, Query):
     """A quantile of the values, each clamped to bounds first, by the exponential mechanism.
 
     Candidates are the multiples of ``granularity`` within the bounds. Where ``L`` values are below a candidate and
@@ -71,6 +71,8 @@ class Quantile(Query):
     """
 
     __slots__ = ("_bounds", "_choice", "_granularity", "_q")
+
+    _reason = "how far a value is off depends on how many rows have values near it, see rank_error"
 
     _parameters: ClassVar[tuple[str, ...]] = ("q", "bounds", "epsilon", "relation", "granularity")
 
@@ -119,6 +121,28 @@ class Quantile(Query):
     def epsilon(self) -> float:
         """The privacy parameter epsilon."""
         return self._choice.epsilon
+
+    def rank_error(self, level: float = 0.95) -> float:
+        """Bound by how many rows the rank of a release is off.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+            By how many rows the score of the release is below that of the best candidate at most, with probability
+            ``level`` or more: of L values below it and G above it, ``abs((1 - q) * L - q * G)`` is larger by so much.
+
+        Raises
+        ------
+        ParameterError
+            When ``level`` is out of range.
+        """
+        first, last = self._range()
+        return self._choice.error(int(last - first) + 1, level) / self._q.denominator
 
     def release(self, column: Any, *, rng: Rng = None) -> float:
         """Release the quantile.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Mechanism
@@ -19,6 +21,10 @@ class Query(Mechanism):
     def relation(self) -> Relation:
         """Which columns are neighbours, "add/remove" or "substitute"."""
         return self._relation
+
+    @abstractmethod
+    def error(self, level: float = 0.95) -> float:
+        """Bound the error that the noise makes, or say why there is no bound."""
 
 
 class CountingQuery(Query):

@@ -53,6 +53,14 @@ class Variance(OfMoments):
             raise ParameterError(f"bounds must be 1e-120 to 1e150 apart, got {bounds!r}")
         self._moments = Moments([self._half, self._half**2 / 2], epsilon, relation)
 
+    @property
+    def _widest(self) -> float:
+        return self._half**2
+
+    def _error(self, moments: list[float]) -> float:
+        mean, square = moments
+        return square + mean * (2 * self._half + mean)
+
     def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
         # Squares are from 0 to half**2; around their middle they need half the noise.
         centre = self._half**2 / 2
