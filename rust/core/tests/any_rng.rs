@@ -4,7 +4,7 @@ use core::fmt;
 
 use chacha20::ChaCha20Rng;
 use dpnoise_core::Error;
-use dpnoise_core::local::{Client, GeneralizedRandomizedResponse, LaplaceMean, UnaryEncoding};
+use dpnoise_core::local::{GeneralizedRandomizedResponse, LaplaceMean, OptimizedUnaryEncoding, Protocol, Values};
 use dpnoise_core::mechanisms::{Gaussian, Laplace, Method, Noisy};
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SecureRng;
@@ -38,10 +38,11 @@ fn draw<R: TryCryptoRng>(rng: &mut R) -> Vec<String> {
     Gaussian::new(1.0, 1e-6, 1.0, Method::Analytic, None).unwrap().release_with(&mut reals, rng).unwrap();
     keep(&reals);
 
-    UnaryEncoding::optimized(1024, 1.0).unwrap().perturb(&[7; COUNT], &mut reports, rng).unwrap();
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(1024, 1.0).unwrap());
+    encoding.perturb_with(Values::Integers(&[7; COUNT]), &mut reports, rng).unwrap();
     keep(&reports);
-    let response = GeneralizedRandomizedResponse::new(1 << 16, 1e-3).unwrap();
-    response.perturb(&[7; COUNT], &mut reports[..2 * COUNT], rng).unwrap();
+    let response = Protocol::from(GeneralizedRandomizedResponse::new(1 << 16, 1e-3).unwrap());
+    response.perturb_with(Values::Integers(&[7; COUNT]), &mut reports[..2 * COUNT], rng).unwrap();
     keep(&reports[..2 * COUNT].to_vec());
     drawn
 }
@@ -128,9 +129,9 @@ fn a_generator_that_fails_leaves_nothing_and_its_error_is_told() {
         failed(Laplace::new(1.0, 1.0, None).unwrap().release_with(&mut reals, &mut token(left)));
         assert!(reals.iter().all(|&release| release == 0.0));
 
-        let mean = LaplaceMean::new(1.0).unwrap();
-        let mut reports = vec![1; (1 << 16) * mean.protocol().report_bytes()];
-        failed(mean.perturb(&vec![0.5; 1 << 16], &mut reports, &mut token(left)));
+        let mean = Protocol::from(LaplaceMean::new(1.0).unwrap());
+        let mut reports = vec![1; (1 << 16) * mean.report_bytes()];
+        failed(mean.perturb_with(Values::Numbers(&vec![0.5; 1 << 16]), &mut reports, &mut token(left)));
         assert!(reports.iter().all(|&byte| byte == 0));
     }
 }

@@ -1,11 +1,9 @@
 //! Longitudinal protocols: what several reports of one person tell together, in exact arithmetic, from the definitions of
 //! their two rounds; and what stays the same for ever.
 
-use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
-use dpnoise_core::local::rappor::Probabilities;
 use dpnoise_core::local::{
-    Accumulator, BitFlip, Client, ClientMemo, DBitFlip, Loloha, LongitudinalUnaryEncoding, Mixture, Protocol,
-    Randomizer, Rappor, Remembering,
+    Accumulator, BitFlip, ClientMemo, DBitFlip, Loloha, LongitudinalUnaryEncoding, Mixture, Permanent, Probabilities,
+    Protocol, Rappor, Remembering, Values,
 };
 use dpnoise_core::rng::SeededRng;
 use dpnoise_kernels::arith::log::ln_at_most_vartime;
@@ -50,19 +48,20 @@ fn mixed(mixture: Mixture, input: usize) -> Vec<Ratio<BigUint>> {
 /// all Bloom filters that hash functions could give.
 fn rounds(protocol: &Protocol) -> Rounds {
     let k = protocol.k() as usize;
-    match protocol.randomizer() {
-        Randomizer::LongitudinalFlips { flips, .. } => Rounds {
-            permanent: (0..k).map(|value| flipped(flips.permanent(), k, 1 << value)).collect(),
-            instantaneous: (0..1 << k).map(|row| flipped(flips.instantaneous(), k, row)).collect(),
+    match protocol {
+        Protocol::LongitudinalUnaryEncoding(encoding) => Rounds {
+            permanent: (0..k).map(|value| flipped(encoding.flips().permanent(), k, 1 << value)).collect(),
+            instantaneous: (0..1 << k).map(|row| flipped(encoding.flips().instantaneous(), k, row)).collect(),
         },
-        Randomizer::LongitudinalHashing { rounds, .. } => {
+        Protocol::Loloha(loloha) => {
+            let rounds = loloha.rounds();
             let g = rounds.permanent().k() as usize;
             Rounds {
                 permanent: (0..g).map(|hash| mixed(rounds.permanent(), hash)).collect(),
                 instantaneous: (0..g).map(|answer| mixed(rounds.instantaneous(), answer)).collect(),
             }
         }
-        Randomizer::SampledFlips(flips) => {
+        Protocol::DBitFlip(flips) => {
             let d = flips.d() as usize;
             let unchanged = |row: usize| (0..1 << d).map(|out| fraction((out == row).into(), 0)).collect();
             Rounds {
@@ -70,7 +69,7 @@ fn rounds(protocol: &Protocol) -> Rounds {
                 instantaneous: (0..1 << d).map(unchanged).collect(),
             }
         }
-        Randomizer::Bloom(bloom) => {
+        Protocol::Rappor(bloom) => {
             let bits = k;
             let filters = (1..1usize << bits).filter(|filter| (1..=bloom.num_hashes()).contains(&filter.count_ones()));
             Rounds {
@@ -155,14 +154,14 @@ fn protocols() -> Vec<Protocol> {
     for (permanent, first) in [(1e-4, 5e-5), (0.5, 0.1), (1.0, 0.999), (2.0, 1.0), (3f64.ln(), 2f64.ln()), (6.0, 2.0)] {
         for k in [2, 3] {
             for round in [Permanent::Optimized, Permanent::Symmetric] {
-                all.push(*LongitudinalUnaryEncoding::new(k, permanent, first, round).unwrap().protocol());
+                all.push(Protocol::from(LongitudinalUnaryEncoding::new(k, permanent, first, round).unwrap()));
             }
         }
         for g in [2, 3, 5] {
-            all.push(*Loloha::new(9, Some(g), permanent, first).unwrap().protocol());
+            all.push(Protocol::from(Loloha::new(9, permanent, first, Some(g)).unwrap()));
         }
         for (k, d) in [(2, 1), (2, 2), (3, 1), (4, 2), (4, 3), (3, 3)] {
-            all.push(*DBitFlip::new(k, d, permanent).unwrap().protocol());
+            all.push(Protocol::from(DBitFlip::new(k, permanent, d).unwrap()));
         }
     }
     all
@@ -204,7 +203,7 @@ fn bloom_filters_are_within_both_epsilons() {
         (2, 1e-3, 1e-3, 0.999),
         (3, 0.123, 0.01, 0.7),
     ] {
-        let protocol = *rappor(num_hashes, 1, f, p, q).protocol();
+        let protocol = Protocol::from(rappor(num_hashes, 1, f, p, q));
         let (rounds, json) = (rounds(&protocol), protocol.to_json());
         let below = |epsilon: f64| if num_hashes == 3 { epsilon.next_down().next_down() } else { epsilon.next_down() };
         let check = |worst: &Ratio<BigUint>, epsilon: f64, requested: f64| {
@@ -228,19 +227,18 @@ fn bloom_filters_are_within_both_epsilons() {
 /// The positive control: as many bits as there are hash functions differ between two texts, not one.
 #[test]
 fn a_bloom_filter_that_announces_a_single_bit_is_caught() {
-    let two = rappor(2, 1, 0.5, 0.5, 0.75);
-    let one = rappor(1, 1, 0.5, 0.5, 0.75);
-    assert!(!is_within(&rounds(two.protocol()).worst_of_answers(), one.protocol().epsilon()));
+    let [one, two] = [1, 2].map(|num_hashes| Protocol::from(rappor(num_hashes, 1, 0.5, 0.5, 0.75)));
+    assert!(!is_within(&rounds(&two).worst_of_answers(), one.epsilon()));
 }
 
 /// People who change between m values at the same times: m times the epsilon of one.
 #[test]
 fn reports_on_several_values_tell_several_times_as_much() {
     for protocol in [
-        *LongitudinalUnaryEncoding::new(2, 2.0, 1.0, Permanent::Optimized).unwrap().protocol(),
-        *LongitudinalUnaryEncoding::new(3, 1.0, 0.5, Permanent::Symmetric).unwrap().protocol(),
-        *Loloha::new(9, Some(3), 2.0, 1.0).unwrap().protocol(),
-        *DBitFlip::new(3, 2, 1.0).unwrap().protocol(),
+        Protocol::from(LongitudinalUnaryEncoding::new(2, 2.0, 1.0, Permanent::Optimized).unwrap()),
+        Protocol::from(LongitudinalUnaryEncoding::new(3, 1.0, 0.5, Permanent::Symmetric).unwrap()),
+        Protocol::from(Loloha::new(9, 2.0, 1.0, Some(3)).unwrap()),
+        Protocol::from(DBitFlip::new(3, 1.0, 2).unwrap()),
     ] {
         let rounds = rounds(&protocol);
         let changing: Vec<Vec<usize>> = tuples(rounds.permanent.len(), 3)
@@ -254,9 +252,9 @@ fn reports_on_several_values_tell_several_times_as_much() {
 /// The guarantee is about values, not about when they changed: this is why the documentation says so.
 #[test]
 fn that_a_value_changed_may_show() {
-    let flips = rounds(DBitFlip::new(2, 2, 1.0).unwrap().protocol());
+    let flips = rounds(&Protocol::from(DBitFlip::new(2, 1.0, 2).unwrap()));
     assert!(flips.worst(&[vec![0, 0], vec![0, 1]]).is_none(), "two different reports were never made of one value");
-    let encoding = *LongitudinalUnaryEncoding::new(3, 0.5, 0.499, Permanent::Optimized).unwrap().protocol();
+    let encoding = Protocol::from(LongitudinalUnaryEncoding::new(3, 0.5, 0.499, Permanent::Optimized).unwrap());
     let worst = rounds(&encoding).worst(&[vec![0; 3], vec![0, 1, 0]]).unwrap();
     assert!(!is_within(&worst, 2.0 * encoding.epsilon()));
 }
@@ -265,8 +263,8 @@ fn that_a_value_changed_may_show() {
 #[test]
 fn a_permanent_round_that_is_not_permanent_is_caught() {
     for protocol in [
-        *LongitudinalUnaryEncoding::new(3, 2.0, 1.0, Permanent::Optimized).unwrap().protocol(),
-        *Loloha::new(9, Some(3), 2.0, 1.0).unwrap().protocol(),
+        Protocol::from(LongitudinalUnaryEncoding::new(3, 2.0, 1.0, Permanent::Optimized).unwrap()),
+        Protocol::from(Loloha::new(9, 2.0, 1.0, Some(3)).unwrap()),
     ] {
         let first = rounds(&protocol).worst_of_one_value(1);
         let three = &first * &first * &first; // independent reports
@@ -285,9 +283,14 @@ fn memo(n: u8) -> ClientMemo {
     ClientMemo::from_bytes(&bytes).unwrap()
 }
 
-fn reports(client: &impl Client<Value = i64>, protocol: &Protocol, values: &[i64]) -> Vec<u8> {
+fn people<'a>(memo: &'a ClientMemo, values: &'a [i64]) -> Values<'a> {
+    Values::Remembering(Remembering { values, secrets: memo.secrets(), question: "question" })
+}
+
+fn reports(protocol: impl Into<Protocol>, memo: &ClientMemo, values: &[i64]) -> Vec<u8> {
+    let protocol = protocol.into();
     let mut out = vec![0xaa; values.len() * protocol.report_bytes()];
-    client.perturb(values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+    protocol.perturb_with(people(memo, values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
     out
 }
 
@@ -296,16 +299,12 @@ fn reports(client: &impl Client<Value = i64>, protocol: &Protocol, values: &[i64
 fn reports_are_stable() {
     let (memo, values) = (memo(200), (0..200).map(|i| i * i % 15).collect::<Vec<i64>>());
     let encoding = LongitudinalUnaryEncoding::new(15, 2.0, 1.0, Permanent::Optimized).unwrap();
-    let loloha = Loloha::new(15, None, 2.0, 1.0).unwrap();
-    let flips = DBitFlip::new(15, 4, 1.0).unwrap();
+    let loloha = Loloha::new(15, 2.0, 1.0, None).unwrap();
+    let flips = DBitFlip::new(15, 1.0, 4).unwrap();
     let crcs = [
-        crc32c::crc32c(&reports(
-            &Remembering::new(&encoding, memo.secrets(), "question"),
-            encoding.protocol(),
-            &values,
-        )),
-        crc32c::crc32c(&reports(&Remembering::new(&loloha, memo.secrets(), "question"), loloha.protocol(), &values)),
-        crc32c::crc32c(&reports(&Remembering::new(&flips, memo.secrets(), "question"), flips.protocol(), &values)),
+        crc32c::crc32c(&reports(encoding, &memo, &values)),
+        crc32c::crc32c(&reports(loloha, &memo, &values)),
+        crc32c::crc32c(&reports(flips, &memo, &values)),
     ];
     assert_eq!(crcs, [2_084_777_440, 2_196_034_656, 2_264_358_469]);
 }
@@ -314,10 +313,10 @@ fn reports_are_stable() {
 fn reports_of_bloom_filters_are_stable() {
     let (memo, values) = (memo(200), (0..200).map(|i| i * i % 15 - 7).collect::<Vec<i64>>());
     let rappor = rappor(2, 5, 0.5, 0.5, 0.75);
-    let all = reports(&Remembering::new(&rappor, memo.secrets(), "question"), rappor.protocol(), &values);
+    let all = reports(rappor, &memo, &values);
     assert_eq!(crc32c::crc32c(&all), 1_094_358_590);
     let cohorts = |values: &[i64]| {
-        let all = reports(&Remembering::new(&rappor, memo.secrets(), "question"), rappor.protocol(), values);
+        let all = reports(rappor, &memo, values);
         all.chunks(3).map(|row| row[0]).collect::<Vec<u8>>()
     };
     assert_eq!(cohorts(&values), cohorts(&[3; 200]), "whatever the text is");
@@ -329,17 +328,11 @@ fn bits_are_told_as_often_as_announced() {
     let (n, k) = (40_000, 8);
     let rappor = rappor(2, 3, 0.3, 0.2, 0.9);
     let memo = ClientMemo::generate(n).unwrap();
-    let mut counts = Accumulator::new(*rappor.protocol());
-    counts
-        .add(
-            &reports(&Remembering::new(&rappor, memo.secrets(), "question"), rappor.protocol(), &vec![77; n as usize]),
-            3,
-            1,
-        )
-        .unwrap();
+    let mut counts = Accumulator::new(rappor.into());
+    counts.add(&reports(rappor, &memo, &vec![77; n as usize]), 3, 1).unwrap();
     let mut set = [0; 6];
-    rappor.bloom().set_bits(&[77], &mut set);
-    let support = rappor.bloom().flips().both().support();
+    rappor.set_bits(&[77], &mut set);
+    let support = rappor.flips().both().support();
     for (cohort, (counters, set)) in counts.counters().chunks(1 + k).zip(set.chunks(2)).enumerate() {
         let people = counters[0] as f64;
         assert!((people - n as f64 / 3.0).abs() < 6.0 * (n as f64 * 2.0 / 9.0).sqrt());
@@ -356,19 +349,18 @@ fn bits_are_told_as_often_as_announced() {
 /// Reports without an instantaneous round depend on nothing but the memo: not on threads, nor on the company of others.
 #[test]
 fn what_is_permanent_depends_on_the_memo_alone() {
-    let flips = DBitFlip::new(1000, 300, 1.0).unwrap();
+    let flips = Protocol::from(DBitFlip::new(1000, 1.0, 300).unwrap());
     let (memo, values) = (memo(100), (0..100).collect::<Vec<i64>>());
-    let width = flips.protocol().report_bytes();
-    let all = reports(&Remembering::new(&flips, memo.secrets(), "question"), flips.protocol(), &values);
+    let width = flips.report_bytes();
+    let all = reports(flips, &memo, &values);
     for threads in [1, 2, 7] {
         let mut out = vec![0; all.len()];
-        Remembering::new(&flips, memo.secrets(), "question").perturb_secure(&values, &mut out, threads).unwrap();
+        flips.perturb(people(&memo, &values), &mut out, threads).unwrap();
         assert_eq!(out, all);
     }
     for (person, row) in all.chunks(width).enumerate() {
         let alone = memo.select(std::iter::once(person));
-        let client = Remembering::new(&flips, alone.secrets(), "question");
-        assert_eq!(reports(&client, flips.protocol(), &values[person..=person]), row);
+        assert_eq!(reports(flips, &alone, &values[person..=person]), row);
     }
 }
 
@@ -376,12 +368,12 @@ fn what_is_permanent_depends_on_the_memo_alone() {
 #[test]
 fn reports_show_sampled_values_alone() {
     let (k, d) = (40, 5);
-    let flips = DBitFlip::new(k, d, 6.0).unwrap();
-    let width = flips.protocol().report_bytes();
+    let flips = Protocol::from(DBitFlip::new(k, 6.0, d).unwrap());
+    let width = flips.report_bytes();
     for person in 0..20 {
         let memo = memo(20).select((0..k as usize).map(|_| person));
         let values: Vec<i64> = (0..k as i64).collect();
-        let all = reports(&Remembering::new(&flips, memo.secrets(), "question"), flips.protocol(), &values);
+        let all = reports(flips, &memo, &values);
         let mut shown = vec![0; width];
         all.chunks(width).for_each(|row| shown.iter_mut().zip(row).for_each(|(shown, byte)| *shown |= byte));
         assert!(shown.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>() <= d);
@@ -394,10 +386,10 @@ fn reports_show_sampled_values_alone() {
 
 #[test]
 fn a_memo_of_other_people_is_refused() {
-    let encoding = LongitudinalUnaryEncoding::new(15, 2.0, 1.0, Permanent::Optimized).unwrap();
+    let encoding = Protocol::from(LongitudinalUnaryEncoding::new(15, 2.0, 1.0, Permanent::Optimized).unwrap());
     let memo = memo(2);
-    let client = Remembering::new(&encoding, memo.secrets(), "question");
-    let message = |values: &[i64], out: &mut [u8]| client.perturb_secure(values, out, 1).unwrap_err().to_string();
+    let message =
+        |values: &[i64], out: &mut [u8]| encoding.perturb(people(&memo, values), out, 1).unwrap_err().to_string();
     assert_eq!(message(&[1; 3], &mut [0; 6]), "memo must be one of 3 people, one for each value, got one of 2");
     assert_eq!(message(&[1, 15], &mut [0; 4]), "values must be integers in [0, k) with k = 15");
     assert_eq!(message(&[1, 2], &mut [0; 3]), "out must be 2 rows of 2 bytes, got 3 bytes");
@@ -408,8 +400,8 @@ fn parameters_out_of_range_name_what_is_allowed() {
     let encoding = |permanent, first| {
         LongitudinalUnaryEncoding::new(15, permanent, first, Permanent::Symmetric).unwrap_err().to_string()
     };
-    let loloha = |g, permanent, first| Loloha::new(15, g, permanent, first).unwrap_err().to_string();
-    let flips = |k, d, epsilon| DBitFlip::new(k, d, epsilon).unwrap_err().to_string();
+    let loloha = |g, permanent, first| Loloha::new(15, permanent, first, g).unwrap_err().to_string();
+    let flips = |k, d, epsilon| DBitFlip::new(k, epsilon, d).unwrap_err().to_string();
     for refused in [encoding(33.0, 1.0), loloha(None, 33.0, 1.0)] {
         assert_eq!(refused, "epsilon_permanent must be between 2**-20 and 32, got 33.0");
     }
@@ -474,7 +466,7 @@ fn bloom_filters_out_of_range_name_what_is_allowed() {
 
 #[test]
 fn reports_of_no_cohort_are_malformed() {
-    let mut counts = Accumulator::new(*rappor(2, 3, 0.5, 0.5, 0.75).protocol());
+    let mut counts = Accumulator::new(Protocol::from(rappor(2, 3, 0.5, 0.5, 0.75)));
     counts.add(&[2, 0, 0xff, 3, 0, 0, 0, 1, 0], 3, 1).unwrap();
     assert_eq!((counts.n(), counts.counters()[2 * 9]), (1, 1));
     assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("cohort out of range", 2)]);
@@ -483,7 +475,7 @@ fn reports_of_no_cohort_are_malformed() {
 /// Rows that no honest client makes are rejected.
 #[test]
 fn too_many_bits_are_malformed() {
-    let protocol = *DBitFlip::new(12, 2, 1.0).unwrap().protocol();
+    let protocol = Protocol::from(DBitFlip::new(12, 1.0, 2).unwrap());
     let mut counts = Accumulator::new(protocol);
     counts.add(&[0b11, 0, 0b111, 0, 0, 0x10, 0, 0], 2, 1).unwrap();
     assert_eq!((counts.n(), counts.counters()[0]), (2, 1));

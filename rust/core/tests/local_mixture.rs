@@ -1,7 +1,7 @@
 //! Generalised randomised response, enumerated: every coin, every index word, exact counts; and word by word against a
 //! slow copy of its definition.
 
-use dpnoise_core::local::{Client, GeneralizedRandomizedResponse};
+use dpnoise_core::local::{GeneralizedRandomizedResponse, Protocol, Values};
 use dpnoise_core::rng::{ScriptedRng, SeededRng};
 use rand_core::TryRng;
 
@@ -13,8 +13,8 @@ type Perturb = fn(&GeneralizedRandomizedResponse, &[i64], &[u8]) -> Option<Vec<u
 
 fn perturb(response: &GeneralizedRandomizedResponse, values: &[i64], script: &[u8]) -> Option<Vec<u8>> {
     let mut rng = ScriptedRng::new(script);
-    let mut out = vec![0; values.len() * response.protocol().report_bytes()];
-    response.perturb(values, &mut out, &mut rng).ok()?;
+    let mut out = vec![0; values.len() * Protocol::from(*response).report_bytes()];
+    Protocol::from(*response).perturb_with(Values::Integers(values), &mut out, &mut rng).ok()?;
     (rng.remaining() == 0).then_some(out)
 }
 
@@ -48,7 +48,7 @@ fn defined(
             }
             let coin = coin >> (8 * coin_bytes - mixture.planes() as usize);
             let report = if keeps(coin, mixture.keep()) { value as u64 } else { (product / range) as u64 };
-            out.extend(&report.to_le_bytes()[..response.protocol().report_bytes()]);
+            out.extend(&report.to_le_bytes()[..Protocol::from(*response).report_bytes()]);
         }
     }
     rest.is_empty().then_some(out)
@@ -116,8 +116,8 @@ fn every_coin_and_every_index_word_counts_exactly() {
     assert!(small.len() > 30, "{}", small.len());
     for response in small {
         for perturb in [perturb, without_fault] {
-            assert!(coins_are_exact(perturb, &response), "{}", response.protocol().to_json());
-            assert!(indices_are_exact(perturb, &response), "{}", response.protocol().to_json());
+            assert!(coins_are_exact(perturb, &response), "{}", Protocol::from(response).to_json());
+            assert!(indices_are_exact(perturb, &response), "{}", Protocol::from(response).to_json());
         }
     }
 }
@@ -164,15 +164,15 @@ fn the_code_does_what_is_defined() {
         let mut stream = vec![0; 13 * values.len()];
         SeededRng::new(k).unwrap().try_fill_bytes(&mut stream).unwrap();
         let mut rng = ScriptedRng::new(stream.clone());
-        let mut reports = vec![0; values.len() * response.protocol().report_bytes()];
-        response.perturb(&values, &mut reports, &mut rng).unwrap();
+        let mut reports = vec![0; values.len() * Protocol::from(response).report_bytes()];
+        Protocol::from(response).perturb_with(Values::Integers(&values), &mut reports, &mut rng).unwrap();
         let used = stream.len() - rng.remaining();
         assert_eq!(without_fault(&response, &values, &stream[..used]), Some(reports), "{k} {epsilon}");
         let planes = response.mixture().planes();
         let bytes = [2, 4, 8].into_iter().find(|bytes| 8 * bytes >= planes as usize).unwrap();
         let least = values.len() * (bytes + if k <= 256 { 2 } else { 4 });
         replaced += used - least;
-        sizes.push((bytes, if k <= 256 { 2 } else { 4 }, response.protocol().report_bytes()));
+        sizes.push((bytes, if k <= 256 { 2 } else { 4 }, Protocol::from(response).report_bytes()));
     }
     for size in [(2, 2, 1), (4, 2, 1), (8, 2, 1), (2, 4, 2), (4, 4, 3), (8, 4, 3)] {
         assert!(sizes.contains(&size), "{size:?} of {sizes:?}");

@@ -1,13 +1,11 @@
 //! The worst-case likelihood ratio of every local protocol, over all inputs and outputs, in exact arithmetic.
 
-use dpnoise_core::local::estimate::Support;
-use dpnoise_core::local::likelihood::{MAX_EPSILON, MIN_EPSILON};
-use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
 use dpnoise_core::local::{
-    Accumulator, BitFlip, CountMeanSketch, DBitFlip, Family, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
-    HadamardResponse, HierarchicalRange, Hierarchy, LocalHashing, Loloha, LongitudinalUnaryEncoding, Mixture,
-    PrefixExtension, Protocol, RandomizedResponse, Randomizer, SquareWave, SubsetSelection, SummationHistogramEncoding,
-    UnaryEncoding, Window, WindowMean,
+    Accumulator, BitFlip, CountMeanSketch, DBitFlip, DuchiMean, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
+    HadamardResponse, Hashing, HierarchicalRange, HybridMean, LocalHashing, Loloha, LongitudinalUnaryEncoding,
+    MAX_EPSILON, MIN_EPSILON, Mixture, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension, Protocol,
+    RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding, Support, SymmetricUnaryEncoding,
+    ThresholdHistogramEncoding, UnaryEncoding, Window, hadamard_entry,
 };
 use dpnoise_kernels::arith::log::ln_at_most_vartime;
 use num_bigint::BigUint;
@@ -19,29 +17,43 @@ fn epsilons() -> Vec<f64> {
     steps.map(|epsilon| epsilon.clamp(MIN_EPSILON, MAX_EPSILON)).chain(awkward).chain([MAX_EPSILON]).collect()
 }
 
+/// What is done to the bits of rows of which one is set, or to the one bit of randomised response.
+fn flip_of_rows(protocol: &Protocol) -> Option<BitFlip> {
+    match protocol {
+        Protocol::RandomizedResponse(response) => Some(response.flip()),
+        Protocol::SymmetricUnaryEncoding(encoding) => Some(encoding.flip()),
+        Protocol::OptimizedUnaryEncoding(encoding) => Some(encoding.flip()),
+        Protocol::ThresholdHistogramEncoding(encoding) => Some(encoding.flip()),
+        Protocol::UnaryEncoding(encoding) => Some(encoding.flip()),
+        Protocol::LongitudinalUnaryEncoding(encoding) => Some(encoding.flips().both()),
+        _ => None,
+    }
+}
+
 /// The probability of `report` for `value` times some number, straight from the definition of the protocol.
 fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
-    match protocol.randomizer() {
-        Randomizer::BitFlip(flip) => row_weight(protocol, flip, value, report),
-        Randomizer::LongitudinalFlips { flips, .. } => row_weight(protocol, flips.both(), value, report),
-        Randomizer::Mixture(mixture) => symbol_weight(mixture, value as u32, report),
-        Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
-            let (seed, hash) = (report / hashing.mixture().k() as usize, report % hashing.mixture().k() as usize);
-            let (a, b) = (seed as u64 / hashing.prime(), seed as u64 % hashing.prime());
-            symbol_weight(hashing.mixture(), hashing.hash(a, b, value as u32), hash)
-        }
-        Randomizer::Hadamard(hadamard) => {
-            let entry = HadamardResponse::entry(value as u32, (report / 2) as u32);
+    if let Some(flip) = flip_of_rows(protocol) {
+        return row_weight(protocol, flip, value, report);
+    }
+    if let Some(hashing) = hashing_of(protocol) {
+        let (seed, hash) = (report / hashing.mixture().k() as usize, report % hashing.mixture().k() as usize);
+        let (a, b) = (seed as u64 / hashing.prime(), seed as u64 % hashing.prime());
+        return symbol_weight(hashing.mixture(), hashing.hash(a, b, value as u32), hash);
+    }
+    match protocol {
+        Protocol::GeneralizedRandomizedResponse(response) => symbol_weight(response.mixture(), value as u32, report),
+        Protocol::HadamardResponse(hadamard) => {
+            let entry = hadamard_entry(value as u32, (report / 2) as u32);
             symbol_weight(hadamard.mixture(), entry, report % 2)
         }
-        Randomizer::Subset(subset) if report.count_ones() != subset.omega() => BigUint::ZERO,
-        Randomizer::Subset(subset) => {
+        Protocol::SubsetSelection(subset) if report.count_ones() != subset.omega() => BigUint::ZERO,
+        Protocol::SubsetSelection(subset) => {
             // One of all sets, or, of those with the value, k / omega times as few, an own share.
-            let any = ((1 << subset.planes()) - subset.keep()) * u64::from(subset.omega());
-            let kept = if report >> value & 1 == 1 { subset.keep() } else { 0 };
+            let any = ((1 << subset.mixture().planes()) - subset.mixture().keep()) * u64::from(subset.omega());
+            let kept = if report >> value & 1 == 1 { subset.mixture().keep() } else { 0 };
             BigUint::from(any) + BigUint::from(kept) * protocol.k()
         }
-        Randomizer::SampledFlips(flips) => {
+        Protocol::DBitFlip(flips) => {
             let of_sample = |sample: usize| {
                 let bits = (0..protocol.k() as usize).filter(|bit| sample >> bit & 1 == 1);
                 bits.fold(BigUint::from(1u32), |weight, bit| {
@@ -50,38 +62,45 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
             };
             samples(protocol.k(), flips.d()).filter(|sample| report & !sample == 0).map(of_sample).sum()
         }
-        Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
-        Randomizer::Hierarchy(hierarchy) if !is_report(hierarchy, report) => BigUint::ZERO,
-        Randomizer::Hierarchy(hierarchy) => {
+        Protocol::HierarchicalRange(hierarchy) if !is_report(hierarchy, report) => BigUint::ZERO,
+        Protocol::HierarchicalRange(hierarchy) => {
             let (bits, column) = level_and_column(report / 2);
             let node = value as u32 >> (hierarchy.depth() - bits);
             let columns_alike = 1u32 << (hierarchy.depth() - bits);
-            symbol_weight(hierarchy.mixture(), HadamardResponse::entry(node, column), report % 2) * columns_alike
+            symbol_weight(hierarchy.mixture(), hadamard_entry(node, column), report % 2) * columns_alike
         }
         // Whatever the hash functions are: a value is the column that they give it, and the row is above the bits.
-        Randomizer::CountMean(sketch) => {
+        Protocol::CountMeanSketch(sketch) => {
             let bits = 0..protocol.k() as usize;
             bits.map(|bit| BigUint::from(bit_weight(sketch.flip(), value == bit, report, bit))).product()
         }
-        Randomizer::HadamardCountMean(sketch) => {
-            let entry = HadamardResponse::entry(value as u32, (report / 2) as u32 % protocol.k());
+        Protocol::HadamardCountMeanSketch(sketch) => {
+            let entry = hadamard_entry(value as u32, (report / 2) as u32 % protocol.k());
             symbol_weight(sketch.mixture(), entry, report % 2)
         }
         // A value is the column of all of its prefixes.
-        Randomizer::Prefixes(prefixes) => {
-            let entry = HadamardResponse::entry(value as u32, (report / 2) as u32 % protocol.k());
-            symbol_weight(prefixes.count_mean().mixture(), entry, report % 2)
+        Protocol::PrefixExtension(prefixes) => {
+            let entry = hadamard_entry(value as u32, (report / 2) as u32 % protocol.k());
+            symbol_weight(prefixes.mixture(), entry, report % 2)
         }
-        Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
-        Randomizer::Bloom(_) => unreachable!("see local_longitudinal.rs"),
+        other => unreachable!("see `check_windows`, `summation_keeps_its_promise`, local_longitudinal.rs: {other:?}"),
+    }
+}
+
+/// The hash functions of local hashing, and what is done to hashes.
+fn hashing_of(protocol: &Protocol) -> Option<Hashing> {
+    match protocol {
+        Protocol::LocalHashing(local) => Some(local.hashing()),
+        Protocol::Loloha(loloha) => Some(loloha.hashing()),
+        _ => None,
     }
 }
 
 /// The same for a row whose bits are all flipped.
 fn row_weight(protocol: &Protocol, flip: BitFlip, value: usize, report: usize) -> BigUint {
     (0..protocol.report_bits()).fold(BigUint::from(1u32), |weight, bit| {
-        let encoded = match protocol.family() {
-            Family::RandomizedResponse => value == 1,
+        let encoded = match protocol {
+            Protocol::RandomizedResponse(_) => value == 1,
             _ => value == bit,
         };
         weight * bit_weight(flip, encoded, report, bit)
@@ -99,7 +118,7 @@ fn samples(k: u32, d: u32) -> impl Iterator<Item = usize> {
 }
 
 /// Whether the tree has a level with as many nodes as the number's leading one says.
-fn is_report(hierarchy: Hierarchy, report: usize) -> bool {
+fn is_report(hierarchy: &HierarchicalRange, report: usize) -> bool {
     let levels = (0..hierarchy.levels()).map(|up| hierarchy.depth() - up * hierarchy.branching().ilog2());
     report >= 2 && levels.into_iter().any(|bits| bits == level_and_column(report / 2).0)
 }
@@ -117,39 +136,38 @@ fn symbol_weight(mixture: Mixture, symbol: u32, reported: usize) -> BigUint {
 
 /// All reports that there are, and the number that their weights add up to.
 fn reports(protocol: &Protocol) -> (usize, BigUint) {
-    match protocol.randomizer() {
-        Randomizer::BitFlip(flip) => rows(protocol, flip),
-        Randomizer::LongitudinalFlips { flips, .. } => rows(protocol, flips.both()),
-        Randomizer::Mixture(mixture) => seeded_reports(1, mixture),
-        Randomizer::Hashing(hashing) | Randomizer::LongitudinalHashing { hashing, .. } => {
-            seeded_reports(hashing.prime() * hashing.prime(), hashing.mixture())
-        }
-        Randomizer::Hadamard(hadamard) => seeded_reports(hadamard.order().into(), hadamard.mixture()),
-        Randomizer::Subset(subset) => {
+    if let Some(flip) = flip_of_rows(protocol) {
+        return rows(protocol, flip);
+    }
+    if let Some(hashing) = hashing_of(protocol) {
+        return seeded_reports(hashing.prime() * hashing.prime(), hashing.mixture());
+    }
+    match protocol {
+        Protocol::GeneralizedRandomizedResponse(response) => seeded_reports(1, response.mixture()),
+        Protocol::HadamardResponse(hadamard) => seeded_reports(hadamard.order().into(), hadamard.mixture()),
+        Protocol::SubsetSelection(subset) => {
             let sets = samples(protocol.k(), subset.omega()).count();
-            (1 << protocol.k(), BigUint::from(sets * subset.omega() as usize) << subset.planes() as usize)
+            (1 << protocol.k(), BigUint::from(sets * subset.omega() as usize) << subset.mixture().planes() as usize)
         }
-        Randomizer::SampledFlips(flips) => {
+        Protocol::DBitFlip(flips) => {
             let sets = samples(protocol.k(), flips.d()).count();
             (1 << protocol.k(), BigUint::from(sets) << (flips.flip().planes() * flips.d()) as usize)
         }
-        Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
-        Randomizer::Hierarchy(hierarchy) => {
+        Protocol::HierarchicalRange(hierarchy) => {
             // Columns of small levels have the weight of several, so that all levels weigh as much as that of the leaves.
             let (_, of_leaves) = seeded_reports(1 << hierarchy.depth(), hierarchy.mixture());
             (4 << hierarchy.depth(), of_leaves * hierarchy.levels())
         }
-        Randomizer::CountMean(sketch) => {
+        Protocol::CountMeanSketch(sketch) => {
             let (rows, bits) = (sketch.sketch().rows() as usize, protocol.k() as usize);
             (rows << bits, BigUint::from(rows) << (sketch.flip().planes() as usize * bits))
         }
-        Randomizer::HadamardCountMean(sketch) => seeded_reports(sketch.sketch().cells().into(), sketch.mixture()),
-        Randomizer::Prefixes(prefixes) => {
+        Protocol::HadamardCountMeanSketch(sketch) => seeded_reports(sketch.sketch().cells().into(), sketch.mixture()),
+        Protocol::PrefixExtension(prefixes) => {
             let cells = prefixes.levels() * prefixes.rows() * protocol.k();
-            seeded_reports(cells.into(), prefixes.count_mean().mixture())
+            seeded_reports(cells.into(), prefixes.mixture())
         }
-        Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
-        Randomizer::Bloom(_) => unreachable!("see local_longitudinal.rs"),
+        other => unreachable!("see `check_windows`, `summation_keeps_its_promise`, local_longitudinal.rs: {other:?}"),
     }
 }
 
@@ -184,34 +202,30 @@ fn worst_case(protocol: &Protocol) -> (BigUint, BigUint) {
 /// Whether the exact worst case is what the protocol announces, and within what was requested.
 fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
     let (most, least) = worst_case(protocol);
-    let ratio = match protocol.randomizer() {
-        Randomizer::BitFlip(flip) => {
+    let ratio = match protocol {
+        Protocol::RandomizedResponse(response) => {
+            let flip = response.flip();
             let (p, q) = (u128::from(flip.p()), u128::from(flip.q()));
             let (not_p, not_q) = ((1 << flip.planes()) - p, (1 << flip.planes()) - q);
-            match protocol.family() {
-                Family::RandomizedResponse => (p, q).max((not_q, not_p)),
-                _ => one_hot(flip),
-            }
+            (p, q).max((not_q, not_p))
         }
-        Randomizer::Mixture(mixture) => kept_to_replaced(mixture),
-        Randomizer::Hashing(hashing) => kept_to_replaced(hashing.mixture()),
-        Randomizer::Hadamard(hadamard) => kept_to_replaced(hadamard.mixture()),
-        Randomizer::Subset(subset) => {
-            let any = u128::from((1 << subset.planes()) - subset.keep()) * u128::from(subset.omega());
-            (any + u128::from(subset.keep()) * u128::from(protocol.k()), any)
+        Protocol::SymmetricUnaryEncoding(encoding) => one_hot(encoding.flip()),
+        Protocol::OptimizedUnaryEncoding(encoding) => one_hot(encoding.flip()),
+        Protocol::ThresholdHistogramEncoding(encoding) => one_hot(encoding.flip()),
+        Protocol::UnaryEncoding(encoding) => one_hot(encoding.flip()),
+        Protocol::GeneralizedRandomizedResponse(response) => kept_to_replaced(response.mixture()),
+        Protocol::LocalHashing(local) => kept_to_replaced(local.hashing().mixture()),
+        Protocol::HadamardResponse(hadamard) => kept_to_replaced(hadamard.mixture()),
+        Protocol::SubsetSelection(subset) => {
+            let mixture = subset.mixture();
+            let any = u128::from((1 << mixture.planes()) - mixture.keep()) * u128::from(subset.omega());
+            (any + u128::from(mixture.keep()) * u128::from(protocol.k()), any)
         }
-        Randomizer::Window(_) | Randomizer::Hybrid(_) => unreachable!("see `check_windows`"),
-        Randomizer::Hierarchy(hierarchy) => kept_to_replaced(hierarchy.mixture()),
-        Randomizer::CountMean(sketch) => one_hot(sketch.flip()),
-        Randomizer::HadamardCountMean(sketch) => kept_to_replaced(sketch.mixture()),
-        Randomizer::Prefixes(prefixes) => kept_to_replaced(prefixes.count_mean().mixture()),
-        Randomizer::NoisySums(_) => panic!("its probabilities are no fractions"),
-        Randomizer::Bloom(_)
-        | Randomizer::LongitudinalFlips { .. }
-        | Randomizer::LongitudinalHashing { .. }
-        | Randomizer::SampledFlips(_) => {
-            unreachable!("see local_longitudinal.rs")
-        }
+        Protocol::HierarchicalRange(hierarchy) => kept_to_replaced(hierarchy.mixture()),
+        Protocol::CountMeanSketch(sketch) => one_hot(sketch.flip()),
+        Protocol::HadamardCountMeanSketch(sketch) => kept_to_replaced(sketch.mixture()),
+        Protocol::PrefixExtension(prefixes) => kept_to_replaced(prefixes.mixture()),
+        other => unreachable!("see `check_windows`, `summation_keeps_its_promise`, local_longitudinal.rs: {other:?}"),
     };
     assert_eq!(most * ratio.1, least * ratio.0, "the closed form is the worst case: {}", protocol.to_json());
     ln_at_most_vartime(ratio.0, ratio.1, announced)
@@ -244,8 +258,8 @@ fn check_below(protocol: &Protocol) {
 fn unary_encodings_keep_their_promise() {
     for epsilon in epsilons() {
         for k in [2, 3, 4] {
-            check(UnaryEncoding::symmetric(k, epsilon).unwrap().protocol());
-            check(UnaryEncoding::optimized(k, epsilon).unwrap().protocol());
+            check(&Protocol::from(SymmetricUnaryEncoding::new(k, epsilon).unwrap()));
+            check(&Protocol::from(OptimizedUnaryEncoding::new(k, epsilon).unwrap()));
         }
     }
 }
@@ -254,7 +268,7 @@ fn unary_encodings_keep_their_promise() {
 fn thresholds_keep_their_promise() {
     for epsilon in epsilons() {
         for k in [2, 3, 4] {
-            check_below(UnaryEncoding::threshold(k, epsilon).unwrap().protocol());
+            check_below(&Protocol::from(ThresholdHistogramEncoding::new(k, epsilon).unwrap()));
         }
     }
 }
@@ -262,8 +276,8 @@ fn thresholds_keep_their_promise() {
 #[test]
 fn custom_probabilities_keep_their_promise() {
     for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.3, 0.299), (0.9, 1e-6), (0.999_999, 0.999_998), (2e-5, 1e-5)] {
-        let encoding = UnaryEncoding::custom(3, p, q).unwrap();
-        check(encoding.protocol());
+        let encoding = UnaryEncoding::new(3, p, q).unwrap();
+        check(&Protocol::from(encoding));
         let support = encoding.flip().support();
         let (rounded_p, rounded_q) = (support.probability(support.p), support.probability(support.q));
         assert!(rounded_p <= p && rounded_q >= q, "rounded in the private direction");
@@ -273,10 +287,10 @@ fn custom_probabilities_keep_their_promise() {
 #[test]
 fn randomized_response_keeps_its_promise() {
     for epsilon in epsilons() {
-        check(RandomizedResponse::new(epsilon).unwrap().protocol());
+        check(&Protocol::from(RandomizedResponse::new(epsilon).unwrap()));
     }
     let coins = RandomizedResponse::coin_flips();
-    check(coins.protocol());
+    check(&Protocol::from(coins));
     assert_eq!(coins.flip().support(), Support { p: 3, q: 1, one: 4 });
 }
 
@@ -284,7 +298,7 @@ fn randomized_response_keeps_its_promise() {
 fn generalized_randomized_response_keeps_its_promise() {
     for epsilon in epsilons() {
         for k in [2, 3, 4, 7, 16] {
-            check(GeneralizedRandomizedResponse::new(k, epsilon).unwrap().protocol());
+            check(&Protocol::from(GeneralizedRandomizedResponse::new(k, epsilon).unwrap()));
         }
     }
 }
@@ -293,7 +307,7 @@ fn generalized_randomized_response_keeps_its_promise() {
 fn local_hashing_keeps_its_promise() {
     for epsilon in epsilons() {
         for (k, g) in [(2, Some(2)), (5, Some(4)), (4, Some(7)), (3, None)] {
-            check(LocalHashing::new(k, g, epsilon).unwrap().protocol());
+            check(&Protocol::from(LocalHashing::new(k, epsilon, g).unwrap()));
         }
     }
 }
@@ -302,7 +316,7 @@ fn local_hashing_keeps_its_promise() {
 fn hadamard_response_keeps_its_promise() {
     for epsilon in epsilons() {
         for k in [2, 3, 7, 16] {
-            check(HadamardResponse::new(k, epsilon).unwrap().protocol());
+            check(&Protocol::from(HadamardResponse::new(k, epsilon).unwrap()));
         }
     }
 }
@@ -311,7 +325,7 @@ fn hadamard_response_keeps_its_promise() {
 fn hierarchical_ranges_keep_their_promise() {
     for epsilon in epsilons() {
         for (k, branching) in [(2, 2), (5, 2), (9, 4), (16, 4), (6, 8)] {
-            check(HierarchicalRange::new(k, epsilon, branching).unwrap().protocol());
+            check(&Protocol::from(HierarchicalRange::new(k, epsilon, branching).unwrap()));
         }
     }
 }
@@ -320,7 +334,7 @@ fn hierarchical_ranges_keep_their_promise() {
 fn subset_selection_keeps_its_promise() {
     for epsilon in epsilons() {
         for (k, omega) in [(2, None), (5, Some(2)), (5, Some(4)), (7, Some(3))] {
-            check(SubsetSelection::new(k, omega, epsilon).unwrap().protocol());
+            check(&Protocol::from(SubsetSelection::new(k, epsilon, omega).unwrap()));
         }
     }
 }
@@ -345,10 +359,12 @@ fn worst_case_of_window(window: Window) -> (u128, u128) {
 /// Whether no output of any window is more than e^epsilon times as likely for one position as for another. A number is
 /// put on positions at random, which averages, and the part of a hybrid is chosen without regard to it.
 fn windows_are_private(protocol: &Protocol, epsilon: f64) -> bool {
-    let windows = match protocol.randomizer() {
-        Randomizer::Window(window) => vec![window],
-        Randomizer::Hybrid(hybrid) if hybrid.alpha() == 0 => vec![hybrid.duchi()],
-        Randomizer::Hybrid(hybrid) => vec![hybrid.window(), hybrid.duchi()],
+    let windows = match protocol {
+        Protocol::SquareWave(wave) => vec![wave.window()],
+        Protocol::DuchiMean(mean) => vec![mean.window()],
+        Protocol::PiecewiseMean(mean) => vec![mean.window()],
+        Protocol::HybridMean(hybrid) if hybrid.alpha() == 0 => vec![hybrid.duchi()],
+        Protocol::HybridMean(hybrid) => vec![hybrid.window(), hybrid.duchi()],
         _ => unreachable!(),
     };
     windows.into_iter().all(|window| {
@@ -374,7 +390,7 @@ fn check_windows(protocol: &Protocol) {
 fn square_waves_keep_their_promise() {
     for epsilon in epsilons() {
         for k in [2, 3, 8, 33] {
-            check_windows(SquareWave::new(k, epsilon).unwrap().protocol());
+            check_windows(&Protocol::from(SquareWave::new(k, epsilon).unwrap()));
         }
     }
 }
@@ -383,18 +399,18 @@ fn square_waves_keep_their_promise() {
 #[test]
 fn means_keep_their_promise() {
     for epsilon in epsilons() {
-        check_windows(WindowMean::duchi(epsilon).unwrap().protocol());
+        check_windows(&Protocol::from(DuchiMean::new(epsilon).unwrap()));
     }
     for epsilon in [MIN_EPSILON, 0.1, 0.5, 1.0, 3f64.ln(), 5.0, 10.0, 20.0, MAX_EPSILON] {
-        check_windows(WindowMean::piecewise(epsilon).unwrap().protocol());
-        check_windows(WindowMean::hybrid(epsilon).unwrap().protocol());
+        check_windows(&Protocol::from(PiecewiseMean::new(epsilon).unwrap()));
+        check_windows(&Protocol::from(HybridMean::new(epsilon).unwrap()));
     }
 }
 
 /// The positive control: the mixture of all outputs alone, as if a window had a single one.
 #[test]
 fn a_window_that_is_forgotten_is_caught() {
-    let Randomizer::Window(window) = SquareWave::new(6, 1.0).unwrap().protocol().randomizer() else { unreachable!() };
+    let window = SquareWave::new(6, 1.0).unwrap().window();
     assert_eq!(window.width(), 3);
     assert!(ln_at_most_vartime(window.likelihood_ratio().numerator, window.likelihood_ratio().denominator, 1.0));
     let (most, least) = worst_case_of_window(window);
@@ -406,11 +422,11 @@ fn a_window_that_is_forgotten_is_caught() {
 fn sketches_keep_their_promise() {
     for epsilon in epsilons() {
         for rows in [1, 3] {
-            check(HadamardCountMeanSketch::new(epsilon, rows, 8, 5).unwrap().protocol());
+            check(&Protocol::from(HadamardCountMeanSketch::new(epsilon, rows, 8, 5).unwrap()));
         }
-        check(HadamardCountMeanSketch::new(epsilon, 2, 32, 5).unwrap().protocol());
-        check(CountMeanSketch::new(epsilon, 2, 8, 5).unwrap().protocol());
-        check(PrefixExtension::new(epsilon, 7, 3, 2, 8, 5).unwrap().protocol());
+        check(&Protocol::from(HadamardCountMeanSketch::new(epsilon, 2, 32, 5).unwrap()));
+        check(&Protocol::from(CountMeanSketch::new(epsilon, 2, 8, 5).unwrap()));
+        check(&Protocol::from(PrefixExtension::new(7, epsilon, 3, 2, 8, 5).unwrap()));
     }
 }
 
@@ -418,18 +434,18 @@ fn sketches_keep_their_promise() {
 #[test]
 fn supports_are_as_often_as_announced() {
     for protocol in [
-        *LocalHashing::new(5, Some(4), 1.0).unwrap().protocol(),
-        *LocalHashing::new(7, Some(3), 0.3).unwrap().protocol(),
-        *HadamardResponse::new(7, 1.0).unwrap().protocol(),
-        *SubsetSelection::new(6, Some(2), 1.0).unwrap().protocol(),
-        *SubsetSelection::new(10, None, 0.5).unwrap().protocol(),
-        *GeneralizedRandomizedResponse::new(6, 1.0).unwrap().protocol(),
-        *LongitudinalUnaryEncoding::new(5, 2.0, 1.0, Permanent::Optimized).unwrap().protocol(),
-        *LongitudinalUnaryEncoding::new(4, 0.5, 0.4, Permanent::Symmetric).unwrap().protocol(),
-        *Loloha::new(5, Some(4), 2.0, 1.0).unwrap().protocol(),
-        *DBitFlip::new(6, 2, 1.0).unwrap().protocol(),
-        *DBitFlip::new(5, 1, 0.5).unwrap().protocol(),
-        *DBitFlip::new(4, 4, 1.0).unwrap().protocol(),
+        Protocol::from(LocalHashing::new(5, 1.0, Some(4)).unwrap()),
+        Protocol::from(LocalHashing::new(7, 0.3, Some(3)).unwrap()),
+        Protocol::from(HadamardResponse::new(7, 1.0).unwrap()),
+        Protocol::from(SubsetSelection::new(6, 1.0, Some(2)).unwrap()),
+        Protocol::from(SubsetSelection::new(10, 0.5, None).unwrap()),
+        Protocol::from(GeneralizedRandomizedResponse::new(6, 1.0).unwrap()),
+        Protocol::from(LongitudinalUnaryEncoding::new(5, 2.0, 1.0, Permanent::Optimized).unwrap()),
+        Protocol::from(LongitudinalUnaryEncoding::new(4, 0.5, 0.4, Permanent::Symmetric).unwrap()),
+        Protocol::from(Loloha::new(5, 2.0, 1.0, Some(4)).unwrap()),
+        Protocol::from(DBitFlip::new(6, 1.0, 2).unwrap()),
+        Protocol::from(DBitFlip::new(5, 0.5, 1).unwrap()),
+        Protocol::from(DBitFlip::new(4, 1.0, 4).unwrap()),
     ] {
         let (count, total) = reports(&protocol);
         let width = protocol.report_bytes();
@@ -459,8 +475,7 @@ fn supports_are_as_often_as_announced() {
 fn summation_keeps_its_promise() {
     for epsilon in epsilons() {
         let encoding = SummationHistogramEncoding::new(3, epsilon).unwrap();
-        let Randomizer::NoisySums(sums) = encoding.protocol().randomizer() else { panic!("it adds up numbers") };
-        let unit = i64::from(sums.unit());
+        let unit = i64::from(encoding.sums().unit());
         let exact = |value: usize| (0..3).map(move |column| if column == value { unit } else { 0 });
         let distance =
             |row: [i64; 3], value: usize| row.into_iter().zip(exact(value)).map(|(a, b)| (a - b).abs()).sum::<i64>();
@@ -469,14 +484,14 @@ fn summation_keeps_its_promise() {
         let pairs = rows.flat_map(|row| (0..9).map(move |pair| (row, pair / 3, pair % 3)));
         let worst: i64 = pairs.map(|(row, a, b)| distance(row, a) - distance(row, b)).max().unwrap();
         assert_eq!(worst, 2 * unit);
-        assert_eq!(encoding.protocol().epsilon(), epsilon);
+        assert_eq!(Protocol::from(encoding).epsilon(), epsilon);
     }
 }
 
 /// The positive control: a protocol that announces the epsilon of one bit, as pure-LDP's unary client once did, fails.
 #[test]
 fn a_client_that_spends_twice_is_caught() {
-    let twice = *UnaryEncoding::custom(3, 0.75, 0.25).unwrap().protocol();
+    let twice = Protocol::from(UnaryEncoding::new(3, 0.75, 0.25).unwrap());
     assert!(!keeps_its_promise(&twice, 3f64.ln()));
     assert!(keeps_its_promise(&twice, 2.0 * 3f64.ln().next_up()));
 }

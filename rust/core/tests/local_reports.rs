@@ -1,7 +1,10 @@
 //! Reports: pinned outputs, the use of randomness, threads, refusals, and what stays behind after a failure.
 
 use dpnoise_core::Error;
-use dpnoise_core::local::{Accumulator, Client, GeneralizedRandomizedResponse, RandomizedResponse, UnaryEncoding};
+use dpnoise_core::local::{
+    Accumulator, GeneralizedRandomizedResponse, OptimizedUnaryEncoding, Protocol, RandomizedResponse,
+    SymmetricUnaryEncoding, UnaryEncoding, Values, one_hot,
+};
 use dpnoise_core::rng::{ScriptedRng, SeededRng};
 use rand_core::{TryCryptoRng, TryRng};
 
@@ -26,13 +29,13 @@ impl TryRng for Untouchable {
 
 impl TryCryptoRng for Untouchable {}
 
-fn width(encoding: &UnaryEncoding) -> usize {
-    encoding.protocol().report_bytes()
+fn width(encoding: &Protocol) -> usize {
+    encoding.report_bytes()
 }
 
-fn perturb<R: TryCryptoRng>(encoding: &UnaryEncoding, values: &[i64], rng: &mut R) -> Result<Vec<u8>, Error> {
+fn perturb<R: TryCryptoRng>(encoding: &Protocol, values: &[i64], rng: &mut R) -> Result<Vec<u8>, Error> {
     let mut out = vec![0xaa; values.len() * width(encoding)];
-    let result = encoding.perturb(values, &mut out, rng);
+    let result = encoding.perturb_with(Values::Integers(values), &mut out, rng);
     if result.is_err() {
         assert!(out.iter().all(|&byte| byte == 0 || byte == 0xaa));
     }
@@ -51,21 +54,23 @@ fn values(n: usize, k: i64) -> Vec<i64> {
 #[test]
 fn reports_are_stable() {
     let mut rng = SeededRng::new(1).unwrap();
-    let optimized = UnaryEncoding::optimized(15, 1.0).unwrap();
+    let optimized = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap());
     let few = perturb(&optimized, &[3, 14, 0], &mut rng).unwrap();
     let many = perturb(&optimized, &values(10_000, 15), &mut rng).unwrap();
-    let symmetric = perturb(&UnaryEncoding::symmetric(1000, 2.0).unwrap(), &values(500, 1000), &mut rng).unwrap();
+    let symmetric = Protocol::from(SymmetricUnaryEncoding::new(1000, 2.0).unwrap());
+    let symmetric = perturb(&symmetric, &values(500, 1000), &mut rng).unwrap();
     let mut bits = vec![0; 500 * 125];
-    let custom = UnaryEncoding::custom(1000, 0.75, 0.25).unwrap();
-    custom.encode(&values(500, 1000), &mut bits).unwrap();
+    let custom = Protocol::from(UnaryEncoding::new(1000, 0.75, 0.25).unwrap());
+    one_hot(custom.k(), &values(500, 1000), &mut bits).unwrap();
     let mut encoded = bits.clone();
-    custom.perturb_encoded(&bits, &mut encoded, &mut rng).unwrap();
+    custom.perturb_with(Values::OneHot(&bits), &mut encoded, &mut rng).unwrap();
     let mut answers = vec![0; 10_001];
-    RandomizedResponse::new(0.7).unwrap().perturb(&[1; 10_001], &mut answers, &mut rng).unwrap();
+    let response = Protocol::from(RandomizedResponse::new(0.7).unwrap());
+    response.perturb_with(Values::Answers(&[1; 10_001]), &mut answers, &mut rng).unwrap();
     let responses = [(15, 1.0), (1000, 0.1), (1 << 24, 32.0)].map(|(k, epsilon)| {
-        let response = GeneralizedRandomizedResponse::new(k, epsilon).unwrap();
-        let mut reports = vec![0; 10_001 * response.protocol().report_bytes()];
-        response.perturb(&values(10_001, k as i64), &mut reports, &mut rng).unwrap();
+        let response = Protocol::from(GeneralizedRandomizedResponse::new(k, epsilon).unwrap());
+        let mut reports = vec![0; 10_001 * response.report_bytes()];
+        response.perturb_with(Values::Integers(&values(10_001, k as i64)), &mut reports, &mut rng).unwrap();
         crc(&reports)
     });
     assert_eq!(responses, [1_557_891_949, 1_156_276_323, 3_036_377_647]);
@@ -79,17 +84,17 @@ fn reports_are_stable() {
 /// A call takes planes * 64 bytes for every begun tile of 64 bytes of output, and nothing else.
 #[test]
 fn the_use_of_randomness_is_a_function_of_the_shape() {
-    let encoding = UnaryEncoding::optimized(128, 1.0).unwrap();
-    let planes = encoding.flip().planes() as usize;
+    let encoding = OptimizedUnaryEncoding::new(128, 1.0).unwrap();
+    let (planes, encoding) = (encoding.flip().planes() as usize, Protocol::from(encoding));
     for (rows, tiles) in [(0, 0), (1, 1), (4, 1), (5, 2), (100, 25), (101, 26)] {
         let mut rng = ScriptedRng::new(vec![0x5a; tiles * planes * 64]);
         perturb(&encoding, &values(rows, 128), &mut rng).unwrap();
         assert_eq!(rng.remaining(), 0, "{rows}");
     }
-    let response = RandomizedResponse::coin_flips();
+    let response = Protocol::from(RandomizedResponse::coin_flips());
     for (n, tiles) in [(0, 0), (1, 1), (512, 1), (513, 2), (20_000, 40)] {
         let mut rng = ScriptedRng::new(vec![0x5a; tiles * 2 * 64]);
-        response.perturb(&vec![1; n], &mut vec![0; n], &mut rng).unwrap();
+        response.perturb_with(Values::Answers(&vec![1; n]), &mut vec![0; n], &mut rng).unwrap();
         assert_eq!(rng.remaining(), 0, "{n}");
     }
 }
@@ -98,13 +103,13 @@ fn the_use_of_randomness_is_a_function_of_the_shape() {
 #[test]
 fn both_ways_to_a_report_are_the_same() {
     for k in [2, 9, 15, 128, 1000, 4100] {
-        let encoding = UnaryEncoding::symmetric(k, 1.5).unwrap();
+        let encoding = Protocol::from(SymmetricUnaryEncoding::new(k, 1.5).unwrap());
         let values = values(700, k as i64);
         let at_once = perturb(&encoding, &values, &mut SeededRng::new(k).unwrap()).unwrap();
         let mut bits = vec![0; at_once.len()];
-        encoding.encode(&values, &mut bits).unwrap();
+        one_hot(encoding.k(), &values, &mut bits).unwrap();
         let mut in_steps = vec![0; at_once.len()];
-        encoding.perturb_encoded(&bits, &mut in_steps, &mut SeededRng::new(k).unwrap()).unwrap();
+        encoding.perturb_with(Values::OneHot(&bits), &mut in_steps, &mut SeededRng::new(k).unwrap()).unwrap();
         assert_eq!(at_once, in_steps, "{k}");
     }
 }
@@ -113,7 +118,7 @@ fn both_ways_to_a_report_are_the_same() {
 #[test]
 fn unused_bits_are_zero_in_every_report() {
     for k in [2, 7, 9, 15, 1001] {
-        let encoding = UnaryEncoding::optimized(k, 1.0).unwrap();
+        let encoding = Protocol::from(OptimizedUnaryEncoding::new(k, 1.0).unwrap());
         let rows = 5000 / width(&encoding);
         let mut rng = ScriptedRng::new(vec![0; 1 << 20]);
         let reports = perturb(&encoding, &vec![0; rows], &mut rng).unwrap();
@@ -127,13 +132,13 @@ fn unused_bits_are_zero_in_every_report() {
 #[test]
 fn threads_share_the_work_without_a_seam() {
     for k in [3, 100, 1000] {
-        let encoding = UnaryEncoding::custom(k, 0.75, 0.25).unwrap();
+        let encoding = Protocol::from(UnaryEncoding::new(k, 0.75, 0.25).unwrap());
         let n = 4_000_000 / width(&encoding);
         let values = vec![1; n];
         for threads in [1, 2, 3, 7] {
             let mut reports = vec![0; n * width(&encoding)];
-            encoding.perturb_secure(&values, &mut reports, threads).unwrap();
-            let mut counts = Accumulator::new(*encoding.protocol());
+            encoding.perturb(Values::Integers(&values), &mut reports, threads).unwrap();
+            let mut counts = Accumulator::new(encoding);
             counts.add(&reports, width(&encoding), 2).unwrap();
             assert_eq!((counts.n(), counts.rejected()), (n as u64, 0));
             // Seven standard deviations of a count of n trials with probability 3/4 or 1/4.
@@ -149,14 +154,14 @@ fn threads_share_the_work_without_a_seam() {
 #[test]
 fn threads_share_single_values_without_a_seam() {
     for k in [3, 1000, 70_000] {
-        let response = GeneralizedRandomizedResponse::new(k, 2.0).unwrap();
+        let response = Protocol::from(GeneralizedRandomizedResponse::new(k, 2.0).unwrap());
         let n = 500_001;
         let values: Vec<i64> = (0..n).map(|i| i64::from(i % 2 == 0)).collect();
         for threads in [1, 2, 3, 7] {
-            let width = response.protocol().report_bytes();
+            let width = response.report_bytes();
             let mut reports = vec![0; values.len() * width];
-            response.perturb_secure(&values, &mut reports, threads).unwrap();
-            let mut counts = Accumulator::new(*response.protocol());
+            response.perturb(Values::Integers(&values), &mut reports, threads).unwrap();
+            let mut counts = Accumulator::new(response);
             counts.add(&reports, width, 2).unwrap();
             assert_eq!((counts.n(), counts.rejected()), (n as u64, 0));
             let estimate = counts.estimate().unwrap();
@@ -170,69 +175,74 @@ fn threads_share_single_values_without_a_seam() {
 
 #[test]
 fn a_dry_source_leaves_only_zeros() {
-    let encoding = UnaryEncoding::optimized(128, 1.0).unwrap();
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(128, 1.0).unwrap());
     let values = values(10_000, 128);
     let mut bits = vec![0; 16 * values.len()];
-    encoding.encode(&values, &mut bits).unwrap();
+    one_hot(encoding.k(), &values, &mut bits).unwrap();
     for script in [0, 100_000] {
         let rng = || ScriptedRng::new(vec![1; script]);
         let mut out = vec![0xaa; bits.len()];
-        let failed = encoding.perturb(&values, &mut out, &mut rng()).unwrap_err();
+        let failed = encoding.perturb_with(Values::Integers(&values), &mut out, &mut rng()).unwrap_err();
         assert!(matches!(failed, Error::Randomness(_)) && out.iter().all(|&byte| byte == 0));
         out.fill(0xaa);
-        let failed = encoding.perturb_encoded(&bits, &mut out, &mut rng()).unwrap_err();
+        let failed = encoding.perturb_with(Values::OneHot(&bits), &mut out, &mut rng()).unwrap_err();
         assert!(matches!(failed, Error::Randomness(_)) && out.iter().all(|&byte| byte == 0));
     }
-    let response = GeneralizedRandomizedResponse::new(128, 1.0).unwrap();
+    let response = Protocol::from(GeneralizedRandomizedResponse::new(128, 1.0).unwrap());
     for script in [0, 5, 30_000] {
         let mut out = vec![0xaa; values.len()];
-        let failed = response.perturb(&values, &mut out, &mut ScriptedRng::new(vec![1; script])).unwrap_err();
+        let failed = response
+            .perturb_with(Values::Integers(&values), &mut out, &mut ScriptedRng::new(vec![1; script]))
+            .unwrap_err();
         assert!(matches!(failed, Error::Randomness(_)) && out.iter().all(|&byte| byte == 0));
     }
     // The words of the first chunk are there, but all zero: 0 is rejected for k = 15, and there is no replacement.
     let mut out = vec![0xaa; 10];
-    let response = GeneralizedRandomizedResponse::new(15, 1.0).unwrap();
-    let failed = response.perturb(&[3; 10], &mut out, &mut ScriptedRng::new(vec![0; 100])).unwrap_err();
+    let response = Protocol::from(GeneralizedRandomizedResponse::new(15, 1.0).unwrap());
+    let failed =
+        response.perturb_with(Values::Integers(&[3; 10]), &mut out, &mut ScriptedRng::new(vec![0; 100])).unwrap_err();
     assert!(matches!(failed, Error::Randomness(_)) && out.iter().all(|&byte| byte == 0));
     let mut out = vec![0xaa; 1000];
-    let failed = RandomizedResponse::coin_flips().perturb(&[1; 1000], &mut out, &mut ScriptedRng::new([]));
+    let response = Protocol::from(RandomizedResponse::coin_flips());
+    let failed = response.perturb_with(Values::Answers(&[1; 1000]), &mut out, &mut ScriptedRng::new([]));
     assert!(matches!(failed, Err(Error::Randomness(_))) && out.iter().all(|&byte| byte == 0));
 }
 
 #[test]
 fn bad_data_is_refused_before_anything_is_drawn_and_is_not_shown() {
-    let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap());
     for bad in [15, 16, -1, i64::MIN, i64::MAX] {
         let failed = perturb(&encoding, &[3, bad, 2], &mut Untouchable).unwrap_err();
         assert_eq!(failed.to_string(), "values must be integers in [0, k) with k = 15");
-        let response = GeneralizedRandomizedResponse::new(15, 1.0).unwrap();
-        let failed = response.perturb(&[3, bad, 2], &mut [0; 3], &mut Untouchable).unwrap_err();
+        let response = Protocol::from(GeneralizedRandomizedResponse::new(15, 1.0).unwrap());
+        let failed = response.perturb_with(Values::Integers(&[3, bad, 2]), &mut [0; 3], &mut Untouchable).unwrap_err();
         assert_eq!(failed.to_string(), "values must be integers in [0, k) with k = 15");
     }
-    let refused =
-        |bits: [u8; 4]| encoding.perturb_encoded(&bits, &mut [0; 4], &mut Untouchable).unwrap_err().to_string();
+    let refused = |bits: [u8; 4]| {
+        encoding.perturb_with(Values::OneHot(&bits), &mut [0; 4], &mut Untouchable).unwrap_err().to_string()
+    };
     for bits in [[1, 0, 0, 0], [1, 0, 3, 0], [1, 0, 1, 1], [1, 0, 0, 0x80], [1, 0x80, 2, 0], [0xff; 4]] {
         assert_eq!(refused(bits), "bits must have exactly one of the first k = 15 bits set in every row");
     }
-    let response = RandomizedResponse::coin_flips();
-    let failed = response.perturb(&[0, 1, 2], &mut [0; 3], &mut Untouchable).unwrap_err();
+    let response = Protocol::from(RandomizedResponse::coin_flips());
+    let failed = response.perturb_with(Values::Answers(&[0, 1, 2]), &mut [0; 3], &mut Untouchable).unwrap_err();
     assert_eq!(failed.to_string(), "values must be booleans (0 or 1)");
 }
 
 #[test]
 fn impossible_shapes_are_refused() {
-    let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap());
     let message = |failed: Result<(), Error>| failed.unwrap_err().to_string();
-    let short = message(encoding.perturb(&[1, 2], &mut [0; 3], &mut Untouchable));
+    let short = message(encoding.perturb_with(Values::Integers(&[1, 2]), &mut [0; 3], &mut Untouchable));
     assert_eq!(short, "out must be 2 rows of 2 bytes, got 3 bytes");
-    let ragged = message(encoding.perturb_encoded(&[1, 0, 1], &mut [0; 3], &mut Untouchable));
+    let ragged = message(encoding.perturb_with(Values::OneHot(&[1, 0, 1]), &mut [0; 3], &mut Untouchable));
     assert_eq!(ragged, "bits must be rows of 2 bytes, got 3 bytes");
     assert_eq!(
-        message(encoding.perturb_secure(&[1], &mut [0; 2], 0)),
+        message(encoding.perturb(Values::Integers(&[1]), &mut [0; 2], 0)),
         "threads must be at least 1, or not given, got 0"
     );
     for k in [0, 1, (1 << 24) + 1] {
-        let failed = UnaryEncoding::optimized(k, 1.0).unwrap_err().to_string();
+        let failed = OptimizedUnaryEncoding::new(k, 1.0).unwrap_err().to_string();
         assert_eq!(failed, format!("k must be an integer from 2 to 16777216, got {k}"));
         let failed = GeneralizedRandomizedResponse::new(k, 1.0).unwrap_err().to_string();
         assert_eq!(failed, format!("k must be an integer from 2 to 16777216, got {k}"));
@@ -241,27 +251,29 @@ fn impossible_shapes_are_refused() {
 
 #[test]
 fn no_reports_are_legal() {
-    let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
-    encoding.perturb(&[], &mut [], &mut Untouchable).unwrap();
-    encoding.perturb_secure(&[], &mut [], 4).unwrap();
-    RandomizedResponse::coin_flips().perturb_secure(&[], &mut [], 4).unwrap();
-    GeneralizedRandomizedResponse::new(15, 1.0).unwrap().perturb_secure(&[], &mut [], 4).unwrap();
-    let mut counts = Accumulator::new(*encoding.protocol());
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap());
+    encoding.perturb_with(Values::Integers(&[]), &mut [], &mut Untouchable).unwrap();
+    encoding.perturb(Values::Integers(&[]), &mut [], 4).unwrap();
+    let response = Protocol::from(RandomizedResponse::coin_flips());
+    response.perturb(Values::Answers(&[]), &mut [], 4).unwrap();
+    let response = Protocol::from(GeneralizedRandomizedResponse::new(15, 1.0).unwrap());
+    response.perturb(Values::Integers(&[]), &mut [], 4).unwrap();
+    let mut counts = Accumulator::new(encoding);
     counts.add(&[], 2, 4).unwrap();
     assert_eq!(counts.estimate().unwrap().counts, [0.0; 15]);
 }
 
 #[test]
 fn the_largest_k_works() {
-    let encoding = UnaryEncoding::optimized(1 << 24, 1.0).unwrap();
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(1 << 24, 1.0).unwrap());
     let mut report = vec![0; 1 << 21];
-    encoding.encode(&[(1 << 24) - 1], &mut report).unwrap();
+    one_hot(encoding.k(), &[(1 << 24) - 1], &mut report).unwrap();
     assert_eq!((report[(1 << 21) - 1], report.iter().map(|&byte| u64::from(byte)).sum::<u64>()), (0x80, 0x80));
 }
 
 #[test]
 fn what_is_no_report_is_counted_with_its_reason() {
-    let mut counts = Accumulator::new(*UnaryEncoding::optimized(15, 1.0).unwrap().protocol());
+    let mut counts = Accumulator::new(Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap()));
     counts.reject("missing report", 3).unwrap();
     counts.reject("wrong length", 4).unwrap();
     assert_eq!((counts.n(), counts.rejected()), (0, 7));

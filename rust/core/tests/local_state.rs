@@ -1,51 +1,51 @@
 //! Specifications and states: what is read back, what is merged, and every kind of damage.
 
 use dpnoise_core::Error;
-use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
-use dpnoise_core::local::rappor::{Probabilities, Rappor};
 use dpnoise_core::local::{
-    Accumulator, Client, CountMeanSketch, DBitFlip, GeneralizedRandomizedResponse, HadamardCountMeanSketch, Loloha,
-    LongitudinalUnaryEncoding, PrefixExtension, Protocol, RandomizedResponse, SquareWave, UnaryEncoding, WindowMean,
+    Accumulator, CountMeanSketch, DBitFlip, DuchiMean, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
+    HierarchicalRange, HybridMean, Loloha, LongitudinalUnaryEncoding, OptimizedUnaryEncoding, Permanent, PiecewiseMean,
+    PrefixExtension, Probabilities, Protocol, RandomizedResponse, Rappor, SquareWave, SymmetricUnaryEncoding,
+    UnaryEncoding, Values,
 };
 use dpnoise_core::rng::SeededRng;
 
 fn protocols() -> Vec<Protocol> {
-    let mut all = vec![*RandomizedResponse::coin_flips().protocol()];
+    let mut all = vec![Protocol::from(RandomizedResponse::coin_flips())];
     for epsilon in [1e-6, 0.1, 1.0, 3f64.ln(), 5.5, 32.0] {
-        all.push(*RandomizedResponse::new(epsilon).unwrap().protocol());
-        all.push(*UnaryEncoding::symmetric(15, epsilon).unwrap().protocol());
-        all.push(*UnaryEncoding::optimized(1000, epsilon).unwrap().protocol());
-        all.push(*GeneralizedRandomizedResponse::new(15, epsilon).unwrap().protocol());
-        all.push(*WindowMean::duchi(epsilon).unwrap().protocol());
-        all.push(*WindowMean::piecewise(epsilon).unwrap().protocol());
-        all.push(*WindowMean::hybrid(epsilon).unwrap().protocol());
-        all.push(*SquareWave::new(64, epsilon).unwrap().protocol());
-        all.push(*CountMeanSketch::new(epsilon, 5, 64, 7).unwrap().protocol());
-        all.push(*HadamardCountMeanSketch::new(epsilon, 5, 64, 7).unwrap().protocol());
-        all.push(*PrefixExtension::new(epsilon, 32, 7, 5, 64, 7).unwrap().protocol());
+        all.push(Protocol::from(RandomizedResponse::new(epsilon).unwrap()));
+        all.push(Protocol::from(SymmetricUnaryEncoding::new(15, epsilon).unwrap()));
+        all.push(Protocol::from(OptimizedUnaryEncoding::new(1000, epsilon).unwrap()));
+        all.push(Protocol::from(GeneralizedRandomizedResponse::new(15, epsilon).unwrap()));
+        all.push(Protocol::from(DuchiMean::new(epsilon).unwrap()));
+        all.push(Protocol::from(PiecewiseMean::new(epsilon).unwrap()));
+        all.push(Protocol::from(HybridMean::new(epsilon).unwrap()));
+        all.push(Protocol::from(SquareWave::new(64, epsilon).unwrap()));
+        all.push(Protocol::from(CountMeanSketch::new(epsilon, 5, 64, 7).unwrap()));
+        all.push(Protocol::from(HadamardCountMeanSketch::new(epsilon, 5, 64, 7).unwrap()));
+        all.push(Protocol::from(PrefixExtension::new(32, epsilon, 7, 5, 64, 7).unwrap()));
     }
     for (permanent, first) in [(1.0, 0.1), (16.0, 1e-3), (3f64.ln(), 2f64.ln())] {
         for round in [Permanent::Optimized, Permanent::Symmetric] {
-            all.push(*LongitudinalUnaryEncoding::new(15, permanent, first, round).unwrap().protocol());
+            all.push(Protocol::from(LongitudinalUnaryEncoding::new(15, permanent, first, round).unwrap()));
         }
-        all.push(*Loloha::new(15, None, permanent, first).unwrap().protocol());
-        all.push(*Loloha::new(15, Some(2), permanent, first).unwrap().protocol());
-        all.push(*DBitFlip::new(15, 4, permanent).unwrap().protocol());
+        all.push(Protocol::from(Loloha::new(15, permanent, first, None).unwrap()));
+        all.push(Protocol::from(Loloha::new(15, permanent, first, Some(2)).unwrap()));
+        all.push(Protocol::from(DBitFlip::new(15, permanent, 4).unwrap()));
     }
     for (f, p, q) in [(0.5, 0.5, 0.75), (0.3, 0.01, 0.2), (1e-3, 0.1, 0.9)] {
-        all.push(*Rappor::new(64, 2, 5, Probabilities { f, p, q }).unwrap().protocol());
+        all.push(Protocol::from(Rappor::new(64, 2, 5, Probabilities { f, p, q }).unwrap()));
     }
     for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.61, 0.2), (1e-4, 1e-5)] {
-        all.push(*UnaryEncoding::custom(9, p, q).unwrap().protocol());
+        all.push(Protocol::from(UnaryEncoding::new(9, p, q).unwrap()));
     }
     all
 }
 
-fn reports(encoding: &impl Client<Value = i64>, protocol: &Protocol, n: i64) -> Vec<u8> {
+fn reports(protocol: &Protocol, n: i64) -> Vec<u8> {
     let k = i64::from(protocol.k());
     let values: Vec<i64> = (0..n).map(|i| i % k).collect();
     let mut out = vec![0; values.len() * protocol.report_bytes()];
-    encoding.perturb(&values, &mut out, &mut SeededRng::new(5).unwrap()).unwrap();
+    protocol.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(5).unwrap()).unwrap();
     out
 }
 
@@ -65,25 +65,25 @@ fn specifications_read_back_as_they_were() {
 /// Pins specification and id: other programs, and states kept on disk, depend on them.
 #[test]
 fn specifications_are_stable() {
-    let protocol = *UnaryEncoding::optimized(15, 1.0).unwrap().protocol();
+    let protocol = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap());
     let expected =
         r#"{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1}"#;
     assert_eq!(protocol.to_json(), expected);
     assert_eq!(protocol.spec_id_hex(), "d63975fc79f37bc3");
-    let response = *GeneralizedRandomizedResponse::new(15, 1.0).unwrap().protocol();
+    let response = Protocol::from(GeneralizedRandomizedResponse::new(15, 1.0).unwrap());
     let expected =
         r#"{"epsilon":1.0,"k":15,"keep":841,"planes":13,"protocol":"generalized_randomized_response","version":1}"#;
     assert_eq!(response.to_json(), expected);
-    let hybrid = *WindowMean::hybrid(1.0).unwrap().protocol();
+    let hybrid = Protocol::from(HybridMean::new(1.0).unwrap());
     let expected = r#"{"alpha":6601320,"duchi_keep":473,"duchi_planes":10,"epsilon":1.0,"k":2550,"keep":1611,"planes":12,"protocol":"hybrid_mean","version":1,"width":1546}"#;
     assert_eq!(hybrid.to_json(), expected);
-    let coins = RandomizedResponse::coin_flips().protocol().to_json();
+    let coins = Protocol::from(RandomizedResponse::coin_flips()).to_json();
     assert!(coins.starts_with(r#"{"epsilon":1.098612288668"#) && coins.contains(r#""p":3,"planes":2"#), "{coins}");
 }
 
 #[test]
 fn contradictory_specifications_are_refused() {
-    let json = UnaryEncoding::optimized(15, 1.0).unwrap().protocol().to_json();
+    let json = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap()).to_json();
     let refused = |from: &str, to: &str| {
         assert!(json.contains(from));
         message(Protocol::from_json(&json.replace(from, to)))
@@ -113,7 +113,7 @@ fn contradictory_specifications_are_refused() {
     }
     assert!(refused("\"k\":15", "\"k\":1").starts_with("k must be an integer from 2"));
     assert!(refused("\"epsilon\":1.0", "\"epsilon\":0").starts_with("epsilon must be between"));
-    let response = GeneralizedRandomizedResponse::new(15, 1.0).unwrap().protocol().to_json();
+    let response = Protocol::from(GeneralizedRandomizedResponse::new(15, 1.0).unwrap()).to_json();
     let changed = |from: &str, to: &str| message(Protocol::from_json(&response.replace(from, to)));
     for (from, to) in [("\"keep\":841", "\"keep\":1"), ("\"planes\":13", "\"planes\":9"), ("\"k\":15", "\"k\":16")] {
         assert!(changed(from, to).contains("its probabilities are not those"), "{from}");
@@ -122,7 +122,7 @@ fn contradictory_specifications_are_refused() {
     assert!(changed("\"keep\":841,", "").contains("the field \"keep\" is missing"));
     assert!(message(Protocol::from_json("[]")).ends_with("it is not a JSON object"));
     assert!(message(Protocol::from_json(&" ".repeat(5000))).contains("longer than"));
-    let custom = UnaryEncoding::custom(9, 0.75, 0.25).unwrap().protocol().to_json();
+    let custom = Protocol::from(UnaryEncoding::new(9, 0.75, 0.25).unwrap()).to_json();
     let changed = |from: &str, to: &str| message(Protocol::from_json(&custom.replace(from, to)));
     assert!(changed("\"p\":3", "\"p\":1").starts_with("p and q must be such that"));
     assert!(changed("\"planes\":2", "\"planes\":99").starts_with("planes must be an integer from 2 to 62"));
@@ -149,27 +149,27 @@ fn splits_do_not_show(protocol: Protocol, reports: &[u8]) {
 #[test]
 fn the_split_of_the_reports_does_not_show() {
     for k in [2, 9, 15, 128, 1000] {
-        let encoding = UnaryEncoding::optimized(k, 1.0).unwrap();
-        splits_do_not_show(*encoding.protocol(), &reports(&encoding, encoding.protocol(), 10_000));
-        let response = GeneralizedRandomizedResponse::new(k, 1.0).unwrap();
-        splits_do_not_show(*response.protocol(), &reports(&response, response.protocol(), 10_000));
+        let encoding = Protocol::from(OptimizedUnaryEncoding::new(k, 1.0).unwrap());
+        splits_do_not_show(encoding, &reports(&encoding, 10_000));
+        let response = Protocol::from(GeneralizedRandomizedResponse::new(k, 1.0).unwrap());
+        splits_do_not_show(response, &reports(&response, 10_000));
     }
     for rows in [1, 7, 300] {
-        let sketch = CountMeanSketch::new(1.0, rows, 32, 0).unwrap();
-        splits_do_not_show(*sketch.protocol(), &reports(&sketch, sketch.protocol(), 10_000));
-        let sketch = HadamardCountMeanSketch::new(1.0, rows, 32, 0).unwrap();
-        splits_do_not_show(*sketch.protocol(), &reports(&sketch, sketch.protocol(), 10_000));
+        let sketch = Protocol::from(CountMeanSketch::new(1.0, rows, 32, 0).unwrap());
+        splits_do_not_show(sketch, &reports(&sketch, 10_000));
+        let sketch = Protocol::from(HadamardCountMeanSketch::new(1.0, rows, 32, 0).unwrap());
+        splits_do_not_show(sketch, &reports(&sketch, 10_000));
     }
 }
 
 #[test]
 fn many_threads_count_the_same() {
-    let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
-    let mut reports = reports(&encoding, encoding.protocol(), 5_000_000);
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap());
+    let mut reports = reports(&encoding, 5_000_000);
     reports[1] |= 0x80;
     reports[7_000_001] |= 0x80;
     let counted = |threads| {
-        let mut counts = Accumulator::new(*encoding.protocol());
+        let mut counts = Accumulator::new(encoding);
         counts.add(&reports, 2, threads).unwrap();
         counts
     };
@@ -181,13 +181,13 @@ fn many_threads_count_the_same() {
 
 #[test]
 fn malformed_rows_are_counted_as_rejected() {
-    let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
-    let mut counts = Accumulator::new(*encoding.protocol());
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap());
+    let mut counts = Accumulator::new(encoding);
     counts.add(&[1, 0, 1, 0x80, 1, 0x40, 0xff, 0xff, 0xff, 0xff], 2, 1).unwrap();
     assert_eq!((counts.n(), counts.rejected()), (2, 3));
     assert_eq!(counts.counters()[0], 2);
     assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("tail bits set", 3)]);
-    let mut answers = Accumulator::new(*RandomizedResponse::coin_flips().protocol());
+    let mut answers = Accumulator::new(Protocol::from(RandomizedResponse::coin_flips()));
     answers.add(&[0, 1, 1, 2, 255, 1], 1, 1).unwrap();
     assert_eq!((answers.n(), answers.rejected(), answers.counters()), (4, 2, &[3][..]));
     let estimate = answers.estimate().unwrap();
@@ -198,11 +198,10 @@ fn malformed_rows_are_counted_as_rejected() {
 #[test]
 fn malformed_rows_anywhere_leave_no_trace() {
     for k in [7, 9, 100, 999, 1001] {
-        let encoding = UnaryEncoding::optimized(k, 1.0).unwrap();
-        let protocol = *encoding.protocol();
+        let protocol = Protocol::from(OptimizedUnaryEncoding::new(k, 1.0).unwrap());
         let (width, n) = (protocol.report_bytes(), 5000);
         let unused: Vec<u8> = (0..8).map(|bit| 1 << bit).filter(|&bit| k % 8 != 0 && bit >> (k % 8) != 0).collect();
-        let good = reports(&encoding, &protocol, n);
+        let good = reports(&protocol, n);
         let places: [&dyn Fn(usize) -> bool; 6] =
             [&|i| i == 0, &|i| i == 4999, &|i| i == 0 || i == 4999, &|i| i % 2 == 1, &|i| i / 100 % 3 == 1, &|_| true];
         for place in places {
@@ -230,7 +229,7 @@ fn values_out_of_range_are_counted_as_rejected() {
         (70_000, 3, vec![[1, 0, 0], [0x6f, 0x11, 1], [0x70, 0x11, 1], [0xff; 3], [0x6f, 0x11, 1]]),
         (256, 1, vec![[0, 0, 0], [255, 0, 0]]),
     ] {
-        let protocol = *GeneralizedRandomizedResponse::new(k, 1.0).unwrap().protocol();
+        let protocol = Protocol::from(GeneralizedRandomizedResponse::new(k, 1.0).unwrap());
         assert_eq!(protocol.report_bytes(), width);
         let rows: Vec<u8> = reports.iter().flat_map(|report| &report[..width]).copied().collect();
         let mut counts = Accumulator::new(protocol);
@@ -250,28 +249,42 @@ fn values_out_of_range_are_counted_as_rejected() {
 
 #[test]
 fn reports_of_no_row_are_counted_as_rejected() {
-    let sketch = CountMeanSketch::new(1.0, 3, 8, 0).unwrap();
-    let mut counts = Accumulator::new(*sketch.protocol());
+    let sketch = Protocol::from(CountMeanSketch::new(1.0, 3, 8, 0).unwrap());
+    let mut counts = Accumulator::new(sketch);
     counts.add(&[0, 0, 0x81, 2, 0, 0, 3, 0, 1, 0, 1, 1, 2, 0, 1, 0xff, 0xff, 0xff], 3, 1).unwrap();
     assert_eq!(counts.counters(), [&[1, 1, 0, 0, 0, 0, 0, 0, 1][..], &[0; 9], &[2, 1, 0, 0, 0, 0, 0, 0, 0]].concat());
     assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("row out of range", 3)]);
     let mut others = counts.counters().to_vec();
     others[1] = 2;
-    assert!(message(Accumulator::from_counters(*sketch.protocol(), 3, others)).contains("what n = 3 reports"));
-    let sketch = HadamardCountMeanSketch::new(1.0, 3, 8, 0).unwrap();
-    let mut counts = Accumulator::new(*sketch.protocol());
+    assert!(message(Accumulator::from_counters(sketch, 3, others)).contains("what n = 3 reports"));
+    let sketch = Protocol::from(HadamardCountMeanSketch::new(1.0, 3, 8, 0).unwrap());
+    let mut counts = Accumulator::new(sketch);
     counts.add(&[0, 47, 48, 255, 47], 1, 1).unwrap();
     assert_eq!((counts.counters()[0], counts.counters()[47], counts.n(), counts.rejected()), (1, 2, 3, 2));
     assert!(
-        message(counts.merge(&Accumulator::new(*CountMeanSketch::new(1.0, 3, 8, 0).unwrap().protocol())))
+        message(counts.merge(&Accumulator::new(Protocol::from(CountMeanSketch::new(1.0, 3, 8, 0).unwrap()))))
             .contains("width = 8")
     );
+}
+
+#[test]
+fn reports_between_levels_are_rejected() {
+    let protocol = Protocol::from(HierarchicalRange::new(16, 1.0, 4).unwrap());
+    let mut counted = Accumulator::new(protocol);
+    // Of levels of 1, 2, 4, 8 and 16 nodes there are the third and the last.
+    counted.add(&[0, 2, 4, 7, 8, 15, 16, 31, 32, 63, 64, 255], 1, 1).unwrap();
+    assert_eq!((counted.n(), counted.rejected()), (4, 8));
+    assert_eq!([8, 15, 32, 63].map(|number| counted.counters()[number]), [1; 4]);
+    assert_eq!(Accumulator::from_bytes(&counted.to_bytes()).as_ref(), Ok(&counted));
+    let mut counters = counted.counters().to_vec();
+    counters.swap(8, 16);
+    assert!(Accumulator::from_counters(protocol, 4, counters).is_err());
 }
 
 /// A transform is of signed numbers: more reports would overflow it.
 #[test]
 fn counters_that_a_transform_has_no_room_for_are_refused() {
-    let protocol = *HadamardCountMeanSketch::new(1.0, 1, 8, 0).unwrap().protocol();
+    let protocol = Protocol::from(HadamardCountMeanSketch::new(1.0, 1, 8, 0).unwrap());
     let (most, mut counters) = (i64::MAX as u64, vec![0; 16]);
     counters[5] = most;
     let full = Accumulator::from_counters(protocol, most, counters.clone()).unwrap();
@@ -285,7 +298,7 @@ fn counters_that_a_transform_has_no_room_for_are_refused() {
 /// Every report is for one value: counters that do not add up are damage, whatever their size.
 #[test]
 fn counters_of_single_values_must_add_up() {
-    let protocol = *GeneralizedRandomizedResponse::new(3, 1.0).unwrap().protocol();
+    let protocol = Protocol::from(GeneralizedRandomizedResponse::new(3, 1.0).unwrap());
     assert!(Accumulator::from_counters(protocol, 6, vec![1, 2, 3]).is_ok());
     for counters in [vec![1, 2, 2], vec![6, 1, 0], vec![u64::MAX, 7, 0]] {
         let refused = message(Accumulator::from_counters(protocol, 6, counters));
@@ -302,20 +315,20 @@ fn counters_of_single_values_must_add_up() {
 
 #[test]
 fn rows_of_another_width_are_refused_and_nothing_is_added() {
-    let encoding = UnaryEncoding::optimized(15, 1.0).unwrap();
-    let mut counts = Accumulator::new(*encoding.protocol());
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap());
+    let mut counts = Accumulator::new(encoding);
     let refused = message(counts.add(&[0; 6], 3, 1));
     assert!(refused.starts_with("reports must be rows of 2 bytes (optimized_unary_encoding with k = 15"), "{refused}");
     assert!(refused.ends_with("got rows of 3 bytes"), "{refused}");
     assert_eq!(message(counts.add(&[0; 3], 2, 1)), "reports must be whole rows of 2 bytes, got 3 bytes");
     assert_eq!(message(counts.add(&[0; 2], 2, 0)), "threads must be at least 1, or not given, got 0");
-    assert_eq!(counts, Accumulator::new(*encoding.protocol()));
+    assert_eq!(counts, Accumulator::new(encoding));
 }
 
 #[test]
 fn states_of_two_protocols_do_not_merge() {
-    let first = *UnaryEncoding::optimized(15, 1.0).unwrap().protocol();
-    let second = *UnaryEncoding::symmetric(15, 1.0).unwrap().protocol();
+    let first = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap());
+    let second = Protocol::from(SymmetricUnaryEncoding::new(15, 1.0).unwrap());
     let refused = message(Accumulator::new(first).merge(&Accumulator::new(second)));
     for part in ["optimized_unary", "symmetric_unary", &first.spec_id_hex(), &second.spec_id_hex()] {
         assert!(refused.contains(part), "{refused}");
@@ -323,9 +336,9 @@ fn states_of_two_protocols_do_not_merge() {
 }
 
 fn small_state() -> Accumulator {
-    let encoding = UnaryEncoding::optimized(9, 1.0).unwrap();
-    let mut counts = Accumulator::new(*encoding.protocol());
-    counts.add(&reports(&encoding, encoding.protocol(), 77), 2, 1).unwrap();
+    let encoding = Protocol::from(OptimizedUnaryEncoding::new(9, 1.0).unwrap());
+    let mut counts = Accumulator::new(encoding);
+    counts.add(&reports(&encoding, 77), 2, 1).unwrap();
     counts.add(&[0, 0xff], 2, 1).unwrap();
     counts
 }
@@ -392,7 +405,7 @@ fn a_specification_in_another_form_is_refused_in_a_state() {
 
 #[test]
 fn too_many_reports_are_refused() {
-    let mut bytes = Accumulator::new(*RandomizedResponse::coin_flips().protocol()).to_bytes();
+    let mut bytes = Accumulator::new(Protocol::from(RandomizedResponse::coin_flips())).to_bytes();
     let after_spec = 20 + bytes[16] as usize;
     bytes.truncate(bytes.len() - 4);
     bytes[after_spec + 8..after_spec + 16].fill(0xff);

@@ -1,13 +1,12 @@
 //! Parameters of any value: each is taken exactly or refused, and what is taken works. Nothing panics.
 
 use dpnoise_core::Error;
-use dpnoise_core::local::longitudinal_unary_encoding::Permanent;
-use dpnoise_core::local::rappor::{Probabilities, Rappor};
 use dpnoise_core::local::{
-    Accumulator, Client, CountMeanSketch, DBitFlip, Estimate, Family, GeneralizedRandomizedResponse,
-    HadamardCountMeanSketch, HadamardResponse, HierarchicalRange, LaplaceMean, LocalHashing, Loloha,
-    LongitudinalUnaryEncoding, PrefixExtension, Protocol, RandomizedResponse, Remembering, SquareWave, SubsetSelection,
-    SummationHistogramEncoding, UnaryEncoding, WindowMean,
+    Accumulator, CountMeanSketch, DBitFlip, DuchiMean, Estimate, GeneralizedRandomizedResponse,
+    HadamardCountMeanSketch, HadamardResponse, HierarchicalRange, HybridMean, LaplaceMean, LocalHashing, Loloha,
+    LongitudinalUnaryEncoding, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension, Probabilities,
+    Protocol, RandomizedResponse, Rappor, Remembering, SquareWave, SubsetSelection, SummationHistogramEncoding,
+    SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding, Values,
 };
 use dpnoise_core::mechanisms::{self, Method, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
@@ -44,33 +43,30 @@ fn is_refusal<T>(result: &Result<T, Error>) -> bool {
 }
 
 /// Reports on some values, which must not panic.
-fn works<C: Client>(client: &C, protocol: &Protocol, values: &[C::Value]) {
-    let mut out = vec![0; values.len() * protocol.report_bytes()];
-    client.perturb(values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
-    let mut counts = Accumulator::new(*protocol);
+fn works(protocol: Protocol, (values, people): (Values<'_>, usize)) {
+    let mut out = vec![0; people * protocol.report_bytes()];
+    protocol.perturb_with(values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+    let mut counts = Accumulator::new(protocol);
     counts.add(&out, protocol.report_bytes(), 1).unwrap();
-    assert_eq!(counts.n(), values.len() as u64);
+    assert_eq!(counts.n(), people as u64);
     let finite =
         |estimate: Estimate| estimate.counts.iter().chain(&estimate.standard_errors).all(|number| number.is_finite());
     assert!(counts.estimate().is_none_or(finite));
     assert!(counts.estimate_candidates(&[0, i64::MIN]).is_none_or(finite));
     assert!(counts.estimate_prefixes(0, &[0, 1]).is_none_or(finite));
     assert!(protocol.epsilon() <= protocol.requested_epsilon());
-    let gives_some_away = protocol.family() == Family::ThresholdHistogramEncoding;
+    let gives_some_away = matches!(protocol, Protocol::ThresholdHistogramEncoding(_));
     assert!(gives_some_away || protocol.epsilon() >= 0.999 * protocol.requested_epsilon());
-    assert_eq!(Protocol::from_json(&protocol.to_json()).as_ref(), Ok(protocol));
+    assert_eq!(Protocol::from_json(&protocol.to_json()), Ok(protocol));
 }
 
-/// The client works, or was refused; of longitudinal protocols the client with some secrets.
+/// The protocol works with the values of so many people, or was refused.
 macro_rules! works_or_is_refused {
-    ($client:expr, $values:expr) => {
-        works_or_is_refused!($client, $values, |client| client)
-    };
-    ($client:expr, $values:expr, |$made:ident| $with_secrets:expr) => {
-        let made = $client;
+    ($protocol:expr, $values:expr) => {
+        let made = $protocol;
         prop_assert!(made.is_ok() || is_refusal(&made));
-        if let Ok($made) = &made {
-            works($with_secrets, $made.protocol(), $values);
+        if let Ok(protocol) = made {
+            works(protocol.into(), $values);
         }
     };
 }
@@ -208,44 +204,46 @@ proptest! {
         few in 0..99u64, part in 0.0..1.01,
     ) {
         let first = part * epsilon;
-        let values = &[0, 1, k as i64 - 1];
-        works_or_is_refused!(UnaryEncoding::custom(k, p, q), values);
-        works_or_is_refused!(UnaryEncoding::symmetric(k, epsilon), values);
-        works_or_is_refused!(UnaryEncoding::optimized(k, epsilon), values);
-        works_or_is_refused!(UnaryEncoding::threshold(k, epsilon), values);
+        let integers = &[0, 1, k as i64 - 1];
+        let values = (Values::Integers(integers), 3);
+        works_or_is_refused!(UnaryEncoding::new(k, p, q), values);
+        works_or_is_refused!(SymmetricUnaryEncoding::new(k, epsilon), values);
+        works_or_is_refused!(OptimizedUnaryEncoding::new(k, epsilon), values);
+        works_or_is_refused!(ThresholdHistogramEncoding::new(k, epsilon), values);
         works_or_is_refused!(SummationHistogramEncoding::new(k, epsilon), values);
         works_or_is_refused!(GeneralizedRandomizedResponse::new(k, epsilon), values);
         works_or_is_refused!(HierarchicalRange::new(k, epsilon, few), values);
-        works_or_is_refused!(LocalHashing::new(k, g, epsilon), values);
-        works_or_is_refused!(LocalHashing::new(k, Some(few), epsilon), values);
+        works_or_is_refused!(LocalHashing::new(k, epsilon, g), values);
+        works_or_is_refused!(LocalHashing::new(k, epsilon, Some(few)), values);
         works_or_is_refused!(HadamardResponse::new(k, epsilon), values);
-        works_or_is_refused!(SubsetSelection::new(k, g, epsilon), values);
-        works_or_is_refused!(SubsetSelection::new(k, Some(few), epsilon), values);
-        works_or_is_refused!(RandomizedResponse::new(epsilon), &[0, 1, 1]);
-        let secrets = &[[7; 32]; 3];
+        works_or_is_refused!(SubsetSelection::new(k, epsilon, g), values);
+        works_or_is_refused!(SubsetSelection::new(k, epsilon, Some(few)), values);
+        works_or_is_refused!(RandomizedResponse::new(epsilon), (Values::Answers(&[0, 1, 1]), 3));
+        let people = |values| (Values::Remembering(Remembering { values, secrets: &[[7; 32]; 3], question: "question" }), 3);
+        let (remembering, fingerprints) = (people(integers), people(&[0, i64::MIN, -1]));
         for permanent in [Permanent::Optimized, Permanent::Symmetric] {
             let encoding = LongitudinalUnaryEncoding::new(k, epsilon, first, permanent);
-            works_or_is_refused!(encoding, values, |made| &Remembering::new(made, secrets, "question"));
+            works_or_is_refused!(encoding, remembering);
         }
-        works_or_is_refused!(Loloha::new(k, g, epsilon, first), values, |made| &Remembering::new(made, secrets, "question"));
-        works_or_is_refused!(Loloha::new(k, Some(few), epsilon, first), values, |made| &Remembering::new(made, secrets, "question"));
-        works_or_is_refused!(DBitFlip::new(k, few, epsilon), values, |made| &Remembering::new(made, secrets, "question"));
+        works_or_is_refused!(Loloha::new(k, epsilon, first, g), remembering);
+        works_or_is_refused!(Loloha::new(k, epsilon, first, Some(few)), remembering);
+        works_or_is_refused!(DBitFlip::new(k, epsilon, few), remembering);
         let given = Probabilities { f: epsilon, p, q };
         for (bits, hashes, cohorts) in [(k, few, 7), (8 << (few % 7), k % 20, few)] {
             let rappor = Rappor::new(bits, hashes, cohorts, given);
-            works_or_is_refused!(rappor, &[0, i64::MIN, -1], |made| &Remembering::new(made, secrets, "question"));
+            works_or_is_refused!(rappor, fingerprints);
         }
-        let numbers = &[0.0, -0.0, 1.0, 0.3, 5e-324];
+        let numbers = (Values::Numbers(&[0.0, -0.0, 1.0, 0.3, 5e-324]), 5);
         works_or_is_refused!(LaplaceMean::new(epsilon), numbers);
-        works_or_is_refused!(WindowMean::duchi(epsilon), numbers);
-        works_or_is_refused!(WindowMean::piecewise(epsilon), numbers);
-        works_or_is_refused!(WindowMean::hybrid(epsilon), numbers);
+        works_or_is_refused!(DuchiMean::new(epsilon), numbers);
+        works_or_is_refused!(PiecewiseMean::new(epsilon), numbers);
+        works_or_is_refused!(HybridMean::new(epsilon), numbers);
         works_or_is_refused!(SquareWave::new(k, epsilon), numbers);
-        let texts = &[0, i64::MIN, -1];
+        let texts = (Values::Integers(&[0, i64::MIN, -1]), 3);
         for (rows, width) in [(k, few), (few, k), (k, 8 << (few % 7)), (few, 8 << (few % 7))] {
             works_or_is_refused!(CountMeanSketch::new(epsilon, rows, width, k), texts);
             works_or_is_refused!(HadamardCountMeanSketch::new(epsilon, rows, width, k), texts);
-            works_or_is_refused!(PrefixExtension::new(epsilon, few, k % 20, rows, width, k), &[0, 1, 0]);
+            works_or_is_refused!(PrefixExtension::new(few, epsilon, k % 20, rows, width, k), (Values::Integers(&[0, 1, 0]), 3));
         }
     }
 }

@@ -31,7 +31,6 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroize;
 
-use super::protocol::Protocol;
 use crate::error::Error;
 use crate::rng::{DerivedRng, SecureRng, Wiped, fill_bytes};
 
@@ -143,7 +142,7 @@ impl fmt::Debug for ClientMemo {
 /// What a stream of derived random words is for.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// What a person keeps whatever the value is: a hash function, a choice of buckets.
     Person = 1,
     /// The permanent answer to one value.
@@ -151,18 +150,19 @@ pub(super) enum Purpose {
 }
 
 /// What is derived from secrets for the answers to one question with one protocol.
-pub struct Derivation {
+pub(crate) struct Derivation {
     specification: [u8; 32],
     question: [u8; 32],
 }
 
 impl Derivation {
-    pub(super) fn new(protocol: &Protocol, question: &str) -> Self {
-        Self { specification: protocol.spec_digest(), question: Sha256::digest(question).into() }
+    /// For the protocol whose specification has this SHA-256.
+    pub(crate) fn new(specification: [u8; 32], question: &str) -> Self {
+        Self { specification, question: Sha256::digest(question).into() }
     }
 
     /// The random words of the person with this secret for a purpose and a number, always the same.
-    pub(super) fn stream(&self, secret: &Secret, purpose: Purpose, number: u64) -> Result<DerivedRng, Error> {
+    pub(crate) fn stream(&self, secret: &Secret, purpose: Purpose, number: u64) -> Result<DerivedRng, Error> {
         DerivedRng::new(|key| {
             let mut hmac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes keys of any length");
             hmac.update(b"dpnoise");
@@ -181,25 +181,24 @@ impl Derivation {
 mod tests {
     use rand_core::Rng;
 
-    use super::super::UnaryEncoding;
     use super::*;
 
     #[test]
     fn streams_differ_by_secret_protocol_question_purpose_and_number_alone() {
-        let first_word_of = |secret: u8, epsilon, question, purpose, number| {
-            let encoding = UnaryEncoding::optimized(15, epsilon).unwrap();
-            Derivation::new(encoding.protocol(), question).stream(&[secret; 32], purpose, number).unwrap().next_u64()
+        let first_word_of = |secret: u8, protocol: u8, question, purpose, number| {
+            let derivation = Derivation::new([protocol; 32], question);
+            derivation.stream(&[secret; 32], purpose, number).unwrap().next_u64()
         };
-        let first_word = |secret, epsilon, purpose, number| first_word_of(secret, epsilon, "a", purpose, number);
+        let first_word = |secret, protocol, purpose, number| first_word_of(secret, protocol, "a", purpose, number);
         let words = [
-            first_word(1, 1.0, Purpose::Answer, 3),
-            first_word(2, 1.0, Purpose::Answer, 3),
-            first_word(1, 2.0, Purpose::Answer, 3),
-            first_word(1, 1.0, Purpose::Person, 3),
-            first_word(1, 1.0, Purpose::Answer, 4),
-            first_word_of(1, 1.0, "b", Purpose::Answer, 3),
+            first_word(1, 1, Purpose::Answer, 3),
+            first_word(2, 1, Purpose::Answer, 3),
+            first_word(1, 2, Purpose::Answer, 3),
+            first_word(1, 1, Purpose::Person, 3),
+            first_word(1, 1, Purpose::Answer, 4),
+            first_word_of(1, 1, "b", Purpose::Answer, 3),
         ];
-        assert_eq!(words[0], first_word(1, 1.0, Purpose::Answer, 3));
+        assert_eq!(words[0], first_word(1, 1, Purpose::Answer, 3));
         assert_eq!(words.iter().collect::<std::collections::HashSet<_>>().len(), words.len());
     }
 

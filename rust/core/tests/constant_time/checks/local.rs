@@ -2,8 +2,8 @@
 
 use dpnoise_core::instruction_set;
 use dpnoise_core::local::{
-    Client, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, RandomizedResponse,
-    SubsetSelection, SummationHistogramEncoding, UnaryEncoding,
+    GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, OptimizedUnaryEncoding, Protocol,
+    RandomizedResponse, SubsetSelection, SummationHistogramEncoding, SymmetricUnaryEncoding, Values, one_hot,
 };
 use dpnoise_core::rng::SeededRng;
 use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
@@ -13,15 +13,15 @@ use super::{Check, assert_secret, perturbed, secret, table};
 /// Numbers of values whose rows have no whole word, some, and more than one chunk.
 const SIZES: [u64; 5] = [2, 15, 128, 1000, 40_000];
 
-fn encodings() -> impl Iterator<Item = UnaryEncoding> {
-    SIZES.into_iter().map(|k| UnaryEncoding::optimized(k, 1.0).unwrap())
+fn encodings() -> impl Iterator<Item = Protocol> {
+    SIZES.into_iter().map(|k| OptimizedUnaryEncoding::new(k, 1.0).unwrap().into())
 }
 
 /// Some values, poisoned, and room for their rows.
-fn values_and_rows(encoding: &UnaryEncoding) -> (Vec<i64>, Vec<u8>) {
-    let k = i64::from(encoding.protocol().k());
+fn values_and_rows(encoding: &Protocol) -> (Vec<i64>, Vec<u8>) {
+    let k = i64::from(encoding.k());
     let values = [0, 1, k / 2, k - 1];
-    (secret(&values), vec![0; values.len() * encoding.protocol().report_bytes()])
+    (secret(&values), vec![0; values.len() * encoding.report_bytes()])
 }
 
 #[allow(clippy::too_many_lines, reason = "a table")]
@@ -38,93 +38,95 @@ pub(super) fn checks() -> Vec<Check> {
         ("randomised response", || {
             let values = secret(&[0, 1, 1, 0, 1].repeat(205));
             let mut out = vec![0; values.len()];
-            RandomizedResponse::coin_flips().perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+            let response = Protocol::from(RandomizedResponse::coin_flips());
+            response.perturb_with(Values::Answers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
             assert_secret(&out);
         }),
         ("randomised response, a value that is refused", || {
             let mut out = [0; 3];
-            assert!(RandomizedResponse::coin_flips().perturb_secure(&secret(&[0, 2, 1]), &mut out, 1).is_err());
+            let response = Protocol::from(RandomizedResponse::coin_flips());
+            assert!(response.perturb(Values::Answers(&secret(&[0, 2, 1])), &mut out, 1).is_err());
         }),
         ("one-hot encoding", || {
             for encoding in encodings() {
                 let (values, mut rows) = values_and_rows(&encoding);
-                encoding.encode(&values, &mut rows).unwrap();
+                one_hot(encoding.k(), &values, &mut rows).unwrap();
                 assert_secret(&rows);
             }
         }),
         ("unary encoding", || {
             for encoding in encodings() {
                 let (values, mut rows) = values_and_rows(&encoding);
-                encoding.perturb(&values, &mut rows, &mut SeededRng::new(1).unwrap()).unwrap();
+                encoding.perturb_with(Values::Integers(&values), &mut rows, &mut SeededRng::new(1).unwrap()).unwrap();
                 assert_secret(&rows);
             }
         }),
         ("unary encoding of rows", || {
             for encoding in encodings() {
                 let (values, mut rows) = values_and_rows(&encoding);
-                encoding.encode(&values, &mut rows).unwrap();
+                one_hot(encoding.k(), &values, &mut rows).unwrap();
                 let mut out = vec![0; rows.len()];
-                encoding.perturb_encoded_secure(&rows, &mut out, 2).unwrap();
+                encoding.perturb(Values::OneHot(&rows), &mut out, 2).unwrap();
                 assert_secret(&out);
             }
         }),
         ("generalised randomised response", || {
             // All sizes of coins, index words and reports.
             for (k, epsilon) in [(2, 1.0), (255, 4.0), (15, 1e-4), (3, 25.0), (1000, 5.0), (70_001, 20.0)] {
-                let response = GeneralizedRandomizedResponse::new(k, epsilon).unwrap();
+                let response = Protocol::from(GeneralizedRandomizedResponse::new(k, epsilon).unwrap());
                 let values = secret(&[0, 1, k as i64 - 1].repeat(700));
-                let mut out = vec![0; values.len() * response.protocol().report_bytes()];
-                response.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                let mut out = vec![0; values.len() * response.report_bytes()];
+                response.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
                 assert_secret(&out);
             }
         }),
         ("generalised randomised response, a value that is refused", || {
-            let response = GeneralizedRandomizedResponse::new(15, 1.0).unwrap();
-            assert!(response.perturb_secure(&secret(&[3, 15, 4]), &mut [0; 3], 1).is_err());
+            let response = Protocol::from(GeneralizedRandomizedResponse::new(15, 1.0).unwrap());
+            assert!(response.perturb(Values::Integers(&secret(&[3, 15, 4])), &mut [0; 3], 1).is_err());
         }),
         ("local hashing", || {
             // All sizes of coins, index words and reports.
             for (k, g, epsilon) in
                 [(2, 2, 1.0), (15, 4, 1.0), (128, 300, 1e-4), (1000, 4, 25.0), (70_001, 9, 4.0), (1 << 24, 3000, 9.0)]
             {
-                let hashing = LocalHashing::new(k, Some(g), epsilon).unwrap();
+                let hashing = Protocol::from(LocalHashing::new(k, epsilon, Some(g)).unwrap());
                 let values = secret(&[0, 1, k as i64 - 1].repeat(700));
-                let mut out = vec![0; values.len() * hashing.protocol().report_bytes()];
-                hashing.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                let mut out = vec![0; values.len() * hashing.report_bytes()];
+                hashing.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
             }
         }),
         ("Hadamard response", || {
             for (k, epsilon) in [(2, 1.0), (200, 1e-4), (1000, 25.0), (1 << 24, 1.0)] {
-                let response = HadamardResponse::new(k, epsilon).unwrap();
+                let response = Protocol::from(HadamardResponse::new(k, epsilon).unwrap());
                 let values = secret(&[0, 1, k as i64 - 1].repeat(700));
-                let mut out = vec![0; values.len() * response.protocol().report_bytes()];
-                response.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                let mut out = vec![0; values.len() * response.report_bytes()];
+                response.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
             }
         }),
         ("subset selection", || {
             for (k, epsilon) in [(2, 1.0), (15, 1e-4), (128, 1.0), (5000, 3.0)] {
-                let selection = SubsetSelection::new(k, None, epsilon).unwrap();
+                let selection = Protocol::from(SubsetSelection::new(k, epsilon, None).unwrap());
                 let values = secret(&[0, 1, k as i64 - 1].repeat(20));
-                let mut out = vec![0; values.len() * selection.protocol().report_bytes()];
-                selection.perturb(&values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                let mut out = vec![0; values.len() * selection.report_bytes()];
+                selection.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
                 assert_secret(&out);
             }
         }),
         ("hierarchical ranges", || {
             for (k, branching) in [(2, 2), (200, 4), (5000, 16), (1 << 20, 2)] {
-                let range = HierarchicalRange::new(k, 1.0, branching).unwrap();
-                perturbed(&range, range.protocol(), &[0, 1, k as i64 - 1].repeat(700));
+                let range = Protocol::from(HierarchicalRange::new(k, 1.0, branching).unwrap());
+                perturbed(&range, &[0, 1, k as i64 - 1].repeat(700));
             }
         }),
         ("summation with histogram encoding", || {
             for (k, epsilon) in [(2, 1.0), (15, 1e-4), (5000, 30.0)] {
-                let encoding = SummationHistogramEncoding::new(k, epsilon).unwrap();
-                assert_secret(&perturbed(&encoding, encoding.protocol(), &[0, 1, k as i64 - 1].repeat(20)));
+                let encoding = Protocol::from(SummationHistogramEncoding::new(k, epsilon).unwrap());
+                assert_secret(&perturbed(&encoding, &[0, 1, k as i64 - 1].repeat(20)));
             }
         }),
         ("unary encoding, a value that is refused", || {
-            let encoding = UnaryEncoding::symmetric(15, 1.0).unwrap();
-            assert!(encoding.perturb_secure(&secret(&[3, 15, 4]), &mut [0; 6], 1).is_err());
+            let encoding = Protocol::from(SymmetricUnaryEncoding::new(15, 1.0).unwrap());
+            assert!(encoding.perturb(Values::Integers(&secret(&[3, 15, 4])), &mut [0; 6], 1).is_err());
         }),
     ])
 }

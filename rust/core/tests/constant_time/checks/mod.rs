@@ -30,7 +30,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use dpnoise_core::instruction_set;
-use dpnoise_core::local::{Client, Protocol};
+use dpnoise_core::local::{Protocol, Values};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_kernels::arch::secrecy::memcheck::{self, Counts};
 use dpnoise_kernels::arch::secrecy::{Reason, poison};
@@ -54,9 +54,9 @@ fn secret<T: Clone>(values: &[T]) -> Vec<T> {
 }
 
 /// The reports on such values.
-fn perturbed(client: &impl Client<Value = i64>, protocol: &Protocol, values: &[i64]) -> Vec<u8> {
+fn perturbed(protocol: &Protocol, values: &[i64]) -> Vec<u8> {
     let mut out = vec![0; values.len() * protocol.report_bytes()];
-    client.perturb(&secret(values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+    protocol.perturb_with(Values::Integers(&secret(values)), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
     out
 }
 

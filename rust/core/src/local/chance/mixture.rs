@@ -1,0 +1,294 @@
+//! Dyadic mixtures: the value with probability keep / 2^planes, otherwise any of the k values, all equally likely.
+//!
+//! # Privacy
+//!
+//! A report equals the value with probability p = (2^planes - keep + k keep) / (k 2^planes), and any other value with
+//! probability q = (2^planes - keep) / (k 2^planes) each. So the largest likelihood ratio of two inputs is
+//! p/q = 1 + k keep / (2^planes - keep), an exact fraction.
+//!
+//! # The choice of the number of planes
+//!
+//! The smallest number of planes is chosen with which the largest private `keep` achieves at least 0.999 of the requested
+//! epsilon. The denominator k 2^planes must stay within 2^62, so that estimates are computed exactly. It has to be about
+//! 2^10 (k + x)^2 / ((1 + x) epsilon), with x = e^epsilon - 1: too much only if k is large and epsilon small at once.
+//!
+//! # Drawing
+//!
+//! Random words are drawn for a chunk of values at a time. For a chunk, `rng` gives the coins of all values, then the
+//! index words of all values, then, value by value, what rejected index words are replaced with. A coin has 16, 32 or 64
+//! bits: the fewest that hold the planes of the mixture, which are its upper digits. An index word has 16 bits for up to 256
+//! values, otherwise 32. All are little-endian.
+//!
+//! # Exactness
+//!
+//! An index word w of b bits becomes floor(k w / 2^b), unless k w mod 2^b is below 2^b mod k: then another word is drawn
+//! (Lemire 2019, "Fast random integer generation in an interval"). Of the words that are not rejected exactly
+//! floor(2^b / k) give each value.
+//!
+//! # Constant time
+//!
+//! A rejection is seen by the clock. Whether a word is rejected is decided by that word alone, which is then dropped;
+//! words are independent of each other, of the coins and of the values. So what time and the number of drawn words show is
+//! a function of dropped words, and independent of values and reports: Theorem 1 of `samplers/discrete_laplace.md`, with
+//! a trial for every index word. An index is drawn for kept values, too, and a mask selects, without branch or address.
+
+use core::hint::black_box;
+
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use rand_core::TryCryptoRng;
+
+use super::likelihood::{LikelihoodRatio, MAX_PLANES, check_epsilon, fewest_planes};
+use crate::error::Error;
+use crate::local::estimate::Support;
+use crate::local::spec::Field;
+use crate::rng::{Wiped, fill_bytes};
+
+/// The values that are randomised at once: few enough for the first-level cache.
+pub(crate) const CHUNK: usize = 1 << 10;
+
+/// Up to this many values, an index word has 16 bits; a larger k would be rejected too often.
+const MAX_SHORT_K: u32 = 1 << 8;
+
+/// The probability keep / 2^planes of keeping one of k values, with 0 < keep < 2^planes and k 2^planes <= 2^62.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mixture {
+    k: u32,
+    planes: u32,
+    keep: u64,
+}
+
+impl Mixture {
+    /// The mixture of `k` >= 2 values for `epsilon`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32, or when a denominator of 2^62 does not achieve 0.999 of it.
+    pub fn new(k: u32, epsilon: f64) -> Result<Self, Error> {
+        Self::of_windows(k, 1, epsilon)
+    }
+
+    /// The mixture of `k` values for `epsilon` when it is not known which of `width` values is kept: each is as likely.
+    ///
+    /// # Errors
+    /// As for [`Mixture::new`].
+    pub(crate) fn of_windows(k: u32, width: u32, epsilon: f64) -> Result<Self, Error> {
+        check_epsilon(epsilon)?;
+        let range = 1..=MAX_PLANES - k.next_power_of_two().trailing_zeros();
+        let make = |planes: u32, other: u64| Self::of(k, planes, (1 << planes) - other);
+        // The free numerator is that of *not* keeping.
+        let divisor = 1.0 + epsilon.exp_m1() * f64::from(width) / f64::from(k);
+        let last = |planes| (1u64 << planes) - 1;
+        let ratio = |planes, other| make(planes, other).window_ratio(width);
+        let found = fewest_planes(epsilon, range, divisor, last, ratio);
+        found.map(|(planes, other)| make(planes, other)).ok_or_else(|| {
+            let allowed = "such that probabilities over a denominator of at most 2**62 achieve 0.999 of epsilon; \
+                           unary encoding takes any k and epsilon, and is more accurate here";
+            Error::parameter("k and epsilon", format!("k = {k}, epsilon = {epsilon:?}"), allowed)
+        })
+    }
+
+    /// The mixture with these probabilities, which must be in range.
+    pub(crate) fn of(k: u32, planes: u32, keep: u64) -> Self {
+        Self { k, planes, keep }
+    }
+
+    /// The largest likelihood ratio between two inputs.
+    #[must_use]
+    pub fn likelihood_ratio(self) -> LikelihoodRatio {
+        self.window_ratio(1)
+    }
+
+    /// The largest likelihood ratio when the value is any of `width` values with the same probability.
+    pub(crate) fn window_ratio(self, width: u32) -> LikelihoodRatio {
+        let other = u128::from((1 << self.planes) - self.keep) * u128::from(width);
+        let kept = u128::from(self.keep) * u128::from(self.k);
+        LikelihoodRatio { numerator: other + kept, denominator: other }
+    }
+
+    /// How often a report is the value, and how often it is any given other.
+    #[must_use]
+    pub fn support(self) -> Support {
+        let (k, one) = (u64::from(self.k), 1 << self.planes);
+        let q = one - self.keep;
+        Support { p: q + k * self.keep, q, one: k * one }
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub fn k(self) -> u32 {
+        self.k
+    }
+
+    /// The binary digits of the probability of keeping.
+    #[must_use]
+    pub fn planes(self) -> u32 {
+        self.planes
+    }
+
+    /// The numerator of the probability of keeping.
+    #[must_use]
+    pub fn keep(self) -> u64 {
+        self.keep
+    }
+
+    /// The random bytes for one value, but for rejected words.
+    pub(crate) fn random_bytes(self) -> usize {
+        coin_bytes(self) + index_bytes(self.k)
+    }
+
+    /// Its part of a specification.
+    pub(crate) fn fields(self) -> Vec<Field> {
+        vec![("keep", self.keep.into()), ("planes", self.planes.into())]
+    }
+}
+
+/// A [`Mixture`] with buffers for its random words, which are wiped when dropped.
+pub(crate) struct Mixer {
+    mixture: Mixture,
+    random: Wiped<u8>,
+    others: Wiped<u32>,
+    masks: Wiped<u32>,
+}
+
+impl Mixer {
+    /// A mixer for about `length` values.
+    pub(crate) fn new(mixture: Mixture, length: usize) -> Self {
+        let chunk = length.min(CHUNK);
+        Self {
+            mixture,
+            random: Wiped::new(chunk * mixture.random_bytes()),
+            others: Wiped::new(chunk),
+            masks: Wiped::new(chunk),
+        }
+    }
+
+    /// Randomises up to [`CHUNK`] values, all below k.
+    pub(crate) fn mix<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R, values: &mut [u32]) -> Result<(), Error> {
+        let random = &mut self.random[..values.len() * self.mixture.random_bytes()];
+        let others = &mut self.others[..values.len()];
+        fill_bytes(rng, random)?;
+        let (coins, indices) = random.split_at_mut(values.len() * coin_bytes(self.mixture));
+        match index_bytes(self.mixture.k()) {
+            2 => below::<2, R, u32>(rng, self.mixture.k(), indices, others)?,
+            _ => below::<4, R, u32>(rng, self.mixture.k(), indices, others)?,
+        }
+        let masks = &mut self.masks[..values.len()];
+        match coin_bytes(self.mixture) {
+            2 => compare::<2>(self.mixture, coins, masks),
+            4 => compare::<4>(self.mixture, coins, masks),
+            _ => compare::<8>(self.mixture, coins, masks),
+        }
+        // `black_box` keeps the optimiser from turning the masks back into branches.
+        for ((value, &other), &keep) in values.iter_mut().zip(&*others).zip(black_box(&*masks)) {
+            *value = *value & keep | other & !keep;
+        }
+        Ok(())
+    }
+}
+
+fn coin_bytes(mixture: Mixture) -> usize {
+    match mixture.planes() {
+        ..=16 => 2,
+        17..=32 => 4,
+        _ => 8,
+    }
+}
+
+/// The bytes of a word that becomes a number below `k`.
+pub(crate) fn index_bytes(k: u32) -> usize {
+    if k <= MAX_SHORT_K { 2 } else { 4 }
+}
+
+/// The number with these little-endian bytes.
+fn number<const BYTES: usize>(bytes: [u8; BYTES]) -> u64 {
+    let mut all = [0; 8];
+    all[..BYTES].copy_from_slice(&bytes);
+    u64::from_le_bytes(all)
+}
+
+/// Fills `out` with numbers below `k`, all equally likely: `rng` gives one index word for each, and then, in their order,
+/// what rejected words are replaced with.
+pub(crate) fn uniform<R: TryCryptoRng + ?Sized>(rng: &mut R, k: u32, out: &mut [u64]) -> Result<(), Error> {
+    let mut words = Wiped::new(out.len() * index_bytes(k));
+    fill_bytes(rng, &mut words)?;
+    match index_bytes(k) {
+        2 => below::<2, R, u64>(rng, k, &mut words, out),
+        _ => below::<4, R, u64>(rng, k, &mut words, out),
+    }
+}
+
+/// Fills `out` with numbers below `k`, all equally likely, made of `words`; rejected ones are replaced by words of `rng`.
+fn below<const BYTES: usize, R, T>(rng: &mut R, k: u32, words: &mut [u8], out: &mut [T]) -> Result<(), Error>
+where
+    R: TryCryptoRng + ?Sized,
+    T: From<u32>,
+{
+    let words = words.as_chunks_mut::<BYTES>().0;
+    let k = u64::from(k);
+    let bits = 8 * BYTES as u32;
+    let range = 1u64 << bits;
+    let rejected_below = range % k;
+    let is_rejected = |product: u64| product & (range - 1) < rejected_below;
+    let mut any = false;
+    for (&word, out) in words.iter().zip(&mut *out) {
+        let product = number(word) * k;
+        any |= is_rejected(product);
+        *out = T::from((product >> bits) as u32);
+    }
+    if declassify(Reason::Rejection, any) {
+        for (word, out) in words.iter_mut().zip(out) {
+            while declassify(Reason::Rejection, is_rejected(number(*word) * k)) {
+                fill_bytes(rng, word)?;
+                *out = T::from(((number(*word) * k) >> bits) as u32);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sets a mask of ones for each coin below keep / 2^planes, and one of zeros for the others.
+fn compare<const BYTES: usize>(mixture: Mixture, coins: &[u8], masks: &mut [u32]) {
+    let threshold = mixture.keep() << (8 * BYTES as u32 - mixture.planes());
+    for (&coin, mask) in coins.as_chunks::<BYTES>().0.iter().zip(masks) {
+        *mask = u32::from(number(coin) < threshold).wrapping_neg();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::likelihood::{MAX_EPSILON, MIN_EPSILON};
+    use super::*;
+
+    /// Fewer planes do not achieve it, whatever is kept; and keeping one more is no longer private.
+    #[test]
+    fn the_choice_is_the_smallest_and_the_closest() {
+        for k in [2, 3, 15, 1024] {
+            for epsilon in [0.01, 0.5, 1.0, 3f64.ln(), 4.0] {
+                let mixture = Mixture::new(k, epsilon).unwrap();
+                let closer = Mixture { keep: mixture.keep + 1, ..mixture };
+                assert!(closer.keep == 1 << mixture.planes || !closer.likelihood_ratio().is_at_most(epsilon));
+                let planes = mixture.planes - 1;
+                let nearest = mixture.keep / 2;
+                let fewer = (nearest.saturating_sub(2)..nearest + 3).filter(|&keep| 0 < keep && keep < 1 << planes);
+                assert!(
+                    fewer.into_iter().all(|keep| !Mixture { k, planes, keep }.likelihood_ratio().achieves(epsilon)),
+                    "{k} {epsilon}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_extremes_are_possible_or_say_what_is() {
+        for (k, epsilon) in [(2, MIN_EPSILON), (2, MAX_EPSILON), (1 << 24, 0.1), (1 << 24, MAX_EPSILON)] {
+            let mixture = Mixture::new(k, epsilon).unwrap();
+            assert!(mixture.likelihood_ratio().achieves(epsilon) && mixture.support().one <= 1 << 62);
+        }
+        let refused = Mixture::new(1 << 24, MIN_EPSILON).unwrap_err().to_string();
+        assert!(refused.starts_with("k and epsilon must be such that") && refused.contains("unary encoding"));
+        assert!(refused.ends_with("got k = 16777216, epsilon = 9.5367431640625e-7"), "{refused}");
+        for bad in [0.0, f64::NAN, MIN_EPSILON.next_down(), MAX_EPSILON.next_up()] {
+            let refused = Mixture::new(3, bad).unwrap_err().to_string();
+            assert_eq!(refused, format!("epsilon must be between 2**-20 and 32, got {bad:?}"));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The collector's counters: how many reports support each value, because its bit is set or because they are it; or, where
+//! reports are not counted by value, how often each report came.
+//!
+//! The state is whole numbers alone, so merging is associative and commutative, and the result is bit-identical however
+//! the reports were split. Adding the same reports, or merging the same state, twice counts them twice.
+//!
+//! Reports are private already; nothing here needs to be constant-time.
+
+use crate::error::Error;
+use crate::instruction_set;
+use crate::local::estimate::Estimate;
+use crate::local::registry::Protocol;
+use crate::threads::{check_threads, on_threads};
+
+/// Below this many bytes of packed bits, or what takes as long, a further thread costs more than it gains.
+const BYTES_PER_THREAD: usize = 1 << 21;
+
+/// Counts reports of one protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accumulator {
+    pub(crate) protocol: Protocol,
+    pub(crate) n: u64,
+    /// One for every reason of the family.
+    pub(crate) rejected: Vec<u64>,
+    /// One for every value that is counted, none above `n`.
+    pub(crate) counters: Vec<u64>,
+}
+
+impl Accumulator {
+    /// No reports yet.
+    #[must_use]
+    pub fn new(protocol: Protocol) -> Self {
+        let rejected = vec![0; protocol.rejection_reasons().len()];
+        Self { protocol, n: 0, rejected, counters: vec![0; protocol.counters()] }
+    }
+
+    /// What `n` reports leave behind of which `counters[i]` support value i.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless there are as many counters as the protocol has, and `n` reports can lead to them.
+    pub fn from_counters(protocol: Protocol, n: u64, counters: Vec<u64>) -> Result<Self, Error> {
+        if counters.len() != protocol.counters() {
+            let allowed = format!("{} counters", protocol.counters());
+            return Err(Error::parameter("counters", format!("{} counters", counters.len()), allowed));
+        }
+        if !protocol.are_possible(n, &counters) {
+            return Err(Error::parameter("counters", "others", format!("what n = {n} reports can lead to")));
+        }
+        Ok(Self { n, counters, ..Self::new(protocol) })
+    }
+
+    /// Adds a matrix of reports with rows of `row_bytes` bytes, on up to `threads` threads.
+    ///
+    /// A row whose unused bits are not all zero, or whose number is not that of a report, is malformed: it is not counted,
+    /// but counted as rejected.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for rows of another width than the protocol's, bytes that are no whole rows, or no threads;
+    /// [`Error::State`] when there would be more than 2^64 - 1 reports. Then nothing has been added.
+    pub fn add(&mut self, reports: &[u8], row_bytes: usize, threads: usize) -> Result<(), Error> {
+        check_threads(threads)?;
+        let width = self.protocol.report_bytes();
+        if row_bytes != width {
+            let allowed = format!("rows of {width} bytes ({})", self.describe());
+            return Err(Error::parameter("reports", format!("rows of {row_bytes} bytes"), allowed));
+        }
+        if !reports.len().is_multiple_of(width) {
+            let allowed = format!("whole rows of {width} bytes");
+            return Err(Error::parameter("reports", format!("{} bytes", reports.len()), allowed));
+        }
+        let rows = reports.len() / width;
+        let total = self.total_with(rows as u64)?;
+        let threads = threads.min(1 + rows.saturating_mul(self.protocol.effort(rows)) / BYTES_PER_THREAD);
+        let part_bytes = rows.div_ceil(threads).max(1) * width;
+        let instructions = instruction_set::current()?;
+        let protocol = &self.protocol;
+        let parts = on_threads(reports.chunks(part_bytes).collect(), |part| protocol.count(instructions, part));
+        for (counters, rejected) in parts {
+            // Counters stay at most n, and n at most the total, which fits.
+            self.counters.iter_mut().zip(counters).for_each(|(total, count)| *total += count);
+            self.rejected[0] += rejected;
+        }
+        self.n = total - self.rejected();
+        Ok(())
+    }
+
+    /// Counts `count` rows as rejected for one of the reasons of the protocol's family; for those that are no report and
+    /// cannot be given to [`Accumulator::add`].
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for an unknown reason; [`Error::State`] when there would be more than 2^64 - 1 reports. Then
+    /// nothing has been added.
+    pub fn reject(&mut self, reason: &str, count: u64) -> Result<(), Error> {
+        let reasons = self.protocol.rejection_reasons();
+        let Some(index) = reasons.iter().position(|&known| known == reason) else {
+            return Err(Error::parameter("reason", format!("{reason:?}"), format!("one of {}", reasons.join(", "))));
+        };
+        self.total_with(count)?;
+        self.rejected[index] += count;
+        Ok(())
+    }
+
+    /// Adds the counts of `other`.
+    ///
+    /// # Errors
+    /// [`Error::State`] when `other` is of another protocol, or there would be more than 2^64 - 1 reports. Then nothing
+    /// has been added.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        if self.protocol != other.protocol {
+            let (own, others) = (self.describe(), other.describe());
+            return Err(Error::State(format!("cannot merge states of two protocols: {own}, and {others}")));
+        }
+        self.total_with(other.total())?;
+        self.n += other.n;
+        self.rejected.iter_mut().zip(&other.rejected).for_each(|(total, count)| *total += count);
+        self.counters.iter_mut().zip(&other.counters).for_each(|(total, count)| *total += count);
+        Ok(())
+    }
+
+    /// The protocol of the reports.
+    #[must_use]
+    pub fn protocol(&self) -> &Protocol {
+        &self.protocol
+    }
+
+    /// The number of reports counted.
+    #[must_use]
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The number of reports rejected.
+    #[must_use]
+    pub fn rejected(&self) -> u64 {
+        self.rejected.iter().sum()
+    }
+
+    /// The number of reports rejected, by reason; reasons that did not occur are left out.
+    pub fn rejected_reasons(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let reasons = self.protocol.rejection_reasons().into_iter();
+        reasons.zip(self.rejected.iter().copied()).filter(|&(_, count)| count > 0)
+    }
+
+    /// How many reports support each value, or how often each report came.
+    #[must_use]
+    pub fn counters(&self) -> &[u64] {
+        &self.counters
+    }
+
+    /// Unbiased estimates of how many people have each value: k of them, for randomised response "no" and "yes"; none
+    /// where reports are not counted by value.
+    #[must_use]
+    pub fn estimate(&self) -> Option<Estimate> {
+        self.protocol.estimate(self.n, &self.counters)
+    }
+
+    /// Estimates, unbiased over reports and hash functions, of how many people have each of the `candidates`, which are
+    /// fingerprints of texts; none where reports are not those of a sketch.
+    #[must_use]
+    pub fn estimate_candidates(&self, candidates: &[i64]) -> Option<Estimate> {
+        self.protocol.estimate_candidates(&self.counters, candidates)
+    }
+
+    /// Estimates of how many people have values that begin like each of the `candidates`, prefixes of one level of
+    /// [`PrefixExtension`](crate::local::PrefixExtension); none where reports are of another protocol, or there is no such
+    /// level.
+    #[must_use]
+    pub fn estimate_prefixes(&self, level: u32, candidates: &[i64]) -> Option<Estimate> {
+        self.protocol.estimate_prefixes(self.n, &self.counters, level, candidates)
+    }
+
+    /// All reports seen.
+    fn total(&self) -> u64 {
+        self.n + self.rejected()
+    }
+
+    /// All reports seen, and `more`, if the counters have room for them.
+    fn total_with(&self, more: u64) -> Result<u64, Error> {
+        let most = self.protocol.most_reports();
+        let total = self.total().checked_add(more).filter(|&total| total <= most);
+        total.ok_or_else(|| Error::State(format!("there would be more than {most} reports")))
+    }
+
+    fn describe(&self) -> String {
+        let Self { protocol, .. } = self;
+        let (name, id) = (protocol.name(), protocol.spec_id_hex());
+        format!("{name} with {} = {}, specification {id}", protocol.name_of_k(), protocol.k())
+    }
+}

@@ -1,0 +1,83 @@
+//! A report as a message of its own, from a device to the collector.
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 2 | `DP` |
+//! | 1 | version: 1 |
+//! | 1 | the protocol's kind, its number in `registry.rs` |
+//! | 8 | the id of its specification, as [`Protocol::spec_id`] gives it |
+//! | `report_bytes` | the report |
+//!
+//! In bulk, where all reports are of one protocol, they are kept without headers, as a matrix or a column.
+
+use super::accumulator::Accumulator;
+use crate::error::Error;
+use crate::local::registry::{Protocol, WRONG_HEADER, WRONG_LENGTH};
+
+const MAGIC: [u8; 2] = *b"DP";
+const VERSION: u8 = 1;
+
+/// The bytes before the report.
+const HEADER_BYTES: usize = 12;
+
+impl Protocol {
+    /// What stands before a report in a message.
+    #[must_use]
+    pub fn message_header(&self) -> [u8; HEADER_BYTES] {
+        let [a, b, c, d, e, f, g, h] = self.spec_id();
+        [MAGIC[0], MAGIC[1], VERSION, self.code(), a, b, c, d, e, f, g, h]
+    }
+}
+
+impl Accumulator {
+    /// Adds reports that come as messages. What is no message of this protocol is counted as rejected: for a wrong
+    /// header, such as that of another protocol, or a wrong length.
+    ///
+    /// # Errors
+    /// As for [`Accumulator::add`]. Then nothing has been added.
+    pub fn add_messages<'a>(
+        &mut self,
+        messages: impl IntoIterator<Item = &'a [u8]>,
+        threads: usize,
+    ) -> Result<(), Error> {
+        let (header, width) = (self.protocol().message_header(), self.protocol().report_bytes());
+        let mut part = Self::new(*self.protocol());
+        let mut reports = vec![];
+        for message in messages {
+            match message.strip_prefix(&header) {
+                Some(report) if report.len() == width => reports.extend_from_slice(report),
+                Some(_) => part.reject(WRONG_LENGTH, 1)?,
+                None => part.reject(WRONG_HEADER, 1)?,
+            }
+        }
+        part.add(&reports, width, threads)?;
+        self.merge(&part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::families::OptimizedUnaryEncoding;
+
+    #[test]
+    fn messages_are_counted_or_rejected_with_the_reason() {
+        let protocol = Protocol::from(OptimizedUnaryEncoding::new(9, 1.0).unwrap());
+        let other = Protocol::from(OptimizedUnaryEncoding::new(9, 2.0).unwrap());
+        let message = |protocol: &Protocol, report: &[u8]| [&protocol.message_header(), report].concat();
+        let messages = [
+            message(&protocol, &[1, 1]),
+            message(&protocol, &[1, 2]),
+            message(&other, &[1, 0]),
+            message(&protocol, &[1]),
+            message(&protocol, &[1, 0, 0]),
+            message(&protocol, &[])[..11].to_vec(),
+            vec![],
+        ];
+        let mut counts = Accumulator::new(protocol);
+        counts.add_messages(messages.iter().map(Vec::as_slice), 1).unwrap();
+        assert_eq!((counts.n(), counts.counters()), (1, &[1, 0, 0, 0, 0, 0, 0, 0, 1][..]));
+        let reasons: Vec<_> = counts.rejected_reasons().collect();
+        assert_eq!(reasons, [("tail bits set", 1), ("wrong length", 2), ("wrong header", 3)]);
+    }
+}

@@ -1,0 +1,160 @@
+//! dBitFlipPM: some bits of the row of a value, flipped once and for ever.
+//!
+//! A client samples d of the k values once and for ever, and reports the bits of those alone: each is flipped, and the
+//! flipped row of a value stays the same. The row depends only on which sampled value it is, if any: there are d + 1 of
+//! them. Source: Ding, Kulkarni and Yekhanin 2017, "Collecting telemetry data privately".
+//!
+//! # Privacy
+//!
+//! The sample is drawn without regard to values, and may be known. Two values differ in at most two of the sampled bits, so
+//! that a symmetric flip for one-hot rows achieves epsilon; for d = 1 they differ in one, and a flip for one bit does. All
+//! reports on one value are one. Reports on m values tell up to m times as much about them, at most d + 1 times; and they
+//! may show *when* the value changed, since nothing is flipped again.
+//!
+//! # Estimation
+//!
+//! A report supports the values whose bits are 1. A value is sampled with probability d / k, so it is supported with
+//! probability p d / k if it is the sender's, and q d / k otherwise: the collector need not know the sample.
+//!
+//! # Constant time
+//!
+//! The sample is drawn by rejection, from words derived from the secret alone, whatever the value is. The words of a
+//! permanent row are derived for the value, or for none; flipping takes the same time for all.
+//!
+//! A report has k bits, least significant first; those of values that are not sampled are 0.
+
+use dpnoise_kernels::arith::mask;
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
+use crate::local::chance::likelihood::MAX_PLANES;
+use crate::local::estimate::{Law, Support};
+use crate::local::family::Family;
+use crate::local::memo::Purpose;
+use crate::local::reports::bits::encode_part;
+use crate::local::reports::sets::{MAX_K, SetDrawer, Sets};
+use crate::local::spec::{Field, Given, check_k};
+use crate::local::values::Remembering;
+use crate::rng::Wiped;
+
+/// dBitFlipPM over k values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DBitFlip {
+    k: u32,
+    epsilon: f64,
+    d: u32,
+    flip: BitFlip,
+}
+
+impl DBitFlip {
+    /// The protocol that reports `d` of the bits of `k` values.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^16, 1 <= d <= k and 2^-20 <= epsilon <= 32, or when a denominator of 2^62 does
+    /// not achieve 0.999 of epsilon.
+    pub fn new(k: u64, epsilon: f64, d: u64) -> Result<Self, Error> {
+        let k = check_k(k)?;
+        if k > MAX_K {
+            return Err(Error::parameter("k", k, format!("an integer from 2 to {MAX_K} where values are sampled")));
+        }
+        if !(1..=u64::from(k)).contains(&d) {
+            return Err(Error::parameter("d", d, format!("an integer from 1 to k = {k}")));
+        }
+        let d = d as u32;
+        let flip = BitFlip::symmetric(epsilon, neighbours(d))?;
+        if flip.planes() + k.next_power_of_two().trailing_zeros() > MAX_PLANES {
+            let allowed = "such that probabilities over a denominator of at most 2**62 achieve 0.999 of epsilon";
+            return Err(Error::parameter("k and epsilon", format!("k = {k}, epsilon = {epsilon:?}"), allowed));
+        }
+        Ok(Self { k, epsilon, d, flip })
+    }
+
+    /// The number of sampled bits.
+    #[must_use]
+    pub fn d(self) -> u32 {
+        self.d
+    }
+
+    /// How they are flipped.
+    #[must_use]
+    pub fn flip(self) -> BitFlip {
+        self.flip
+    }
+}
+
+/// In how many of `d` sampled bits the rows of two values differ, at most.
+fn neighbours(d: u32) -> Neighbours {
+    if d == 1 { Neighbours::OneBit } else { Neighbours::OneHot }
+}
+
+impl Family for DBitFlip {
+    const NAME: &'static str = "d_bit_flip";
+    type Reports = Sets;
+    type Values<'a> = Remembering<'a>;
+
+    fn k(&self) -> u32 {
+        self.k
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = self.flip.fields();
+        fields.push(("d", self.d.into()));
+        fields
+    }
+
+    fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {
+        Self::new(k, epsilon, given.integer("d")?)
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.flip.likelihood_ratio(neighbours(self.d)).epsilon()
+    }
+
+    fn check(&self, people: Remembering<'_>) -> Result<(), Error> {
+        people.check(Some(self.k))
+    }
+
+    fn random_bits(&self) -> usize {
+        8 * (4 * self.k as usize + self.flip.planes() as usize * self.report_bytes())
+    }
+
+    /// The words derived for a person give the sample, as a set of d in subset selection. Those derived for the value, or
+    /// for k if it is not sampled, flip the row, as in unary encoding. `rng` gives nothing.
+    fn randomise<R>(&self, _rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        let (width, derivation) = (self.report_bytes(), self.derivation(people.question));
+        people.in_chunks(width, first, out, |secrets, values, out| {
+            let mut drawer = SetDrawer::new(self.k, self.d);
+            let mut flipper = Flipper::new(self.flip, width)?;
+            let (mut sample, mut row) = (Wiped::new(width), Wiped::new(width));
+            for ((out, secret), &value) in out.chunks_mut(width).zip(secrets).zip(values) {
+                drawer.draw(&mut derivation.stream(secret, Purpose::Person, 0)?, &mut sample)?;
+                encode_part(value, 0, &mut row);
+                row.iter_mut().zip(&*sample).for_each(|(row, sampled)| *row &= sampled);
+                let is_sampled = mask(row.iter().fold(0, |any, byte| any | byte) != 0);
+                let state = value as u64 & is_sampled | u64::from(self.k) & !is_sampled;
+                flipper.flip(&mut derivation.stream(secret, Purpose::Answer, state)?, &mut row)?;
+                row.iter_mut().zip(&*sample).for_each(|(row, sampled)| *row &= sampled);
+                out.copy_from_slice(&row);
+            }
+            Ok(())
+        })
+    }
+
+    fn reports(&self) -> Sets {
+        Sets { k: self.k, fewest: 0, most: self.d, malformed: "not a set of at most d values" }
+    }
+
+    fn law(&self) -> Option<Law> {
+        let (k, d) = (u64::from(self.k), u64::from(self.d));
+        let Support { p, q, one } = self.flip.support();
+        Some(Law::Supports(Support { p: d * p, q: d * q, one: k * one }))
+    }
+}

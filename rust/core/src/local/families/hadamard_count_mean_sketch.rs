@@ -1,0 +1,132 @@
+//! The Hadamard count mean sketch: a random row of a table, and one randomised entry of its Hadamard transform.
+//!
+//! A client draws a row j of the table and a column l of a Hadamard matrix of order `width` uniformly, finds the column of
+//! its value by the hash function of row j, takes that row's entry in column l of the matrix (as in
+//! Hadamard response), and keeps it with probability e^epsilon / (e^epsilon + 1).
+//!
+//! Source: Apple 2017, "Learning with privacy at scale", algorithms 3 and 4 (HCMS).
+//!
+//! # Privacy
+//!
+//! Row and column are drawn without regard to the value, so only the entry tells anything: randomised response of one bit.
+//!
+//! # Estimation
+//!
+//! A report (j, l, s) supports those columns of row j whose entry is s: the sender's, and half of the others; see
+//! `reports/sketch.rs`. How many support each column of a row is a Walsh-Hadamard transform of its counters.
+//!
+//! A report is the number 2 (j width + l) + s, and the collector counts each number.
+
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
+use crate::local::estimate::Estimate;
+use crate::local::family::Family;
+use crate::local::reports::hadamard::TransformedTable;
+use crate::local::reports::numbers::Numbers;
+use crate::local::reports::sketch::{self, Sketch};
+use crate::local::reports::symbols::{self, Symbols};
+use crate::local::spec::{Field, Given};
+
+/// The Hadamard count mean sketch of values, which are fingerprints of texts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HadamardCountMeanSketch {
+    epsilon: f64,
+    table: TransformedTable,
+}
+
+impl HadamardCountMeanSketch {
+    /// The sketch of `rows` rows of `width` columns, with the hash functions of `seed`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless [`Sketch::new`] takes the shape and 2^-20 <= epsilon <= 32.
+    pub fn new(epsilon: f64, rows: u64, width: u64, seed: u64) -> Result<Self, Error> {
+        let sketch = Sketch::new(rows, width, seed)?;
+        Ok(Self { epsilon, table: TransformedTable { sketch, mixture: Mixture::new(2, epsilon)? } })
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn sketch(self) -> Sketch {
+        self.table.sketch
+    }
+
+    /// What is done to an entry.
+    #[must_use]
+    pub fn mixture(self) -> Mixture {
+        self.table.mixture
+    }
+}
+
+impl Family for HadamardCountMeanSketch {
+    const NAME: &'static str = "hadamard_count_mean_sketch";
+    const NAME_OF_K: &'static str = "width";
+    type Reports = Numbers;
+    type Values<'a> = &'a [i64];
+
+    fn k(&self) -> u32 {
+        self.sketch().width()
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        self.mixture().fields().into_iter().chain(self.sketch().fields()).collect()
+    }
+
+    fn from_fields(width: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {
+        Self::new(epsilon, given.integer("rows")?, width, given.integer("seed")?)
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.mixture().likelihood_ratio().epsilon()
+    }
+
+    /// Every number is a fingerprint.
+    fn check(&self, _values: &[i64]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn random_bits(&self) -> usize {
+        symbols::random_bits(self)
+    }
+
+    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        symbols::randomise(self, self.report_bytes(), rng, values, first, out)
+    }
+
+    fn reports(&self) -> Numbers {
+        self.table.reports()
+    }
+
+    fn estimate_candidates(&self, counters: &[u64], candidates: &[i64]) -> Option<Estimate> {
+        let rows = self.table.rows(counters, 0..self.sketch().rows());
+        Some(sketch::estimate(rows, self.k(), self.table.support(), candidates))
+    }
+}
+
+impl Symbols for HadamardCountMeanSketch {
+    fn mixture(&self) -> Mixture {
+        self.table.mixture
+    }
+
+    fn seed_bytes(&self) -> usize {
+        index_bytes(self.sketch().cells())
+    }
+
+    /// j width + l.
+    fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
+        uniform(rng, self.sketch().cells(), seeds)
+    }
+
+    #[inline(always)]
+    fn symbol(&self, seed: u64, value: i64) -> u32 {
+        self.table.entry(seed as u32, |_| value)
+    }
+}

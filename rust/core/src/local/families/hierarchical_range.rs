@@ -1,0 +1,271 @@
+//! Hierarchical ranges: a Hadamard response on the value's ancestor in a random level of a tree.
+//!
+//! The k values, in their order, are the leaves of a tree in which every node has `branching` children (those below the
+//! root may be fewer), a power of two. A client draws one of the levels below the root uniformly, and reports the node of
+//! this level that its value is under by a Hadamard response with the whole epsilon. A range of values is a union of few
+//! nodes, so its count has an error that grows with the logarithm of its length and not with its root.
+//!
+//! Source: Cormode, Kulkarni, Srivastava 2019, "Answering range queries under local differential privacy", section 4.3 (a
+//! hierarchy with Hadamard randomised response), with the levels sampled.
+//!
+//! Nodes are numbered as in a binary heap: of a level with 2^d nodes, 2^d + i is the i-th. A report is the number
+//! 2 (2^d + j) + s, where j < 2^d is the column of the Hadamard matrix of order 2^d, and s the randomised entry of the
+//! node's row.
+//!
+//! # Privacy
+//!
+//! Level and column are drawn without regard to the value, so only the entry tells anything: randomised response of one
+//! bit.
+//!
+//! # Estimation
+//!
+//! The collector counts how often each report occurs. Node counts follow by a Walsh-Hadamard transform of every level.
+
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::instruction_set::InstructionSet;
+use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
+use crate::local::family::Family;
+use crate::local::reports::Reports;
+use crate::local::reports::numbers::Numbers;
+use crate::local::reports::symbols::{self, Symbols};
+use crate::local::spec::{Field, Given, MIN_K};
+use crate::local::values::check_below;
+use crate::rng::Wiped;
+
+/// Hierarchical ranges over k ordered values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HierarchicalRange {
+    k: u32,
+    epsilon: f64,
+    depth: u32,
+    step: u32,
+    mixture: Mixture,
+}
+
+impl HierarchicalRange {
+    /// The largest number of values: every possible report has a counter, and there are four times as many.
+    pub const MAX_K: u64 = 1 << 20;
+
+    /// The tree over `k` values whose nodes have `branching` children.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^20, the branching is a power of two from 2 to 2^10, and
+    /// 2^-20 <= epsilon <= 32.
+    pub fn new(k: u64, epsilon: f64, branching: u64) -> Result<Self, Error> {
+        if !(MIN_K..=Self::MAX_K).contains(&k) {
+            return Err(Error::parameter("k", k, format!("an integer from {MIN_K} to {}", Self::MAX_K)));
+        }
+        if !(branching.is_power_of_two() && (2..=1 << 10).contains(&branching)) {
+            return Err(Error::parameter("branching", branching, "a power of two from 2 to 1024"));
+        }
+        let (depth, step) = (k.next_power_of_two().trailing_zeros(), branching.trailing_zeros());
+        Ok(Self { k: k as u32, epsilon, depth, step, mixture: Mixture::new(2, epsilon)? })
+    }
+
+    /// The binary logarithm of the number of leaves, those included that are no value.
+    #[must_use]
+    pub fn depth(self) -> u32 {
+        self.depth
+    }
+
+    /// The largest number of children of a node.
+    #[must_use]
+    pub fn branching(self) -> u32 {
+        1 << self.step
+    }
+
+    /// The number of levels below the root.
+    #[must_use]
+    pub fn levels(self) -> u32 {
+        self.depth.div_ceil(self.step)
+    }
+
+    /// What is done to an entry.
+    #[must_use]
+    pub fn mixture(self) -> Mixture {
+        self.mixture
+    }
+}
+
+impl Family for HierarchicalRange {
+    const NAME: &'static str = "hierarchical_range";
+    type Reports = Nodes;
+    type Values<'a> = &'a [i64];
+
+    fn k(&self) -> u32 {
+        self.k
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = self.mixture.fields();
+        fields.push(("branching", self.branching().into()));
+        fields
+    }
+
+    fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {
+        Self::new(k, epsilon, given.integer("branching")?)
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.mixture.likelihood_ratio().epsilon()
+    }
+
+    fn check(&self, values: &[i64]) -> Result<(), Error> {
+        check_below(self.k, values)
+    }
+
+    fn random_bits(&self) -> usize {
+        symbols::random_bits(self)
+    }
+
+    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        symbols::randomise(self, self.report_bytes(), rng, values, first, out)
+    }
+
+    fn reports(&self) -> Nodes {
+        Nodes { depth: self.depth, step: self.step }
+    }
+}
+
+impl Symbols for HierarchicalRange {
+    fn mixture(&self) -> Mixture {
+        self.mixture
+    }
+
+    fn seed_bytes(&self) -> usize {
+        index_bytes(self.levels()) + index_bytes(1 << self.depth)
+    }
+
+    /// A level and a column of each.
+    fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
+        let mut columns = Wiped::new(seeds.len());
+        uniform(rng, self.levels(), seeds)?;
+        uniform(rng, 1 << self.depth, &mut columns)?;
+        for (seed, &column) in seeds.iter_mut().zip(&*columns) {
+            // A check for overflow would be a jump on what is still a secret.
+            let levels_up = (*seed as u32).wrapping_mul(self.step);
+            let nodes = 1u64.wrapping_shl(self.depth.wrapping_sub(levels_up));
+            *seed = nodes | column & nodes.wrapping_sub(1);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn symbol(&self, seed: u64, value: i64) -> u32 {
+        // The leading ones of seed and node are those of their level: they meet, and add 1 to the parity.
+        let bits = 31u32.wrapping_sub((seed as u32 | 1).leading_zeros());
+        let node = (1 << self.depth | value as u32).wrapping_shr(self.depth.wrapping_sub(bits));
+        (node & seed as u32).count_ones() & 1 ^ 1
+    }
+}
+
+/// Numbers of nodes of some levels, with an entry of each.
+#[derive(Clone, Copy)]
+pub(crate) struct Nodes {
+    depth: u32,
+    step: u32,
+}
+
+impl Nodes {
+    /// The numbers of all reports, and those between levels, which are none.
+    fn numbers(self) -> Numbers {
+        Numbers::to_transform(4u64 << self.depth)
+    }
+
+    fn is_report(self, number: u64) -> bool {
+        let level = (number >> 1).checked_ilog2();
+        level.is_some_and(|bits| 0 < bits && bits <= self.depth && (self.depth - bits).is_multiple_of(self.step))
+    }
+}
+
+impl Reports for Nodes {
+    fn bits(self) -> usize {
+        self.numbers().bits()
+    }
+
+    fn malformed(self) -> &'static str {
+        self.numbers().malformed()
+    }
+
+    fn counters(self) -> usize {
+        self.numbers().counters()
+    }
+
+    fn most(self) -> u64 {
+        self.numbers().most()
+    }
+
+    fn effort(self, reports: usize) -> usize {
+        self.numbers().effort(reports)
+    }
+
+    fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+        let (mut counters, beyond) = self.numbers().count(instructions, rows);
+        let between = counters.iter_mut().zip(0..).filter(|&(_, number)| !self.is_report(number));
+        let rejected = between.fold(beyond, |rejected, (count, _)| rejected + core::mem::take(count));
+        (counters, rejected)
+    }
+
+    fn are_possible(self, n: u64, counters: &[u64]) -> bool {
+        let mut between = counters.iter().zip(0..).filter(|&(_, number)| !self.is_report(number));
+        self.numbers().are_possible(n, counters) && between.all(|(&count, _)| count == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::reports::hadamard;
+    use crate::rng::SeededRng;
+
+    #[test]
+    fn seeds_are_of_all_levels_and_columns_alike() {
+        for (k, branching, levels) in
+            [(2, 4, vec![1]), (5, 2, vec![1, 2, 3]), (16, 4, vec![2, 4]), (17, 4, vec![1, 3, 5])]
+        {
+            let range = HierarchicalRange::new(k, 1.0, branching).unwrap();
+            let mut counts = vec![0; range.reports().counters() / 2];
+            let mut seeds = vec![0; 100_000];
+            range.draw_seeds(&mut SeededRng::new(1).unwrap(), &mut seeds).unwrap();
+            for seed in seeds {
+                counts[seed as usize] += 1;
+            }
+            for (seed, &count) in counts.iter().enumerate() {
+                let bits = seed.checked_ilog2().unwrap_or(99);
+                let is_level = levels.contains(&bits);
+                assert_eq!(range.reports().is_report(2 * seed as u64), is_level, "{k} {seed}");
+                let expected = if is_level { 1e5 / levels.len() as f64 / f64::from(1 << bits) } else { 0.0 };
+                assert!((f64::from(count) - expected).abs() <= 6.0 * expected.sqrt(), "{k} {seed}: {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn symbols_are_entries_of_the_node() {
+        let range = HierarchicalRange::new(13, 1.0, 4).unwrap();
+        for value in 0..13 {
+            for (bits, columns) in [(2u32, 4), (4, 16)] {
+                for column in 0..columns {
+                    let entry = hadamard::entry(value >> (4 - bits), column);
+                    assert_eq!(range.symbol(u64::from(1 << bits | column), value.into()), entry);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bad_parameters_are_named() {
+        let message = |k, branching| HierarchicalRange::new(k, 1.0, branching).unwrap_err().to_string();
+        assert_eq!(message(1, 4), "k must be an integer from 2 to 1048576, got 1");
+        assert_eq!(message(9, 6), "branching must be a power of two from 2 to 1024, got 6");
+    }
+}

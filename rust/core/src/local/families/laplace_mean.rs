@@ -1,0 +1,95 @@
+//! A number in [-1, 1] with Laplace noise of scale 2 / epsilon: a collector adds reports up to find the mean.
+//!
+//! Source: Dwork, McSherry, Nissim, Smith 2006, "Calibrating noise to sensitivity in private data analysis", used by every
+//! person for themselves.
+//!
+//! The number is rounded at random to a multiple of 1 / unit, so that its mean stays what it is, and discrete Laplace noise is
+//! added: see `reports/noisy_sums.rs`. Rounding does not depend on the noise, and a mean of private
+//! distributions is as private as they are.
+
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::local::chance::mixture::CHUNK;
+use crate::local::family::Family;
+use crate::local::reports::grid::{ROUNDING_BYTES, check_signed, round_at_random};
+use crate::local::reports::noisy_sums::{NUMBER_BYTES, NoisySums};
+use crate::local::spec::{Field, Given};
+use crate::rng::{Wiped, fill_bytes};
+
+/// The Laplace mechanism for the mean of numbers in [-1, 1].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LaplaceMean {
+    epsilon: f64,
+    sums: NoisySums,
+}
+
+impl LaplaceMean {
+    /// The mechanism for `epsilon`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32.
+    pub fn new(epsilon: f64) -> Result<Self, Error> {
+        Ok(Self { epsilon, sums: NoisySums::new(1, epsilon)? })
+    }
+}
+
+impl Family for LaplaceMean {
+    const NAME: &'static str = "laplace_mean";
+    type Reports = NoisySums;
+    type Values<'a> = &'a [f64];
+
+    /// The multiples of 1 / unit from -1 to 1.
+    fn k(&self) -> u32 {
+        2 * self.sums.unit() + 1
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        self.sums.fields()
+    }
+
+    fn from_fields(_k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {
+        Self::new(epsilon)
+    }
+
+    /// The noise is exact.
+    fn epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn check(&self, values: &[f64]) -> Result<(), Error> {
+        check_signed(values)
+    }
+
+    fn random_bits(&self) -> usize {
+        // About as many for the noise of a number as for its rounding.
+        8 * 2 * ROUNDING_BYTES
+    }
+
+    /// For a chunk, `rng` gives the words that round, then the noise.
+    fn randomise<R>(&self, rng: &mut R, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        let first = first / NUMBER_BYTES;
+        let mut words = Wiped::new((out.len() / NUMBER_BYTES).min(CHUNK) * ROUNDING_BYTES);
+        self.sums.fill(self.epsilon, rng, out, |rng, at, numbers| {
+            let words = &mut words[..numbers.len() * ROUNDING_BYTES];
+            fill_bytes(rng, words)?;
+            let values = &values[first + at..];
+            for ((number, &value), &word) in numbers.iter_mut().zip(values).zip(words.as_chunks().0) {
+                let position = round_at_random(value, self.k(), u64::from_le_bytes(word));
+                *number = i64::from(position).wrapping_sub(self.sums.unit().into());
+            }
+            Ok(())
+        })
+    }
+
+    fn reports(&self) -> NoisySums {
+        self.sums
+    }
+}

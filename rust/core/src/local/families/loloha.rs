@@ -1,0 +1,176 @@
+//! LOLOHA: local hashing for people who are asked again and again.
+//!
+//! A client has one hash function from k values to g for ever. The permanent answer to a hash is the hash, or by chance any
+//! of the g; and every report is that permanent answer, or by chance any of the g. Source: Arcolezi, Pinzón, Palamidessi
+//! and Gambs 2023, "Frequency estimation of evolving data under local differential privacy", where g = 2 is BiLOLOHA. The
+//! hash functions are those of `reports/hashing.rs`.
+//!
+//! # Privacy
+//!
+//! The hash function is drawn without regard to values, so only hashes tell anything. All reports on one hash together
+//! have the likelihood ratio of the permanent round: see `chance/two_rounds.rs`. There are g permanent answers, so reports tell at
+//! most g times as much about all the hashes that there ever were, however often the value changes; but they may show
+//! *when* the hash changed.
+//!
+//! # Estimation
+//!
+//! Two mixtures are a mixture: the law of local hashing with the probability of keeping the hash twice.
+//!
+//! # The choice of g
+//!
+//! The paper has a closed form of the instantaneous round that gives a single report `epsilon_first` for g = 2, and less for
+//! a larger g, and an optimal g that goes with it. Here the round is solved for the exact likelihood ratio of a single
+//! report. So whatever g is, the variance is that of local hashing with `epsilon_first`, and so is the optimal g,
+//! e^`epsilon_first` + 1, rounded.
+//!
+//! # Constant time
+//!
+//! A number is drawn by rejection unless g is a power of two. If the permanent answer to a value were derived from that
+//! value, the time could tell that the value is the same as before. So the permanent answers to all g hashes are derived
+//! each time, from the secret alone, and a mask selects one: what the time shows is a function of dropped words of that
+//! person, whatever the value is.
+//!
+//! A report is a number as in local hashing.
+
+use core::slice;
+
+use dpnoise_kernels::arith::mask;
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::local::chance::likelihood::check_first;
+use crate::local::chance::mixture::{Mixer, Mixture};
+use crate::local::chance::two_rounds::{TwoMixtures, too_fine};
+use crate::local::estimate::Law;
+use crate::local::family::Family;
+use crate::local::memo::Purpose;
+use crate::local::reports::hashing::{Hashing, optimal_g};
+use crate::local::reports::symbols::write_reports;
+use crate::local::spec::{Field, Given, check_k};
+use crate::local::values::Remembering;
+use crate::rng::Wiped;
+
+/// LOLOHA over k values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Loloha {
+    epsilon: f64,
+    epsilon_first: f64,
+    hashing: Hashing,
+    rounds: TwoMixtures,
+}
+
+impl Loloha {
+    /// The largest number of hashes: a client derives the permanent answers to all of them.
+    pub const MAX_G: u64 = 1 << 8;
+
+    /// The protocol for `k` values whose reports on one hash achieve `epsilon_permanent`, however many there are, and a
+    /// single one `epsilon_first`; with `g` hashes, or the optimal number: e^`epsilon_first` + 1, rounded, but at most k.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^24, 2 <= g <= 2^8 and 2^-20 <= `epsilon_first` < `epsilon_permanent` <= 32,
+    /// or when 62 binary digits are too few for both rounds.
+    pub fn new(k: u64, epsilon_permanent: f64, epsilon_first: f64, g: Option<u64>) -> Result<Self, Error> {
+        let k = check_k(k)?;
+        check_first(epsilon_permanent, epsilon_first)?;
+        let g = g.unwrap_or_else(|| optimal_g(k, epsilon_first).min(Self::MAX_G));
+        if !(2..=Self::MAX_G).contains(&g) {
+            return Err(Error::parameter("g", g, format!("an integer from 2 to {}", Self::MAX_G)));
+        }
+        let permanent = Mixture::new(g as u32, epsilon_permanent).ok();
+        let rounds = permanent.and_then(|permanent| TwoMixtures::after(permanent, epsilon_first));
+        let rounds = rounds.ok_or_else(|| too_fine(epsilon_permanent, epsilon_first))?;
+        let hashing = Hashing::new(k, rounds.both())?;
+        Ok(Self { epsilon: epsilon_permanent, epsilon_first, hashing, rounds })
+    }
+
+    /// The hash functions, and both rounds as one.
+    #[must_use]
+    pub fn hashing(self) -> Hashing {
+        self.hashing
+    }
+
+    /// Both rounds.
+    #[must_use]
+    pub fn rounds(self) -> TwoMixtures {
+        self.rounds
+    }
+}
+
+impl Family for Loloha {
+    const NAME: &'static str = "loloha";
+    type Reports = Hashing;
+    type Values<'a> = Remembering<'a>;
+
+    fn k(&self) -> u32 {
+        self.hashing.k()
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = self.rounds.fields();
+        fields.extend(self.hashing.fields());
+        fields.push(("epsilon_first", self.epsilon_first.into()));
+        fields
+    }
+
+    fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {
+        let first = given.number("epsilon_first")?;
+        Self::new(k, epsilon, first, Some(given.integer("g")?))
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.rounds.permanent().likelihood_ratio().epsilon()
+    }
+
+    fn first(&self) -> Option<(f64, f64)> {
+        Some((self.rounds.both().likelihood_ratio().epsilon(), self.epsilon_first))
+    }
+
+    fn check(&self, people: Remembering<'_>) -> Result<(), Error> {
+        people.check(Some(self.k()))
+    }
+
+    fn random_bits(&self) -> usize {
+        let (permanent, instantaneous) = (self.rounds.permanent(), self.rounds.instantaneous());
+        8 * (permanent.k() as usize * permanent.random_bytes() + instantaneous.random_bytes())
+    }
+
+    /// The words derived for a person give a and b of the hash function as in local hashing, and then the permanent
+    /// answers to the hashes 0, 1, ..., g - 1 as a chunk of a mixture. `rng` gives the words of the instantaneous round for a
+    /// chunk.
+    fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        let g = self.rounds.permanent().k();
+        let (width, derivation) = (self.report_bytes(), self.derivation(people.question));
+        people.in_chunks(width, first, out, |secrets, values, out| {
+            let mut permanent = Mixer::new(self.rounds.permanent(), g as usize);
+            let (mut answers, mut symbols) = (Wiped::new(g as usize), Wiped::new(values.len()));
+            let mut seeds = vec![0; values.len()];
+            for (((seed, symbol), secret), &value) in seeds.iter_mut().zip(&mut *symbols).zip(secrets).zip(values) {
+                let mut words = derivation.stream(secret, Purpose::Person, 0)?;
+                self.hashing.draw_seeds(&mut words, slice::from_mut(seed))?;
+                answers.iter_mut().zip(0..).for_each(|(answer, hash)| *answer = hash);
+                permanent.mix(&mut words, &mut answers)?;
+                let own = self.hashing.hash_with(*seed, value as u32);
+                *symbol =
+                    (0..).zip(&*answers).fold(0, |found, (hash, answer)| found | answer & mask(hash == own) as u32);
+            }
+            Mixer::new(self.rounds.instantaneous(), values.len()).mix(rng, &mut symbols)?;
+            write_reports(&mut seeds, &symbols, g, width, out);
+            Ok(())
+        })
+    }
+
+    fn reports(&self) -> Hashing {
+        self.hashing
+    }
+
+    fn law(&self) -> Option<Law> {
+        Some(Law::Supports(self.hashing.support()))
+    }
+}

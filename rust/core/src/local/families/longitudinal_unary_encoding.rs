@@ -1,0 +1,147 @@
+//! Longitudinal unary encoding: unary encoding for people who are asked again and again.
+//!
+//! A client flips the bits of the one-hot row of a value once and for ever, and flips those of the permanent row again for
+//! every report. The permanent round is optimised or symmetric, the instantaneous one symmetric: L-OSUE and L-SUE of
+//! Arcolezi, Couchot, Al Bouna and Xiao 2022, "Improving the utility of locally differentially private protocols for
+//! longitudinal and multidimensional frequency estimates". L-SUE is basic RAPPOR (Erlingsson, Pihur and Korolova 2014).
+//!
+//! # Privacy
+//!
+//! All reports on one value together have the likelihood ratio of the permanent round: see `chance/two_rounds.rs`. Each value has
+//! a permanent row of its own, so reports on m values tell up to m times as much about them; and they may show *when*
+//! the value changed, since a row then gives way to another.
+//!
+//! # Estimation
+//!
+//! Two flips are a flip: the law of unary encoding with the probabilities of both.
+//!
+//! A report is a row as in unary encoding.
+
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
+use crate::local::chance::likelihood::check_first;
+use crate::local::chance::two_rounds::{TwoFlips, too_fine};
+use crate::local::estimate::Law;
+use crate::local::family::Family;
+use crate::local::memo::Purpose;
+use crate::local::reports::bits::{Bits, encode_part};
+use crate::local::spec::{Field, Given, check_k};
+use crate::local::values::Remembering;
+use crate::rng::Wiped;
+
+/// The permanent round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Permanent {
+    /// As in optimised unary encoding: L-OSUE.
+    Optimized,
+    /// As in symmetric unary encoding: L-SUE.
+    Symmetric,
+}
+
+/// Longitudinal unary encoding of k values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LongitudinalUnaryEncoding {
+    k: u32,
+    epsilon: f64,
+    epsilon_first: f64,
+    flips: TwoFlips,
+}
+
+impl LongitudinalUnaryEncoding {
+    /// The encoding whose reports on one value achieve `epsilon_permanent`, however many there are, and a single one
+    /// `epsilon_first`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^24 and 2^-20 <= `epsilon_first` < `epsilon_permanent` <= 32, or when 62
+    /// binary digits are too few for both rounds.
+    pub fn new(k: u64, epsilon_permanent: f64, epsilon_first: f64, permanent: Permanent) -> Result<Self, Error> {
+        let k = check_k(k)?;
+        check_first(epsilon_permanent, epsilon_first)?;
+        let round = match permanent {
+            Permanent::Optimized => BitFlip::optimized(epsilon_permanent)?,
+            Permanent::Symmetric => BitFlip::symmetric(epsilon_permanent, Neighbours::OneHot)?,
+        };
+        let flips = TwoFlips::after(round, epsilon_first).ok_or_else(|| too_fine(epsilon_permanent, epsilon_first))?;
+        Ok(Self { k, epsilon: epsilon_permanent, epsilon_first, flips })
+    }
+
+    /// Both rounds.
+    #[must_use]
+    pub fn flips(self) -> TwoFlips {
+        self.flips
+    }
+}
+
+impl Family for LongitudinalUnaryEncoding {
+    const NAME: &'static str = "longitudinal_unary_encoding";
+    type Reports = Bits;
+    type Values<'a> = Remembering<'a>;
+
+    fn k(&self) -> u32 {
+        self.k
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = self.flips.fields();
+        fields.push(("epsilon_first", self.epsilon_first.into()));
+        fields
+    }
+
+    fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {
+        let (p, planes) = (given.integer("permanent_p")?, given.integer("permanent_planes")?);
+        let is_half = (1..64).contains(&planes) && p == 1 << (planes - 1);
+        let permanent = if is_half { Permanent::Optimized } else { Permanent::Symmetric };
+        Self::new(k, epsilon, given.number("epsilon_first")?, permanent)
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.flips.permanent().likelihood_ratio(Neighbours::OneHot).epsilon()
+    }
+
+    fn first(&self) -> Option<(f64, f64)> {
+        Some((self.flips.both().likelihood_ratio(Neighbours::OneHot).epsilon(), self.epsilon_first))
+    }
+
+    fn check(&self, people: Remembering<'_>) -> Result<(), Error> {
+        people.check(Some(self.k))
+    }
+
+    fn random_bits(&self) -> usize {
+        8 * self.report_bytes() * self.flips.both().planes() as usize
+    }
+
+    /// The words of the permanent row are derived for the value. `rng` gives those of the instantaneous round for all rows
+    /// of a chunk, as in unary encoding.
+    fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        let (width, derivation) = (self.report_bytes(), self.derivation(people.question));
+        people.in_chunks(width, first, out, |secrets, values, out| {
+            let mut permanent = Flipper::new(self.flips.permanent(), width)?;
+            let mut rows = Wiped::new(out.len());
+            for ((row, secret), &value) in rows.chunks_mut(width).zip(secrets).zip(values) {
+                encode_part(value, 0, row);
+                permanent.flip(&mut derivation.stream(secret, Purpose::Answer, value as u64)?, row)?;
+            }
+            Flipper::new(self.flips.instantaneous(), rows.len())?.flip(rng, &mut rows)?;
+            Bits(self.k).clear_unused(0, &mut rows);
+            out.copy_from_slice(&rows);
+            Ok(())
+        })
+    }
+
+    fn reports(&self) -> Bits {
+        Bits(self.k)
+    }
+
+    fn law(&self) -> Option<Law> {
+        Some(Law::Supports(self.flips.both().support()))
+    }
+}

@@ -1,0 +1,219 @@
+//! Prefix extension: frequent values of a domain that is too large to go through, found prefix by prefix.
+//!
+//! A value has `bits` binary digits. The lengths of its prefixes are `bits`, `bits` - `step` and so on, as long as they are
+//! above 0: the levels, the shortest first. A client draws one level and reports its prefix of that length, by the Hadamard count mean sketch of that level, with
+//! the whole epsilon. The collector asks for the counts of all prefixes of the first length, extends those that are significant in
+//! all ways to the next, and so on; what is significant at the last level are frequent values, with their counts.
+//!
+//! Sources: Wang, Li and Jha 2018, "Locally differentially private heavy hitter identification" (the prefix extending method),
+//! and Bassily, Nissim, Stemmer and Thakurta 2017, "Practical locally private heavy hitters" (the sketch of each level). In the
+//! former reports are hashes with a seed of their own, and the collector keeps them all; with a sketch its state has a fixed size
+//! and is merged by adding, and the time to extend does not depend on the number of reports. The price is that of sketches:
+//! collisions.
+//!
+//! # Privacy
+//!
+//! A client sends one report, on one level drawn without regard to the value: the guarantee is that of the
+//! Hadamard count mean sketch.
+//!
+//! # Estimation
+//!
+//! The clients who drew a level are a random sample of all. Their number m_d who have a prefix is estimated with the standard
+//! error of sketches; n m_d / m, m the size of the sample of n people, has also the variance of the sample,
+//! n (n/m - 1) f (1 - f) for a prefix of frequency f.
+//!
+//! Prefixes are hashed as texts of 8 bytes, little-endian. A report is the number 2 (j `width` + l) + s, where j = `rows` * level + row; the collector counts each number.
+
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
+use crate::local::estimate::Estimate;
+use crate::local::family::Family;
+use crate::local::reports::hadamard::TransformedTable;
+use crate::local::reports::numbers::Numbers;
+use crate::local::reports::sketch::{self, Sketch};
+use crate::local::reports::symbols::{self, Symbols};
+use crate::local::reports::text_hash::fingerprint;
+use crate::local::spec::{Field, Given};
+
+/// Prefix extension over values of some binary digits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrefixExtension {
+    epsilon: f64,
+    bits: u32,
+    step: u32,
+    rows: u32,
+    /// The tables of all levels, one below the other.
+    tables: TransformedTable,
+}
+
+impl PrefixExtension {
+    /// What numbers of binary digits there are: so many fit a signed number.
+    pub const BITS: &str = "an integer from 1 to 63";
+
+    /// What steps there are: the collector goes through all extensions of a prefix.
+    pub const STEPS: &str = "an integer from 1 to 16";
+
+    /// The protocol for values of `bits` binary digits, whose prefixes grow by `step`, with a table of `rows` rows of `width`
+    /// columns for each length and the hash functions of `seed`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 1 <= bits <= 63, 1 <= step <= 16, [`Sketch::new`] takes the tables, they have at most
+    /// 2^24 cells together, and 2^-20 <= epsilon <= 32.
+    pub fn new(bits: u64, epsilon: f64, step: u64, rows: u64, width: u64, seed: u64) -> Result<Self, Error> {
+        if !(1..=63).contains(&bits) {
+            return Err(Error::parameter("bits", bits, Self::BITS));
+        }
+        if !(1..=16).contains(&step) {
+            return Err(Error::parameter("step", step, Self::STEPS));
+        }
+        let table = Sketch::new(rows, width, seed)?;
+        let levels = bits.div_ceil(step);
+        let tables = Sketch::new(levels * rows, width, seed).map_err(|_| {
+            let allowed = "such that levels * rows is at most 65536 and levels * rows * width at most 2**24";
+            let given = format!("{levels} levels of rows = {rows} and width = {width}");
+            Error::parameter("bits, step, rows and width", given, allowed)
+        })?;
+        let tables = TransformedTable { sketch: tables, mixture: Mixture::new(2, epsilon)? };
+        Ok(Self { epsilon, bits: bits as u32, step: step as u32, rows: table.rows(), tables })
+    }
+
+    /// The rows of each table.
+    #[must_use]
+    pub fn rows(self) -> u32 {
+        self.rows
+    }
+
+    /// What is done to an entry.
+    #[must_use]
+    pub fn mixture(self) -> Mixture {
+        self.tables.mixture
+    }
+
+    /// The number of lengths.
+    #[must_use]
+    pub fn levels(self) -> u32 {
+        self.last_level() + 1
+    }
+
+    fn last_level(self) -> u32 {
+        (self.bits - 1) / self.step
+    }
+
+    /// The prefix that a value has at this level. Levels are random words, which must not decide a jump, as that of a check
+    /// for overflow would.
+    #[inline(always)]
+    fn prefix(self, value: i64, level: u32) -> i64 {
+        let longer = self.last_level().wrapping_sub(level);
+        value.wrapping_shr(self.step.wrapping_mul(longer))
+    }
+}
+
+/// What the sketch counts for a prefix: the fingerprint of its 8 bytes. The hash functions of rows are linear, so that prefixes
+/// at equal distances would meet too often three at a time.
+#[inline(always)]
+fn hashed(prefix: i64) -> i64 {
+    fingerprint(&prefix.to_le_bytes())
+}
+
+impl Family for PrefixExtension {
+    const NAME: &'static str = "prefix_extension";
+    const NAME_OF_K: &'static str = "width";
+    type Reports = Numbers;
+    type Values<'a> = &'a [i64];
+
+    fn k(&self) -> u32 {
+        self.tables.sketch.width()
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        let own = [
+            ("bits", self.bits.into()),
+            ("rows", self.rows.into()),
+            ("seed", self.tables.sketch.seed().into()),
+            ("step", self.step.into()),
+        ];
+        self.mixture().fields().into_iter().chain(own).collect()
+    }
+
+    fn from_fields(width: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {
+        let [bits, step, rows, seed] = ["bits", "step", "rows", "seed"].map(|name| given.integer(name));
+        Self::new(bits?, epsilon, step?, rows?, width, seed?)
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.mixture().likelihood_ratio().epsilon()
+    }
+
+    /// That all values have at most `bits` binary digits, in one pass without a branch.
+    fn check(&self, values: &[i64]) -> Result<(), Error> {
+        let bits = self.bits;
+        let outside = values.iter().fold(0, |outside, &value| outside | (value as u64) >> bits);
+        if declassify(Reason::Refusal, outside == 0) {
+            Ok(())
+        } else {
+            Err(Error::data("values", format!("must be integers in [0, 2**bits) with bits = {bits}")))
+        }
+    }
+
+    fn random_bits(&self) -> usize {
+        symbols::random_bits(self)
+    }
+
+    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        symbols::randomise(self, self.report_bytes(), rng, values, first, out)
+    }
+
+    fn reports(&self) -> Numbers {
+        self.tables.reports()
+    }
+
+    fn estimate_prefixes(&self, n: u64, counters: &[u64], level: u32, candidates: &[i64]) -> Option<Estimate> {
+        if level > self.last_level() {
+            return None;
+        }
+        let first = level * self.rows;
+        let rows = self.tables.rows(counters, first..first + self.rows);
+        let candidates: Vec<i64> = candidates.iter().map(|&prefix| hashed(prefix)).collect();
+        let sample = sketch::estimate(rows, self.k(), self.tables.support(), &candidates);
+        if sample.n == 0 {
+            return Some(Estimate { n, ..sample });
+        }
+        let (people, share) = (n as f64, n as f64 / sample.n as f64);
+        let standard_error = |(&error, &count): (&f64, &f64)| {
+            let frequency = (count / sample.n as f64).clamp(0.0, 1.0);
+            ((share * error).powi(2) + people * (share - 1.0) * frequency * (1.0 - frequency)).sqrt()
+        };
+        let standard_errors = sample.standard_errors.iter().zip(&sample.counts).map(standard_error).collect();
+        Some(Estimate { counts: sample.counts.iter().map(|count| count * share).collect(), standard_errors, n })
+    }
+}
+
+impl Symbols for PrefixExtension {
+    fn mixture(&self) -> Mixture {
+        self.tables.mixture
+    }
+
+    fn seed_bytes(&self) -> usize {
+        index_bytes(self.tables.sketch.cells())
+    }
+
+    /// j width + l.
+    fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
+        uniform(rng, self.tables.sketch.cells(), seeds)
+    }
+
+    #[inline(always)]
+    fn symbol(&self, seed: u64, value: i64) -> u32 {
+        self.tables.entry(seed as u32, |row| hashed(self.prefix(value, row / self.rows)))
+    }
+}

@@ -1,0 +1,304 @@
+//! RAPPOR: a Bloom filter of a text, flipped once and for ever, and then for every report.
+//!
+//! A client belongs to one of `num_cohorts` cohorts for ever. `num_hashes` hash functions of the cohort give the text bits of a
+//! row of `num_bloombits`, which are set: its Bloom filter. The permanent round makes each bit 1 with probability f/2, 0 with
+//! f/2, and else leaves it, once and for ever; the instantaneous round makes a bit of the permanent row 1 with probability q
+//! if it is 1 and p if it is 0, for every report. Source: Erlingsson, Pihur and Korolova 2014, "RAPPOR: randomized
+//! aggregatable privacy-preserving ordinal response".
+//!
+//! The p and q of the paper are not those of other protocols: here q > p, and both are of the instantaneous round alone.
+//!
+//! # Privacy
+//!
+//! The cohort is chosen without regard to the text. In a cohort the Bloom filters of two texts differ in at most h bits that
+//! are set here and h that are set there, h = `num_hashes`. A pair of such bits has the likelihood ratio of one-hot rows, so
+//! all reports on one text together have at most the h-th power of that of the permanent round, ((1 - f/2) / (f/2))^(2h), and
+//! a single one has at most the h-th power of that of both rounds as one (see `chance/two_rounds.rs`). As 2 h <= `num_bloombits`, two
+//! texts may attain it. The powers have more than 128 binary digits: epsilon is h times the exact logarithm of the ratio of a
+//! pair, which is rounded up, and so is the product.
+//!
+//! A text is its fingerprint of 64 bits, in the Bloom filter as in the derivation of its permanent row. Two texts with the
+//! same fingerprint have the same reports, so nothing tells them apart; two with different ones have independent permanent
+//! rows, be their Bloom filters the same or not. So no more digits of a digest are needed for the guarantee.
+//!
+//! # Estimation
+//!
+//! Two flips are a flip: a cohort's bits are counted as those of unary encoding, and what the counts of some texts are follows
+//! by regression on the bits of their Bloom filters.
+//!
+//! A report is the cohort in two bytes, little-endian, then the bits, least significant first. The collector counts, for each
+//! cohort, its reports, and then those with each bit set.
+
+use core::iter;
+
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
+use crate::local::chance::likelihood::{LikelihoodRatio, MAX_EPSILON, MAX_PLANES, MIN_EPSILON};
+use crate::local::chance::mixture::uniform;
+use crate::local::chance::two_rounds::TwoFlips;
+use crate::local::family::Family;
+use crate::local::memo::Purpose;
+use crate::local::reports::bits::encode_part;
+use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
+use crate::local::reports::sketch::Sketch;
+use crate::local::reports::text_hash::RowHash;
+use crate::local::spec::{Field, Given};
+use crate::local::values::Remembering;
+use crate::rng::Wiped;
+
+/// The hash functions are not chosen: what a seed would change is which texts share bits.
+const SEED: u64 = 0;
+
+/// The probabilities of the paper, as they were given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Probabilities {
+    /// That the permanent round replaces a bit by a coin toss.
+    pub f: f64,
+    /// That a 0 of the permanent row is reported as 1.
+    pub p: f64,
+    /// That a 1 of the permanent row is reported as 1.
+    pub q: f64,
+}
+
+/// RAPPOR of values, which are fingerprints of texts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rappor {
+    epsilon: f64,
+    /// The epsilon of a single report if no probability were rounded.
+    epsilon_first: f64,
+    /// A row for each hash function of each cohort.
+    hashes: Sketch,
+    num_hashes: u32,
+    given: Probabilities,
+    flips: TwoFlips,
+}
+
+impl Rappor {
+    /// The largest number of hash functions: a client writes a row for each.
+    pub const MAX_HASHES: u64 = 16;
+
+    /// RAPPOR with these Bloom filters and, rounded to binary digits, these probabilities.
+    ///
+    /// f and p are rounded up, and q down. The permanent round has the fewest digits with which it achieves 0.999 of the epsilon
+    /// that f has, and the other one those with which a single report achieves 0.999 of the one that p and q have after it:
+    /// 0.998 of what all three have.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless `num_bloombits` is a power of two from 8 to 2^20, `num_hashes` from 1 to 16 and at most half
+    /// of it, `num_cohorts` from 1 to 65536, and all of them multiplied at most 2^24; unless 0 < f < 1 and 0 < p < q < 1,
+    /// both epsilons are from 2^-20 to 32, and 62 binary digits are enough for both rounds.
+    pub fn new(num_bloombits: u64, num_hashes: u64, num_cohorts: u64, given: Probabilities) -> Result<Self, Error> {
+        let hashes = check_shape(num_bloombits, num_hashes, num_cohorts)?;
+        let num_hashes = num_hashes as u32;
+        check_probabilities(given)?;
+        let (permanent, epsilon) = permanent_round(given.f, num_hashes)?;
+        let (flips, epsilon_first) = both_rounds(permanent, given, num_hashes)?;
+        Ok(Self { epsilon, epsilon_first, hashes, num_hashes, given, flips })
+    }
+
+    /// The number of hash functions of a cohort.
+    #[must_use]
+    pub fn num_hashes(&self) -> u32 {
+        self.num_hashes
+    }
+
+    /// The number of cohorts.
+    #[must_use]
+    pub fn num_cohorts(&self) -> u32 {
+        self.hashes.rows() / self.num_hashes
+    }
+
+    /// Both rounds.
+    #[must_use]
+    pub fn flips(&self) -> TwoFlips {
+        self.flips
+    }
+
+    /// The hash functions of a cohort. Below 65536 nothing wraps; a check of that would be a branch on what is derived from a
+    /// secret.
+    fn hashes(&self, cohort: u32) -> impl Iterator<Item = RowHash> {
+        let Self { hashes, num_hashes, .. } = *self;
+        let first = cohort.wrapping_mul(num_hashes);
+        (0..num_hashes).map(move |i| hashes.hash(first.wrapping_add(i)))
+    }
+
+    /// Fills `out` with the bits that are set in the Bloom filters of fingerprints, for each of them cohort by cohort; where
+    /// two hashes agree a bit comes twice.
+    ///
+    /// # Panics
+    /// Unless `out` has `num_cohorts` times `num_hashes` entries for each fingerprint.
+    pub fn set_bits(&self, fingerprints: &[i64], out: &mut [i64]) {
+        let rows = self.hashes.rows();
+        assert_eq!(out.len(), fingerprints.len() * rows as usize);
+        for row in 0..rows {
+            let hash = self.hashes.hash(row);
+            let bits = out.iter_mut().skip(row as usize).step_by(rows as usize);
+            bits.zip(fingerprints).for_each(|(bit, &fingerprint)| *bit = hash.column(fingerprint).into());
+        }
+    }
+}
+
+/// The largest likelihood ratio of two bits, one of them set in one Bloom filter and one in the other.
+fn of_pair(flip: BitFlip) -> LikelihoodRatio {
+    flip.likelihood_ratio(Neighbours::OneHot)
+}
+
+/// `count` times a positive number, rounded up.
+fn times(count: u32, number: f64) -> f64 {
+    let count = f64::from(count);
+    let product = count * number;
+    if count.mul_add(number, -product) > 0.0 { product.next_up() } else { product }
+}
+
+fn check_shape(num_bloombits: u64, num_hashes: u64, num_cohorts: u64) -> Result<Sketch, Error> {
+    if !((8..=1 << 20).contains(&num_bloombits) && num_bloombits.is_power_of_two()) {
+        return Err(Error::parameter("num_bloombits", num_bloombits, Sketch::WIDTHS));
+    }
+    let most = Rappor::MAX_HASHES.min(num_bloombits / 2);
+    if !(1..=most).contains(&num_hashes) {
+        let allowed = format!("an integer from 1 to {most} with num_bloombits = {num_bloombits}");
+        return Err(Error::parameter("num_hashes", num_hashes, allowed));
+    }
+    if !(1..=1 << 16).contains(&num_cohorts) {
+        return Err(Error::parameter("num_cohorts", num_cohorts, Sketch::ROWS));
+    }
+    Sketch::new(num_cohorts * num_hashes, num_bloombits, SEED).map_err(|_| {
+        let given = format!("{num_bloombits}, {num_hashes} and {num_cohorts}");
+        let allowed = "such that their product is at most 2**24, and num_hashes * num_cohorts at most 65536";
+        Error::parameter("num_bloombits, num_hashes and num_cohorts", given, allowed)
+    })
+}
+
+fn check_probabilities(Probabilities { f, p, q }: Probabilities) -> Result<(), Error> {
+    for (name, value) in [("f", f), ("p", p), ("q", q)] {
+        if !(0.0 < value && value < 1.0) {
+            return Err(Error::parameter(name, format!("{value:?}"), "a probability strictly between 0 and 1"));
+        }
+    }
+    if p < q { Ok(()) } else { Err(Error::parameter("q", format!("{q:?}"), format!("greater than p = {p:?}"))) }
+}
+
+/// The permanent round with the fewest planes, and the epsilon of `num_hashes` pairs of bits if f were not rounded.
+fn permanent_round(f: f64, num_hashes: u32) -> Result<(BitFlip, f64), Error> {
+    let refused = || {
+        let allowed = "such that epsilon = 2 * num_hashes * ln((2 - f) / f) is between 2**-20 and 32";
+        Error::parameter("f", format!("{f:?}"), allowed)
+    };
+    // Scaling by a power of two is exact, and floor and ceil of a double are doubles: nothing else is rounded here.
+    let scaled = |planes: u32| f * (1u64 << (planes - 1)) as f64;
+    let make = |planes: u32, q: f64| BitFlip::new(planes, (1 << planes) - q as u64, q as u64).ok();
+    let unrounded = make(MAX_PLANES, scaled(MAX_PLANES).floor()).map(|flip| of_pair(flip).epsilon());
+    let requested = unrounded.filter(|&epsilon| is_allowed(times(num_hashes, epsilon))).ok_or_else(refused)?;
+    let rounded = (2..=MAX_PLANES).filter_map(|planes| make(planes, scaled(planes).ceil()));
+    let round = rounded.into_iter().find(|&flip| of_pair(flip).achieves(requested)).ok_or_else(refused)?;
+    Ok((round, times(num_hashes, requested)))
+}
+
+/// Both rounds, the second with the fewest planes, and the epsilon of a single report if p and q were not rounded.
+fn both_rounds(permanent: BitFlip, given: Probabilities, num_hashes: u32) -> Result<(TwoFlips, f64), Error> {
+    let refused = || {
+        let allowed = "such that the epsilon of a single report is at least 2**-20, and two rounds of at most 62 binary \
+                       digits together achieve 0.999 of it";
+        let Probabilities { f, p, q } = given;
+        Error::parameter("f, p and q", format!("{f:?}, {p:?} and {q:?}"), allowed)
+    };
+    let make = |planes: u32, round_q: fn(f64) -> f64, round_p: fn(f64) -> f64| {
+        let scaled = |value: f64, round: fn(f64) -> f64| round(value * (1u64 << planes) as f64) as u64;
+        TwoFlips::new(permanent, BitFlip::new(planes, scaled(given.q, round_q), scaled(given.p, round_p)).ok()?)
+    };
+    let most = MAX_PLANES - permanent.planes();
+    let unrounded = make(most, f64::ceil, f64::floor).map(|flips| of_pair(flips.both()).epsilon());
+    let requested = unrounded.filter(|&epsilon| is_allowed(times(num_hashes, epsilon))).ok_or_else(refused)?;
+    let mut rounded = (2..=most).filter_map(|planes| make(planes, f64::floor, f64::ceil));
+    let flips = rounded.find(|flips| of_pair(flips.both()).achieves(requested)).ok_or_else(refused)?;
+    Ok((flips, times(num_hashes, requested)))
+}
+
+fn is_allowed(epsilon: f64) -> bool {
+    (MIN_EPSILON..=MAX_EPSILON).contains(&epsilon)
+}
+
+impl Family for Rappor {
+    const NAME: &'static str = "rappor";
+    const NAME_OF_K: &'static str = "num_bloombits";
+    type Reports = Cohorts;
+    type Values<'a> = Remembering<'a>;
+
+    fn k(&self) -> u32 {
+        self.hashes.width()
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        let Probabilities { f, p, q } = self.given;
+        let own = [
+            ("num_cohorts", self.num_cohorts().into()),
+            ("num_hashes", self.num_hashes.into()),
+            ("prob_f", f.into()),
+            ("prob_p", p.into()),
+            ("prob_q", q.into()),
+        ];
+        self.flips.fields().into_iter().chain(own).collect()
+    }
+
+    /// The epsilon follows from the probabilities.
+    fn from_fields(num_bloombits: u64, _epsilon: f64, given: &Given) -> Result<Self, Error> {
+        let (hashes, cohorts) = (given.integer("num_hashes")?, given.integer("num_cohorts")?);
+        let [f, p, q] = ["prob_f", "prob_p", "prob_q"].map(|name| given.number(name));
+        Self::new(num_bloombits, hashes, cohorts, Probabilities { f: f?, p: p?, q: q? })
+    }
+
+    fn epsilon(&self) -> f64 {
+        times(self.num_hashes, of_pair(self.flips.permanent()).epsilon())
+    }
+
+    fn first(&self) -> Option<(f64, f64)> {
+        Some((times(self.num_hashes, of_pair(self.flips.both()).epsilon()), self.epsilon_first))
+    }
+
+    /// Every number is a fingerprint.
+    fn check(&self, people: Remembering<'_>) -> Result<(), Error> {
+        people.check(None)
+    }
+
+    fn random_bits(&self) -> usize {
+        8 * self.report_bytes() * self.flips.both().planes() as usize
+    }
+
+    /// The words derived for a person give the cohort as in a mixture, and those for the fingerprint the permanent row. `rng`
+    /// gives those of the instantaneous round for all rows of a chunk.
+    fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        let (width, derivation) = (self.report_bytes(), self.derivation(people.question));
+        let bits_bytes = width - HEADER_BYTES;
+        people.in_chunks(width, first, out, |secrets, values, out| {
+            let mut permanent = Flipper::new(self.flips.permanent(), bits_bytes)?;
+            let (mut rows, mut one_hot) = (Wiped::new(values.len() * bits_bytes), Wiped::new(bits_bytes));
+            let mut cohorts = vec![0; values.len()];
+            let people = secrets.iter().zip(values).zip(&mut cohorts).zip(rows.chunks_exact_mut(bits_bytes));
+            for (((secret, &value), cohort), row) in people {
+                let own = core::slice::from_mut(cohort);
+                uniform(&mut derivation.stream(secret, Purpose::Person, 0)?, self.num_cohorts(), own)?;
+                for hash in self.hashes(*cohort as u32) {
+                    encode_part(hash.column(value).into(), 0, &mut one_hot);
+                    iter::zip(&mut *row, &*one_hot).for_each(|(byte, set)| *byte |= set);
+                }
+                permanent.flip(&mut derivation.stream(secret, Purpose::Answer, value as u64)?, row)?;
+            }
+            Flipper::new(self.flips.instantaneous(), rows.len())?.flip(rng, &mut rows)?;
+            cohorts::write(&cohorts, &rows, out);
+            Ok(())
+        })
+    }
+
+    fn reports(&self) -> Cohorts {
+        Cohorts { groups: self.num_cohorts(), bits: self.k(), malformed: "cohort out of range" }
+    }
+}

@@ -1,0 +1,189 @@
+//! Subset selection: omega of the k values, the sender's among them more often than by chance.
+//!
+//! A uniformly random set of omega values is drawn. With some probability it is made to have the sender's value: if it
+//! does not yet, a uniformly random member is replaced by it. Given that it has the value, the set is uniform among those
+//! that do, and given that it does not, among those that do not; so it is subset selection in the sense of Ye and Barg
+//! 2018, "Optimal schemes for discrete distribution estimation under locally differential privacy", and of Wang, Huang,
+//! Wang et al. 2016, "Mutual information optimally local private discrete distribution estimation". The choice
+//! omega = k / (e^epsilon + 1), rounded, is nearly optimal for the squared error of all counts together.
+//!
+//! # Privacy
+//!
+//! With m = keep / 2^planes, a set has the sender's value with probability p = m + (1 - m) omega / k. A set is
+//! p (k - omega) / ((1 - p) omega) = 1 + m k / ((1 - m) omega) times as likely for a sender whose value it has as for one
+//! whose value it has not: C(k-1, omega-1) sets share p, and C(k-1, omega) share 1 - p.
+//!
+//! # Estimation
+//!
+//! A report supports its omega values. Another value than the sender's is in it with probability (omega - p) / (k - 1),
+//! the same for all.
+//!
+//! # Constant time
+//!
+//! All members of the first set are secret: whoever knew it, and sees the report, would see what was replaced. How sets are
+//! drawn, and a member is replaced, with masks alone, is in `reports/sets.rs`.
+//!
+//! A report has k bits, least significant first, omega of them set.
+
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::local::chance::mixture::Mixture;
+use crate::local::estimate::{Law, Support};
+use crate::local::family::Family;
+use crate::local::reports::sets::{INDEX_BYTES, MAX_K, Sets, number, pack, rejected_below, replace_rejected, select};
+use crate::local::spec::{Field, Given, check_k};
+use crate::local::values::{check_below, rows};
+use crate::rng::{Wiped, fill_bytes};
+
+/// The bytes of a coin.
+const COIN_BYTES: usize = 8;
+
+/// About as many index words are drawn at once: few enough for the first-level cache.
+const CHUNK_WORDS: usize = 1 << 12;
+
+/// Subset selection among k values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SubsetSelection {
+    epsilon: f64,
+    omega: u32,
+    /// Sets are made to have the sender's value with the probability that a mixture keeps a value.
+    mixture: Mixture,
+}
+
+impl SubsetSelection {
+    /// Sets of `omega` of `k` values, or of the optimal number of them: k / (e^epsilon + 1), rounded, at least 1.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^16, 1 <= omega < k and 2^-20 <= epsilon <= 32, or when a denominator of 2^62
+    /// does not achieve 0.999 of epsilon.
+    pub fn new(k: u64, epsilon: f64, omega: Option<u64>) -> Result<Self, Error> {
+        let k = check_k(k)?;
+        if k > MAX_K {
+            return Err(Error::parameter("k", k, format!("an integer from 2 to {MAX_K} for subset selection")));
+        }
+        let omega = match omega {
+            None => (f64::from(k) / (epsilon.exp() + 1.0)).round_ties_even().clamp(1.0, f64::from(k - 1)) as u32,
+            Some(omega) if (1..u64::from(k)).contains(&omega) => omega as u32,
+            Some(omega) => {
+                return Err(Error::parameter("omega", omega, format!("an integer from 1 to k - 1 = {}", k - 1)));
+            }
+        };
+        Ok(Self { epsilon, omega, mixture: Mixture::of_windows(k, omega, epsilon)? })
+    }
+
+    /// The number of members.
+    #[must_use]
+    pub fn omega(self) -> u32 {
+        self.omega
+    }
+
+    /// With which probability sets are made to have the sender's value: that of keeping it.
+    #[must_use]
+    pub fn mixture(self) -> Mixture {
+        self.mixture
+    }
+
+    /// The people whose randomness is drawn at once.
+    fn chunk(self) -> usize {
+        (CHUNK_WORDS / (self.mixture.k() as usize + 1)).max(1)
+    }
+
+    /// The numbers that index words are made into: below k, k - 1, ..., 1 for the members, and below omega for which
+    /// member is replaced.
+    fn ranges(self) -> Vec<u32> {
+        (1..=self.mixture.k()).rev().chain([self.omega]).collect()
+    }
+}
+
+impl Family for SubsetSelection {
+    const NAME: &'static str = "subset_selection";
+    type Reports = Sets;
+    type Values<'a> = &'a [i64];
+
+    fn k(&self) -> u32 {
+        self.mixture.k()
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = self.mixture.fields();
+        fields.push(("omega", self.omega.into()));
+        fields
+    }
+
+    fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {
+        Self::new(k, epsilon, Some(given.integer("omega")?))
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.mixture.window_ratio(self.omega).epsilon()
+    }
+
+    fn check(&self, values: &[i64]) -> Result<(), Error> {
+        check_below(self.k(), values)
+    }
+
+    fn random_bits(&self) -> usize {
+        8 * (INDEX_BYTES * (self.k() as usize + 1) + COIN_BYTES)
+    }
+
+    fn unit(&self) -> usize {
+        self.chunk() * self.report_bytes()
+    }
+
+    /// For a chunk of max(1, floor(4096 / (k + 1))) people, `rng` gives the k + 1 index words of each, then their coins,
+    /// then what rejected index words are replaced with. Index words have 32 bits; coins have 64, of which the upper
+    /// `planes` count.
+    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        let width = self.report_bytes();
+        let values = &values[rows(first, out, width)];
+        let ranges = self.ranges();
+        let rejected_below: Vec<u32> = ranges.iter().map(|&range| rejected_below(range)).collect();
+        let chunk = self.chunk().min(values.len().max(1));
+        let mut random = Wiped::new(chunk * (INDEX_BYTES * ranges.len() + COIN_BYTES));
+        let mut members = Wiped::new(ranges.len() - 1);
+        for (values, out) in values.chunks(chunk).zip(out.chunks_mut(chunk * width)) {
+            let random = &mut random[..values.len() * (INDEX_BYTES * ranges.len() + COIN_BYTES)];
+            fill_bytes(rng, random)?;
+            let (words, coins) = random.split_at_mut(values.len() * INDEX_BYTES * ranges.len());
+            let (words, coins) = (words.as_chunks_mut().0, coins.as_chunks().0);
+            for words in words.chunks_mut(ranges.len()) {
+                replace_rejected(rng, words, &ranges, &rejected_below)?;
+            }
+            let people = out.chunks_mut(width).zip(words.chunks(ranges.len())).zip(coins).zip(values);
+            for (((row, words), coin), &value) in people {
+                let numbers = words.iter().zip(&ranges).map(|(&word, &range)| number(word, range));
+                let force = u64::from_le_bytes(*coin) >> (64 - self.mixture.planes()) < self.mixture.keep();
+                select(self.omega, value as u32, force, numbers, &mut members);
+                pack(&members, row);
+            }
+        }
+        Ok(())
+    }
+
+    fn reports(&self) -> Sets {
+        Sets { k: self.k(), fewest: self.omega, most: self.omega, malformed: "not a set of omega values" }
+    }
+
+    /// Rounded to 52 binary digits.
+    fn law(&self) -> Option<Law> {
+        let Self { omega, mixture, .. } = self;
+        let (k, omega, keep) = (u128::from(mixture.k()), u128::from(*omega), u128::from(mixture.keep()));
+        let all = k << mixture.planes();
+        let p = keep * k + ((1 << mixture.planes()) - keep) * omega;
+        let q = omega * all - p;
+        let digits = |probability: f64| (probability * (1u64 << 62) as f64) as u64;
+        Some(Law::Supports(Support {
+            p: digits(p as f64 / all as f64),
+            q: digits(q as f64 / (all * (k - 1)) as f64),
+            one: 1 << 62,
+        }))
+    }
+}

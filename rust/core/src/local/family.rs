@@ -1,0 +1,190 @@
+//! What a protocol is: the facets that every family of them has, and how reports are made in bulk, the same way for all.
+
+use core::fmt::Debug;
+
+use rand_core::TryCryptoRng;
+
+use super::chance::likelihood::check_epsilon;
+use super::estimate::{Estimate, Law};
+use super::memo::Derivation;
+use super::reports::Reports;
+use super::spec::{self, Field, Given};
+use super::values::{Input, Values, check_out};
+use crate::error::Error;
+use crate::threads::{self, Division, Pause, check_threads};
+
+/// Below this many random bytes a further thread costs more than it gains.
+const RANDOM_BYTES_PER_THREAD: usize = 1 << 19;
+
+/// The caller is asked whether to go on before about so many bytes of reports are made.
+const PIECE_BYTES: usize = 1 << 24;
+
+/// A family of protocols, which differ in parameters alone. All that is particular to it is here.
+pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
+    /// The name in specifications.
+    const NAME: &'static str;
+
+    /// What the number of values is called: for sketches they are the columns of their tables, for RAPPOR the bits of a row.
+    const NAME_OF_K: &'static str = "k";
+
+    /// The form of the reports.
+    type Reports: Reports;
+
+    /// What reports are made of.
+    type Values<'a>: Input<'a>;
+
+    // --- parameters --------------------------------------------------------------------------------------------------
+
+    /// The number of values; for numbers, of the positions that they are put on.
+    fn k(&self) -> u32;
+
+    /// The epsilon that was asked for.
+    fn requested_epsilon(&self) -> f64;
+
+    /// The parameters in specifications, but for these two.
+    fn fields(&self) -> Vec<Field>;
+
+    /// The protocol with `k` values and the requested `epsilon`, which is in range, and what else is `given`. Whether it has
+    /// all of the fields that are given is checked afterwards.
+    fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error>;
+
+    // --- privacy -----------------------------------------------------------------------------------------------------
+
+    /// The logarithm of the largest likelihood ratio of all reports on one value, rounded up.
+    fn epsilon(&self) -> f64;
+
+    /// Of protocols with two rounds, the same of a single report, and what was asked for.
+    fn first(&self) -> Option<(f64, f64)> {
+        None
+    }
+
+    // --- people's devices: nothing may let time or addresses depend on a value or a secret ---------------------------
+
+    /// Checks that all values can be reported on, without a branch: how many cannot, or which, does not show in the time.
+    fn check(&self, values: Self::Values<'_>) -> Result<(), Error>;
+
+    /// About how many random bits a report takes, derived ones included.
+    fn random_bits(&self) -> usize;
+
+    /// The bytes of reports in multiples of which threads share the work.
+    fn unit(&self) -> usize {
+        <Self::Values<'static>>::unit(self.report_bytes())
+    }
+
+    /// Fills `out`, which begins at byte `first` of the matrix of all reports on `values`, all of them checked. What is
+    /// not randomised yet must not get there, since `out` may be memory that others can read.
+    fn randomise<R>(&self, rng: &mut R, values: Self::Values<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized;
+
+    // --- collecting --------------------------------------------------------------------------------------------------
+
+    /// The form of the reports.
+    fn reports(&self) -> Self::Reports;
+
+    /// How counts follow from the collector's counters; none where reports are not counted by value.
+    fn law(&self) -> Option<Law> {
+        None
+    }
+
+    /// Unbiased estimates of how many people have each value; none where reports are not counted by value.
+    fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
+        self.law().map(|law| law.estimate(n, counters))
+    }
+
+    /// Estimates of how many people have each of the `candidates`, fingerprints of texts; none but for sketches.
+    fn estimate_candidates(&self, _counters: &[u64], _candidates: &[i64]) -> Option<Estimate> {
+        None
+    }
+
+    /// Estimates of how many people have values that begin like each of the `candidates`, prefixes of one level; none where
+    /// there is no such level.
+    fn estimate_prefixes(&self, _n: u64, _counters: &[u64], _level: u32, _candidates: &[i64]) -> Option<Estimate> {
+        None
+    }
+
+    // --- what follows ------------------------------------------------------------------------------------------------
+
+    /// The bytes of a report.
+    fn report_bytes(&self) -> usize {
+        self.reports().bits().div_ceil(8)
+    }
+
+    /// All parameters in specifications.
+    fn all_fields(&self) -> Vec<Field> {
+        let mut fields = vec![(Self::NAME_OF_K, self.k().into()), ("epsilon", self.requested_epsilon().into())];
+        fields.extend(self.fields());
+        fields
+    }
+
+    /// The canonical specification.
+    fn to_json(&self) -> String {
+        spec::to_json(Self::NAME, self.all_fields())
+    }
+
+    /// What is derived from secrets for the answers to a question.
+    fn derivation(&self, question: &str) -> Derivation {
+        Derivation::new(spec::digest(&self.to_json()), question)
+    }
+}
+
+/// The protocol that is given, whose parameters are those that its epsilon gives.
+pub(crate) fn read<F: Family>(given: &Given) -> Result<F, Error> {
+    let (k, epsilon) = (given.integer(F::NAME_OF_K)?, given.number("epsilon")?);
+    check_epsilon(epsilon)?;
+    let family = F::from_fields(k, epsilon, given)?;
+    given.check(&family.all_fields())?;
+    Ok(family)
+}
+
+/// Fills `out` with the reports on `values`, all of them with random words of `rng`, in their order.
+pub(crate) fn perturb_with<F, R>(family: &F, values: Values<'_>, out: &mut [u8], rng: &mut R) -> Result<(), Error>
+where
+    F: Family,
+    R: TryCryptoRng + ?Sized,
+{
+    let values = checked(family, values, out)?;
+    wiped_on_error(out, |out| family.randomise(rng, values, 0, out))
+}
+
+/// Fills `out` with the reports on `values`, on up to `threads` threads, as many as are worth starting, each with a
+/// freshly keyed secure generator; `pause` is asked before each piece of the work.
+pub(crate) fn perturb<F: Family>(
+    family: &F,
+    values: Values<'_>,
+    out: &mut [u8],
+    threads: usize,
+    pause: &mut Pause<'_>,
+) -> Result<(), Error> {
+    let values = checked(family, values, out)?;
+    check_threads(threads)?;
+    let unit = family.unit();
+    let piece = (PIECE_BYTES / unit).max(1) * unit;
+    let random_bytes = (piece.min(out.len()) / family.report_bytes()).saturating_mul(family.random_bits()) / 8;
+    let threads = threads.min(1 + random_bytes / RANDOM_BYTES_PER_THREAD);
+    threads::fill(out, Division { piece, unit }, threads, pause, |rng, first, part| {
+        family.randomise(rng, values, first, part)
+    })
+}
+
+/// The values in the kind that the family takes, if all of them can be reported on, and `out` has a row for each.
+fn checked<'a, F: Family>(family: &F, values: Values<'a>, out: &[u8]) -> Result<F::Values<'a>, Error> {
+    let given = values.kind();
+    let values = <F::Values<'a>>::of(values).ok_or_else(|| {
+        let taken = <F::Values<'a>>::KIND;
+        Error::parameter("values", given.name(), format!("{}, which {} takes", taken.name(), F::NAME))
+    })?;
+    family.check(values)?;
+    let width = family.report_bytes();
+    check_out(out, values.people(width), width)?;
+    Ok(values)
+}
+
+/// The result of `fill`, and all of `out` wiped if it failed: half-randomised data must not stay behind.
+fn wiped_on_error(out: &mut [u8], fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<(), Error> {
+    let result = fill(out);
+    if result.is_err() {
+        out.fill(0);
+    }
+    result
+}

@@ -1,0 +1,311 @@
+//! All protocols: a family of them is a file in `families`, and a line here.
+
+use rand_core::TryCryptoRng;
+
+use super::estimate::{Estimate, Law, Support};
+use super::families;
+use super::family::{self, Family};
+use super::reports::Reports;
+use super::spec::{self, Given};
+use super::values::{Input, ValueKind, Values};
+use crate::error::Error;
+use crate::instruction_set::InstructionSet;
+use crate::threads::{Pause, go_on};
+
+/// Why reports are rejected that are none.
+const MISSING_REPORT: &str = "missing report";
+pub(crate) const WRONG_LENGTH: &str = "wrong length";
+pub(crate) const WRONG_HEADER: &str = "wrong header";
+
+/// Makes the enumeration of these families, and `on_family!`, which does the same with the one that a protocol is of.
+macro_rules! families {
+    ($dollar:tt $($code:literal $family:ident,)*) => {
+        /// The checked parameters of a local protocol. Public: they are part of what is announced.
+        ///
+        /// ```
+        /// use dpnoise_core::local::{Accumulator, Protocol, Values};
+        /// // What was announced:
+        /// let protocol = Protocol::from_json(
+        ///     r#"{"epsilon":1.0,"k":15,"keep":841,"planes":13,"protocol":"generalized_randomized_response","version":1}"#,
+        /// )?;
+        /// let answers = [3, 14, 3, 0];
+        /// let mut reports = vec![0; answers.len() * protocol.report_bytes()];
+        /// protocol.perturb(Values::Integers(&answers), &mut reports, 1)?; // on each person's device
+        ///
+        /// let mut collected = Accumulator::new(protocol);
+        /// collected.add(&reports, protocol.report_bytes(), 1)?;
+        /// assert_eq!(collected.estimate().unwrap().counts.len(), 15);
+        /// # Ok::<(), dpnoise_core::Error>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum Protocol {
+            $(#[doc = concat!("See [`", stringify!($family), "`](families::", stringify!($family), ").")]
+            $family(families::$family),)*
+        }
+
+        /// The numbers of families in messages.
+        enum Code {
+            $($family = $code,)*
+        }
+
+        $(impl From<families::$family> for Protocol {
+            fn from(family: families::$family) -> Self {
+                Self::$family(family)
+            }
+        })*
+
+        macro_rules! on_family {
+            ($dollar protocol:expr, $dollar family:ident => $dollar result:expr) => {
+                match $dollar protocol {
+                    $(Protocol::$family($dollar family) => $dollar result,)*
+                }
+            };
+        }
+
+        impl Protocol {
+            /// Reads a specification, canonical or not, and checks that its probabilities are those that its epsilon gives.
+            ///
+            /// # Errors
+            /// [`Error::State`] when it is not a specification or contradicts itself, [`Error::Parameter`] when a
+            /// parameter is out of range.
+            pub fn from_json(text: &str) -> Result<Self, Error> {
+                let given = Given::parse(text)?;
+                match given.protocol()? {
+                    $(<families::$family as Family>::NAME => family::read(&given).map(Self::$family),)*
+                    other => Err(spec::unknown(other, &[$(<families::$family as Family>::NAME),*])),
+                }
+            }
+
+            /// The number of the family in messages.
+            pub(crate) fn code(&self) -> u8 {
+                match self {
+                    $(Self::$family(_) => Code::$family as u8,)*
+                }
+            }
+
+            /// The name of the family in specifications.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$family(_) => <families::$family as Family>::NAME,)*
+                }
+            }
+
+            /// What the number of values is called: for sketches they are the columns of their tables.
+            pub(crate) fn name_of_k(&self) -> &'static str {
+                match self {
+                    $(Self::$family(_) => <families::$family as Family>::NAME_OF_K,)*
+                }
+            }
+
+            /// What values reports are made of; unary encodings, of [`ValueKind::Integers`], take also
+            /// [`ValueKind::OneHot`].
+            #[must_use]
+            pub fn takes(&self) -> ValueKind {
+                match self {
+                    $(Self::$family(_) => <<families::$family as Family>::Values<'_> as Input>::KIND,)*
+                }
+            }
+        }
+    };
+}
+
+families! { $
+    1 RandomizedResponse,
+    2 SymmetricUnaryEncoding,
+    3 OptimizedUnaryEncoding,
+    4 UnaryEncoding,
+    5 GeneralizedRandomizedResponse,
+    6 LocalHashing,
+    7 HadamardResponse,
+    8 SubsetSelection,
+    9 LongitudinalUnaryEncoding,
+    10 Loloha,
+    11 DBitFlip,
+    12 DuchiMean,
+    13 PiecewiseMean,
+    14 HybridMean,
+    15 LaplaceMean,
+    16 SquareWave,
+    17 ThresholdHistogramEncoding,
+    18 SummationHistogramEncoding,
+    19 CountMeanSketch,
+    20 HadamardCountMeanSketch,
+    21 HierarchicalRange,
+    22 PrefixExtension,
+    23 Rappor,
+}
+
+/// The parameters.
+impl Protocol {
+    /// The number of values that an answer may have; for numbers, of the positions that they are put on, and for sketches of
+    /// the columns of their tables, for RAPPOR of the bits of a Bloom filter.
+    #[must_use]
+    pub fn k(&self) -> u32 {
+        on_family!(self, family => family.k())
+    }
+
+    /// The epsilon that was asked for.
+    #[must_use]
+    pub fn requested_epsilon(&self) -> f64 {
+        on_family!(self, family => family.requested_epsilon())
+    }
+
+    /// The epsilon of the guarantee: the exact one, rounded up to a double; never above the requested one, and at least
+    /// 0.999 of it except for thresholding, which gives some of it away.
+    #[must_use]
+    pub fn epsilon(&self) -> f64 {
+        on_family!(self, family => family.epsilon())
+    }
+
+    /// The epsilon of a single report, of protocols with two rounds, where [`Protocol::epsilon`] is that of all reports on
+    /// one value together; exact and rounded up, at least 0.999 of the requested one.
+    #[must_use]
+    pub fn epsilon_first(&self) -> Option<f64> {
+        on_family!(self, family => family.first()).map(|(achieved, _)| achieved)
+    }
+
+    /// The epsilon that was asked for of a single report, of protocols with two rounds.
+    #[must_use]
+    pub fn requested_epsilon_first(&self) -> Option<f64> {
+        on_family!(self, family => family.first()).map(|(_, requested)| requested)
+    }
+
+    /// The canonical specification.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        on_family!(self, family => family.to_json())
+    }
+
+    /// The first 8 bytes of the SHA-256 of the canonical specification.
+    #[must_use]
+    pub fn spec_id(&self) -> [u8; 8] {
+        let digest = spec::digest(&self.to_json());
+        core::array::from_fn(|i| digest[i])
+    }
+
+    /// [`Protocol::spec_id`] in hexadecimal.
+    #[must_use]
+    pub fn spec_id_hex(&self) -> String {
+        format!("{:016x}", u64::from_be_bytes(self.spec_id()))
+    }
+}
+
+/// People's devices.
+impl Protocol {
+    /// Randomises the value of each person on up to `threads` threads, each with a freshly keyed secure generator: one
+    /// row of `report_bytes` bytes of `out` for each.
+    ///
+    /// # Errors
+    /// [`Error::Data`] unless all values can be reported on, which does not tell which, and [`Error::Parameter`] when
+    /// they are not of the kind that [`Protocol::takes`], when `out` has not one row per value, and for no threads,
+    /// before anything is drawn; [`Error::Randomness`] when the system has no randomness: then `out` is all zero.
+    pub fn perturb(&self, values: Values<'_>, out: &mut [u8], threads: usize) -> Result<(), Error> {
+        self.perturb_pausing(values, out, threads, &mut go_on)
+    }
+
+    /// Randomises values as [`Protocol::perturb`] does, and asks `pause` now and then whether to go on.
+    ///
+    /// # Errors
+    /// As for [`Protocol::perturb`]; and what `pause` says: then `out` is all zero.
+    pub fn perturb_pausing(
+        &self,
+        values: Values<'_>,
+        out: &mut [u8],
+        threads: usize,
+        pause: &mut Pause<'_>,
+    ) -> Result<(), Error> {
+        on_family!(self, family => family::perturb(family, values, out, threads, pause))
+    }
+
+    /// Randomises the value of each person with random words of `rng`, in their order.
+    ///
+    /// # Errors
+    /// As for [`Protocol::perturb`]; [`Error::Randomness`] when `rng` fails.
+    pub fn perturb_with<R>(&self, values: Values<'_>, out: &mut [u8], rng: &mut R) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+    {
+        on_family!(self, family => family::perturb_with(family, values, out, rng))
+    }
+}
+
+/// The collector.
+impl Protocol {
+    /// The bits of a report.
+    #[must_use]
+    pub fn report_bits(&self) -> usize {
+        on_family!(self, family => family.reports().bits())
+    }
+
+    /// The bytes of a report.
+    #[must_use]
+    pub fn report_bytes(&self) -> usize {
+        on_family!(self, family => family.report_bytes())
+    }
+
+    /// What the collector counts: the values that reports support, of randomised response only "yes"; or all reports.
+    #[must_use]
+    pub fn counters(&self) -> usize {
+        on_family!(self, family => family.reports().counters())
+    }
+
+    /// How counts follow from the collector's counters; none where reports are not counted by value.
+    #[must_use]
+    pub fn law(&self) -> Option<Law> {
+        on_family!(self, family => family.law())
+    }
+
+    /// How often a report supports its sender's value and any other; none where reports do not support values.
+    #[must_use]
+    pub fn support(&self) -> Option<Support> {
+        self.law().and_then(Law::support)
+    }
+
+    /// Why reports are rejected, in the order in which the counts are stored; the first is found by looking at a
+    /// report, the others are for what is none.
+    #[must_use]
+    pub fn rejection_reasons(&self) -> [&'static str; 4] {
+        let malformed = on_family!(self, family => family.reports().malformed());
+        [malformed, MISSING_REPORT, WRONG_LENGTH, WRONG_HEADER]
+    }
+
+    /// The most reports that the counters have room for.
+    pub(crate) fn most_reports(&self) -> u64 {
+        on_family!(self, family => family.reports().most())
+    }
+
+    /// About how many bytes of packed bits are counted in the time that one of so many reports takes.
+    pub(crate) fn effort(&self, reports: usize) -> usize {
+        on_family!(self, family => family.reports().effort(reports))
+    }
+
+    /// The counters of the well-formed rows, and the number of the others.
+    pub(crate) fn count(&self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+        on_family!(self, family => family.reports().count(instructions, rows))
+    }
+
+    /// Whether `n` reports can lead to these counters.
+    pub(crate) fn are_possible(&self, n: u64, counters: &[u64]) -> bool {
+        n <= self.most_reports() && on_family!(self, family => family.reports().are_possible(n, counters))
+    }
+
+    pub(crate) fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
+        on_family!(self, family => family.estimate(n, counters))
+    }
+
+    pub(crate) fn estimate_candidates(&self, counters: &[u64], candidates: &[i64]) -> Option<Estimate> {
+        on_family!(self, family => family.estimate_candidates(counters, candidates))
+    }
+
+    pub(crate) fn estimate_prefixes(
+        &self,
+        n: u64,
+        counters: &[u64],
+        level: u32,
+        candidates: &[i64],
+    ) -> Option<Estimate> {
+        on_family!(self, family => family.estimate_prefixes(n, counters, level, candidates))
+    }
+}

@@ -1,0 +1,191 @@
+//! Reports that are a bit for each value, least significant bit of a byte first: one-hot rows, and rows of flipped bits.
+
+use dpnoise_kernels::arch::planes::TILE_BYTES;
+use dpnoise_kernels::arch::popcount::add_column_counts;
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::mask;
+
+use super::Reports;
+use crate::error::Error;
+use crate::instruction_set::InstructionSet;
+use crate::local::values::{check_below, check_out};
+
+/// How many rows are searched for malformed ones before the others are counted together: enough for counting to be fast
+/// wherever the malformed ones are. They are copied for that, so they have at most so many bytes, or are one row.
+const ROWS_AT_ONCE: usize = 1 << 12;
+const BYTES_AT_ONCE: usize = 1 << 24;
+
+/// The bits encoded before they are flipped, while they are in the first-level cache.
+pub(crate) const CHUNK_BYTES: usize = 64 * TILE_BYTES;
+
+/// Rows of so many bits; unused bits of the last byte are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bits(pub(crate) u32);
+
+impl Bits {
+    /// The bytes of a row.
+    pub(crate) fn width(self) -> usize {
+        self.bits().div_ceil(8)
+    }
+
+    /// The bits of the last byte that are not used.
+    pub(crate) fn unused(self) -> u8 {
+        let used_in_last = (self.0 - 1) % 8 + 1;
+        !(0xff >> (8 - used_in_last))
+    }
+
+    /// Checks without a branch on the data that every row has exactly one bit set, among those that are used.
+    ///
+    /// # Errors
+    /// [`Error::Data`] otherwise, [`Error::Parameter`] when `rows` is not whole rows.
+    pub(crate) fn check_one_hot(self, rows: &[u8]) -> Result<(), Error> {
+        let (width, unused) = (self.width(), self.unused());
+        if !rows.len().is_multiple_of(width) {
+            let allowed = format!("rows of {width} bytes");
+            return Err(Error::parameter("bits", format!("{} bytes", rows.len()), allowed));
+        }
+        let wrong = rows.chunks_exact(width).fold(0, |wrong, row| {
+            let set = row.iter().fold(0u32, |set, byte| set.wrapping_add(byte.count_ones())); // at most 2^24
+            wrong | set ^ 1 | u32::from(row[row.len() - 1] & unused)
+        });
+        if declassify(Reason::Refusal, wrong != 0) {
+            let problem = format!("must have exactly one of the first k = {} bits set in every row", self.0);
+            return Err(Error::data("bits", problem));
+        }
+        Ok(())
+    }
+
+    /// Clears the unused bits of every row's last byte in `chunk`, which begins at byte `at` of the matrix of rows.
+    pub(crate) fn clear_unused(self, at: usize, chunk: &mut [u8]) {
+        let (width, unused) = (self.width(), self.unused());
+        if unused != 0 {
+            let to_last = width - 1 - at % width;
+            chunk.iter_mut().skip(to_last).step_by(width).for_each(|byte| *byte &= !unused);
+        }
+    }
+}
+
+impl Reports for Bits {
+    fn bits(self) -> usize {
+        self.0 as usize
+    }
+
+    fn malformed(self) -> &'static str {
+        "tail bits set"
+    }
+
+    fn counters(self) -> usize {
+        self.bits()
+    }
+
+    fn effort(self, _reports: usize) -> usize {
+        self.width()
+    }
+
+    /// Malformed rows are looked for only when the count of an unused bit says that there are some.
+    fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+        let (width, unused) = (self.width(), self.unused());
+        let mut counters = vec![0; 8 * width];
+        let mut rejected = 0;
+        add_column_counts(instructions, rows, width, &mut counters);
+        if counters[self.bits()..].iter().any(|&count| count > 0) {
+            counters.fill(0);
+            rejected = count_well_formed(instructions, rows, width, &mut counters, |row| row[width - 1] & unused != 0);
+        }
+        counters.truncate(self.bits());
+        (counters, rejected)
+    }
+}
+
+/// Counts the bits of rows that are not malformed, and gives the number of the others.
+pub(crate) fn count_well_formed(
+    instructions: InstructionSet,
+    rows: &[u8],
+    width: usize,
+    counters: &mut [u64],
+    is_malformed: impl Fn(&[u8]) -> bool,
+) -> u64 {
+    let mut rejected = 0;
+    for some in rows.chunks(ROWS_AT_ONCE.min(BYTES_AT_ONCE / width).max(1) * width) {
+        let good = some.chunks_exact(width).filter(|row| !is_malformed(row));
+        let bad = some.len() / width - good.clone().count();
+        if bad == 0 {
+            add_column_counts(instructions, some, width, counters);
+        } else {
+            add_column_counts(instructions, &good.collect::<Vec<_>>().concat(), width, counters);
+        }
+        rejected += bad as u64;
+    }
+    rejected
+}
+
+/// Writes a row of ceil(k / 8) bytes for every value, with only the value's bit set. **Nothing is private yet.**
+///
+/// # Errors
+/// [`Error::Data`] unless all values are in [0, k), [`Error::Parameter`] when `out` has not one row per value.
+pub fn one_hot(k: u32, values: &[i64], out: &mut [u8]) -> Result<(), Error> {
+    let width = Bits(k).width();
+    check_below(k, values)?;
+    check_out(out, values.len(), width)?;
+    encode_from(values, width, 0, out);
+    Ok(())
+}
+
+/// Writes the bytes of the one-hot matrix of `values` that begin at byte `at` to `chunk`.
+pub(crate) fn encode_from(values: &[i64], width: usize, at: usize, chunk: &mut [u8]) {
+    encode_rows(values, width, at, chunk, encode_part);
+}
+
+/// Calls `encode(value, start, part)` for the parts of rows of `width` items that a chunk is made of, which begins at item
+/// `at` of the matrix of all rows; `start` is where in its row the part begins.
+pub(crate) fn encode_rows<T>(
+    values: &[i64],
+    width: usize,
+    at: usize,
+    mut chunk: &mut [T],
+    encode: impl Fn(i64, usize, &mut [T]),
+) {
+    let (mut row, mut start) = (at / width, at % width);
+    while !chunk.is_empty() {
+        let (part, rest) = chunk.split_at_mut(chunk.len().min(width - start));
+        encode(values[row], start, part);
+        (row, start, chunk) = (row + 1, 0, rest);
+    }
+}
+
+/// Writes the bytes from `start` on of the one-hot row of `value`: every word is compared, none is addressed by value.
+pub(crate) fn encode_part(value: i64, start: usize, part: &mut [u8]) {
+    let target = (value as u64).wrapping_sub(8 * start as u64);
+    let (target_word, bit) = (target >> 6, 1 << (target & 63));
+    let word = |i: usize| bit & mask(target_word == i as u64);
+    let (words, rest) = part.as_chunks_mut();
+    let last = word(words.len()).to_le_bytes();
+    for (i, bytes) in words.iter_mut().enumerate() {
+        *bytes = word(i).to_le_bytes();
+    }
+    rest.iter_mut().zip(last).for_each(|(byte, last)| *byte = last);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_rows_are_one_hot() {
+        for k in [2, 7, 8, 9, 15, 128, 2048, 2049, 5000] {
+            let values: Vec<i64> = (0..k.into()).collect();
+            let width = Bits(k).width();
+            let mut bits = vec![0xff; values.len() * width];
+            one_hot(k, &values, &mut bits).unwrap();
+            for (value, row) in bits.chunks_exact(width).enumerate() {
+                let expected = |i: usize| if i == value / 8 { 1 << (value % 8) } else { 0 };
+                assert!(row.iter().enumerate().all(|(i, &byte)| byte == expected(i)), "{k} {value}");
+            }
+            let mut window = vec![0; bits.len().min(300)];
+            for at in (0..bits.len() - window.len()).step_by(97) {
+                encode_from(&values, width, at, &mut window);
+                assert_eq!(window, bits[at..at + window.len()]);
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Reports that are numbers with discrete Laplace noise: a collector adds them up.
+//!
+//! A number from -1 to 1 is told as a multiple of 1 / `unit`, so that all is done with whole numbers. Two inputs differ by
+//! at most 2 `unit` altogether, so noise of scale t = 2 `unit` / epsilon makes a report epsilon-locally differentially
+//! private: exactly epsilon, for the noise is exact. A sum is clamped to -`bound` ... `bound`, which happens with a
+//! probability below e^-64, is a function of what is private already, and keeps a single liar from adding more than 64
+//! scales. It is sent as the number sum + `bound` in four bytes; a larger one than 2 `bound` is malformed.
+//!
+//! `unit` is the largest power of two up to 2^20 with which the scale is at most 2^21: so a sum over 2^35 reports fits
+//! into a counter, and rounding to 1 / `unit` adds nothing to speak of to the noise.
+
+use rand_core::TryCryptoRng;
+
+use super::Reports;
+use super::numbers::OUT_OF_RANGE;
+use crate::error::Error;
+use crate::instruction_set::InstructionSet;
+use crate::local::chance::likelihood::check_epsilon;
+use crate::local::chance::mixture::CHUNK;
+use crate::local::estimate::Law;
+use crate::local::spec::Field;
+use crate::params::{Ratio, Scale};
+use crate::rng::Wiped;
+use crate::samplers::{DiscreteLaplace, Sampler};
+
+/// The bytes of a number.
+pub(crate) const NUMBER_BYTES: usize = 4;
+
+/// The binary logarithm of the largest scale of the noise.
+const MAX_SCALE_LOG2: i32 = 21;
+
+/// The scales between the largest honest number without noise and the bound.
+const SCALES: u32 = 64;
+
+/// How numbers are told, with noise for an epsilon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NoisySums {
+    unit: u32,
+    bound: u32,
+    columns: u32,
+}
+
+impl NoisySums {
+    /// Reports of `columns` numbers, of which two inputs differ by at most 2 altogether.
+    pub(crate) fn new(columns: u32, epsilon: f64) -> Result<Self, Error> {
+        check_epsilon(epsilon)?;
+        // epsilon is a normal double: its exponent is the integer part of its binary logarithm.
+        let log2 = (epsilon.to_bits() >> 52) as i32 - 1023;
+        let unit = 1u32 << (MAX_SCALE_LOG2 - 1 + log2.min(0));
+        let scale = (2.0 * f64::from(unit) / epsilon).ceil() as u32;
+        Ok(Self { unit, bound: unit + SCALES * scale, columns })
+    }
+
+    /// What 1 is told as.
+    #[must_use]
+    pub fn unit(self) -> u32 {
+        self.unit
+    }
+
+    /// The largest magnitude that is told.
+    #[must_use]
+    pub fn bound(self) -> u32 {
+        self.bound
+    }
+
+    /// The largest number that is sent.
+    fn largest(self) -> u32 {
+        2 * self.bound
+    }
+
+    /// Its part of a specification.
+    pub(crate) fn fields(self) -> Vec<Field> {
+        vec![("bound", self.bound.into()), ("unit", self.unit.into())]
+    }
+
+    fn scale(self, epsilon: f64) -> Scale {
+        let steps = Ratio::new(2 * u128::from(self.unit), 1);
+        let scale = steps.zip(Ratio::from_f64(epsilon)).and_then(|(steps, epsilon)| steps.checked_div(epsilon));
+        scale
+            .and_then(|scale| Scale::new(scale).ok())
+            .expect("from 2^-5 to 2^21, with a denominator of 53 bits at most")
+    }
+
+    /// How counts follow from sums of numbers.
+    pub(crate) fn law(self, epsilon: f64) -> Law {
+        Law::Sums { unit: self.unit, offset: self.bound, variance: self.variance(epsilon) }
+    }
+
+    /// The variance of a report's number, as a part of the square of what 1 is told as.
+    fn variance(self, epsilon: f64) -> f64 {
+        let unit = f64::from(self.unit);
+        let sinh = (epsilon / (4.0 * unit)).sinh() * unit;
+        0.5 / (sinh * sinh)
+    }
+
+    /// Fills `out` with numbers: `exact(rng, at, numbers)` puts those that begin with the one at index `at` in a private
+    /// buffer, where noise for `epsilon` is added to them.
+    pub(crate) fn fill<R, E>(self, epsilon: f64, rng: &mut R, out: &mut [u8], mut exact: E) -> Result<(), Error>
+    where
+        R: TryCryptoRng + ?Sized,
+        E: FnMut(&mut R, usize, &mut [i64]) -> Result<(), Error>,
+    {
+        let noise = DiscreteLaplace::new(self.scale(epsilon));
+        let numbers = out.as_chunks_mut::<NUMBER_BYTES>().0;
+        let mut private = Wiped::new(2 * numbers.len().min(CHUNK));
+        let bound = i64::from(self.bound);
+        for (index, out) in numbers.chunks_mut(CHUNK).enumerate() {
+            let (sums, added) = private[..2 * out.len()].split_at_mut(out.len());
+            exact(rng, index * CHUNK, sums)?;
+            noise.fill_with(added, rng)?;
+            for ((out, &sum), &added) in out.iter_mut().zip(&*sums).zip(&*added) {
+                let clamped = sum.wrapping_add(added).clamp(-bound, bound);
+                *out = (clamped.wrapping_add(bound) as u32).to_le_bytes();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reports for NoisySums {
+    fn bits(self) -> usize {
+        8 * NUMBER_BYTES * self.columns as usize
+    }
+
+    fn malformed(self) -> &'static str {
+        OUT_OF_RANGE
+    }
+
+    fn counters(self) -> usize {
+        self.columns as usize
+    }
+
+    fn most(self) -> u64 {
+        u64::MAX / u64::from(self.largest())
+    }
+
+    fn effort(self, _reports: usize) -> usize {
+        NUMBER_BYTES * self.columns as usize
+    }
+
+    /// Adds up the well-formed rows.
+    fn count(self, _backend: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+        let (mut counters, mut rejected) = (vec![0; self.counters()], 0);
+        for row in rows.chunks_exact(NUMBER_BYTES * self.counters()) {
+            let numbers = row.as_chunks::<NUMBER_BYTES>().0;
+            let largest = numbers.iter().fold(0, |largest, &number| u32::from_le_bytes(number).max(largest));
+            if largest > self.largest() {
+                rejected += 1;
+                continue;
+            }
+            for (counter, &number) in counters.iter_mut().zip(numbers) {
+                *counter += u64::from(u32::from_le_bytes(number));
+            }
+        }
+        (counters, rejected)
+    }
+
+    fn are_possible(self, n: u64, counters: &[u64]) -> bool {
+        let most = u128::from(n) * u128::from(self.largest());
+        counters.iter().all(|&sum| u128::from(sum) <= most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::chance::likelihood::{MAX_EPSILON, MIN_EPSILON};
+
+    #[test]
+    fn scales_are_exact_and_bounded() {
+        for epsilon in [MIN_EPSILON, 0.1, 0.5, 1.0, 1.0f64.next_down(), 3.3, MAX_EPSILON] {
+            let sums = NoisySums::new(1, epsilon).unwrap();
+            let scale = sums.scale(epsilon).ratio();
+            let (numerator, denominator) = (scale.numerator(), scale.denominator());
+            assert!(numerator <= denominator << MAX_SCALE_LOG2, "{epsilon}");
+            assert!(sums.unit == 1 << 20 || numerator * 2 > denominator << MAX_SCALE_LOG2, "{epsilon}");
+            // 2 unit / epsilon without rounding, since epsilon is a dyadic fraction.
+            let exact = Ratio::from_f64(epsilon).unwrap();
+            assert_eq!(numerator * exact.numerator(), 2 * u128::from(sums.unit) * denominator * exact.denominator());
+            let (sent, t) = (u64::from(sums.largest()), scale.to_f64());
+            assert!(sent < 1 << 29 && f64::from(sums.bound - sums.unit) >= 64.0 * t);
+            // The variance of a continuous Laplace distribution of this scale is 2 t^2, nearly that of the discrete one.
+            let unit = f64::from(sums.unit);
+            assert!((sums.variance(epsilon) * unit * unit / (2.0 * t * t) - 1.0).abs() < 0.01);
+        }
+    }
+}

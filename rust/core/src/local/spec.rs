@@ -1,0 +1,126 @@
+//! Specifications: what a report means, as canonical JSON, and the id of that.
+//!
+//! A specification is JSON with sorted keys and no spaces, for example
+//! `{"epsilon":1.0,"k":15,"p":512,"planes":10,"protocol":"optimized_unary_encoding","q":276,"version":1}`:
+//! the probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`, with what
+//! else a client has to know (`g` and `prime` of local hashing, the `order` of a Hadamard matrix, the size `omega` of sets,
+//! the `width` of windows, the share `alpha` of a hybrid and its second probability); `epsilon` is the one that was
+//! requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its
+//! SHA-256. Two collectors hold the same protocol if and only if their specifications are the same bytes.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::error::Error;
+
+/// A parameter: its name, and its value.
+pub(crate) type Field = (&'static str, Value);
+
+/// The version of specifications.
+const VERSION: u64 = 1;
+
+/// The longest specification that is read.
+const MAX_JSON_BYTES: usize = 4096;
+
+/// The smallest number of values.
+pub const MIN_K: u64 = 2;
+
+/// The largest number of values; unary encoding makes reports of 2 MiB of them.
+pub const MAX_K: u64 = 1 << 24;
+
+/// Checks a number of values.
+pub(crate) fn check_k(k: u64) -> Result<u32, Error> {
+    if (MIN_K..=MAX_K).contains(&k) {
+        Ok(k as u32)
+    } else {
+        Err(Error::parameter("k", k, format!("an integer from {MIN_K} to {MAX_K}")))
+    }
+}
+
+/// The canonical specification of the protocol of this name with these parameters.
+pub(crate) fn to_json(protocol: &str, parameters: Vec<Field>) -> String {
+    let mut fields: BTreeMap<_, _> = parameters.into_iter().collect();
+    fields.extend([("protocol", protocol.into()), ("version", VERSION.into())]);
+    let fields: Vec<String> = fields.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+/// The SHA-256 of a canonical specification.
+pub(crate) fn digest(json: &str) -> [u8; 32] {
+    Sha256::digest(json).into()
+}
+
+/// A specification that somebody gave, canonical or not.
+pub(crate) struct Given(Map<String, Value>);
+
+impl Given {
+    /// Reads a JSON object of this version.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        if text.len() > MAX_JSON_BYTES {
+            return Err(invalid(&format!("it is longer than {MAX_JSON_BYTES} bytes")));
+        }
+        let value: Value = serde_json::from_str(text).map_err(|error| invalid(&format!("it is not JSON: {error}")))?;
+        let Value::Object(fields) = value else {
+            return Err(invalid("it is not a JSON object"));
+        };
+        let given = Self(fields);
+        let version = given.integer("version")?;
+        if version == VERSION {
+            Ok(given)
+        } else {
+            Err(invalid(&format!("version {version} is not {VERSION}, the one this release reads")))
+        }
+    }
+
+    fn field(&self, name: &str) -> Result<&Value, Error> {
+        self.0.get(name).ok_or_else(|| invalid(&format!("the field {name:?} is missing")))
+    }
+
+    /// The name of the protocol.
+    pub(crate) fn protocol(&self) -> Result<&str, Error> {
+        self.field("protocol")?.as_str().ok_or_else(|| invalid("the field \"protocol\" is not text"))
+    }
+
+    /// A parameter that is a whole number.
+    pub(crate) fn integer(&self, name: &str) -> Result<u64, Error> {
+        let value = self.field(name)?;
+        value.as_u64().ok_or_else(|| invalid(&format!("the field {name:?} is not a non-negative integer")))
+    }
+
+    /// A parameter that is a real number.
+    pub(crate) fn number(&self, name: &str) -> Result<f64, Error> {
+        self.field(name)?.as_f64().ok_or_else(|| invalid(&format!("the field {name:?} is not a number")))
+    }
+
+    /// Checks that these are the `parameters`, which were computed from some of them, and no others.
+    pub(crate) fn check(&self, parameters: &[Field]) -> Result<(), Error> {
+        let is_known =
+            |name: &str| ["protocol", "version"].contains(&name) || parameters.iter().any(|own| own.0 == name);
+        if let Some(unknown) = self.0.keys().find(|name| !is_known(name)) {
+            return Err(invalid(&format!("unknown field {unknown:?}")));
+        }
+        for (name, value) in parameters {
+            let agrees = if value.is_f64() { *value == self.number(name)? } else { *value == self.integer(name)? };
+            if !agrees {
+                return Err(inconsistent());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The refusal of a protocol that there is not.
+pub(crate) fn unknown(protocol: &str, known: &[&str]) -> Error {
+    invalid(&format!("unknown protocol {protocol:?}; this release knows {}", known.join(", ")))
+}
+
+/// The refusal of a specification that contradicts itself.
+pub(crate) fn inconsistent() -> Error {
+    invalid("its probabilities are not those that its epsilon gives")
+}
+
+fn invalid(problem: &str) -> Error {
+    Error::State(format!("not a protocol specification: {problem}"))
+}

@@ -1,0 +1,194 @@
+//! What protocols make reports of: the values of some people, of one of a few kinds.
+
+use core::ops::Range;
+
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+
+use super::chance::mixture::CHUNK;
+use super::memo::Secret;
+use crate::error::Error;
+
+/// About as many bytes of reports of people who remember are made at once: few enough for the first-level cache.
+const CHUNK_BYTES: usize = 1 << 12;
+
+/// The values of some people. They are private: there is no way to print them.
+#[derive(Clone, Copy)]
+pub enum Values<'a> {
+    /// Integers below k, or below 2^bits, or fingerprints of texts.
+    Integers(&'a [i64]),
+    /// Numbers in [0, 1] or [-1, 1].
+    Numbers(&'a [f64]),
+    /// Answers to a question: 1 for yes, 0 for no.
+    Answers(&'a [u8]),
+    /// Integers below k as [`one_hot`](super::one_hot) rows, which unary encodings take in place of them.
+    OneHot(&'a [u8]),
+    /// Integers, or fingerprints, of people who are asked again and again.
+    Remembering(Remembering<'a>),
+}
+
+/// The values of people who keep a secret each, from which all is derived that is permanent in their reports.
+#[derive(Clone, Copy)]
+pub struct Remembering<'a> {
+    /// One value for each person.
+    pub values: &'a [i64],
+    /// One secret for each person, as [`ClientMemo`](super::ClientMemo) keeps them.
+    pub secrets: &'a [Secret],
+    /// What they are asked: what is permanent in answers to one question is independent of what is in those to another,
+    /// even of the same form.
+    pub question: &'a str,
+}
+
+/// A kind of [`Values`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueKind {
+    /// [`Values::Integers`].
+    Integers,
+    /// [`Values::Numbers`].
+    Numbers,
+    /// [`Values::Answers`].
+    Answers,
+    /// [`Values::OneHot`].
+    OneHot,
+    /// [`Values::Remembering`].
+    Remembering,
+}
+
+impl ValueKind {
+    /// The name in messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Integers => "integers",
+            Self::Numbers => "numbers",
+            Self::Answers => "answers",
+            Self::OneHot => "one-hot rows",
+            Self::Remembering => "integers of people with a memo",
+        }
+    }
+}
+
+impl Values<'_> {
+    /// Which kind they are of.
+    #[must_use]
+    pub fn kind(self) -> ValueKind {
+        match self {
+            Self::Integers(_) => ValueKind::Integers,
+            Self::Numbers(_) => ValueKind::Numbers,
+            Self::Answers(_) => ValueKind::Answers,
+            Self::OneHot(_) => ValueKind::OneHot,
+            Self::Remembering(_) => ValueKind::Remembering,
+        }
+    }
+}
+
+/// The values that a family takes.
+pub(crate) trait Input<'a>: Copy + Sync {
+    /// Their kind.
+    const KIND: ValueKind;
+
+    /// The values, if they are of this kind.
+    fn of(values: Values<'a>) -> Option<Self>;
+
+    /// The number of people, where a report has `width` bytes.
+    fn people(self, width: usize) -> usize;
+
+    /// The bytes of reports in multiples of which threads share the work, unless the family knows better.
+    fn unit(width: usize) -> usize {
+        CHUNK * width
+    }
+}
+
+macro_rules! slices {
+    ($($kind:ident of $item:ty,)*) => {
+        $(impl<'a> Input<'a> for &'a [$item] {
+            const KIND: ValueKind = ValueKind::$kind;
+
+            fn of(values: Values<'a>) -> Option<Self> {
+                if let Values::$kind(values) = values { Some(values) } else { None }
+            }
+
+            fn people(self, _width: usize) -> usize {
+                self.len()
+            }
+        })*
+    };
+}
+
+slices! {
+    Integers of i64,
+    Numbers of f64,
+    Answers of u8,
+}
+
+impl<'a> Input<'a> for Remembering<'a> {
+    const KIND: ValueKind = ValueKind::Remembering;
+
+    fn of(values: Values<'a>) -> Option<Self> {
+        if let Values::Remembering(people) = values { Some(people) } else { None }
+    }
+
+    fn people(self, _width: usize) -> usize {
+        self.values.len()
+    }
+
+    fn unit(width: usize) -> usize {
+        rows_at_once(width) * width
+    }
+}
+
+impl Remembering<'_> {
+    /// Checks that there is a secret for each value, and that the values are below `k` if there is one.
+    pub(crate) fn check(self, k: Option<u32>) -> Result<(), Error> {
+        if self.secrets.len() != self.values.len() {
+            let allowed = format!("one of {} people, one for each value", self.values.len());
+            return Err(Error::parameter("memo", format!("one of {}", self.secrets.len()), allowed));
+        }
+        k.map_or(Ok(()), |k| check_below(k, self.values))
+    }
+
+    /// Fills `out`, which begins at byte `first` of all rows of `width` bytes, with what `report` makes of some secrets and as
+    /// many values: of few people at a time.
+    pub(crate) fn in_chunks(
+        self,
+        width: usize,
+        first: usize,
+        out: &mut [u8],
+        mut report: impl FnMut(&[Secret], &[i64], &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let people = rows(first, out, width);
+        let at_once = rows_at_once(width);
+        let secrets = self.secrets[people.clone()].chunks(at_once);
+        let chunks = secrets.zip(self.values[people].chunks(at_once)).zip(out.chunks_mut(at_once * width));
+        for ((secrets, values), out) in chunks {
+            report(secrets, values, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// The reports of `width` bytes of people who remember that are made at once.
+fn rows_at_once(width: usize) -> usize {
+    (CHUNK_BYTES / width).clamp(1, CHUNK)
+}
+
+/// Which people have the rows of `width` bytes that `out` is for, which begins at byte `first` of all rows.
+pub(crate) fn rows(first: usize, out: &[u8], width: usize) -> Range<usize> {
+    first / width..(first + out.len()) / width
+}
+
+/// Checks that all values are in [0, k), in one pass without a branch.
+pub(crate) fn check_below(k: u32, values: &[i64]) -> Result<(), Error> {
+    let outside = values.iter().fold(0, |outside, &value| outside | u8::from(value as u64 >= u64::from(k)));
+    if declassify(Reason::Refusal, outside == 0) {
+        Ok(())
+    } else {
+        Err(Error::data("values", format!("must be integers in [0, k) with k = {k}")))
+    }
+}
+
+/// Checks that `out` has `rows` rows of `width` bytes.
+pub(crate) fn check_out(out: &[u8], rows: usize, width: usize) -> Result<(), Error> {
+    if rows.checked_mul(width) == Some(out.len()) {
+        return Ok(());
+    }
+    Err(Error::parameter("out", format!("{} bytes", out.len()), format!("{rows} rows of {width} bytes")))
+}
