@@ -126,7 +126,7 @@ def test_an_estimate_is_the_mean_of_what_reports_stand_for(protocol: local.MeanP
     accumulator = protocol.accumulator()
     for part in np.array_split(reports, 3):
         accumulator.add(part)
-    assert protocol.estimate(local.Accumulator.from_bytes(accumulator.to_bytes()), 0.9) == found
+    assert protocol.estimate(local.Accumulator.from_bytes(accumulator.to_bytes()), level=0.9) == found
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -199,7 +199,7 @@ def test_threads_share_the_work_without_a_seam() -> None:
 def test_a_density_is_a_distribution() -> None:
     protocol = local.SquareWave(k=20, epsilon=2.0)
     for smoothing in (True, False):
-        found = protocol.estimate(protocol.perturb(np.linspace(0, 0.5, 5000), rng=SeededRng(1)), smoothing)
+        found = protocol.estimate(protocol.perturb(np.linspace(0, 0.5, 5000), rng=SeededRng(1)), smoothing=smoothing)
         assert found.probabilities.sum() == pytest.approx(1.0)
         assert found.probabilities.min() >= 0
         assert np.array_equal(found.edges, np.linspace(0, 1, 21))
@@ -345,5 +345,5 @@ def test_what_cannot_be_estimated() -> None:
         message = f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)"
         refuses(TypeError, message, protocol.accumulator().estimate)
     for level in (0.0, 1.0, math.nan):
-        refuses(ParameterError, "level must be between 0 and 1", mean.estimate, mean.perturb([0.0]), level)
-    refuses(TypeError, "smoothing must be a bool, got str", wave.estimate, wave.perturb([0.0]), "no")
+        refuses(ParameterError, "level must be between 0 and 1", mean.estimate, mean.perturb([0.0]), level=level)
+    refuses(TypeError, "smoothing must be a bool, got str", wave.estimate, wave.perturb([0.0]), smoothing="no")

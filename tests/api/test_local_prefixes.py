@@ -126,7 +126,7 @@ def test_neighbouring_frequent_values_do_not_spoil_intervals() -> None:
     for seed in range(30):
         protocol = local.PrefixExtension(epsilon=16.0, bits=16, step=16, rows=256, width=64, seed=seed)
         reports = protocol.perturb(np.repeat(heavy, 6_000))
-        state = protocol._collected(reports)._state
+        state = protocol._collected(reports, None)._state
         counts, errors, _, _ = state.estimate_prefixes(0, np.concatenate([heavy, heavy + 16, heavy - 16]))
         truth = np.repeat([6_000, 0, 0], 16)
         held += np.count_nonzero(np.abs(counts - truth) < 1.96 * errors)

@@ -69,7 +69,7 @@ def sent_twice(protocol: local.MeanProtocol, numbers: NDArray[np.float64]) -> ND
 def collections(protocol: local.MeanProtocol, numbers: NDArray[np.float64], send: Send) -> list[local.MeanEstimate]:
     """Estimate the mean from the reports on each row of numbers."""
     reports = send(protocol, numbers.ravel()).reshape(*numbers.shape, -1)
-    return [protocol.estimate(rows, LEVEL) for rows in reports]
+    return [protocol.estimate(rows, level=LEVEL) for rows in reports]
 
 
 @functools.cache

@@ -42,7 +42,7 @@ def collections(epsilon: float = EPSILON, level: float = LEVEL) -> Collections:
     for row in range(REPETITIONS):
         protocol = local.PrefixExtension(epsilon=EPSILON, **SHAPE, seed=row)
         sender = local.PrefixExtension(epsilon=epsilon, **SHAPE, seed=row)
-        found = protocol.estimate(sender.perturb(values), level)
+        found = protocol.estimate(sender.perturb(values), level=level)
         places = [found.values.tolist().index(value) for value in VALUES.tolist()]
         counts[row] = found.counts[places]
         held += bool(np.all((found.lower[places] <= TRUTH) & (found.upper[places] >= TRUTH)))

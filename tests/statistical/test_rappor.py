@@ -50,7 +50,7 @@ def collections(name: str, repetitions: int = REPETITIONS, **sent: float) -> Col
     )
     for row in range(repetitions):
         reports = sender.perturb(texts, local.ClientMemo.generate(len(texts)), question="fruit", threads=1)
-        estimate = rappor.estimate(reports, [*TEXTS, *ABSENT], LEVEL)
+        estimate = rappor.estimate(reports, [*TEXTS, *ABSENT], level=LEVEL)
         for i, text in enumerate(estimate.candidates):
             if text in TEXTS:
                 at = TEXTS.index(text)
@@ -118,7 +118,7 @@ def unlisted(num_cohorts: int, num_bloombits: int = 32, repetitions: int = 300) 
         reports = rappor.perturb(
             np.repeat(texts[:4], [2000, 600, 600, 300]), local.ClientMemo.generate(3500), question="fruit", threads=1
         )
-        estimate = rappor.estimate(reports, texts[1:], LEVEL)
+        estimate = rappor.estimate(reports, texts[1:], level=LEVEL)
         absent = [text not in texts[:4] for text in estimate.candidates]
         found.false[row] = estimate.significant[absent].any()
     return found
@@ -142,7 +142,7 @@ def test_texts_that_somebody_has_are_found_as_significant() -> None:
     for row in range(30):
         texts = TEXTS * 300 + ABSENT[:1] * 150
         reports = rappor.perturb(texts, local.ClientMemo.generate(len(texts)), question="fruit", threads=1)
-        estimate = rappor.estimate(reports, [*TEXTS, *ABSENT], LEVEL)
+        estimate = rappor.estimate(reports, [*TEXTS, *ABSENT], level=LEVEL)
         absent = [text in ABSENT for text in estimate.candidates]
         present.false[row] = estimate.significant[absent].any()
     assert not discoveries_are_true(present)

@@ -50,7 +50,7 @@ def collections(name: str, seeds: list[int], epsilon: float | None = None) -> Co
     for row, seed in enumerate(seeds):
         sketch = make(**shape, seed=seed)
         sender = sketch if epsilon is None else make(**{**shape, "epsilon": epsilon}, seed=seed)
-        estimate = sketch.estimate(sender.perturb(texts), TEXTS, LEVEL)
+        estimate = sketch.estimate(sender.perturb(texts), TEXTS, level=LEVEL)
         counts[row] = estimate.counts
         held[row] = (estimate.lower <= TRUTH) & (estimate.upper >= TRUTH)
     return Collections(counts, held)
