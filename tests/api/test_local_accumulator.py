@@ -108,7 +108,7 @@ def test_simultaneous_intervals_are_wider():
     answers.add(np.ones(9, bool))
     assert np.array_equal(answers.estimate(simultaneous=True).lower, answers.estimate().lower), "one count, told twice"
     for level in (0.0, 1.0, 2.0, float("nan")):
-        refuses(ParameterError, "level must be between 0 and 1, exclusive, got", accumulator.estimate, level)
+        refuses(ParameterError, "level must be between 0 and 1, exclusive, got", accumulator.estimate, level=level)
 
 
 def test_estimates_do_not_change():
