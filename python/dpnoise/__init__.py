@@ -2,26 +2,26 @@
 
 The areas:
 
-- `dpnoise.samplers`: noise over the integers.
+- `dpnoise.samplers`: noise over the integers and over grids of real numbers, coins and bytes.
 - `dpnoise.Laplace`, `dpnoise.Gaussian` and, for integers, `dpnoise.DiscreteLaplace`, `dpnoise.DiscreteGaussian`:
   mechanisms of the central model that add noise.
-- `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: those that choose the best of many.
+- `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: mechanisms that choose the best of many.
 - `dpnoise.AboveThreshold`: which of a stream of values are above a threshold.
-- `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with honest sensitivities.
-- `dpnoise.sensitivity`: by how much one person can change an answer.
+- `dpnoise.queries`: counts, sums, means, histograms and quantiles of columns, with proved sensitivities.
+- `dpnoise.sensitivity`: the most that one person can change an answer.
 - `dpnoise.stability`: exact answers where no neighbour would have another one.
-- `dpnoise.sgd`: stochastic gradient descent: clipped gradients with noise, batches, and what they cost.
+- `dpnoise.sgd`: stochastic gradient descent: clipped gradients with noise, batches, and their privacy cost.
 - `dpnoise.local`: local differential privacy: protocols, accumulators, estimates.
 - `dpnoise.engines`: counting reports on many cores or machines, with processes, Dask or Spark.
 - `dpnoise.backends`: drop-in noise for other libraries; each is imported by its full name.
-- `dpnoise.accounting`: what releases cost, and budgets that cannot be overspent.
+- `dpnoise.accounting`: privacy costs of releases, and budgets that cannot be overspent.
 - `dpnoise.audit`: experiments and attacks that can refute a claim of privacy.
 - `dpnoise.SecureBitGenerator`: secure random bits for NumPy's generator.
 - `dpnoise.datasets`, `dpnoise.plots`: example data and pictures.
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
 
-from dpnoise import _starting as _starting  # first: it answers signals while the rest is imported
+from dpnoise import _starting as _starting  # first: it handles signals while the rest is imported
 
 # isort: split
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Arrays in and out, by the same rules everywhere."""
+"""Conversion of arguments to arrays, and of results, by one set of rules."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ Size = SupportsIndex | Sequence[SupportsIndex]
 # Integers up to here are exact as float64.
 _EXACT = 2**53
 
-# What NumPy reads at once: looking further would take longer than drawing a sample.
+# NumPy converts these directly; further checks would take longer than drawing a sample.
 _PLAIN = (np.ndarray, float, int)
 
-# What has parts, and no sequence to NumPy.
+# Iterable, but not a sequence to NumPy.
 _NO_SEQUENCE = (str, bytes, dict, np.generic)
 
 
 def shape_of(size: Size) -> tuple[int, ...]:
     """Read a NumPy ``size``: an int, or a sequence of ints, none of them negative."""
     try:
-        # Asking for `SupportsIndex` would take longer than drawing a hundred samples.
+        # An isinstance check of `SupportsIndex` would take longer than drawing a hundred samples.
         parts = (size,) if hasattr(size, "__index__") else size
         if isinstance(parts, str | bytes):  # a sequence too, but not of lengths
             raise TypeError
@@ -53,7 +53,7 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
         When ``size`` is negative or no array can have it, or ``out`` has another shape, is read-only or is not
         C-contiguous.
     MemoryError
-        When there is no room for an array of that size.
+        When there is not enough memory for an array of that size.
     TypeError
         When ``size`` is not made of ints, or ``out`` is not an array of that dtype.
     """
@@ -82,14 +82,14 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
 
 
 def array_of(x: Any, name: str) -> NDArray[Any]:
-    """Take ``x`` as an array, of whatever library; refuse missing and masked values: they are the caller's to fill."""
+    """Convert ``x``, of any library, to an array; refuse missing and masked values, which the caller must fill."""
     return _as_array(_read(x, name), name)
 
 
 def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
-    """Take ``x`` as an array of real numbers that float64 holds exactly; no message may show one.
+    """Convert ``x`` to an array of real numbers that float64 holds exactly; no message may show a number.
 
-    What to do with larger integers is said by ``otherwise``.
+    The error for larger integers ends with ``otherwise``, which says what to do.
     """
     read = _read(x, name)
     given = _as_array(read, name)
@@ -105,7 +105,7 @@ def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
 
 
 def doubles(array: NDArray[Any], *, copy: bool = False) -> NDArray[np.float64]:
-    """Give real numbers as float64, C-contiguous and aligned; no warning of the conversion may tell of one."""
+    """Give real numbers as float64, C-contiguous and aligned; no warning may reveal a number."""
     with np.errstate(all="ignore"):
         if copy:
             return np.array(array, np.float64, order="C")
@@ -132,21 +132,21 @@ def _has_large_integers(x: list[Any] | tuple[Any, ...]) -> bool:
 
 
 def _read(x: Any, name: str) -> Any:
-    """Give what other libraries made as arrays, in lists too: NumPy itself is not careful with what is missing."""
+    """Convert containers of other libraries to arrays, in lists too: NumPy itself mishandles missing values."""
     kind = type(x)
     if kind in _PLAIN:
         return x
     if is_foreign(kind):
         return array_from(x, name)
     if hasattr(kind, "__array__"):
-        found = _asked(x, name, np.asanyarray)  # np.asarray would forget the mask of what another class gives
+        found = _asked(x, name, np.asanyarray)  # np.asarray would drop the mask of a masked array
         if isinstance(found, np.ma.MaskedArray) and np.ma.is_masked(found):
             raise ParameterError(f"{name} must have no masked values: fill or drop them first")
         return found
     if not _is_sequence(x):
         return x
     parts = x if isinstance(x, list | tuple) else _asked(x, name, list)
-    # Looking at types first makes short work of a long list of numbers.
+    # A check of types first is fast for a long list of numbers.
     return [_read(part, name) for part in parts] if any(map(_may_be_read, set(map(type, parts)))) else parts
 
 

@@ -35,7 +35,7 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
     if array.dtype.kind == "O" and set(map(type, array)) <= {int, float, bool, type(None)}:
         with suppress(OverflowError):
             return array.astype(np.float64)  # the same as below, in a fraction of the time
-    # What a class of the user's raises might show a value.
+    # An exception from a user's class might show a value.
     with suppress(Exception), np.errstate(all="ignore"):
         if array.dtype.kind == "O" and all(is_missing(item) or _is_real(item) for item in array):
             return np.fromiter(map(to_float, array), np.float64, len(array))
@@ -43,7 +43,7 @@ def floats(column: Any, name: str = "column") -> NDArray[np.float64]:
 
 
 def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
-    """Say of every row whether it counts: whether it is neither false nor missing, whatever the other rows are."""
+    """Say whether each row is neither false nor missing, independently of the other rows."""
     array = array_of(column, name)
     if array.dtype.kind == "b":
         return array.astype(np.bool_)
@@ -58,8 +58,9 @@ def truths(column: Any, name: str = "column") -> NDArray[np.bool_]:
 def counts(column: Any, name: str = "column") -> dict[Any, int]:
     """Count each value that is not missing; all must be texts, all numbers or all booleans.
 
-    A whole number is an int, whatever its type: a single row can turn all integers of a data frame or of an array into
-    floats, which must not show. For the same reason this looks at missing values and at types row by row.
+    An integral value becomes an int, for every type: a single row can turn all integers of a data frame or of an array
+    into floats, and the result must not reveal that. For the same reason missing values and types are checked row by
+    row.
     """
     array = array_of(column, name, missing=False)
     if array.dtype.kind in "biufSU":
@@ -101,12 +102,12 @@ def array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
     elif isinstance(column, np.ndarray):
         array = np.asarray(column)  # no subclass, which may count and compare in its own way
     elif isinstance(column, list | tuple | range):
-        # Not by np.asarray, which makes texts of numbers beside texts, and numbers of booleans beside numbers.
+        # np.asarray would convert numbers beside texts to texts, and booleans beside numbers to numbers.
         array = np.fromiter(column, object, len(column))
         if any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, column))):
             raise ParameterError(f"{name} must have one dimension, got sequences")
     elif is_foreign(type(column)):
-        # Integers beside missing values would become floats, and large ones the same float.
+        # Integers beside missing values would become floats, and different large integers the same float.
         array = array_from(column, name, "keep" if missing else "drop")
     elif hasattr(column, "to_numpy"):
         array = np.asarray(column.to_numpy())
@@ -135,7 +136,7 @@ def to_float(item: Any) -> float:
 
 
 def plain(value: Any) -> Any:
-    """Give a value as one of Python's own types, a whole number as an int, so that equal values look the same."""
+    """Give a value as one of Python's own types, an integral one as an int, so that equal values look the same."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float | np.floating):
@@ -152,7 +153,7 @@ def plain(value: Any) -> Any:
 
 
 def is_missing(item: Any) -> bool:
-    """Say whether an item of a column stands for a missing value, in whatever library."""
+    """Say whether an item of a column is a missing value of any library."""
     if isinstance(item, np.datetime64 | np.timedelta64):
         return bool(np.isnat(item))
     not_a_number = isinstance(item, float | np.floating) and item != item
@@ -160,7 +161,7 @@ def is_missing(item: Any) -> bool:
 
 
 def is_real_type(kind: type) -> bool:
-    """Say whether what is of this type is a real number or a truth value."""
+    """Say whether values of this type are real numbers or booleans."""
     return issubclass(kind, numbers.Real | np.bool_) and not issubclass(kind, np.timedelta64)
 
 

@@ -18,7 +18,7 @@ class ParameterError(Error, ValueError):
 
 
 class LedgerError(Error):
-    """A ledger cannot be used: it is none, damaged, of another budget, read-only, locked or gone."""
+    """A ledger cannot be used: the file is no ledger, damaged, of another budget, read-only, locked or gone."""
 
     __module__ = "dpnoise.accounting"
 
@@ -30,7 +30,7 @@ class RandomnessError(Error, RuntimeError):
 
 
 class HaltedError(Error, RuntimeError):
-    """What may be used a limited number of times, or by one process, cannot go on."""
+    """An object that allows a limited number of uses, or one process, cannot be used any more."""
 
     __module__ = "dpnoise"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def require(package: str, extra: str) -> Any:
-    """Import a package, or raise an ImportError that says which extra brings it."""
+    """Import a package, or raise an ImportError that names the extra to install."""
     try:
         return import_module(package)
     except ModuleNotFoundError as error:

@@ -21,7 +21,7 @@ _NO_LOCKS: Final = frozenset(
 
 
 class NotWritten(Error, OSError):
-    """A file could not be written; `filename` is the user's name for it, and what was there before is there still."""
+    """A file could not be written; `filename` is the user's name for it, and an earlier file is unchanged."""
 
 
 class InUse(Error):
@@ -32,7 +32,8 @@ class InUse(Error):
 def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
     """Open a file that takes the name `path` only if the block succeeds; otherwise nothing is left of it.
 
-    So many bytes as `reserve` says are written, and overwritten later: a full disk is found before the block begins.
+    The first `reserve` bytes are written, and overwritten later, so that a full disk is detected before the block
+    begins.
     """
     target = Path(os.path.realpath(path))  # a symbolic link stays one
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
@@ -49,7 +50,7 @@ def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        # The disk's errors have no name, and that of the partial file means nothing to the user.
+        # Errors of the disk have no file name, and the name of the partial file means nothing to the user.
         if isinstance(error, OSError) and error.filename in (None, str(partial)):
             raise NotWritten(error.errno, error.strerror, str(path)) from error
         raise
@@ -64,8 +65,8 @@ def _to_disk(file: BinaryIO) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Keep other processes from changing `path` in the block, or raise `InUse`.
 
-    The lock is on a file beside it, since `path` itself is replaced. The system ends the lock with the process, however
-    that ends. Where the file system has no locks there is none.
+    The lock is on a file beside it, since `path` itself is replaced. The system releases the lock whenever the process
+    ends. File systems without locks give no protection.
     """
     target = Path(os.path.realpath(path))
     beside = target.with_name(f".{target.name}.lock")
@@ -73,7 +74,7 @@ def locked(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed while it is held, so that nobody else holds what is removed; Windows removes no file that is open.
+        # Removed while it is held, so that no other process holds the removed file; Windows removes no open file.
         if sys.platform == "win32":
             os.close(lock)
         with suppress(OSError):
@@ -92,10 +93,10 @@ def _acquired(beside: Path, path: Path) -> int:
             if not _lock(lock):
                 holder = os.read(lock, 200).decode(errors="replace") or "another process"
                 raise InUse(f"{str(path)!r} is in use by {holder}: try again when that has ended")
-            # Whoever held it before may have removed it since it was opened here.
+            # The previous holder may have removed the file after it was opened here.
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(lock), os.stat(beside)):
-                    with suppress(OSError):  # on a full disk the lock is held, too, but does not say by whom
+                    with suppress(OSError):  # on a full disk the lock is held, too, but does not name the holder
                         os.ftruncate(lock, 0)
                         os.write(lock, f"process {os.getpid()} on {socket.gethostname()}".encode())
                     return lock
@@ -111,7 +112,7 @@ def _lock(descriptor: int) -> bool:
         if sys.platform == "win32":
             import msvcrt
 
-            # What is locked cannot be read there, so it is a byte behind what the file says.
+            # Locked bytes cannot be read on Windows, so the lock is on a byte behind the content.
             os.lseek(descriptor, 1 << 20, os.SEEK_SET)
             try:
                 msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)

@@ -62,7 +62,7 @@ def is_foreign(kind: type) -> bool:
 
 
 def library_of(kind: type) -> str:
-    """Name the library that a type is of: pandas, too, for a subclass of its series that is of another."""
+    """Name the library of a type; a subclass of a pandas series is pandas, too."""
     found = [base.__module__.partition(".")[0] for base in kind.__mro__]
     return next((library for library in found if library in ("pandas", "polars", "pyarrow")), found[0])
 

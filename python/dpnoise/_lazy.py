@@ -11,9 +11,9 @@ from typing import Any
 def lazily(package: str, names: Sequence[str], **modules: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Give the ``__getattr__`` and ``__dir__`` of a package with these ``names``.
 
-    Each of the ``modules`` comes with the names, separated by spaces, that the package has from it. What else the
-    package does not define is a module of its own. The same imports have to stand under ``if TYPE_CHECKING``, for type
-    checkers and others who read the source.
+    Each of the ``modules`` comes with the names, separated by spaces, that the package takes from it. Any other name is
+    that of a submodule. The same imports must stand under ``if TYPE_CHECKING``, for type checkers and other tools that
+    read the source.
     """
     origins = {name: module for module, text in modules.items() for name in text.split()}
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ByName:
-    """A class whose parameters are given by name; who gives them by position is told which there are."""
+    """A class whose parameters are keyword-only; the error for positional arguments lists them."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class ByName:
 
 
 def real(value: Any, name: str) -> float:
-    """Give the parameter called ``name`` as the nearest float; its range is checked by whoever takes it."""
+    """Give the parameter called ``name`` as the nearest float; the caller checks its range."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {type(value).__name__}")
     try:
@@ -47,13 +47,13 @@ def fraction_of(value: Any) -> Fraction:
 
 
 def real_down(value: Any, name: str) -> float:
-    """Give the parameter called ``name`` as the largest float that is no larger, as a promise must be."""
+    """Give the parameter called ``name`` as the largest float that is no larger: promises are rounded down."""
     nearest = real(value, name)
     return math.nextafter(nearest, -math.inf) if value < nearest else nearest
 
 
 def real_up(value: Any, name: str) -> float:
-    """Give the parameter called ``name`` as the smallest float that is no smaller, as a bound must be."""
+    """Give the parameter called ``name`` as the smallest float that is no smaller: bounds are rounded up."""
     real(value, name)  # refuses what is none
     return at_least(value)
 

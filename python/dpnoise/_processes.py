@@ -1,4 +1,4 @@
-"""Work that is spread over the processes of one machine."""
+"""Work that is distributed over the processes of one machine."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ _ATTEMPTS: Final = 3
 
 
 class Died(Exception):
-    """A part was not dealt with: several processes died over it."""
+    """A part was not processed: several processes died while they worked on it."""
 
 
 def in_processes(
     task: Callable[[Any], Any], parts: Iterable[tuple[Any, Any]], processes: int
 ) -> Generator[tuple[Any, Any], None, None]:
-    """Have parts dealt with by processes, and yield the replies as they come.
+    """Process parts in several processes, and yield the replies as they arrive.
 
     Parameters
     ----------
     task : callable
-        What is done with a part; it goes to the processes by pickling.
+        The function to apply to a part; it is pickled for the processes.
     parts : iterable of (name, part)
-        A generator is asked for the next one when a process is free.
+        A generator is advanced when a process is free.
     processes : int
-        How many, at least 1.
+        The number of processes, at least 1.
 
     Yields
     ------
     (name, reply)
-        What the task gave, or the exception that it raised; `Died` when three processes died over a part.
+        The result of the task, or the exception that it raised; `Died` if three processes died while they worked on a
+        part.
     """
     remaining = iter(parts)
     workers: list[Worker] = []
@@ -62,8 +63,8 @@ def in_processes(
 class Worker:
     """A process that deals with one part at a time, and is replaced when it dies.
 
-    What `concurrent.futures` offers does not say which part a process died over, and waits for ever for the rest of a
-    reply that a process was sending when it was killed.
+    `concurrent.futures` does not say which part a process died on, and hangs if a process is killed while it sends a
+    reply.
     """
 
     def __init__(self, task: Callable[[Any], Any]) -> None:
@@ -81,7 +82,7 @@ class Worker:
             end.close()  # then the connection ends when the process does
 
     def give(self, name: Any, part: Any) -> None:
-        """Have a part dealt with."""
+        """Send a part to the process."""
         self.name, self._part, self._deaths = name, part, 0
         self._send()
 
@@ -90,7 +91,7 @@ class Worker:
             self.connection.send(self._part)
 
     def take(self) -> bool:
-        """Receive `reply`; False if the process has died and another one deals with the part now."""
+        """Receive `reply`; False if the process has died and another one works on the part now."""
         try:
             self.reply = self.connection.recv()
         except (EOFError, OSError):
@@ -105,14 +106,14 @@ class Worker:
         return True
 
     def stop(self) -> None:
-        """End the process, whatever it does: it has no effects but its reply."""
+        """Kill the process at any moment: its only effect is its reply."""
         self.connection.close()
         self._process.terminate()
         self._process.join()
 
 
 def _serve(connection: Connection, task: Callable[[Any], Any]) -> None:
-    """Answer parts with what the task gives, or with the error, until the connection ends."""
+    """Answer each part with the result of the task, or with the error, until the connection ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process
     try:
         while True:
@@ -125,7 +126,7 @@ def _serve(connection: Connection, task: Callable[[Any], Any]) -> None:
     except (EOFError, ConnectionError):
         pass
     except BaseException:
-        sys.exit(1)  # without a traceback, which would tell of the part
+        sys.exit(1)  # without a traceback, which would reveal the part
 
 
 def _ready(workers: list[Worker]) -> list[Worker]:

@@ -9,7 +9,7 @@ from typing import IO, Any, Literal, cast
 
 
 class _Terminal:
-    """Standard error without its failures: a terminal that is gone must not stop the work."""
+    """Standard error that ignores its own failures: a closed terminal must not stop the work."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -31,7 +31,7 @@ class _Terminal:
 def progress(
     task: str, total: int | None, unit: Literal["rows", "bytes", "releases", "blocks", "subsets"] = "rows"
 ) -> Iterator[Callable[[float], None]]:
-    """Show a bar on stderr, if that is a terminal; yields a function that moves it on by so many units.
+    """Show a bar on stderr, if that is a terminal; yields a function that advances it by a number of units.
 
     Without rich, which the extra ``cli`` brings, there is no bar.
     """
@@ -55,7 +55,7 @@ def progress(
     amount = [DownloadColumn()] if unit == "bytes" else [MofNCompleteColumn(), TextColumn(unit)]
     columns = (TextColumn(task), BarColumn(), *amount, TimeElapsedColumn())
     console = Console(file=cast(IO[str], _Terminal(sys.stderr)))
-    # Transient: where the bar stopped would tell in which part of the data an error lies.
+    # Transient: a bar that stays on the screen would reveal which part of the data has an error.
     with Progress(*columns, console=console, transient=True) as bar:
         identifier = bar.add_task(task, total=total)
         yield lambda units: bar.advance(identifier, units)

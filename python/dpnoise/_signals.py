@@ -14,10 +14,10 @@ from dpnoise._starting import ENDING, end
 
 @contextmanager
 def raised() -> Iterator[list[int]]:
-    """Have the first signal raise KeyboardInterrupt in the block; yields the list of their numbers.
+    """Raise KeyboardInterrupt in the block at the first signal; yields the list of received signals.
 
-    Further ones are ignored, so that they cut nothing short that the first one has begun; and so are all after the
-    block: the program's work is done then, and its exit code is known.
+    Further signals are ignored, so that they do not interrupt the cleanup of the first one. So are all signals after
+    the block: the program's work is done then, and its exit code is known.
     """
     received: list[int] = []
 
@@ -32,7 +32,7 @@ def raised() -> Iterator[list[int]]:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Let signals wait until the block has ended."""
+    """Defer signals to the end of the block."""
     waiting: list[int] = []
     try:
         with _handled(lambda number, _: waiting.append(number)):
@@ -63,7 +63,7 @@ def _handled(handler: Any) -> Iterator[None]:
 
 
 def _set(handler: Any) -> dict[int, Any]:
-    """Set the handler of all signals but those that are ignored, as nohup has it; gives the handlers before."""
+    """Set the handler of all signals except ignored ones (nohup); gives the earlier handlers."""
     former = {number: signal.getsignal(number) for number in ENDING}
     heeded = {number: found for number, found in former.items() if found not in (signal.SIG_IGN, None)}
     for number in heeded:

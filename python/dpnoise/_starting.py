@@ -8,12 +8,12 @@ import os
 import signal
 import sys
 
-# Those that the system has: there is no SIGHUP on Windows.
+# The signals of this system: Windows has no SIGHUP.
 ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def end(number: int, _: object) -> None:
-    """Say which signal it is, and end the process."""
+    """Print the name of the signal, and end the process."""
     try:
         os.write(2, f"dpnoise: stopped by {signal.Signals(number).name}\n".encode())
     finally:

@@ -15,14 +15,14 @@ __all__ = ["SecureBitGenerator"]
 class SecureBitGenerator(np.random.BitGenerator):
     """Cryptographically secure random bits for `numpy.random.Generator`.
 
-    For simulations, shuffles and sampling, Poisson sampling included: the choices cannot be predicted and never repeat,
-    neither in other processes and threads nor after a fork.
+    Use it for simulations, shuffles and sampling, including Poisson subsampling: its bits are unpredictable and never
+    repeat, neither in other processes and threads nor after a fork.
 
-    It does **not** make NumPy's samplers private. Noise from ``Generator.normal`` or ``Generator.laplace`` gives away
-    low-order bits of what it is added to, and takes a time that depends on it, whatever bits it is made of. For noise
-    use `dpnoise.samplers` and the mechanisms.
+    It does **not** make NumPy's samplers private. Noise from ``Generator.normal`` or ``Generator.laplace`` reveals
+    low-order bits of the value that it is added to, and takes a time that depends on the noise, even with secure bits.
+    Use `dpnoise.samplers` and the mechanisms for noise.
 
-    It takes no seed and has no state that could be read, set, copied or pickled. For another stream make another one.
+    It takes no seed, and its state cannot be read, set, copied or pickled. Make a new object for another stream.
 
     Raises
     ------
@@ -32,14 +32,14 @@ class SecureBitGenerator(np.random.BitGenerator):
     Notes
     -----
     The bits are those of ChaCha12. 8192 bytes are drawn at a time under a fresh key from the operating system, which is
-    wiped at once; each word is overwritten when it is given out. In a child process the first draw throws the parent's
-    bytes away: on Linux however the process was made, elsewhere where the C library's ``fork`` was called. A snapshot
-    of a virtual machine, restored more than once, does repeat what is left of the 8192 bytes.
+    wiped at once; each word is overwritten when it is given out. In a child process the first draw discards the
+    parent's bytes: on Linux after every kind of fork, elsewhere after the C library's ``fork``. A snapshot of a virtual
+    machine that is restored more than once repeats the remaining part of the 8192 bytes.
 
-    Several threads may share one, at the price of waiting for each other: NumPy holds ``lock`` while it draws.
+    Several threads may share one, but they wait for each other: NumPy holds ``lock`` while it draws.
 
-    NumPy's interface has no way to report an error. Should the operating system have no randomness to give when more
-    bytes are needed, the process is **aborted**, with a message on standard error.
+    NumPy's interface cannot report an error. If the operating system provides no randomness when more bytes are needed,
+    the process is **aborted**, with a message on standard error.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class SecureBitGenerator(np.random.BitGenerator):
 
     def __init__(self) -> None:
         if self.capsule is not None:
-            # Generators would be left with a state that is gone.
+            # Generators would keep a pointer to a freed state.
             raise TypeError("a SecureBitGenerator can be initialised only once")
         super().__init__(SeedlessSeedSequence())
         _native.secure_bit_generator(self.capsule)
@@ -78,7 +78,7 @@ class SecureBitGenerator(np.random.BitGenerator):
         _refuse("cannot be spawned from")
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be copied or pickled, which would repeat the stream."""
+        """Refuse copies and pickles, which would repeat the stream."""
         _refuse("cannot be copied or pickled")
 
 

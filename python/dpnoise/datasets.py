@@ -1,4 +1,4 @@
-"""Small public data sets that the demonstration, the examples and the tests run on."""
+"""Small public data sets for the demonstration, the examples and the tests."""
 
 import gzip
 from importlib import resources
@@ -29,7 +29,7 @@ def adult_occupations() -> tuple[NDArray[np.int64], tuple[str, ...]]:
     Notes
     -----
     The data are Becker, B. and Kohavi, R. (1996), *Adult*, UCI Machine Learning Repository,
-    DOI 10.24432/C5XW20, licensed CC BY 4.0; `ADULT_ATTRIBUTION` is the line to put beside results made from them.
+    DOI 10.24432/C5XW20, licensed CC BY 4.0; put `ADULT_ATTRIBUTION` beside results that use them.
     """
     labels, codes = np.unique(
         [occupation or "(missing)" for (occupation,) in _rows("occupations")], return_inverse=True
@@ -53,7 +53,7 @@ def adult_ages() -> NDArray[np.int64]:
 
 
 def adult_hours_per_week() -> NDArray[np.int64]:
-    """Return how many hours per week every person in the UCI "Adult" training set works.
+    """Return the weekly working hours of every person in the UCI "Adult" training set.
 
     Returns
     -------
@@ -68,13 +68,13 @@ def adult_hours_per_week() -> NDArray[np.int64]:
 
 
 def adult_incomes() -> tuple[NDArray[np.float64], NDArray[np.bool_], tuple[str, ...]]:
-    """Return who in the UCI "Adult" training set earns more than 50,000 dollars a year, and what to predict it from.
+    """Return who in the UCI "Adult" training set earns more than 50,000 dollars a year, and features to predict it.
 
     Returns
     -------
     features : ndarray of float64, shape (32561, 28)
         A row for each person, in the original order: age, hours per week and years of education, and the logarithms of
-        capital gain and loss, all scaled to [0, 1] by limits that were chosen without looking at the data; and an
+        capital gain and loss, all scaled to [0, 1] by limits that were chosen independently of the data; and an
         indicator for the sex, and for each marital status and occupation.
     is_high : ndarray of bool, shape (32561,)
         Whether the income is above 50,000 dollars.

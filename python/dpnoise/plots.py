@@ -21,7 +21,7 @@ __all__ = ["SUFFIXES", "chart", "histogram", "require_matplotlib"]
 SUFFIXES: Final = (".png", ".svg", ".pdf")
 """The file types that a chart can be written as."""
 
-_MOST_BARS: Final = 60  # more cannot be read, and the page would outgrow what matplotlib can draw
+_MOST_BARS: Final = 60  # more are illegible, and the figure would exceed matplotlib's limits
 _COLOURS: Final = ("#77aadd", "#ee8866", "#44bb99", "#ffaabb", "#bbcc33", "#99ddff")  # distinct for the colour-blind
 _INK: Final = "#222222"
 
@@ -36,13 +36,13 @@ def require_matplotlib() -> None:
 
 @contextmanager
 def chart(path: str | PathLike[str], height: float = 5.0) -> Iterator["Axes"]:
-    """Write what the block draws.
+    """Write the chart that the block draws.
 
     Parameters
     ----------
     path : path-like
-        Where the chart goes; the suffix (one of `SUFFIXES`) chooses the format. The file appears, whole, only when the
-        block has succeeded.
+        The file of the chart; the suffix (one of `SUFFIXES`) chooses the format. The file appears only when the block
+        has succeeded.
     height : float, default 5
         In inches; the width is 9.
 
@@ -93,13 +93,13 @@ def histogram(
     Parameters
     ----------
     path : path-like
-        Where the chart goes; the suffix (one of `SUFFIXES`) chooses the format.
+        The file of the chart; the suffix (one of `SUFFIXES`) chooses the format.
     labels : sequence of str, length k
-        What is counted.
+        The names of the bars.
     estimates : mapping of str to (counts, lower, upper)
-        For every series its name and three arrays of shape (k,): the estimates and the ends of their intervals.
+        The name of each series and its three arrays of shape (k,): the estimates and the ends of their intervals.
     true_counts : array of shape (k,), optional
-        The exact counts where they are known; drawn as marks. The bars are sorted by them, else by the first series.
+        The exact counts where they are known; drawn as marks. They sort the bars; without them the first series does.
         Of more than 60 labels only the 60 uppermost are drawn, and the chart says so.
     title : str, optional
         A line above the chart.

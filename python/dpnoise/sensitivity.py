@@ -1,13 +1,13 @@
-"""Sensitivities: by how much one person can change the answer to a query.
+"""Sensitivities: the most that one person can change the answer to a query.
 
-Each function says what it assumes of neighbouring data sets, by its parameter ``relation``:
+The neighbouring relation is the parameter ``relation`` of each function:
 
-- ``"add/remove"``: one row is added or removed. How many rows there are is private.
-- ``"substitute"``: one row is replaced by another. How many rows there are is public.
+- ``"add/remove"``: one row is added or removed. The number of rows is private.
+- ``"substitute"``: one row is replaced by another. The number of rows is public.
 
-A person is one row: somebody with up to ``m`` rows needs a budget of ``epsilon / m``, or ``m`` times the sensitivity.
+A person is one row: if a person may have up to ``m`` rows, use ``epsilon / m``, or ``m`` times the sensitivity.
 
-Numbers are those of exact arithmetic, rounded up where no float holds them. A sum in floating point can move by more
+The sensitivities hold for exact arithmetic, and are rounded up to a float. A floating-point sum can change by more
 (Casacuberta, Shoemate, Vadhan and Wagaman 2022, "Widespread underestimation of sensitivity in differentially private
 libraries and how to fix it"): `dpnoise.queries` adds integers instead.
 
@@ -186,13 +186,13 @@ def quantile_score(q: float, relation: Relation = "add/remove") -> float:
 
 
 def check_relation(relation: str) -> None:
-    """Refuse what is neither relation."""
+    """Refuse everything but the two relations."""
     if relation not in ("add/remove", "substitute"):
         raise ParameterError(f'relation must be "add/remove" or "substitute", got {relation!r}')
 
 
 def check_bounds(bounds: Bounds) -> Bounds:
-    """Refuse what is not two finite numbers in order."""
+    """Refuse everything but two finite numbers in order."""
     try:
         lower, upper = (real(bound, "bounds") for bound in bounds)
     except ParameterError:
@@ -205,7 +205,7 @@ def check_bounds(bounds: Bounds) -> Bounds:
 
 
 def _exact(bounds: Bounds) -> tuple[Fraction, Fraction]:
-    """Take bounds as the numbers that were given, whether a float holds them or not."""
+    """Give the exact values of the bounds, even if no float holds them."""
     check_bounds(bounds)
     lower, upper = map(fraction_of, bounds)
     return lower, upper

@@ -1,7 +1,7 @@
 """Mechanisms of the central model: a query's value in, a differentially private release out.
 
 `Laplace` and `DiscreteLaplace` add noise; `Exponential`, `ReportNoisyMax` and `TopK` choose among candidates by their
-scores; `AboveThreshold` tells which of a stream of values are above a threshold.
+scores; `AboveThreshold` releases which values of a stream are above a threshold.
 
 A mechanism is immutable and checks its parameters when it is made. Every one has ``release``, ``epsilon``, ``delta``,
 ``relation`` and ``cost``, and ``error``, which bounds how far a release is off or says why nothing does.

@@ -19,8 +19,8 @@ from dpnoise.mechanisms._mechanism import Mechanism, Rng
 class AboveThreshold(Mechanism):
     r"""The sparse vector technique: which of a stream of values are above a threshold.
 
-    A run of the mechanism costs ``epsilon`` however many values it looks at: it halts after ``max_positives`` positive
-    answers, and negative ones are free. Values may be chosen one after the other, in view of the answers so far. A run
+    A run of the mechanism costs ``epsilon`` for any number of values: it halts after ``max_positives`` positive
+    answers, and negative ones are free. Values may be chosen adaptively, depending on earlier answers. A run
     is epsilon-differentially private for neighbouring data sets between which each value changes by at most
     ``sensitivity``.
 
@@ -33,7 +33,7 @@ class AboveThreshold(Mechanism):
     sensitivity : float, default 1.0
         The most that a value changes between neighbours; positive and finite.
     max_positives : int, default 1
-        After how many positive answers a run halts, from 1 to 2**32 - 1.
+        The number of positive answers after which a run halts, from 1 to 2**32 - 1.
     monotonic : bool, default False
         Whether between neighbours all values rise or all fall, as counts do when a person is added or removed. The
         noise of values is half as large then.
@@ -55,15 +55,15 @@ class AboveThreshold(Mechanism):
     -----
     With c for ``max_positives``, the threshold gets discrete Laplace noise of scale ``sensitivity / epsilon1``, once
     for the run, and each value fresh noise of scale ``2 * c * sensitivity / epsilon2`` (without the 2 when monotonic),
-    on a grid. The two parts of epsilon are as 1 to ``(2 * c)**(2/3)``, which makes the noise in the comparison least
+    on a grid. The ratio of epsilon1 to epsilon2 is 1 to ``(2 * c)**(2/3)``, which minimises the noise in the comparison
     (Lyu, Su and Li 2017, section 4.2), rounded to 1024ths of epsilon.
 
     Several published variants are not private. In the numbering of Lyu, Su and Li (2017), this is Algorithm 1 with the
     split of Algorithm 7 and without its numeric answers. Of the others, Algorithm 2 (Dwork and Roth 2014) is private,
-    with more noise; Algorithm 3 releases the noisy value that was compared, which tells about the noise of the
-    threshold; Algorithm 4 has noise for the values that does not grow with ``max_positives``; Algorithm 5 adds no noise
-    to values; Algorithm 6 has the same noise however many positive answers it gives, without a limit. A value for a
-    positive answer must come from another mechanism, with a budget of its own.
+    with more noise; Algorithm 3 releases the noisy value that was compared, which reveals the noise of the threshold;
+    Algorithm 4 has noise for the values that does not grow with ``max_positives``; Algorithm 5 adds no noise to values;
+    Algorithm 6 gives any number of positive answers with the same noise. Release the value of a positive answer by
+    another mechanism, with a budget of its own.
 
     References
     ----------
@@ -115,7 +115,7 @@ class AboveThreshold(Mechanism):
 
     @property
     def max_positives(self) -> int:
-        """After how many positive answers a run halts."""
+        """The number of positive answers after which a run halts."""
         return self._native.max_positives
 
     @property
@@ -179,7 +179,7 @@ class AboveThreshold(Mechanism):
         Returns
         -------
         AboveThresholdRun
-            To be asked about one value after the other.
+            It compares one value at a time.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class AboveThreshold(Mechanism):
         return AboveThresholdRun(self._native.start(rng))
 
     def release(self, values: Values, *, rng: Rng = None) -> NDArray[np.bool_]:
-        """Ask a run of its own about values that are all known beforehand.
+        """Start a run and give its answers for an array of values.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class AboveThreshold(Mechanism):
         Raises
         ------
         ParameterError
-            When values have not one dimension, one is not finite, or an integer is too large to be exact as a float.
+            When values are not one-dimensional, one is not finite, or an integer is too large to be exact as a float.
             Nothing has been drawn then.
         TypeError
             When values are not real numbers.
@@ -230,9 +230,9 @@ class AboveThreshold(Mechanism):
 class AboveThresholdRun:
     """One pass over a stream of values, made by `AboveThreshold.start`.
 
-    It can be neither copied nor pickled, and a child process that inherits it cannot go on with it: the noise of the
-    threshold must be used once. (A snapshot of a virtual machine that is restored twice would use it twice, which
-    cannot be noticed.) Threads may share it.
+    It can be neither copied nor pickled, and a forked child cannot continue it, since the noise of the threshold must
+    be used once. (A snapshot of a virtual machine that is restored twice uses it twice, which cannot be detected.)
+    Threads may share a run.
     """
 
     __slots__ = ("_native",)
@@ -242,7 +242,7 @@ class AboveThresholdRun:
 
     @property
     def positives(self) -> int:
-        """How many positive answers the run has given."""
+        """The number of positive answers so far."""
         return self._native.positives
 
     @property
@@ -251,7 +251,7 @@ class AboveThresholdRun:
         return self._native.halted
 
     def is_above(self, value: float, *, rng: Rng = None) -> bool:
-        """Tell whether a value is above the threshold, both with their noise.
+        """Answer whether a value is above the threshold, with noise added to both.
 
         Parameters
         ----------

@@ -20,11 +20,11 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
     epsilon : float, optional
         Positive and finite.
     delta : float, optional
-        Between 0 and 1. With ``rho`` the epsilon for this delta is computed; without it there is none, and `cost`
-        raises an error.
+        Between 0 and 1. With ``rho`` it determines the epsilon. A ``rho`` without a ``delta`` has no epsilon, and
+        `cost` raises an error.
     sensitivity : float, default 1
-        The L2 sensitivity of what is released, from 1 to 2**40; ``sqrt(k)``, say, for k counts that change by 1 each.
-        It is never rounded down to a whole number, also not for a single integer.
+        The L2 sensitivity of the values, from 1 to 2**40; for k counts that change by 1 each it is ``sqrt(k)``. It is
+        never rounded down to an integer, not even for a single value.
     rho : float, optional
         Positive and finite: ``scale`` is ``sensitivity / sqrt(2 * rho)``. Give ``rho``, or ``epsilon`` and ``delta``.
 
@@ -41,10 +41,10 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
     Notes
     -----
     Delta is that of the discrete distribution (Canonne, Kamath and Steinke, Theorem 7), not of the continuous one, and
-    computed with proved error bounds: ``scale`` suffices for it, and at most 1e-12 less, relatively, does not. That
-    holds for one value when ``sensitivity`` is whole, and for any number of them when it is 1. Otherwise the noise is a
-    little larger, since the theorem is one of a single number that moves by a whole one: it comes from a proved bound
-    that is tight when the scale is large.
+    computed with proved error bounds: ``scale`` suffices for it, and is at most 1e-12 above the least sufficient one,
+    relatively. That holds for one value when ``sensitivity`` is an integer, and for any number of values when it is 1.
+    Otherwise the noise is slightly larger, since the theorem covers only a single number that changes by an integer:
+    the scale comes from a proved bound that is tight when the scale is large.
 
     References
     ----------

@@ -18,7 +18,7 @@ class DiscreteLaplace(IntegerNoise):
     epsilon : float
         Positive and finite.
     sensitivity : int, default 1
-        The L1 sensitivity of what is released; positive.
+        The L1 sensitivity of the values; positive.
 
     Attributes
     ----------

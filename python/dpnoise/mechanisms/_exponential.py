@@ -40,8 +40,8 @@ class Exponential(OneOfMany):
     The granularity of the grid is a power of two near ``scale / 2**40``: rounding changes no probability by more than a
     factor ``1 + 2**-39``. Time and memory accesses depend on neither scores nor choice.
 
-    The mechanism is of bounded range, which gives it a smaller cost than pure differential privacy alone under
-    zero-concentrated differential privacy: ``rho``.
+    The mechanism has bounded range. So its cost under zero-concentrated differential privacy, ``rho``, is smaller than
+    that of other epsilon-differentially private mechanisms.
 
     References
     ----------

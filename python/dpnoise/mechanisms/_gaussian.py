@@ -29,18 +29,17 @@ class Gaussian(GaussianPrivacy, RealNoise):
     epsilon : float, optional
         Positive and finite. Give ``epsilon`` and ``delta``, or ``rho``.
     delta : float, optional
-        Between 0 and 1. With ``rho`` the epsilon for this delta is computed; without it there is none, and `cost`
-        raises an error.
+        Between 0 and 1. With ``rho`` it determines the epsilon. A ``rho`` without a ``delta`` has no epsilon, and
+        `cost` raises an error.
     sensitivity : float, default 1.0
-        The L2 sensitivity of what is released, in its own unit; positive and finite.
+        The L2 sensitivity of the values, in their unit; positive and finite.
     rho : float, optional
         Positive and finite: ``scale`` is ``sensitivity / sqrt(2 * rho)``.
     method : {"analytic", "classical"}, default "analytic"
-        How the scale follows from epsilon and delta: the least that suffices, or ``sensitivity * sqrt(2 * ln(1.25 /
-        delta)) / epsilon``, which is larger and proved for an epsilon below 1 only.
+        The formula of the scale for epsilon and delta: the least scale that suffices, or ``sensitivity * sqrt(2 *
+        ln(1.25 / delta)) / epsilon``, which is larger and proved only for an epsilon below 1.
     granularity : float, optional
-        The step of the grid, a power of two. By default ``2**ceil(log2(2 * scale) - 40)``, the finest one that is
-        allowed.
+        The step of the grid, a power of two. By default ``2**ceil(log2(2 * scale) - 40)``, the finest allowed.
 
     Attributes
     ----------
@@ -59,8 +58,8 @@ class Gaussian(GaussianPrivacy, RealNoise):
     ``scale`` is never below the least sigma of Balle and Wang and, on the default grid if that divides the sensitivity,
     at most 1e-12 above it, relatively; it is computed with proved error bounds. Otherwise the sensitivity is rounded up
     to the grid: an array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / granularity) +
-    ceil(sqrt(n))`` steps, since rounding may push each value a little. On a grid so coarse that sigma is few steps,
-    there is more noise, too, because discrete noise is not quite as private as continuous noise.
+    ceil(sqrt(n))`` steps, since rounding changes each value by up to half a step. On a grid so coarse that sigma is few
+    steps the noise is larger, too, because discrete noise is slightly less private than continuous noise.
 
     References
     ----------
@@ -116,5 +115,5 @@ class Gaussian(GaussianPrivacy, RealNoise):
 
     @property
     def method(self) -> Method:
-        """How the scale follows from epsilon and delta."""
+        """The formula of the scale for epsilon and delta."""
         return self._method

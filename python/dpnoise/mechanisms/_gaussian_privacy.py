@@ -1,4 +1,4 @@
-"""What the two Gaussian mechanisms have in common: the ways to say how private they are."""
+"""The shared privacy parameters of the two Gaussian mechanisms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Native = TypeVar("_Native", _native.Gaussian, _native.DiscreteGaussian)
 
 
 class ConcentratedPrivacy(Mechanism):
-    """A mechanism that may be known by a rho, which has an epsilon for every delta."""
+    """A mechanism whose guarantee may be a rho, which gives an epsilon for every delta."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class ConcentratedPrivacy(Mechanism):
 
     @property
     def cost(self) -> PrivacyCost:
-        """What a release costs.
+        """The cost of a release.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class GaussianPrivacy(ConcentratedPrivacy):
         Returns
         -------
         float
-            The least such epsilon that `delta_for` knows of, at most 1e-12 too large, relatively.
+            The least epsilon whose `delta_for` is at most ``delta``, at most 1e-12 too large, relatively.
 
         Raises
         ------
@@ -123,7 +123,7 @@ def calibrated(
     rho: float | None,
     **others: Any,
 ) -> _Native:
-    """Make the native mechanism for what was given: an epsilon and a delta, or a rho."""
+    """Make the native mechanism for an epsilon and a delta, or for a rho."""
     if epsilon is None and rho is None:
         raise ParameterError("epsilon must be given, with delta, or else rho: got neither")
     if epsilon is not None and rho is not None:

@@ -22,10 +22,10 @@ class Laplace(RealNoise):
     epsilon : float
         Positive and finite.
     sensitivity : float, default 1.0
-        The L1 sensitivity of what is released, in its own unit; positive and finite.
+        The L1 sensitivity of the values, in their unit; positive and finite.
     granularity : float, optional
-        The step of the grid, a power of two. By default ``2**ceil(log2(sensitivity / epsilon) - 40)``, the finest one
-        that is allowed: it adds less than 2**-40 of the noise's scale to the error.
+        The step of the grid, a power of two. By default ``2**ceil(log2(sensitivity / epsilon) - 40)``, the finest
+        allowed: it adds less than 2**-40 of the noise's scale to the error.
 
     Attributes
     ----------
@@ -40,8 +40,8 @@ class Laplace(RealNoise):
     Notes
     -----
     An array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / granularity) + n - 1`` steps, since
-    rounding may push each value a little: for the default grid that widens the noise by less than ``n * 2**-39 /
-    epsilon``, relatively.
+    rounding changes each value by up to half a step: for the default grid that widens the noise by less than ``n *
+    2**-39 / epsilon``, relatively.
 
     References
     ----------
@@ -64,6 +64,6 @@ class Laplace(RealNoise):
         self._native = _native.Laplace(epsilon=epsilon, sensitivity=sensitivity, granularity=granularity)
 
     def _loss(self) -> Loss:
-        # Arrays are released with more steps, as the rounding of each value adds to the sensitivity.
+        # The sensitivity of an array has more steps, since the rounding of each value adds to it.
         steps = math.ceil(Fraction(self.sensitivity) / Fraction(self.granularity))
         return LaplaceLoss(self.epsilon, steps)

@@ -1,4 +1,4 @@
-"""What all mechanisms have in common: parameters that say all, and what a release costs."""
+"""The base of all mechanisms: parameters, which are all of the state, and the cost of a release."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rng = SeededRng | ScriptedRng | None
 
 
 class Mechanism(ByName):
-    """Parameters that say all, and by default pure differential privacy."""
+    """A mechanism that is defined by its parameters; by default pure differential privacy."""
 
     __slots__ = ("_native",)
 
@@ -40,21 +40,21 @@ class Mechanism(ByName):
 
     @property
     def relation(self) -> Relation | None:
-        """Which data sets are neighbours; None where that follows from the sensitivity that was given."""
+        """The neighbouring relation; None for the relation of the given sensitivity."""
         return None
 
     @property
     def cost(self) -> PrivacyCost:
-        """What a release costs."""
+        """The cost of a release."""
         return PrivacyCost(self.epsilon, self.delta, self.relation)
 
     def _check(self, x: Any) -> None:
-        """Raise what `release` would for ``x``, and draw nothing: there is nothing to draw from."""
+        """Raise the errors of `release` for ``x``, and draw nothing."""
         with suppress(RandomnessError):
             self.release(x, rng=ScriptedRng(b""))
 
     def _loss(self) -> Loss:
-        """Give what is known of the privacy loss of a release, for the accountant."""
+        """Give the privacy loss of a release, for the accountant."""
         return ApproximateLoss(self.epsilon, self.delta)
 
     def _values(self) -> dict[str, Any]:

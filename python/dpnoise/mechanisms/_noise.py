@@ -1,4 +1,4 @@
-"""What mechanisms that add noise have in common, for real values and for integers."""
+"""The bases of mechanisms that add noise, for real values and for integers."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class IntegerNoise(Mechanism):
 
 
 def checked_sensitivity(sensitivity: int) -> int:
-    """Refuse what is not a positive integer below 2**63."""
+    """Give a positive integer below 2**63; refuse everything else."""
     if not isinstance(sensitivity, numbers.Integral) or isinstance(sensitivity, bool | np.timedelta64):
         raise TypeError(f"sensitivity must be a positive integer, got {sensitivity!r}")
     if not 0 < sensitivity < 2**63:
@@ -238,7 +238,7 @@ def _released(released: Any) -> NDArray[np.float64]:
 
 
 def _around(values: NDArray[np.float64], error: float) -> tuple[Any, Any]:
-    with np.errstate(all="ignore"):  # of infinities and NaN, which stay what they are
+    with np.errstate(all="ignore"):  # of infinities and NaN, which stay unchanged
         return values - error, values + error
 
 

@@ -7,11 +7,11 @@ from dpnoise.mechanisms._selection import OneOfMany
 
 
 class ReportNoisyMax(OneOfMany):
-    """The index of the largest noisy score, with geometric noise of one side: permute-and-flip, exactly.
+    """The index of the largest noisy score, with one-sided geometric noise: permute-and-flip, exactly.
 
     Scores are rounded to a grid, each gets noise n = 0, 1, 2, ... steps with probability proportional to ``exp(-n *
-    granularity / scale)``, and the largest sum wins, ties being broken evenly. On a grid that is the same as
-    permute-and-flip: to look at candidates in random order, and take the first whose coin shows heads with probability
+    granularity / scale)``, and the largest sum wins, ties being broken evenly. On a grid this equals permute-and-flip:
+    visit candidates in random order, and choose the first one whose coin shows heads, with probability
     ``exp((score - best) / scale)``. The release is epsilon-differentially private for neighbouring data sets between
     which each score changes by at most ``sensitivity``.
 
@@ -40,8 +40,8 @@ class ReportNoisyMax(OneOfMany):
 
     Notes
     -----
-    It is not of bounded range: its cost under zero-concentrated differential privacy is that of any epsilon-private
-    mechanism, ``epsilon**2 / 2``, and not the ``epsilon**2 / 8`` of `Exponential`.
+    It does not have bounded range: its cost under zero-concentrated differential privacy is that of every
+    epsilon-differentially private mechanism, ``epsilon**2 / 2``, and not the ``epsilon**2 / 8`` of `Exponential`.
 
     Time and memory accesses depend on neither scores nor choice.
 

@@ -1,4 +1,4 @@
-"""What mechanisms have in common that choose among candidates by their scores."""
+"""The bases of mechanisms that choose among candidates by their scores."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SelectionMechanism(Mechanism):
 
     @property
     def scale(self) -> float:
-        """The scale, in the scores' unit: a score that is lower by it counts e times less."""
+        """The scale, in the scores' unit: a score that is lower by the scale has a weight that is e times smaller."""
         return self._native.scale
 
     @property
@@ -44,7 +44,7 @@ class SelectionMechanism(Mechanism):
         return self._native.granularity
 
     def error(self, count: int, level: float = 0.95) -> float:
-        """Bound what a choice misses.
+        """Bound how far a chosen score is below the best one.
 
         Parameters
         ----------
@@ -56,8 +56,8 @@ class SelectionMechanism(Mechanism):
         Returns
         -------
         float
-            What the score of a chosen candidate is below the best score at most, for `TopK` the best that was left,
-            with probability ``level`` or more for each choice: ``scale * ln(count / (1 - level))``, and a step for the
+            With probability ``level`` or more for each choice, the chosen score is at most this far below the best
+            score, or for `TopK` below the best remaining score: ``scale * ln(count / (1 - level))``, and a step for the
             rounding.
 
         Raises
@@ -83,7 +83,7 @@ class OneOfMany(SelectionMechanism):
         ----------
         scores : array_like
             A finite real number for each candidate, of one dimension; higher is better. Integers up to 2**53 in
-            magnitude. What more than 2**51 steps of the grid are below the best score count as just so far below.
+            magnitude. Scores more than 2**51 steps of the grid below the best one are clamped to that distance.
         rng : dpnoise.hazmat generator, optional
             For tests only: such a release is not private.
 
@@ -95,7 +95,7 @@ class OneOfMany(SelectionMechanism):
         Raises
         ------
         ParameterError
-            When there are no scores, they have not one dimension, one is not finite, or an integer is too large to be
+            When there are no scores, they are not one-dimensional, one is not finite, or an integer is too large to be
             exact as a float. Nothing has been drawn then.
         TypeError
             When scores are not real numbers.

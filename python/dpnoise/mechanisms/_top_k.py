@@ -12,16 +12,16 @@ from dpnoise.mechanisms._selection import SelectionMechanism
 
 
 class TopK(SelectionMechanism):
-    """The ``k`` best candidates, by peeling: the exponential mechanism again and again, without those chosen before.
+    """The ``k`` best candidates, by peeling: the exponential mechanism ``k`` times, without replacement.
 
-    Each of the ``k`` rounds spends ``epsilon / k``. The release, in its order, has the same distribution as the ``k``
-    largest scores after Gumbel noise was added to each. It is epsilon-differentially private for neighbouring data sets
+    Each of the ``k`` rounds spends ``epsilon / k``. The ordered release has the same distribution as the ``k`` largest
+    scores after Gumbel noise is added to each. It is epsilon-differentially private for neighbouring data sets
     between which each score changes by at most ``sensitivity``.
 
     Parameters
     ----------
     k : int
-        How many candidates to choose, from 1 to 2**32 - 1.
+        The number of candidates to choose, from 1 to 2**32 - 1.
     epsilon : float
         For all rounds together; positive and finite.
     sensitivity : float, default 1.0
@@ -80,8 +80,8 @@ class TopK(SelectionMechanism):
         ----------
         scores : array_like
             A finite real number for each candidate, of one dimension, at least ``k`` of them; higher is better.
-            Integers up to 2**53 in magnitude. What more than 2**51 steps of the grid are below the best score count as
-            just so far below.
+            Integers up to 2**53 in magnitude. Scores more than 2**51 steps of the grid below the best one are clamped
+            to that distance.
         rng : dpnoise.hazmat generator, optional
             For tests only: such a release is not private.
 
@@ -93,8 +93,8 @@ class TopK(SelectionMechanism):
         Raises
         ------
         ParameterError
-            When there are fewer than ``k`` scores, they have not one dimension, one is not finite, or an integer is too
-            large to be exact as a float. Nothing has been drawn then.
+            When there are fewer than ``k`` scores, they are not one-dimensional, one is not finite, or an integer is
+            too large to be exact as a float. Nothing has been drawn then.
         TypeError
             When scores are not real numbers.
         RandomnessError

@@ -1,13 +1,13 @@
 """Queries: a column in, a differentially private answer out.
 
-A query is a mechanism that knows the sensitivity of what it computes: it clamps, counts and adds integers, and then
-adds its noise. Like every mechanism it is immutable, checks its parameters when it is made, and has ``epsilon``,
+A query is a mechanism that knows the sensitivity of its statistic: it clamps, counts and adds integers, and then adds
+its noise. Like every mechanism it is immutable, checks its parameters when it is made, and has ``epsilon``,
 ``delta``, ``cost`` and ``release``.
 
-A column is a NumPy array, a list, a pandas or polars series, or Arrow data; one row is one person. Which columns are
-neighbours is said by ``relation``: "add/remove" (a row more or less; the number of rows is private) or "substitute" (a
-row is replaced; the number of rows is public). What kind a column has, such as texts or numbers, is public: a row of
-another kind is refused with an error that tells that there is one.
+A column is a NumPy array, a list, a pandas or polars series, or Arrow data; one row is one person. The neighbouring
+relation is the parameter ``relation``: "add/remove" (one row more or less; the number of rows is private) or
+"substitute" (one row is replaced; the number of rows is public). The type of a column, such as texts or numbers, is
+public: a row of another type raises an error, which reveals that there is one.
 """
 
 from dpnoise.queries._count import Count

@@ -14,7 +14,7 @@ from dpnoise.sensitivity import Relation
 
 
 class Count(CountingQuery):
-    """The number of rows that are neither false nor missing: of the true ones in a condition, of all with a value else.
+    """The number of rows that are neither false nor missing: in a column of booleans the number of true ones.
 
     Adds discrete Laplace noise of scale ``1 / epsilon``. The release is epsilon-differentially private.
 
@@ -58,16 +58,17 @@ class Count(CountingQuery):
         Returns
         -------
         int
-            It may be negative: the noise is not cut off, so that sums and means of releases stay unbiased.
+            It may be negative: it is not clamped, so that sums and means of releases stay unbiased.
 
         Raises
         ------
         ParameterError
-            When the column has not one dimension.
+            When the column is not one-dimensional.
         TypeError
             When it is no column.
         RandomnessError
             When the source of randomness fails; nothing is released.
         """
-        # Counted by the native code: a Python int would show a small count by its address, before it has noise.
+        # Counted by the native code: CPython caches small ints, so the address of a count without noise would reveal
+        # it.
         return self._noise._native.release_count(_columns.truths(column).view(np.uint8), rng)

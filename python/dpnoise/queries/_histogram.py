@@ -1,4 +1,4 @@
-"""Histograms with bins that are known in advance."""
+"""Histograms with public groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpnoise.sensitivity import Relation
 
 
 class Histogram(CountingQuery):
-    """The numbers of rows in disjoint groups that are known in advance: bins of numbers, or categories.
+    """The numbers of rows in disjoint public groups: bins of numbers, or categories.
 
     Adds discrete Laplace noise to each count: of scale ``1 / epsilon`` under "add/remove", ``2 / epsilon`` under
     "substitute", since a row may leave one group for another. The release is epsilon-differentially private. Rows that
@@ -29,8 +29,8 @@ class Histogram(CountingQuery):
         The edges of bins of numbers, increasing: bin ``i`` has the values from ``edges[i]`` up to, but not including,
         ``edges[i + 1]``; the last bin includes its upper edge, as in `numpy.histogram`.
     categories : sequence, optional
-        Values that differ: all texts, all numbers or all booleans. Either ``edges`` or ``categories`` must be given,
-        and must not be looked up in the data: `StabilityHistogram` does that.
+        Values that differ: all texts, all numbers or all booleans. Give either ``edges`` or ``categories``, and do not
+        take them from the data: use `StabilityHistogram` for that.
     epsilon : float
         Positive and finite.
     relation : {"add/remove", "substitute"}, default "add/remove"
@@ -78,7 +78,7 @@ class Histogram(CountingQuery):
 
     @property
     def categories(self) -> tuple[Any, ...] | None:
-        """The categories, if the groups are those."""
+        """The categories, if the groups are categories."""
         return self._categories
 
     def release(self, column: Any, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.int64]:
@@ -87,7 +87,7 @@ class Histogram(CountingQuery):
         Parameters
         ----------
         column : array_like
-            Real numbers where the groups are bins, else of the kind of the categories; one dimension.
+            Real numbers if the groups are bins, otherwise values of the type of the categories; one dimension.
         threads : int, optional
             How many threads to use for the noise; all cores that the process may use when not given.
         rng : dpnoise.hazmat generator, optional
@@ -96,14 +96,14 @@ class Histogram(CountingQuery):
         Returns
         -------
         ndarray of int64
-            One count for each group, in their order. Counts may be negative: the noise is not cut off.
+            One count for each group, in their order. Counts may be negative: they are not clamped.
 
         Raises
         ------
         ParameterError
-            When the column has not one dimension.
+            When the column is not one-dimensional.
         TypeError
-            When its values are of another kind.
+            When its values are of another type.
         RandomnessError
             When the source of randomness fails; nothing is released.
         """

@@ -15,15 +15,15 @@ from dpnoise.sensitivity import Bounds, Relation
 class Mean(OfMoments):
     """The mean of the values, each clamped to bounds first.
 
-    Distances from the middle of the bounds are added as by `Sum`. Under "substitute" the noisy sum, which takes all
+    Distances from the middle of the bounds are added up as by `Sum`. Under "substitute" the noisy sum, which takes all
     of epsilon, is divided by the number of rows, which is public. Under "add/remove" the sum and the number of rows
     take half of epsilon each. The release is epsilon-differentially private.
 
     Parameters
     ----------
     bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first. What lies outside counts as the nearer
-        bound. They must not be looked up in the data.
+        The smallest and the largest value: both finite, the smaller one first. Values outside are clamped. The bounds
+        must not be taken from the data.
     epsilon : float
         Positive and finite.
     relation : {"add/remove", "substitute"}, default "add/remove"

@@ -1,4 +1,4 @@
-"""Noisy means, of which means and variances are made."""
+"""Noisy moments, from which means and variances are computed."""
 
 from __future__ import annotations
 
@@ -111,18 +111,18 @@ class OfMoments(Query):
         Returns
         -------
         float
-            Within what the bounds allow: a mean within the bounds, a variance up to the square of half their distance.
+            Clamped to the possible range: a mean to the bounds, a variance to the square of half their distance.
 
         Raises
         ------
         ParameterError
-            When the column has not one dimension, or no rows under "substitute".
+            When the column is not one-dimensional, or no rows under "substitute".
         TypeError
             When it is not made of real numbers.
         RandomnessError
             When the source of randomness fails; nothing is released.
         """
-        with np.errstate(all="ignore"):  # a warning would tell of a row, such as one that is a signalling NaN
+        with np.errstate(all="ignore"):  # a warning would reveal a row, such as a signalling NaN
             clamped = np.clip(_columns.floats(column), *self._bounds)
             return self._of(clamped - self._middle, threads, rng)
 
@@ -133,7 +133,7 @@ class Moments:
     __slots__ = ("_count", "_sums", "epsilon")
 
     def __init__(self, bounds: list[float], epsilon: float, relation: Relation) -> None:
-        # This checks what the user has given, not a part of it.
+        # This checks the user's epsilon, not a part of it.
         self.epsilon = Count(epsilon=epsilon, relation=relation).epsilon
         private_rows = relation == "add/remove"
         share = part_of(self.epsilon, len(bounds) + private_rows)
@@ -141,7 +141,7 @@ class Moments:
         self._count = Count(epsilon=share, relation=relation) if private_rows else None
 
     def release(self, columns: list[NDArray[np.float64]], threads: int | None, rng: Rng) -> list[float]:
-        """Release the means; what is missing is missing in all columns."""
+        """Release the means; a missing value is missing in all columns."""
         rows = len(columns[0])
         if self._count is not None:
             rows = max(1, self._count.release(columns[0], rng=rng))

@@ -17,10 +17,10 @@ from dpnoise.mechanisms._mechanism import Rng, WithoutErrorBound
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
 
-# The most that may be asked for: 32 MiB of scores.
+# The largest number of candidates: 32 MiB of scores.
 _MOST_CANDIDATES = 2**22
 
-# A quantile is the nearest fraction with such a denominator, so that scores are whole numbers.
+# A quantile is rounded to a fraction with such a denominator, so that scores are integers.
 _DENOMINATOR = 10**6
 
 
@@ -36,14 +36,14 @@ class Quantile(WithoutErrorBound, Query):
     q : float
         Between 0 and 1; taken as the nearest fraction with a denominator of at most 10**6.
     bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first. What lies outside counts as the nearer
-        bound. They must not be looked up in the data.
+        The smallest and the largest value: both finite, the smaller one first. Values outside are clamped. The bounds
+        must not be taken from the data.
     epsilon : float
         Positive and finite.
     relation : {"add/remove", "substitute"}, default "add/remove"
         Which columns are neighbours. Missing values (NaN, None, nulls) are left out.
     granularity : float, optional
-        The distance of candidates, a power of two. By default such that there are about 2**15 to 2**16 of them.
+        The distance of candidates, a power of two. By default there are about 2**15 to 2**16 candidates.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Quantile(WithoutErrorBound, Query):
 
     Notes
     -----
-    The time depends on the column as that of sorting does.
+    The time depends on the column, since it is sorted.
 
     References
     ----------
@@ -162,7 +162,7 @@ class Quantile(WithoutErrorBound, Query):
         Raises
         ------
         ParameterError
-            When the column has not one dimension.
+            When the column is not one-dimensional.
         TypeError
             When it is not made of real numbers.
         RandomnessError
@@ -177,7 +177,7 @@ class Quantile(WithoutErrorBound, Query):
         return self._choice._loss()
 
     def _scores(self, values: NDArray[np.float64], candidates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the scores, times the denominator of q, so that they are whole."""
+        """Give the scores times the denominator of q, which makes them integers."""
         ordered = np.sort(np.clip(values[~np.isnan(values)], *self._bounds))
         below = np.searchsorted(ordered, candidates, "left")
         above = len(ordered) - np.searchsorted(ordered, candidates, "right")

@@ -1,4 +1,4 @@
-"""What all queries have in common, and what those have whose answers are counts."""
+"""The bases of all queries, and of those whose answers are counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Query(Mechanism):
 
     @property
     def relation(self) -> Relation:
-        """Which columns are neighbours, "add/remove" or "substitute"."""
+        """The neighbouring relation, "add/remove" or "substitute"."""
         return self._relation
 
     @abstractmethod
@@ -48,7 +48,7 @@ class CountingQuery(Query):
         return self._noise._loss()
 
     def error(self, level: float = 0.95) -> float:
-        """Bound the error that the noise makes in each count.
+        """Bound the error of each count from the noise.
 
         Parameters
         ----------

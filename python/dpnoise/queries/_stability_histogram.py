@@ -1,4 +1,4 @@
-"""Histograms whose groups are private themselves."""
+"""Histograms with private groups."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dpnoise.sensitivity import Relation
 
 
 class StabilityHistogram(CountingQuery):
-    """The counts of the values of a column, when which values there are is private too.
+    """The counts of the values of a column, where the set of values is private too.
 
-    Each value that occurs gets its count and discrete Laplace noise, and is released when that reaches `threshold`: a
-    value that only one person has does so with a probability of at most delta. The release is (epsilon,
-    delta)-differentially private.
+    The count of each value that occurs gets discrete Laplace noise, and is released if the noisy count reaches
+    `threshold`. The noisy count of a value that only one person has reaches it with a probability of at most delta. The
+    release is (epsilon, delta)-differentially private.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ class StabilityHistogram(CountingQuery):
         Returns
         -------
         dict
-            The noisy counts by value, in the order of the values. Whole numbers are of type int, whatever the dtype.
+            The noisy counts by value, in the order of the values. Integral values are of type int, for every dtype.
 
         Raises
         ------
         ParameterError
-            When the column has not one dimension.
+            When the column is not one-dimensional.
         TypeError
-            When its values are of several kinds.
+            When its values are of several types.
         RandomnessError
             When the source of randomness fails; nothing is released.
         """
@@ -108,7 +108,7 @@ class StabilityHistogram(CountingQuery):
 
 
 def _threshold(scale: float, delta: float) -> int:
-    """Give a t such that a count of 1 reaches it with a probability of at most delta.
+    """Give a threshold that a noisy count of 1 reaches with a probability of at most delta.
 
     That is r**(t - 1) / (1 + r) with r = exp(-1 / scale). The relative error of the logarithms is far below the one
     part in 10**12 by which the bound is widened.

@@ -21,8 +21,8 @@ class Sum(Query):
     Parameters
     ----------
     bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first. What lies outside counts as the nearer
-        bound. They must not be looked up in the data.
+        The smallest and the largest value: both finite, the smaller one first. Values outside are clamped. The bounds
+        must not be taken from the data.
     epsilon : float
         Positive and finite.
     relation : {"add/remove", "substitute"}, default "add/remove"
@@ -79,7 +79,7 @@ class Sum(Query):
 
     @property
     def sensitivity(self) -> float:
-        """By how much one person can change the sum on the grid, in the values' unit."""
+        """The most that one person can change the sum on the grid, in the values' unit."""
         return self._native.sensitivity
 
     @property
@@ -100,9 +100,9 @@ class Sum(Query):
         column : array_like
             Real numbers, one dimension.
         threads : int, optional
-            How many threads to use, of the cores that the process may use. By default all of them under "substitute".
-            Under "add/remove" the number of rows is private, and so many threads are started however few rows there
-            are: one by default.
+            How many threads to use, at most the cores that the process may use. The default is all of them under
+            "substitute", and one under "add/remove": there the number of rows is private, so the given number of
+            threads is started for any number of rows.
         rng : dpnoise.hazmat generator, optional
             For tests only: such a release is not private.
 
@@ -114,7 +114,7 @@ class Sum(Query):
         Raises
         ------
         ParameterError
-            When the column has not one dimension.
+            When the column is not one-dimensional.
         TypeError
             When it is not made of real numbers.
         RandomnessError
@@ -127,7 +127,7 @@ class Sum(Query):
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))
 
     def error(self, level: float = 0.95) -> float:
-        """Bound the error that the noise makes.
+        """Bound the error from the noise.
 
         Parameters
         ----------
@@ -137,9 +137,9 @@ class Sum(Query):
         Returns
         -------
         float
-            The smallest multiple of the granularity that the noise does not exceed with probability ``level`` or
-            more. It is about the sum of the clamped and rounded values: rounding moves each by at most half a step
-            more, and what clamping does, nobody knows.
+            The smallest multiple of the granularity that the noise does not exceed with probability ``level`` or more.
+            It bounds the distance to the sum of the clamped and rounded values. Rounding changes each value by at most
+            half a step more. The error from clamping is not included, since it is private.
 
         Raises
         ------

@@ -14,15 +14,15 @@ from dpnoise.sensitivity import Bounds, Relation
 class Variance(OfMoments):
     """The variance of the values, each clamped to bounds first: the mean squared distance from the mean.
 
-    It is the mean of the squared distances from the middle of the bounds, less the square of their mean. Both are
-    sums as by `Sum`, and share epsilon equally: under "add/remove" with the number of rows, under "substitute", where
-    that is public, with nothing else. The release is epsilon-differentially private.
+    It is the mean of the squared distances from the middle of the bounds, less the square of their mean. Both are sums
+    as by `Sum`. Under "add/remove" they and the number of rows have a third of epsilon each. Under "substitute", where
+    the number of rows is public, they have half of epsilon each. The release is epsilon-differentially private.
 
     Parameters
     ----------
     bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first. What lies outside counts as the nearer
-        bound. They must not be looked up in the data.
+        The smallest and the largest value: both finite, the smaller one first. Values outside are clamped. The bounds
+        must not be taken from the data.
     epsilon : float
         Positive and finite.
     relation : {"add/remove", "substitute"}, default "add/remove"
@@ -62,7 +62,7 @@ class Variance(OfMoments):
         return square + mean * (2 * self._half + mean)
 
     def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
-        # Squares are from 0 to half**2; around their middle they need half the noise.
+        # Squares are from 0 to half**2; shifted by the middle of this range they need half the noise.
         centre = self._half**2 / 2
         # Multiples of about 2**-53 of half: the square of a smaller number may be subnormal, which takes longer.
         rounded = (distances + self._half) - self._half

@@ -12,8 +12,8 @@
 A scale may be an int, a float or a ``Fraction`` and is taken at its exact value. Each call draws a fresh key from the
 operating system for each thread and wipes it afterwards.
 
-Time, memory addresses and allocations do not depend on the samples, but for events whose probability the threat model
-states. That holds for arrays; turning a sample into a Python number is outside of it.
+Time, memory addresses and allocations do not depend on the samples, except in events whose probability the threat model
+states. This holds for arrays, and not for the conversion of a sample to a Python number.
 """
 
 from dpnoise.samplers._bernoulli import bernoulli

@@ -11,7 +11,7 @@ def random_bytes(n: int) -> bytes:
     Parameters
     ----------
     n : int
-        How many, from 0 to 2**63 - 1.
+        The number of bytes, from 0 to 2**63 - 1.
 
     Returns
     -------
@@ -22,9 +22,9 @@ def random_bytes(n: int) -> bytes:
     ParameterError
         When ``n`` is out of range.
     MemoryError
-        When there is no room for so many; nothing has been drawn then.
+        When there is not enough memory; nothing has been drawn then.
     RandomnessError
-        When the operating system has no randomness to give.
+        When the operating system provides no randomness.
     """
     try:
         return _native.random_bytes(n)

@@ -1,4 +1,4 @@
-"""What the samplers have in common."""
+"""The common path of the samplers: parameters in, samples out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Distribution = Literal["discrete_laplace", "discrete_gaussian", "geometric", "la
 Item = TypeVar("Item", bound=np.generic)
 
 
-# Tables are a function of the parameters, which are public; making them takes longer than a handful of samples.
+# Tables are a function of the public parameters, and take longer to compute than a few samples.
 @lru_cache(maxsize=256, typed=True)
 def _sampler(distribution: Distribution, *parameters: Any) -> _native.Sampler:
     make = getattr(_native.Sampler, distribution)
@@ -40,7 +40,7 @@ def draw(
     """Give one sample, or an array of them."""
     try:
         sampler = _sampler(distribution, *parameters)
-    except TypeError:  # perhaps only not hashable: let the constructor say what is wrong
+    except TypeError:  # perhaps only not hashable: the constructor's error names the problem
         sampler = _sampler.__wrapped__(distribution, *parameters)
     if size is None and out is None:
         return sampler.sample(threads, rng)

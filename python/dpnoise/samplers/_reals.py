@@ -152,7 +152,7 @@ def gaussian(
     but for those beyond ``2**53 * granularity``, which are rounded and have a probability below 2**-738.
 
     Adding such noise to a float64 in floating point does **not** make it private: the value must lie on the same grid,
-    and the sum must be rounded once. `dpnoise.Laplace` does that. This function is for values that are on the grid
+    and the sum must be rounded once. `dpnoise.Gaussian` does that. This function is for values that are on the grid
     already, and for libraries that put them there.
 
     Parameters
