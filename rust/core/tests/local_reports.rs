@@ -2,8 +2,8 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    Accumulator, GeneralizedRandomizedResponse, OptimizedUnaryEncoding, Protocol, RandomizedResponse,
-    SymmetricUnaryEncoding, UnaryEncoding, Values, one_hot,
+    Accumulator, DBitFlip, GeneralizedRandomizedResponse, LocalHashing, OptimizedUnaryEncoding, Protocol,
+    RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding, Values, one_hot,
 };
 use dpnoise_core::rng::{ScriptedRng, SeededRng};
 use rand_core::{TryCryptoRng, TryRng};
@@ -171,6 +171,57 @@ fn threads_share_single_values_without_a_seam() {
             }
         }
     }
+}
+
+/// Work is done in pieces of 2^24 bytes of reports, the second of which begins within a row here.
+#[test]
+fn pieces_share_the_work_without_a_seam() {
+    let encoding = Protocol::from(SymmetricUnaryEncoding::new(1001, 32.0).unwrap());
+    let values = values(140_000, 1001);
+    let mut rows = vec![0; values.len() * width(&encoding)];
+    one_hot(1001, &values, &mut rows).unwrap();
+    let (mut out, mut calls) = (vec![0; rows.len()], 0);
+    let mut pause = || {
+        calls += 1;
+        Ok(())
+    };
+    for given in [Values::Integers(&values), Values::OneHot(&rows)] {
+        encoding.perturb_pausing(given, &mut out, 2, &mut pause).unwrap();
+        // A bit is flipped with a probability of 2^-23: 17 of all are expected, and 100 never seen.
+        let flipped: u32 = out.iter().zip(&rows).map(|(a, b)| (a ^ b).count_ones()).sum();
+        assert!(flipped < 100, "{flipped}");
+    }
+    assert_eq!(calls, 4);
+}
+
+#[test]
+fn an_interrupted_call_leaves_only_zeros() {
+    let response = Protocol::from(RandomizedResponse::coin_flips());
+    let values = vec![1; (1 << 24) + 1];
+    for allowed in [0, 1] {
+        let (mut out, mut calls) = (vec![0xaa; values.len()], 0);
+        let mut pause = || {
+            calls += 1;
+            if calls > allowed { Err(Error::Interrupted) } else { Ok(()) }
+        };
+        let ended = response.perturb_pausing(Values::Answers(&values), &mut out, 1, &mut pause);
+        assert_eq!((ended, calls), (Err(Error::Interrupted), allowed + 1));
+        assert!(out.iter().all(|&byte| byte == 0));
+    }
+}
+
+#[test]
+fn values_of_another_kind_are_refused() {
+    let message = |protocol: Protocol, values| protocol.perturb_with(values, &mut [0], &mut Untouchable).unwrap_err();
+    let encoding = OptimizedUnaryEncoding::new(8, 1.0).unwrap().into();
+    let refused = message(encoding, Values::Numbers(&[0.5])).to_string();
+    assert_eq!(refused, "values must be integers, which optimized_unary_encoding takes, got numbers");
+    let hashing = LocalHashing::new(2, 1.0, None).unwrap().into();
+    let refused = message(hashing, Values::OneHot(&[1])).to_string();
+    assert_eq!(refused, "values must be integers, which local_hashing takes, got one-hot rows");
+    let flips = DBitFlip::new(8, 1.0, 2).unwrap().into();
+    let refused = message(flips, Values::Integers(&[1])).to_string();
+    assert_eq!(refused, "values must be integers of people with a memo, which d_bit_flip takes, got integers");
 }
 
 #[test]

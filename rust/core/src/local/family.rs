@@ -1,4 +1,5 @@
-//! What a protocol is: the facets that every family of them has, and how reports are made in bulk, the same way for all.
+//! What a protocol is: the facets that every family of them has, and how reports are made in bulk, the same way for
+//! all.
 
 use core::fmt::Debug;
 
@@ -24,7 +25,8 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// The name in specifications.
     const NAME: &'static str;
 
-    /// What the number of values is called: for sketches they are the columns of their tables, for RAPPOR the bits of a row.
+    /// What the number of values is called: for sketches they are the columns of their tables, for RAPPOR the bits of a
+    /// row.
     const NAME_OF_K: &'static str = "k";
 
     /// The form of the reports.
@@ -44,8 +46,8 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// The parameters in specifications, but for these two.
     fn fields(&self) -> Vec<Field>;
 
-    /// The protocol with `k` values and the requested `epsilon`, which is in range, and what else is `given`. Whether it has
-    /// all of the fields that are given is checked afterwards.
+    /// The protocol with `k` values and the requested `epsilon`, which is in range, and what else is `given`. Whether
+    /// it has all of the fields that are given is checked afterwards.
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error>;
 
     // --- privacy -----------------------------------------------------------------------------------------------------
@@ -60,7 +62,8 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
 
     // --- people's devices: nothing may let time or addresses depend on a value or a secret ---------------------------
 
-    /// Checks that all values can be reported on, without a branch: how many cannot, or which, does not show in the time.
+    /// Checks that all values can be reported on, without a branch: how many cannot, or which, does not show in the
+    /// time.
     fn check(&self, values: Self::Values<'_>) -> Result<(), Error>;
 
     /// About how many random bits a report takes, derived ones included.
@@ -97,8 +100,8 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
         None
     }
 
-    /// Estimates of how many people have values that begin like each of the `candidates`, prefixes of one level; none where
-    /// there is no such level.
+    /// Estimates of how many people have values that begin like each of the `candidates`, prefixes of one level; none
+    /// where there is no such level.
     fn estimate_prefixes(&self, _n: u64, _counters: &[u64], _level: u32, _candidates: &[i64]) -> Option<Estimate> {
         None
     }

@@ -67,6 +67,6 @@ pub use reports::hadamard::{entry as hadamard_entry, walsh_hadamard};
 pub use reports::hashing::Hashing;
 pub use reports::noisy_sums::NoisySums;
 pub use reports::sketch::Sketch;
-pub use reports::text_hash::{RowHash, fingerprint, fingerprints};
+pub use reports::text_hash::fingerprints;
 pub use spec::{MAX_K, MIN_K};
 pub use values::{Remembering, ValueKind, Values};

@@ -17,7 +17,8 @@ const MISSING_REPORT: &str = "missing report";
 pub(crate) const WRONG_LENGTH: &str = "wrong length";
 pub(crate) const WRONG_HEADER: &str = "wrong header";
 
-/// Makes the enumeration of these families, and `on_family!`, which does the same with the one that a protocol is of.
+/// Makes the enumeration of these families, and `on_family!`, which does the same with whichever a protocol is of. The
+/// macro within this macro needs a `$` of its own, which is handed in.
 macro_rules! families {
     ($dollar:tt $($code:literal $family:ident,)*) => {
         /// The checked parameters of a local protocol. Public: they are part of what is announced.
@@ -64,7 +65,8 @@ macro_rules! families {
         }
 
         impl Protocol {
-            /// Reads a specification, canonical or not, and checks that its probabilities are those that its epsilon gives.
+            /// Reads a specification, canonical or not, and checks that its probabilities are those that its epsilon
+            /// gives.
             ///
             /// # Errors
             /// [`Error::State`] when it is not a specification or contradicts itself, [`Error::Parameter`] when a
@@ -139,8 +141,8 @@ families! { $
 
 /// The parameters.
 impl Protocol {
-    /// The number of values that an answer may have; for numbers, of the positions that they are put on, and for sketches of
-    /// the columns of their tables, for RAPPOR of the bits of a Bloom filter.
+    /// The number of values that an answer may have; for numbers, of the positions that they are put on, and for
+    /// sketches of the columns of their tables, for RAPPOR of the bits of a Bloom filter.
     #[must_use]
     pub fn k(&self) -> u32 {
         on_family!(self, family => family.k())
@@ -159,8 +161,8 @@ impl Protocol {
         on_family!(self, family => family.epsilon())
     }
 
-    /// The epsilon of a single report, of protocols with two rounds, where [`Protocol::epsilon`] is that of all reports on
-    /// one value together; exact and rounded up, at least 0.999 of the requested one.
+    /// The epsilon of a single report, of protocols with two rounds, where [`Protocol::epsilon`] is that of all reports
+    /// on one value together; exact and rounded up, at least 0.999 of the requested one.
     #[must_use]
     pub fn epsilon_first(&self) -> Option<f64> {
         on_family!(self, family => family.first()).map(|(achieved, _)| achieved)

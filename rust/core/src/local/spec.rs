@@ -1,11 +1,11 @@
 //! Specifications: what a report means, as canonical JSON, and the id of that.
 //!
 //! A specification is JSON with sorted keys and no spaces, for example
-//! `{"epsilon":1.0,"k":15,"p":512,"planes":10,"protocol":"optimized_unary_encoding","q":276,"version":1}`:
-//! the probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`, with what
-//! else a client has to know (`g` and `prime` of local hashing, the `order` of a Hadamard matrix, the size `omega` of sets,
-//! the `width` of windows, the share `alpha` of a hybrid and its second probability); `epsilon` is the one that was
-//! requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its
+//! `{"epsilon":1.0,"k":15,"p":512,"planes":10,"protocol":"optimized_unary_encoding","q":276,"version":1}`: the
+//! probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`, with what
+//! else a client has to know (`g` and `prime` of local hashing, the `order` of a Hadamard matrix, the size `omega` of
+//! sets, the `width` of windows, the share `alpha` of a hybrid and its second probability); `epsilon` is the one that
+//! was requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its
 //! SHA-256. Two collectors hold the same protocol if and only if their specifications are the same bytes.
 
 use std::collections::BTreeMap;

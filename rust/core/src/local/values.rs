@@ -68,8 +68,7 @@ impl ValueKind {
 
 impl Values<'_> {
     /// Which kind they are of.
-    #[must_use]
-    pub fn kind(self) -> ValueKind {
+    pub(crate) fn kind(self) -> ValueKind {
         match self {
             Self::Integers(_) => ValueKind::Integers,
             Self::Numbers(_) => ValueKind::Numbers,
@@ -145,8 +144,8 @@ impl Remembering<'_> {
         k.map_or(Ok(()), |k| check_below(k, self.values))
     }
 
-    /// Fills `out`, which begins at byte `first` of all rows of `width` bytes, with what `report` makes of some secrets and as
-    /// many values: of few people at a time.
+    /// Fills `out`, which begins at byte `first` of all rows of `width` bytes, with what `report` makes of some secrets
+    /// and as many values: of few people at a time.
     pub(crate) fn in_chunks(
         self,
         width: usize,

@@ -8,29 +8,31 @@
 //!
 //! # The choice of the number of planes
 //!
-//! The smallest number of planes is chosen with which the largest private `keep` achieves at least 0.999 of the requested
-//! epsilon. The denominator k 2^planes must stay within 2^62, so that estimates are computed exactly. It has to be about
-//! 2^10 (k + x)^2 / ((1 + x) epsilon), with x = e^epsilon - 1: too much only if k is large and epsilon small at once.
+//! The smallest number of planes is chosen with which the largest private `keep` achieves at least 0.999 of the
+//! requested epsilon. The denominator k 2^planes must stay within 2^62, so that estimates are computed exactly. It has
+//! to be about 2^10 (k + x)^2 / ((1 + x) epsilon), with x = e^epsilon - 1: too much only if k is large and epsilon
+//! small at once.
 //!
 //! # Drawing
 //!
 //! Random words are drawn for a chunk of values at a time. For a chunk, `rng` gives the coins of all values, then the
-//! index words of all values, then, value by value, what rejected index words are replaced with. A coin has 16, 32 or 64
-//! bits: the fewest that hold the planes of the mixture, which are its upper digits. An index word has 16 bits for up to 256
-//! values, otherwise 32. All are little-endian.
+//! index words of all values, then, value by value, what rejected index words are replaced with. A coin has 16, 32 or
+//! 64 bits: the fewest that hold the planes of the mixture, which are its upper digits. An index word has 16 bits for
+//! up to 256 values, otherwise 32. All are little-endian.
 //!
 //! # Exactness
 //!
-//! An index word w of b bits becomes floor(k w / 2^b), unless k w mod 2^b is below 2^b mod k: then another word is drawn
-//! (Lemire 2019, "Fast random integer generation in an interval"). Of the words that are not rejected exactly
+//! An index word w of b bits becomes floor(k w / 2^b), unless k w mod 2^b is below 2^b mod k: then another word is
+//! drawn (Lemire 2019, "Fast random integer generation in an interval"). Of the words that are not rejected exactly
 //! floor(2^b / k) give each value.
 //!
 //! # Constant time
 //!
 //! A rejection is seen by the clock. Whether a word is rejected is decided by that word alone, which is then dropped;
-//! words are independent of each other, of the coins and of the values. So what time and the number of drawn words show is
-//! a function of dropped words, and independent of values and reports: Theorem 1 of `samplers/discrete_laplace.md`, with
-//! a trial for every index word. An index is drawn for kept values, too, and a mask selects, without branch or address.
+//! words are independent of each other, of the coins and of the values. So what time and the number of drawn words show
+//! is a function of dropped words, and independent of values and reports: Theorem 1 of `samplers/discrete_laplace.md`,
+//! with a trial for every index word. An index is drawn for kept values, too, and a mask selects, without branch or
+//! address.
 
 use core::hint::black_box;
 
@@ -205,8 +207,8 @@ fn number<const BYTES: usize>(bytes: [u8; BYTES]) -> u64 {
     u64::from_le_bytes(all)
 }
 
-/// Fills `out` with numbers below `k`, all equally likely: `rng` gives one index word for each, and then, in their order,
-/// what rejected words are replaced with.
+/// Fills `out` with numbers below `k`, all equally likely: `rng` gives one index word for each, and then, in their
+/// order, what rejected words are replaced with.
 pub(crate) fn uniform<R: TryCryptoRng + ?Sized>(rng: &mut R, k: u32, out: &mut [u64]) -> Result<(), Error> {
     let mut words = Wiped::new(out.len() * index_bytes(k));
     fill_bytes(rng, &mut words)?;
@@ -216,7 +218,8 @@ pub(crate) fn uniform<R: TryCryptoRng + ?Sized>(rng: &mut R, k: u32, out: &mut [
     }
 }
 
-/// Fills `out` with numbers below `k`, all equally likely, made of `words`; rejected ones are replaced by words of `rng`.
+/// Fills `out` with numbers below `k`, all equally likely, made of `words`; rejected ones are replaced by words of
+/// `rng`.
 fn below<const BYTES: usize, R, T>(rng: &mut R, k: u32, words: &mut [u8], out: &mut [T]) -> Result<(), Error>
 where
     R: TryCryptoRng + ?Sized,

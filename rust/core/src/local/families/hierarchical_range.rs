@@ -1,12 +1,12 @@
 //! Hierarchical ranges: a Hadamard response on the value's ancestor in a random level of a tree.
 //!
 //! The k values, in their order, are the leaves of a tree in which every node has `branching` children (those below the
-//! root may be fewer), a power of two. A client draws one of the levels below the root uniformly, and reports the node of
-//! this level that its value is under by a Hadamard response with the whole epsilon. A range of values is a union of few
-//! nodes, so its count has an error that grows with the logarithm of its length and not with its root.
+//! root may be fewer), a power of two. A client draws one of the levels below the root uniformly, and reports the node
+//! of this level that its value is under by a Hadamard response with the whole epsilon. A range of values is a union of
+//! few nodes, so its count has an error that grows with the logarithm of its length and not with its root.
 //!
-//! Source: Cormode, Kulkarni, Srivastava 2019, "Answering range queries under local differential privacy", section 4.3 (a
-//! hierarchy with Hadamard randomised response), with the levels sampled.
+//! Source: Cormode, Kulkarni, Srivastava 2019, "Answering range queries under local differential privacy", section 4.3
+//! (a hierarchy with Hadamard randomised response), with the levels sampled.
 //!
 //! Nodes are numbered as in a binary heap: of a level with 2^d nodes, 2^d + i is the i-th. A report is the number
 //! 2 (2^d + j) + s, where j < 2^d is the column of the Hadamard matrix of order 2^d, and s the randomised entry of the

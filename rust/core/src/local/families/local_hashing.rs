@@ -1,8 +1,8 @@
 //! Local hashing: a random hash of the value, randomised.
 //!
-//! A client draws a hash function from k values to g, hashes its value, and keeps the hash with probability
-//! e^epsilon / (e^epsilon + g - 1), replacing it by another one otherwise. The choice g = e^epsilon + 1 is optimal (Wang,
-//! Blocki, Li and Jha 2017, "Locally differentially private protocols for frequency estimation").
+//! A client draws a hash function from k values to g, hashes its value, and keeps the hash with probability e^epsilon /
+//! (e^epsilon + g - 1), replacing it by another one otherwise. The choice g = e^epsilon + 1 is optimal (Wang, Blocki,
+//! Li and Jha 2017, "Locally differentially private protocols for frequency estimation").
 //!
 //! The hash functions are those of `reports/hashing.rs`.
 //!

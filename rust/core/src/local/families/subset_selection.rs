@@ -1,16 +1,16 @@
 //! Subset selection: omega of the k values, the sender's among them more often than by chance.
 //!
 //! A uniformly random set of omega values is drawn. With some probability it is made to have the sender's value: if it
-//! does not yet, a uniformly random member is replaced by it. Given that it has the value, the set is uniform among those
-//! that do, and given that it does not, among those that do not; so it is subset selection in the sense of Ye and Barg
-//! 2018, "Optimal schemes for discrete distribution estimation under locally differential privacy", and of Wang, Huang,
-//! Wang et al. 2016, "Mutual information optimally local private discrete distribution estimation". The choice
+//! does not yet, a uniformly random member is replaced by it. Given that it has the value, the set is uniform among
+//! those that do, and given that it does not, among those that do not; so it is subset selection in the sense of Ye and
+//! Barg 2018, "Optimal schemes for discrete distribution estimation under locally differential privacy", and of Wang,
+//! Huang, Wang et al. 2016, "Mutual information optimally local private discrete distribution estimation". The choice
 //! omega = k / (e^epsilon + 1), rounded, is nearly optimal for the squared error of all counts together.
 //!
 //! # Privacy
 //!
-//! With m = keep / 2^planes, a set has the sender's value with probability p = m + (1 - m) omega / k. A set is
-//! p (k - omega) / ((1 - p) omega) = 1 + m k / ((1 - m) omega) times as likely for a sender whose value it has as for one
+//! With m = keep / 2^planes, a set has the sender's value with probability p = m + (1 - m) omega / k. A set is p (k -
+//! omega) / ((1 - p) omega) = 1 + m k / ((1 - m) omega) times as likely for a sender whose value it has as for one
 //! whose value it has not: C(k-1, omega-1) sets share p, and C(k-1, omega) share 1 - p.
 //!
 //! # Estimation
@@ -20,8 +20,8 @@
 //!
 //! # Constant time
 //!
-//! All members of the first set are secret: whoever knew it, and sees the report, would see what was replaced. How sets are
-//! drawn, and a member is replaced, with masks alone, is in `reports/sets.rs`.
+//! All members of the first set are secret: whoever knew it, and sees the report, would see what was replaced. How sets
+//! are drawn, and a member is replaced, with masks alone, is in `reports/sets.rs`.
 //!
 //! A report has k bits, least significant first, omega of them set.
 
@@ -55,8 +55,8 @@ impl SubsetSelection {
     /// Sets of `omega` of `k` values, or of the optimal number of them: k / (e^epsilon + 1), rounded, at least 1.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless 2 <= k <= 2^16, 1 <= omega < k and 2^-20 <= epsilon <= 32, or when a denominator of 2^62
-    /// does not achieve 0.999 of epsilon.
+    /// [`Error::Parameter`] unless 2 <= k <= 2^16, 1 <= omega < k and 2^-20 <= epsilon <= 32, or when a denominator of
+    /// 2^62 does not achieve 0.999 of epsilon.
     pub fn new(k: u64, epsilon: f64, omega: Option<u64>) -> Result<Self, Error> {
         let k = check_k(k)?;
         if k > MAX_K {
@@ -135,9 +135,9 @@ impl Family for SubsetSelection {
         self.chunk() * self.report_bytes()
     }
 
-    /// For a chunk of max(1, floor(4096 / (k + 1))) people, `rng` gives the k + 1 index words of each, then their coins,
-    /// then what rejected index words are replaced with. Index words have 32 bits; coins have 64, of which the upper
-    /// `planes` count.
+    /// For a chunk of max(1, floor(4096 / (k + 1))) people, `rng` gives the k + 1 index words of each, then their
+    /// coins, then what rejected index words are replaced with. Index words have 32 bits; coins have 64, of which the
+    /// upper `planes` count.
     fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,

@@ -1,4 +1,5 @@
-//! Reports that are a bit for each value, least significant bit of a byte first: one-hot rows, and rows of flipped bits.
+//! Reports that are a bit for each value, least significant bit of a byte first: one-hot rows, and rows of flipped
+//! bits.
 
 use dpnoise_kernels::arch::planes::TILE_BYTES;
 use dpnoise_kernels::arch::popcount::add_column_counts;
@@ -136,8 +137,8 @@ pub(crate) fn encode_from(values: &[i64], width: usize, at: usize, chunk: &mut [
     encode_rows(values, width, at, chunk, encode_part);
 }
 
-/// Calls `encode(value, start, part)` for the parts of rows of `width` items that a chunk is made of, which begins at item
-/// `at` of the matrix of all rows; `start` is where in its row the part begins.
+/// Calls `encode(value, start, part)` for the parts of rows of `width` items that a chunk is made of, which begins at
+/// item `at` of the matrix of all rows; `start` is where in its row the part begins.
 pub(crate) fn encode_rows<T>(
     values: &[i64],
     width: usize,

@@ -1,7 +1,7 @@
 //! Hadamard matrices, whose randomised entries reports are made of.
 //!
-//! The entry of row v in column j is the parity of the binary digits that v and j share (Sylvester's construction, 1 for
-//! -1). Two different rows agree in exactly half of the columns.
+//! The entry of row v in column j is the parity of the binary digits that v and j share (Sylvester's construction, 1
+//! for -1). Two different rows agree in exactly half of the columns.
 
 use core::ops::Range;
 
@@ -44,7 +44,8 @@ pub fn walsh_hadamard(numbers: &mut [i64]) {
     }
 }
 
-/// A table of whose rows a report tells an entry of their Hadamard transform: the number 2 (row `width` + column) + entry.
+/// A table of whose rows a report tells an entry of their Hadamard transform: the number 2 (row `width` + column) +
+/// entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TransformedTable {
     pub(crate) sketch: Sketch,
@@ -63,8 +64,8 @@ impl TransformedTable {
         support_of_entries(self.mixture)
     }
 
-    /// The entry of the Hadamard matrix in the column that is part of `cell`, in the row that the hash of the value in the
-    /// other part, a row of the table, gives.
+    /// The entry of the Hadamard matrix in the column that is part of `cell`, in the row that the hash of the value in
+    /// the other part, a row of the table, gives.
     #[inline(always)]
     pub(crate) fn entry(self, cell: u32, value: impl Fn(u32) -> i64) -> u32 {
         let (row, column) = (cell / self.sketch.width(), cell % self.sketch.width());

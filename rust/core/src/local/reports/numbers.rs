@@ -84,8 +84,8 @@ pub(crate) fn bits_below(end: u64) -> usize {
     end.next_power_of_two().trailing_zeros() as usize
 }
 
-/// Fills `out` with rows of `width` bytes, of the numbers that `draw` puts in a private buffer for up to [`CHUNK`] values at a
-/// time.
+/// Fills `out` with rows of `width` bytes, of the numbers that `draw` puts in a private buffer for up to [`CHUNK`]
+/// values at a time.
 pub(crate) fn fill_numbers<T>(
     values: &[T],
     width: usize,

@@ -3,8 +3,8 @@
 //! # Constant time
 //!
 //! Value by value, i is taken into the set if one of k - i equally likely numbers is below the number of members still
-//! missing (Fan, Muller and Rezucha 1962). All members and numbers are secret, so everything is done with masks, in two passes
-//! over all k values. Index words are rejected as in `mixture`, and that says nothing about the others.
+//! missing (Fan, Muller and Rezucha 1962). All members and numbers are secret, so everything is done with masks, in two
+//! passes over all k values. Index words are rejected as in `mixture`, and that says nothing about the others.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::mask;
@@ -158,7 +158,8 @@ pub(crate) fn select(omega: u32, value: u32, force: bool, mut numbers: impl Iter
 mod tests {
     use super::*;
 
-    /// Every sequence of numbers once, every value, both coins: the set is uniform among those with or without the value.
+    /// Every sequence of numbers once, every value, both coins: the set is uniform among those with or without the
+    /// value.
     #[test]
     fn sets_are_as_likely_as_announced() {
         for (k, omega) in [(2u64, 1), (4, 1), (4, 2), (5, 2), (5, 4), (6, 3)] {

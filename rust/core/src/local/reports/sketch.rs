@@ -101,8 +101,7 @@ impl Sketch {
     }
 
     /// The hash function of a row.
-    #[must_use]
-    pub fn hash(self, row: u32) -> RowHash {
+    pub(crate) fn hash(self, row: u32) -> RowHash {
         RowHash::new(self.seed, row, self.width)
     }
 

@@ -61,7 +61,8 @@ where
     Ok(())
 }
 
-/// Makes `numbers`, the seeds, into those of the reports of `symbols`, of which there are `g`, and writes them to `out`.
+/// Makes `numbers`, the seeds, into those of the reports of `symbols`, of which there are `g`, and writes them to
+/// `out`.
 pub(crate) fn write_reports(numbers: &mut [u64], symbols: &[u32], g: u32, width: usize, out: &mut [u8]) {
     for (number, &symbol) in numbers.iter_mut().zip(symbols) {
         // Reports are below 2^62; a check for overflow would be a jump on a secret.

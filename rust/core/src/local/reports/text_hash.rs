@@ -20,8 +20,7 @@ use sha2::{Digest, Sha256};
 use crate::error::Error;
 
 /// The fingerprint of a text, as a signed number: the type of all values.
-#[must_use]
-pub fn fingerprint(text: &[u8]) -> i64 {
+pub(crate) fn fingerprint(text: &[u8]) -> i64 {
     let [first, ..] = words(Sha256::new().chain_update(b"dpnoise text").chain_update(text));
     first as i64
 }
@@ -45,7 +44,7 @@ pub fn fingerprints(data: &[u8], offsets: &[i64], out: &mut [i64]) -> Result<(),
 
 /// The hash function of a row.
 #[derive(Clone, Copy, Debug)]
-pub struct RowHash {
+pub(crate) struct RowHash {
     a: u128,
     b: u128,
     shift: u32,
@@ -53,17 +52,15 @@ pub struct RowHash {
 
 impl RowHash {
     /// The hash function of row `row`, to `width` columns, a power of two above 1.
-    #[must_use]
-    pub fn new(seed: u32, row: u32, width: u32) -> Self {
+    pub(crate) fn new(seed: u32, row: u32, width: u32) -> Self {
         let key = Sha256::new().chain_update(b"dpnoise row").chain_update(seed.to_le_bytes());
         let [a0, a1, b0, b1] = words(key.chain_update(row.to_le_bytes())).map(u128::from);
         Self { a: a0 | a1 << 64, b: b0 | b1 << 64, shift: 128 - width.trailing_zeros() }
     }
 
     /// The column of a fingerprint.
-    #[must_use]
     #[inline(always)]
-    pub fn column(self, fingerprint: i64) -> u32 {
+    pub(crate) fn column(self, fingerprint: i64) -> u32 {
         (self.a.wrapping_mul((fingerprint as u64).into()).wrapping_add(self.b) >> self.shift) as u32
     }
 }
