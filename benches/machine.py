@@ -37,10 +37,9 @@ class Watch:
         self.began = time.monotonic()
         self.before = _processor_time() if sys.platform == "linux" else None
 
-    def __str__(self) -> str:
-        """Return it in words."""
+    def share(self) -> float | None:
+        """Return it as a share of the processors' time, or None where nothing tells."""
         if self.before is None:
-            return "an unknown share"
+            return None
         everyone, ours = (now - then for now, then in zip(_processor_time(), self.before, strict=True))
-        share = (everyone - ours) / (time.monotonic() - self.began) / (os.cpu_count() or 1)
-        return f"{max(share, 0):.0%}"
+        return max(0.0, (everyone - ours) / (time.monotonic() - self.began) / (os.cpu_count() or 1))

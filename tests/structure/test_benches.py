@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benches.record import Record
-from benches.targets import OURS, Target
+from benches.targets import IDLE, OURS, TWO_THREADS, Target
 
 AMOUNTS = {OURS: (2.0, 4.0), "rival": (10.0, 12.0)}
 
@@ -34,3 +34,23 @@ def judged(target: Target, higher_is_better: bool) -> list[str]:
 )
 def test_a_target_is_judged_by_the_measurements(target: Target, higher_is_better: bool, expected: list[str]) -> None:
     assert judged(target, higher_is_better) == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict"),
+    [
+        (0.0, "yes"),
+        (IDLE, "yes"),
+        (2 * IDLE, "not judged: the cores were not idle"),
+        (None, "not judged: the cores were not idle"),
+    ],
+)
+def test_a_second_thread_is_judged_where_the_cores_are_idle(
+    share: float | None, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benches.record.os.cpu_count", lambda: 2)
+    record = Record(whole=False)
+    monkeypatch.setattr(record.others, "share", lambda: share)
+    record.table("work", "ns").add("first", {OURS: 4.0, TWO_THREADS: 2.0})
+    assert record.judged(Target("work", OURS, 1.8, entrant=TWO_THREADS))[3] == verdict
+    assert record.judged(Target("work", 5, unit="ns"))[3] == "yes"
