@@ -480,10 +480,10 @@ ARGMAX = "argmax_column_sum"
         ),
         (
             ParameterError,
-            "epsilon must be above ln(n/delta) ln(1/delta) / 2**25 = 1.422e-05, got 1e-05",
-            np.zeros(10**9, np.int8),
+            "epsilon must be above ln(n/delta) ln(1/delta) / 2**25 = 0.01453, got 0.0144",
+            np.zeros(3_100_000, np.int8),
             len,
-            {"epsilon": 1e-5},
+            {"epsilon": 0.0144, "delta": 1e-300},
         ),
         (ParameterError, "delta must be between 0 and 1, both excluded, got 0.0", ROWS, "mode", {"delta": 0.0}),
         (ParameterError, "delta must be between 0 and 1, both excluded, got 1.0", ROWS, "mode", {"delta": 1.0}),

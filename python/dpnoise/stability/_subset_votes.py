@@ -78,7 +78,7 @@ class NativeFunction:
         """Try how long it takes, on other data of the same shape and as many values as these could have."""
         votes = self._prepare(np.zeros_like(self._table), q, self._possible)
         subsets, seconds = 1, 0.0
-        while seconds < 0.02:
+        while seconds < 0.002:
             subsets *= 2
             # A busy machine may stop for longer than that in one trial, but hardly in all.
             seconds = min(_time(votes, subsets) for _ in range(3))
