@@ -1,8 +1,9 @@
 """Estimate the occupations of 32,561 people with every local protocol: errors beside theory, sizes and times.
 
-Run it with ``python examples/compare_protocols.py``; it needs ``dpnoise[decode]``, and prints Markdown.
+Run it with ``python examples/compare_protocols.py [REPETITIONS]``; it needs ``dpnoise[decode]``, and prints Markdown.
 """
 
+import sys
 import timeit
 from collections.abc import Callable, Sequence
 
@@ -12,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise import datasets, local
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-REPETITIONS = 100
+REPETITIONS = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+TRIALS = min(7, REPETITIONS)
+"""How often a time is taken, of which the best counts."""
 
 SIZES = (15, 128, 1024)
 PEOPLE = 50_000
@@ -111,8 +114,8 @@ def cost(protocol: local.Protocol) -> str:
     """Give the bytes of a report, and the best times of client and server in nanoseconds per report on one thread."""
     answers = np.arange(PEOPLE) % protocol.k
     reports = protocol.perturb(answers)
-    client = timeit.repeat(lambda: protocol.perturb(answers, threads=1), number=1, repeat=7)
-    server = timeit.repeat(lambda: protocol.estimate(reports, threads=1), number=1, repeat=7)
+    client = timeit.repeat(lambda: protocol.perturb(answers, threads=1), number=1, repeat=TRIALS)
+    server = timeit.repeat(lambda: protocol.estimate(reports, threads=1), number=1, repeat=TRIALS)
     client_ns, server_ns = min(client) / PEOPLE * 1e9, min(server) / PEOPLE * 1e9
     return f"{protocol.report_bytes} B, {client_ns:,.1f} ns, {server_ns:,.1f} ns"
 

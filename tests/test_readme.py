@@ -1,5 +1,6 @@
 """What the README and the documentation show runs as shown, and so do the examples."""
 
+import os
 import re
 import subprocess
 import sys
@@ -47,12 +48,17 @@ def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
     run_blocks(page)
 
 
+SHORT = {"compare_protocols.py": "4", "dp_sgd_adult.py": "20", "dp_sgd_adult_optax.py": "20"}
+"""The argument with which an example repeats less. `make statistical` runs all examples as they are."""
+
+
 @pytest.mark.parametrize("example", sorted(ROOT.glob("examples/[!_]*.py")), ids=lambda path: path.name)
 def test_the_example_runs(example, tmp_path):
     host = example.stem.rpartition("_")[2]
     if (BACKENDS / f"{host}.md").exists():
         pytest.importorskip(host, reason=f"shows {host}, which is not installed")
-    shown = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True, check=False)
+    short = [] if "DPNOISE_TEST_SAMPLES" in os.environ else [*filter(None, [SHORT.get(example.name)])]
+    shown = subprocess.run([sys.executable, example, *short], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout
     assert (ADULT_ATTRIBUTION in shown.stdout) == ("adult" in example.read_text(encoding="utf-8"))
