@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -63,6 +64,11 @@ DTYPES = {
 SAMPLERS = st.sampled_from(list(DTYPES))
 
 
+def examples(most: int) -> settings:
+    """Try so many examples in `make statistical`, and a fifth of them in every other run: all runs try new ones."""
+    return settings(max_examples=most if "DPNOISE_TEST_SAMPLES" in os.environ else most // 5, deadline=None)
+
+
 def attempt(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Give the result of a call, or None when it is refused with a message."""
     try:
@@ -73,7 +79,7 @@ def attempt(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     return None
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(SAMPLERS, GOOD_SCALES | ANYTHING, st.none() | SIZES, THREADS, RNGS)
 def test_samplers(draw: Any, scale: Any, size: Any, threads: Any, rng: Any) -> None:
     samples = attempt(draw, scale, size, threads=threads, rng=rng)
@@ -82,7 +88,7 @@ def test_samplers(draw: Any, scale: Any, size: Any, threads: Any, rng: Any) -> N
         assert samples.size == np.prod(size, dtype=int)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from([samplers.laplace, samplers.gaussian]), NUMBERS, FLOATS | ANYTHING)
 def test_granularities(draw: Any, scale: Any, granularity: Any) -> None:
     samples = attempt(draw, scale, 10, granularity=granularity)
@@ -108,7 +114,7 @@ def outs(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return out, around
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(SAMPLERS, outs(), st.none() | st.integers(0, 20))
 def test_nothing_is_written_outside_of_out(draw: Any, given_out: tuple[np.ndarray, np.ndarray], size: Any) -> None:
     out, around = given_out
@@ -123,7 +129,7 @@ def test_nothing_is_written_outside_of_out(draw: Any, given_out: tuple[np.ndarra
         assert np.array_equal(around[~own], before[~own])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from([Laplace, DiscreteLaplace]), ANYTHING, ANYTHING, st.none() | ANYTHING)
 def test_mechanisms(make: Any, epsilon: Any, sensitivity: Any, granularity: Any) -> None:
     options = {} if make is DiscreteLaplace or granularity is None else {"granularity": granularity}
@@ -134,7 +140,7 @@ def test_mechanisms(make: Any, epsilon: Any, sensitivity: Any, granularity: Any)
         attempt(mechanism.release, [1, 2, 3])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from([Gaussian, DiscreteGaussian]), *[st.none() | FLOATS | ANYTHING] * 3, ANYTHING, ANYTHING)
 def test_gaussian_mechanisms(make: Any, epsilon: Any, delta: Any, rho: Any, sensitivity: Any, other: Any) -> None:
     options = {"epsilon": epsilon, "delta": delta} if rho is None else {"rho": rho, "delta": delta}
@@ -167,7 +173,7 @@ MECHANISMS = [
 ]
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.sampled_from(MECHANISMS), VALUES, THREADS, RNGS)
 def test_releases(mechanism: Any, x: Any, threads: Any, rng: Any) -> None:
     released = attempt(mechanism.release, x, threads=threads, rng=rng)
@@ -175,7 +181,7 @@ def test_releases(mechanism: Any, x: Any, threads: Any, rng: Any) -> None:
         assert np.shape(released) == np.shape(x)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.sampled_from(MECHANISMS), ANYTHING, ANYTHING)
 def test_error_bars(mechanism: Any, released: Any, level: Any) -> None:
     attempt(mechanism.error, level)
@@ -186,7 +192,7 @@ def test_error_bars(mechanism: Any, released: Any, level: Any) -> None:
 MAKERS = [local.OptimizedUnaryEncoding, local.SymmetricUnaryEncoding, local.RandomizedResponse, local.UnaryEncoding]
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.sampled_from(MAKERS), st.integers(0, 300) | ANYTHING, st.floats(0, 40) | ANYTHING, st.floats(0, 1) | ANYTHING)
 def test_protocols(make: Any, k: Any, first: Any, second: Any) -> None:
     if make is local.RandomizedResponse:
@@ -203,7 +209,7 @@ def test_protocols(make: Any, k: Any, first: Any, second: Any) -> None:
 LONGITUDINAL = [local.LongitudinalUnaryEncoding, local.LOLOHA, local.DBitFlip]
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(
     st.sampled_from(LONGITUDINAL),
     st.integers(0, 300) | ANYTHING,
@@ -224,7 +230,7 @@ def test_longitudinal_protocols(make: Any, k: Any, first: Any, second: Any, numb
         attempt(protocol.variance, k, second)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(VALUES, st.integers(0, 20).map(local.ClientMemo.generate) | ANYTHING, THREADS, RNGS)
 def test_reports_with_a_memo(values: Any, memo: Any, threads: Any, rng: Any) -> None:
     protocol = local.DBitFlip(k=15, d=3, epsilon=1.0)
@@ -233,7 +239,7 @@ def test_reports_with_a_memo(values: Any, memo: Any, threads: Any, rng: Any) -> 
         assert len(made) == len(values) == len(memo)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(INTEGERS | ANYTHING, st.binary() | ANYTHING, ANYTHING)
 def test_memos(n: Any, memo: Any, index: Any) -> None:
     assert attempt(local.ClientMemo.from_bytes, memo) is None
@@ -247,7 +253,7 @@ PROTOCOLS = [local.OptimizedUnaryEncoding(k=15, epsilon=1.0), local.RandomizedRe
 REPORTS = arrays.arrays(np.uint8, st.tuples(st.integers(0, 20), st.integers(0, 3))) | VALUES
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.sampled_from(PROTOCOLS), VALUES, REPORTS, THREADS, RNGS)
 def test_reports(protocol: Any, values: Any, reports: Any, threads: Any, rng: Any) -> None:
     made = attempt(protocol.perturb, values, threads=threads, rng=rng)
@@ -264,7 +270,7 @@ MEANS = [local.DuchiMean, local.PiecewiseMean, local.HybridMean, local.LaplaceMe
 OF_NUMBERS = [*(kind(epsilon=1.0) for kind in MEANS), local.SquareWave(k=15, epsilon=1.0)]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from([*MEANS, local.SquareWave]), st.integers(0, 300) | ANYTHING, st.floats(0, 40) | ANYTHING)
 def test_protocols_of_numbers(make: Any, k: Any, epsilon: Any) -> None:
     options = {"k": k} if make is local.SquareWave else {}
@@ -275,7 +281,7 @@ def test_protocols_of_numbers(make: Any, k: Any, epsilon: Any) -> None:
         attempt(protocol.variance, k, epsilon)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.sampled_from(OF_NUMBERS), VALUES | st.lists(st.floats(-1, 1)), REPORTS, THREADS, RNGS, ANYTHING)
 def test_reports_on_numbers(protocol: Any, values: Any, reports: Any, threads: Any, rng: Any, option: Any) -> None:
     made = attempt(protocol.perturb, values, threads=threads, rng=rng)
@@ -290,7 +296,7 @@ WIDTHS = st.sampled_from([8, 16, 1024, 2**20]) | INTEGERS | ANYTHING
 TEXTS = st.lists(st.text()) | st.lists(st.binary()) | st.lists(st.text() | ODDITIES, max_size=3) | VALUES
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(
     st.sampled_from(SKETCHES),
     st.floats(0, 40) | ANYTHING,
@@ -304,7 +310,7 @@ def test_sketches(make: Any, epsilon: Any, rows: Any, width: Any, seed: Any) -> 
         assert eval(repr(sketch), vars(local).copy()) == sketch  # noqa: S307
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.floats(0, 40) | ANYTHING, st.integers(0, 70) | ANYTHING, st.integers(0, 20) | ANYTHING, WIDTHS, VALUES, REPORTS
 )
@@ -321,7 +327,7 @@ RAPPOR = {"num_bloombits": 8, "num_hashes": 2, "num_cohorts": 3, "f": 0.5, "p": 
 CHANCES = st.floats(0, 1) | ANYTHING
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(WIDTHS, st.integers(0, 20) | ANYTHING, st.integers(0, 300) | ANYTHING, CHANCES, CHANCES, CHANCES)
 def test_bloom_filters(bits: Any, hashes: Any, cohorts: Any, f: Any, p: Any, q: Any) -> None:
     made = attempt(local.Rappor, num_bloombits=bits, num_hashes=hashes, num_cohorts=cohorts, f=f, p=p, q=q)
@@ -330,7 +336,7 @@ def test_bloom_filters(bits: Any, hashes: Any, cohorts: Any, f: Any, p: Any, q: 
         assert eval(repr(made), vars(local).copy()) == made  # noqa: S307
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(TEXTS, st.integers(0, 20).map(local.ClientMemo.generate) | ANYTHING, REPORTS, TEXTS, ANYTHING)
 def test_texts_with_a_memo(texts: Any, memo: Any, reports: Any, candidates: Any, level: Any) -> None:
     rappor = local.Rappor(**RAPPOR)
@@ -343,7 +349,7 @@ def test_texts_with_a_memo(texts: Any, memo: Any, reports: Any, candidates: Any,
     attempt(rappor.estimate, reports, candidates)
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.sampled_from(SKETCHES), TEXTS, REPORTS, TEXTS, ANYTHING, THREADS, RNGS)
 def test_texts(make: Any, texts: Any, reports: Any, candidates: Any, level: Any, threads: Any, rng: Any) -> None:
     sketch = make(epsilon=1.0, rows=3, width=8)
@@ -354,7 +360,7 @@ def test_texts(make: Any, texts: Any, reports: Any, candidates: Any, level: Any,
     attempt(sketch.estimate, reports, candidates)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.floats(0, 40) | ANYTHING, INTEGERS | ANYTHING, st.floats(0, 1) | ANYTHING)
 def test_shuffling(epsilon0: Any, n: Any, delta: Any) -> None:
     cost = attempt(lambda: accounting.amplify_by_shuffling(PrivacyCost(epsilon0), n=n, delta=delta))
@@ -367,7 +373,7 @@ COLUMNS = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2)
 
 
 @pytest.mark.filterwarnings("ignore:delta=")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(COLUMNS, BUDGETS, DELTAS, RNGS)
 def test_releases_of_scales(x: Any, epsilon: Any, delta: Any, rng: Any) -> None:
     scale = attempt(stability.StableScale, epsilon=epsilon, delta=delta)
@@ -381,7 +387,7 @@ SCALARS = arrays.arrays(arrays.scalar_dtypes(), st.integers(0, 5))
 RELATIONS = st.sampled_from(["add/remove", "substitute"]) | ANYTHING
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(COLUMNS | SCALARS | st.lists(ANYTHING), RELATIONS, st.integers(1, 2) | ANYTHING)
 def test_distances(x: Any, relation: Any, discretization: Any) -> None:
     for distance in (stability.median_distance, stability.mode_distance):
@@ -392,7 +398,7 @@ def test_distances(x: Any, relation: Any, discretization: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:delta=")
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     st.sampled_from([stability.StableMedian, stability.StableMode]),
     COLUMNS | SCALARS | st.lists(ANYTHING),
@@ -410,7 +416,7 @@ def test_releases_of_values(kind: Any, x: Any, epsilon: Any, delta: Any, relatio
 
 
 @pytest.mark.filterwarnings("ignore:delta=")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(COLUMNS, st.floats(0, 9) | ANYTHING, INTEGERS | ANYTHING, BUDGETS, DELTAS, RNGS)
 def test_proposals(x: Any, bound: Any, distance: Any, epsilon: Any, delta: Any, rng: Any) -> None:
     for propose in (bound, lambda n: bound):
@@ -441,7 +447,7 @@ AGGREGATES: dict[str, dict[str, Any]] = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(ANSWERS, min_size=4, max_size=6), st.sampled_from(list(AGGREGATES)))
 def test_answers_of_blocks_are_never_refused(answers: Any, aggregate: Any) -> None:
     options = AGGREGATES[aggregate]
@@ -456,7 +462,7 @@ def test_answers_of_blocks_are_never_refused(answers: Any, aggregate: Any) -> No
 
 
 @pytest.mark.filterwarnings("ignore:delta=")
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(list(AGGREGATES)), st.fixed_dictionaries({}, optional=OPTIONS), RNGS)
 def test_aggregates(aggregate: Any, options: Any, rng: Any) -> None:
     given = {"blocks": 4, "epsilon": 1.0} | AGGREGATES[aggregate] | options
@@ -467,14 +473,14 @@ def test_aggregates(aggregate: Any, options: Any, rng: Any) -> None:
         attempt(made.release, [1, 2, 3, 4], rng=rng)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.binary() | ANYTHING, st.text() | ANYTHING)
 def test_states_and_specifications(state: Any, text: Any) -> None:
     assert attempt(local.Accumulator.from_bytes, state) is None
     assert attempt(local.protocol_from_json, text) is None
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(LENGTHS | ANYTHING)
 def test_integers(n: Any) -> None:
     drawn = attempt(samplers.random_bytes, n)

@@ -1,4 +1,4 @@
-"""Bias, variance and intervals of the estimates of every protocol, over a thousand collections.
+"""Bias, variance and intervals of the estimates of every protocol, over many collections.
 
 Each report supports its sender's value with probability p and any other with q, independently of other reports. So how
 often a value is supported is the sum of two binomial variables. From that follow, for so many people, the distributions
@@ -23,6 +23,8 @@ from dpnoise import local
 
 ALARM = 1e-9
 REPETITIONS = 1000
+LONG = "DPNOISE_TEST_SAMPLES" in os.environ
+COPIES = 2 if LONG else 4
 PEOPLE = max(2000, int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // (5 * REPETITIONS))
 SHARES = np.array([0.4, 0.2, 0.2, 0.1, 0.06, 0.04, 0.0, 0.0])
 LEVEL = 0.95
@@ -78,7 +80,12 @@ class Collections:
 
 def truth_of(protocol: local.Protocol) -> Truth:
     shares = SHARES if protocol.k == SHARES.size else np.array([0.8, 0.2])
-    return 2 * np.floor(shares * PEOPLE / 2).astype(np.int64)  # even, for pairs of people with the same value
+    return COPIES * np.floor(shares * PEOPLE / COPIES).astype(np.int64)  # for copies that have the same value
+
+
+def repetitions(protocol: local.Protocol) -> int:
+    """A memo takes long to make, and the faults of those who have one are found by far: less often in short runs."""
+    return REPETITIONS if LONG or not isinstance(protocol, local.LongitudinalProtocol) else REPETITIONS // 4
 
 
 def reports(sender: local.Protocol, values: NDArray[Any]) -> NDArray[np.uint8]:
@@ -94,8 +101,9 @@ def collections(protocol: local.Protocol, sender: local.Protocol, copies: int = 
     values = np.repeat(np.arange(protocol.k), truth // copies)
     if isinstance(sender, local.RandomizedResponse):
         values = values.astype(bool)
-    counts, held = np.empty((REPETITIONS, protocol.k)), np.empty((REPETITIONS, protocol.k), bool)
-    for row in range(REPETITIONS):
+    counts = np.empty((repetitions(protocol), protocol.k))
+    held = np.empty(counts.shape, bool)
+    for row in range(len(counts)):
         accumulator = protocol.accumulator()
         accumulator.add(np.repeat(reports(sender, values), copies, axis=0))
         estimate = accumulator.estimate(level=LEVEL)
@@ -120,15 +128,15 @@ def variances(protocol: local.Protocol) -> NDArray[np.float64]:
 def bias(protocol: local.Protocol, found: Collections) -> NDArray[np.float64]:
     """The z-scores of the mean errors."""
     errors = found.counts.mean(axis=0) - truth_of(protocol)
-    return errors / np.sqrt(variances(protocol) / REPETITIONS)
+    return errors / np.sqrt(variances(protocol) / len(found.counts))
 
 
 def dispersion(protocol: local.Protocol, found: Collections) -> NDArray[np.float64]:
     """The z-scores of the mean squared errors."""
     squares = ((found.counts - truth_of(protocol)) ** 2).sum(axis=0) / variances(protocol)
-    chi2 = stats.chi2(REPETITIONS)
+    chi2 = stats.chi2(len(found.counts))
     # Of the smaller tail, because the larger has no digits left.
-    return np.where(squares > REPETITIONS, stats.norm.isf(chi2.sf(squares)), stats.norm.ppf(chi2.cdf(squares)))
+    return np.where(squares > len(found.counts), stats.norm.isf(chi2.sf(squares)), stats.norm.ppf(chi2.cdf(squares)))
 
 
 def coverage(protocol: local.Protocol) -> NDArray[np.float64]:
@@ -154,7 +162,7 @@ def coverage(protocol: local.Protocol) -> NDArray[np.float64]:
 
 def keeps_its_promise(protocol: local.Protocol, found: Collections) -> bool:
     times, tail = found.held.sum(axis=0), ALARM / (2 * protocol.k)
-    law = stats.binom(REPETITIONS, coverage(protocol))
+    law = stats.binom(len(found.held), coverage(protocol))
     return bool(np.all((law.ppf(tail) <= times) & (times <= law.isf(tail))))
 
 
@@ -191,7 +199,10 @@ def test_reports_of_another_epsilon_are_found(protocol: local.Protocol, other: l
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
 def test_reports_that_depend_on_each_other_are_found(protocol: local.Protocol) -> None:
-    """Every report is sent twice: the mean stays, the variance is twice as large."""
-    found = collections(protocol, protocol, copies=2)
+    """Every report is sent twice: the mean stays, the variance is twice as large. In short runs it is sent four times.
+
+    So 83 % or 67 % of the intervals hold. Of 250 collections 166 do then, give or take 7, and 209 would have to.
+    """
+    found = collections(protocol, protocol, copies=COPIES)
     assert dispersion(protocol, found).max() > limit(protocol)
     assert not keeps_its_promise(protocol, found)
