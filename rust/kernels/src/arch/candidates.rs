@@ -159,18 +159,18 @@ unsafe fn extremes_lanes<S: Vectors>(scores: &[f64], extremes: &mut Extremes) {
         for first in (0..COLUMNS).step_by(V::<S>::N) {
             let sign = V::<S>::splat(1 << 63);
             let (zero, smallest) = (V::<S>::splat(0), V::<S>::splat(f64::MIN_POSITIVE.to_bits()));
-            let mut opposite = V::<S>::float(f64::INFINITY);
+            let mut opposite = V::<S>::splat_f64(f64::INFINITY);
             let mut magnitude = zero;
             for row in (first..scores.len()).step_by(COLUMNS) {
-                let score = V::<S>::from_float(V::<S>::load_float(&scores[row..]));
+                let score = V::<S>::bitcast_u64(V::<S>::load_f64(&scores[row..]));
                 let size = score.and(V::<S>::splat(u64::MAX >> 1));
-                magnitude = size.select(magnitude, magnitude.less(size));
+                magnitude = size.select(magnitude, magnitude.less_than(size));
                 // Subnormal numbers, for which arithmetic may take longer, are 0 on every grid.
-                let score = zero.select(score, size.less(smallest));
-                opposite = V::<S>::fmin(opposite, score.xor(sign).as_float());
+                let score = zero.select(score, size.less_than(smallest));
+                opposite = V::<S>::min_f64(opposite, score.xor(sign).bitcast_f64());
             }
-            let best = V::<S>::from_float(opposite).xor(sign).as_float();
-            V::<S>::store_float(best, &mut extremes.best[first..]);
+            let best = V::<S>::bitcast_u64(opposite).xor(sign).bitcast_f64();
+            V::<S>::store_f64(best, &mut extremes.best[first..]);
             magnitude.store(&mut extremes.magnitude[first..]);
         }
     }
@@ -183,18 +183,19 @@ unsafe fn measure_lanes<S: Vectors>(exponent: i32, best: &f64, scores: &[f64], d
     type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
-        let best = round::<V<S>>(exponent, V::<S>::float(*best));
-        let inverse = V::<S>::float(power_of_two(-exponent));
-        let (zero, furthest, rounder) = (V::<S>::float(0.0), V::<S>::float(FURTHEST as f64), V::<S>::float(ROUNDER));
+        let best = round::<V<S>>(exponent, V::<S>::splat_f64(*best));
+        let inverse = V::<S>::splat_f64(power_of_two(-exponent));
+        let (zero, furthest, rounder) =
+            (V::<S>::splat_f64(0.0), V::<S>::splat_f64(FURTHEST as f64), V::<S>::splat_f64(ROUNDER));
         for first in (0..scores.len()).step_by(V::<S>::N) {
-            let given = V::<S>::load_float(&scores[first..]);
+            let given = V::<S>::load_f64(&scores[first..]);
             let score = round::<V<S>>(exponent, given);
             // Exact up to the furthest, and more than that where it is not.
-            let steps = V::<S>::fmin(V::<S>::fmul(V::<S>::fsub(best, score), inverse), furthest);
-            let steps = V::<S>::fsub(zero, V::<S>::fmin(V::<S>::fsub(zero, steps), furthest));
-            let depth = V::<S>::from_float(V::<S>::fadd(steps, rounder)).sub(V::<S>::from_float(rounder));
-            let magnitude = V::<S>::from_float(given).and(V::<S>::splat(u64::MAX >> 1));
-            let is_finite = magnitude.less(V::<S>::splat(f64::INFINITY.to_bits()));
+            let steps = V::<S>::min_f64(V::<S>::mul_f64(V::<S>::sub_f64(best, score), inverse), furthest);
+            let steps = V::<S>::sub_f64(zero, V::<S>::min_f64(V::<S>::sub_f64(zero, steps), furthest));
+            let depth = V::<S>::bitcast_u64(V::<S>::add_f64(steps, rounder)).sub(V::<S>::bitcast_u64(rounder));
+            let magnitude = V::<S>::bitcast_u64(given).and(V::<S>::splat(u64::MAX >> 1));
+            let is_finite = magnitude.less_than(V::<S>::splat(f64::INFINITY.to_bits()));
             depth.select(V::<S>::splat(RETIRED_DEPTH.cast_unsigned()), is_finite).store(&mut depths[first..]);
         }
     }
@@ -207,17 +208,17 @@ unsafe fn weigh_lanes<S: Vectors>(rate: f64, depths: &[i64], weights: &mut [i64]
     type V<S> = <S as Vectors>::U64;
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
-        let (rate, rounder) = (V::<S>::float(rate), V::<S>::float(ROUNDER));
-        let factor = V::<S>::float(MARGIN * power_of_two(UNIT_BITS as i32 - 63));
+        let (rate, rounder) = (V::<S>::splat_f64(rate), V::<S>::splat_f64(ROUNDER));
+        let factor = V::<S>::splat_f64(MARGIN * power_of_two(UNIT_BITS as i32 - 63));
         let (unit, retired) = (V::<S>::splat(UNIT), V::<S>::splat(RETIRED_DEPTH.cast_unsigned()));
         for first in (0..depths.len()).step_by(V::<S>::N) {
             let depth = V::<S>::load(&depths[first..]);
-            let t = V::<S>::fmul(depth.to_float(), rate);
-            let weight = V::<S>::fmul(exp2_neg_times_2_63::<V<S>, false>(t), factor);
-            let whole = V::<S>::from_float(V::<S>::fadd(weight, rounder));
-            let raised = whole.sub(V::<S>::from_float(rounder)).add(V::<S>::splat(1));
-            let limited = raised.select(unit, raised.less(unit));
-            limited.select(V::<S>::splat(0), depth.less(retired)).store(&mut weights[first..]);
+            let t = V::<S>::mul_f64(depth.convert_f64(), rate);
+            let weight = V::<S>::mul_f64(exp2_neg_times_2_63::<V<S>, false>(t), factor);
+            let whole = V::<S>::bitcast_u64(V::<S>::add_f64(weight, rounder));
+            let raised = whole.sub(V::<S>::bitcast_u64(rounder)).add(V::<S>::splat(1));
+            let limited = raised.select(unit, raised.less_than(unit));
+            limited.select(V::<S>::splat(0), depth.less_than(retired)).store(&mut weights[first..]);
         }
     }
 }
@@ -233,10 +234,10 @@ unsafe fn flip_lanes<S: Vectors>(words: &[u8], weights: &mut [i64], packed: &mut
             let mut byte = 0;
             for column in (0..COLUMNS).step_by(V::<S>::N) {
                 let first = row * COLUMNS + column;
-                let uniform = V::<S>::load_u64(&words[8 * first..]).shr(64 - UNIT_BITS);
-                let heads = uniform.less(V::<S>::load(&weights[first..]));
+                let uniform = V::<S>::load_le_bytes(&words[8 * first..]).shr(64 - UNIT_BITS);
+                let heads = uniform.less_than(V::<S>::load(&weights[first..]));
                 V::<S>::splat(1).select(V::<S>::splat(0), heads).store(&mut weights[first..]);
-                byte |= V::<S>::bits(heads) << column;
+                byte |= V::<S>::bitmask(heads) << column;
             }
             *packed = byte as u8;
         }
@@ -273,7 +274,7 @@ unsafe fn locate_lanes<S: Vectors>(weights: &[i64], depths: &[i64], sums: &Row, 
             let [mut at, mut depth] = [V::<S>::splat(0); 2];
             // From the last row up, so that the first one whose sum exceeds the target is what stays.
             for row in (0..weights.len() / COLUMNS).rev() {
-                let exceeds = target.less(sum);
+                let exceeds = target.less_than(sum);
                 at = V::<S>::splat(row as u64).select(at, exceeds);
                 depth = V::<S>::load(&depths[row * COLUMNS + first..]).select(depth, exceeds);
                 sum = sum.sub(V::<S>::load(&weights[row * COLUMNS + first..]));
@@ -293,9 +294,9 @@ unsafe fn keep_if_lanes<S: Vectors>(chosen: &u64, scores: &[f64], kept: &mut [f6
     unsafe {
         let chosen = V::<S>::splat(*chosen);
         for first in (0..scores.len()).step_by(V::<S>::N) {
-            let old = V::<S>::from_float(V::<S>::load_float(&kept[first..]));
-            let difference = V::<S>::from_float(V::<S>::load_float(&scores[first..])).xor(old);
-            V::<S>::store_float(old.xor(difference.and(chosen)).as_float(), &mut kept[first..]);
+            let old = V::<S>::bitcast_u64(V::<S>::load_f64(&kept[first..]));
+            let difference = V::<S>::bitcast_u64(V::<S>::load_f64(&scores[first..])).xor(old);
+            V::<S>::store_f64(old.xor(difference.and(chosen)).bitcast_f64(), &mut kept[first..]);
         }
     }
 }
@@ -313,9 +314,9 @@ unsafe fn retire_lanes<S: Vectors>(index: &u64, scores: &mut [f64]) {
         for first in (0..scores.len()).step_by(V::<S>::N) {
             let place = V::<S>::load(&columns).add(V::<S>::splat(first as u64));
             // A minimum: of a choice between the old score and a new one the optimiser makes a store of some lanes.
-            let bound = retired.select(infinity, place.xor(index).less(one)).as_float();
-            let score = V::<S>::fmin(V::<S>::load_float(&scores[first..]), bound);
-            V::<S>::store_float(score, &mut scores[first..]);
+            let bound = retired.select(infinity, place.xor(index).less_than(one)).bitcast_f64();
+            let score = V::<S>::min_f64(V::<S>::load_f64(&scores[first..]), bound);
+            V::<S>::store_f64(score, &mut scores[first..]);
         }
     }
 }

@@ -34,12 +34,12 @@ unsafe fn fill<S: Vectors>(key: &[u32; 8], mut counter: u64, groups: &mut [Group
     let (pairs, singles) = if S::REGISTERS >= 32 { groups.as_chunks_mut::<2>() } else { (&mut [][..], groups) };
     for pair in pairs {
         // SAFETY: passed on from the caller.
-        unsafe { interleaved::<S::U32, 2>(key, counter, pair) };
+        unsafe { interleaved::<S::Register32, 2>(key, counter, pair) };
         counter = counter.wrapping_add(2 * BLOCKS as u64);
     }
     for group in singles {
         // SAFETY: passed on from the caller.
-        unsafe { interleaved::<S::U32, 1>(key, counter, core::array::from_mut(group)) };
+        unsafe { interleaved::<S::Register32, 1>(key, counter, core::array::from_mut(group)) };
         counter = counter.wrapping_add(BLOCKS as u64);
     }
 }
@@ -71,7 +71,7 @@ unsafe fn interleaved<V: Lanes32, const GROUPS: usize>(key: &[u32; 8], counter: 
             for (i, (rows, bytes)) in rows.into_iter().zip(groups.iter_mut()).enumerate() {
                 let start: [V; 16] = start(key, counter.wrapping_add((BLOCKS * i + first) as u64));
                 for (j, (row, first_row)) in rows.into_iter().zip(start).enumerate() {
-                    row.add(first_row).store(&mut bytes[4 * (BLOCKS * j + first)..]);
+                    row.add(first_row).store_le_bytes(&mut bytes[4 * (BLOCKS * j + first)..]);
                 }
             }
         }
@@ -104,13 +104,13 @@ unsafe fn quarter_round<V: Lanes32>(rows: &mut [V; 16], a: usize, b: usize, c: u
     // SAFETY: passed on from the caller.
     unsafe {
         rows[a] = rows[a].add(rows[b]);
-        rows[d] = rows[d].xor(rows[a]).rotate::<16, 16>();
+        rows[d] = rows[d].xor(rows[a]).rotate_left(16);
         rows[c] = rows[c].add(rows[d]);
-        rows[b] = rows[b].xor(rows[c]).rotate::<12, 20>();
+        rows[b] = rows[b].xor(rows[c]).rotate_left(12);
         rows[a] = rows[a].add(rows[b]);
-        rows[d] = rows[d].xor(rows[a]).rotate::<8, 24>();
+        rows[d] = rows[d].xor(rows[a]).rotate_left(8);
         rows[c] = rows[c].add(rows[d]);
-        rows[b] = rows[b].xor(rows[c]).rotate::<7, 25>();
+        rows[b] = rows[b].xor(rows[c]).rotate_left(7);
     }
 }
 

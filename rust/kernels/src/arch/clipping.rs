@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
 use super::instruction_set::{InstructionSet, dispatch};
-use super::lanes::{Lanes64, Narrow, Vectors};
+use super::lanes::{Lanes32, Lanes64, Vectors};
 
 /// Rows are padded with zeros to a multiple of this many numbers: that many partial sums of squares there are.
 pub const LANES: usize = 32;
@@ -187,7 +187,7 @@ pub fn factors(instructions: InstructionSet, ceiling: f64, unit: f64, squares: &
 }
 
 /// Vectors of doubles.
-type Pair<S> = [<<S as Vectors>::U64 as Lanes64>::Float; 2];
+type Pair<S> = [<<S as Vectors>::U64 as Lanes64>::F64; 2];
 
 /// How numbers get into vectors of doubles.
 trait Loaded: Sized {
@@ -202,7 +202,7 @@ trait Loaded: Sized {
     ///
     /// # Safety
     /// As for the methods of [`Lanes64`].
-    unsafe fn multiply_add<V: Lanes64>(a: V::Float, b: V::Float, c: V::Float) -> V::Float;
+    unsafe fn multiply_add<V: Lanes64>(a: V::F64, b: V::F64, c: V::F64) -> V::F64;
 }
 
 impl Loaded for f32 {
@@ -211,13 +211,13 @@ impl Loaded for f32 {
         /// All singles but zero and subnormal ones have one of these.
         const EXPONENT: u32 = 0xff << 23;
         // SAFETY: passed on from the caller.
-        unsafe { S::Narrow::load_single(source).where_any(S::Narrow::splat(EXPONENT & mask as u32)).single_halves() }
+        unsafe { S::U32::load_f32(source).zero_unless_any(S::U32::splat(EXPONENT & mask as u32)).widen_f32() }
     }
 
     #[inline(always)]
-    unsafe fn multiply_add<V: Lanes64>(a: V::Float, b: V::Float, c: V::Float) -> V::Float {
+    unsafe fn multiply_add<V: Lanes64>(a: V::F64, b: V::F64, c: V::F64) -> V::F64 {
         // SAFETY: passed on from the caller. A single has 24 digits and a factor 29: so the product is exact.
-        unsafe { V::mul_add(a, b, c) }
+        unsafe { V::mul_add_f64(a, b, c) }
     }
 }
 
@@ -229,17 +229,17 @@ impl Loaded for f64 {
         let half = |first: usize| {
             // SAFETY: passed on from the caller.
             unsafe {
-                let given = S::U64::from_float(S::U64::load_float(&source[first..]));
-                given.where_any(S::U64::splat(UPPER & mask)).as_float()
+                let given = S::U64::bitcast_u64(S::U64::load_f64(&source[first..]));
+                given.zero_unless_any(S::U64::splat(UPPER & mask)).bitcast_f64()
             }
         };
         [half(0), half(S::U64::N)]
     }
 
     #[inline(always)]
-    unsafe fn multiply_add<V: Lanes64>(a: V::Float, b: V::Float, c: V::Float) -> V::Float {
+    unsafe fn multiply_add<V: Lanes64>(a: V::F64, b: V::F64, c: V::F64) -> V::F64 {
         // SAFETY: passed on from the caller.
-        unsafe { V::fadd(V::fmul(a, b), c) }
+        unsafe { V::add_f64(V::mul_f64(a, b), c) }
     }
 }
 
@@ -295,9 +295,9 @@ unsafe fn add_all_squares<S: Vectors, T: Loaded>(
     for (row, sums) in rows.chunks_exact(stride).zip(sums) {
         // SAFETY: passed on from the caller; a pair of vectors divides the partial sums.
         unsafe {
-            let mut totals = [[S::U64::float(0.0); 2]; MOST_PAIRS];
+            let mut totals = [[S::U64::splat_f64(0.0); 2]; MOST_PAIRS];
             for (total, sums) in totals.iter_mut().zip(sums.chunks_exact(pair)) {
-                *total = [S::U64::load_float(sums), S::U64::load_float(&sums[S::U64::N..])];
+                *total = [S::U64::load_f64(sums), S::U64::load_f64(&sums[S::U64::N..])];
             }
             for (numbers, place) in row.chunks_exact(LANES).zip(&mut places) {
                 ask(numbers, place);
@@ -306,8 +306,8 @@ unsafe fn add_all_squares<S: Vectors, T: Loaded>(
                 }
             }
             for (total, sums) in totals.into_iter().zip(sums.chunks_exact_mut(pair)) {
-                S::U64::store_float(total[0], sums);
-                S::U64::store_float(total[1], &mut sums[S::U64::N..]);
+                S::U64::store_f64(total[0], sums);
+                S::U64::store_f64(total[1], &mut sums[S::U64::N..]);
             }
         }
     }
@@ -398,10 +398,10 @@ unsafe fn add_all_scaled<S: Vectors, T: Loaded>(
 unsafe fn add_scaled<S: Vectors, T: Loaded>(numbers: &[T], scale: f64, mask: u64, totals: [S::U64; 2]) -> [S::U64; 2] {
     // SAFETY: passed on from the caller.
     unsafe {
-        let (scale, rounder) = (S::U64::float(scale), S::U64::float(ROUNDER));
+        let (scale, rounder) = (S::U64::splat_f64(scale), S::U64::splat_f64(ROUNDER));
         let mut totals = totals;
         for (total, vector) in totals.iter_mut().zip(T::load::<S>(numbers, mask)) {
-            *total = total.add(S::U64::from_float(T::multiply_add::<S::U64>(vector, scale, rounder)));
+            *total = total.add(S::U64::bitcast_u64(T::multiply_add::<S::U64>(vector, scale, rounder)));
         }
         totals
     }
@@ -416,15 +416,15 @@ unsafe fn scale<S: Vectors>(ceiling: f64, unit: f64, squares: &[f64; ROWS], fact
     for first in (0..ROWS).step_by(S::U64::N) {
         // SAFETY: passed on from the caller; the lanes divide the rows.
         unsafe {
-            let given = S::U64::load_float(&squares[first..]);
-            let magnitude = S::U64::from_float(given).and(S::U64::splat(u64::MAX >> 1));
-            let finite = magnitude.less(S::U64::splat(f64::INFINITY.to_bits()));
-            let wanted = S::U64::fmul(S::U64::float(ceiling), inverse_square_root::<S::U64>(given));
-            let wanted = S::U64::from_float(wanted).and(S::U64::splat(UPPER));
+            let given = S::U64::load_f64(&squares[first..]);
+            let magnitude = S::U64::bitcast_u64(given).and(S::U64::splat(u64::MAX >> 1));
+            let finite = magnitude.less_than(S::U64::splat(f64::INFINITY.to_bits()));
+            let wanted = S::U64::mul_f64(S::U64::splat_f64(ceiling), inverse_square_root::<S::U64>(given));
+            let wanted = S::U64::bitcast_u64(wanted).and(S::U64::splat(UPPER));
             let unit = S::U64::splat(unit.to_bits());
             let (zero, ones) = (S::U64::splat(0), S::U64::splat(u64::MAX));
-            let scale = wanted.select(unit, wanted.less(unit)).select(zero, finite);
-            S::U64::store_float(scale.as_float(), &mut factors.scales[first..]);
+            let scale = wanted.select(unit, wanted.less_than(unit)).select(zero, finite);
+            S::U64::store_f64(scale.bitcast_f64(), &mut factors.scales[first..]);
             ones.select(zero, finite).store(&mut factors.masks[first..]);
         }
     }
@@ -435,17 +435,17 @@ unsafe fn scale<S: Vectors>(ceiling: f64, unit: f64, squares: &[f64; ROWS], fact
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn inverse_square_root<V: Lanes64>(x: V::Float) -> V::Float {
+unsafe fn inverse_square_root<V: Lanes64>(x: V::F64) -> V::F64 {
     /// Less half of x's bits, these are the bits of an approximation to 4%.
     const GUESS: u64 = 0x5fe6_eb50_c7b5_37a9;
     // SAFETY: passed on from the caller.
     unsafe {
-        let mut y = V::splat(GUESS).sub(V::from_float(x).shr(1)).as_float();
+        let mut y = V::splat(GUESS).sub(V::bitcast_u64(x).shr(1)).bitcast_f64();
         for _ in 0..4 {
             // Half of y and not of x, which may be subnormal: processors take longer for such numbers.
-            let half = V::fmul(y, V::float(0.5));
-            let correction = V::fsub(V::float(1.5), V::fmul(V::fmul(x, half), y));
-            y = V::fmul(y, correction);
+            let half = V::mul_f64(y, V::splat_f64(0.5));
+            let correction = V::sub_f64(V::splat_f64(1.5), V::mul_f64(V::mul_f64(x, half), y));
+            y = V::mul_f64(y, correction);
         }
         y
     }
@@ -530,7 +530,7 @@ mod tests {
         for eight in numbers.chunks_exact(8) {
             let mut roots = [0.0; 8];
             // SAFETY: plain code runs on every CPU.
-            unsafe { V::store_float(inverse_square_root::<V>(V::load_float(eight)), &mut roots) }
+            unsafe { V::store_f64(inverse_square_root::<V>(V::load_f64(eight)), &mut roots) }
             for (&x, y) in eight.iter().zip(roots) {
                 let error = exact(y) * exact(y) * exact(x) - BigRational::from_integer(1.into());
                 assert!(error.clone() < limit && -error < limit, "{x:e} {y:e}");

@@ -11,32 +11,32 @@ use super::lanes::Lanes64;
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-pub(super) unsafe fn exp2_neg_times_2_63<V: Lanes64, const FUSED: bool>(t: V::Float) -> V::Float {
+pub(super) unsafe fn exp2_neg_times_2_63<V: Lanes64, const FUSED: bool>(t: V::F64) -> V::F64 {
     // Adding and subtracting 1.5 * 2^52 rounds to a whole number k, whose bits are then at the low end of the sum.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
     // SAFETY: passed on from the caller.
     unsafe {
-        let t = V::fmin(t, V::float(1000.0));
-        let rounded = V::fadd(t, V::float(ROUNDER));
-        let r = V::fsub(t, V::fsub(rounded, V::float(ROUNDER))); // exact, in [-1/2, 1/2]
-        let power = V::splat(1023 + 63).sub(V::from_float(rounded)).shl(52).as_float(); // 2^(63 - k)
+        let t = V::min_f64(t, V::splat_f64(1000.0));
+        let rounded = V::add_f64(t, V::splat_f64(ROUNDER));
+        let r = V::sub_f64(t, V::sub_f64(rounded, V::splat_f64(ROUNDER))); // exact, in [-1/2, 1/2]
+        let power = V::splat(1023 + 63).sub(V::bitcast_u64(rounded)).shl(52).bitcast_f64(); // 2^(63 - k)
         // Even and odd powers side by side: two short chains of operations instead of a long one.
-        let square = V::fmul(r, r);
-        let [mut even, mut odd] = [V::float(0.0); 2];
+        let square = V::mul_f64(r, r);
+        let [mut even, mut odd] = [V::splat_f64(0.0); 2];
         for pair in COEFFICIENTS.as_chunks::<2>().0.iter().rev() {
-            even = multiply_add::<V, FUSED>(even, square, V::float(pair[0]));
-            odd = multiply_add::<V, FUSED>(odd, square, V::float(pair[1]));
+            even = multiply_add::<V, FUSED>(even, square, V::splat_f64(pair[0]));
+            odd = multiply_add::<V, FUSED>(odd, square, V::splat_f64(pair[1]));
         }
-        V::fmul(power, multiply_add::<V, FUSED>(odd, r, even))
+        V::mul_f64(power, multiply_add::<V, FUSED>(odd, r, even))
     }
 }
 
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn multiply_add<V: Lanes64, const FUSED: bool>(a: V::Float, b: V::Float, c: V::Float) -> V::Float {
+unsafe fn multiply_add<V: Lanes64, const FUSED: bool>(a: V::F64, b: V::F64, c: V::F64) -> V::F64 {
     // SAFETY: passed on from the caller.
-    unsafe { if FUSED { V::mul_add(a, b, c) } else { V::fadd(V::fmul(a, b), c) } }
+    unsafe { if FUSED { V::mul_add_f64(a, b, c) } else { V::add_f64(V::mul_f64(a, b), c) } }
 }
 
 /// (-ln 2)^n / n!: the Taylor polynomial of degree 11 leaves a relative error below 2 (ln 2 / 2)^12 / 12! < 2^-46.1.

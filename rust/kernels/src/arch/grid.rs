@@ -63,15 +63,15 @@ unsafe fn add_lanes<S: Vectors>(exponent: i32, noise: &[i64], values: &mut [f64]
 unsafe fn add_vector<V: Lanes64>(exponent: i32, noise: &[i64], values: &mut [f64]) -> u64 {
     // SAFETY: passed on from the caller.
     unsafe {
-        let given = V::load_float(values);
+        let given = V::load_f64(values);
         let on_grid = round::<V>(exponent, given);
-        let granularity = V::float(power_of_two(exponent));
+        let granularity = V::splat_f64(power_of_two(exponent));
 
         let steps = V::load(noise);
-        let fits = steps.add(V::splat(1 << LIMIT)).shr(LIMIT + 1).less(V::splat(1));
-        let sum = V::fadd(on_grid, V::fmul(steps.to_float(), granularity));
-        V::store_float(pick::<V>(sum, given, fits), values);
-        !V::bits(fits) & (u64::MAX >> (64 - V::N))
+        let fits = steps.add(V::splat(1 << LIMIT)).shr(LIMIT + 1).less_than(V::splat(1));
+        let sum = V::add_f64(on_grid, V::mul_f64(steps.convert_f64(), granularity));
+        V::store_f64(pick::<V>(sum, given, fits), values);
+        !V::bitmask(fits) & (u64::MAX >> (64 - V::N))
     }
 }
 
@@ -80,21 +80,21 @@ unsafe fn add_vector<V: Lanes64>(exponent: i32, noise: &[i64], values: &mut [f64
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-pub(super) unsafe fn round<V: Lanes64>(exponent: i32, given: V::Float) -> V::Float {
+pub(super) unsafe fn round<V: Lanes64>(exponent: i32, given: V::F64) -> V::F64 {
     // SAFETY: passed on from the caller.
     unsafe {
         let bits_of = |exponent| V::splat(power_of_two(exponent).to_bits());
-        let (zero, one) = (V::float(0.0), V::float(1.0));
-        let (granularity, inverse) = (V::float(power_of_two(exponent)), V::float(power_of_two(-exponent)));
+        let (zero, one) = (V::splat_f64(0.0), V::splat_f64(1.0));
+        let (granularity, inverse) = (V::splat_f64(power_of_two(exponent)), V::splat_f64(power_of_two(-exponent)));
         // Magnitudes are compared as integers: the order is the same, and subnormal numbers take no longer.
-        let magnitude = V::from_float(given).and(V::splat(u64::MAX >> 1));
-        let x = pick::<V>(zero, given, magnitude.less(bits_of(exponent - 2)));
-        let fine = magnitude.less(bits_of(exponent + LIMIT as i32));
-        let t = V::fmul(pick::<V>(x, zero, fine), inverse);
-        let floor = V::floor(t);
-        let below_half = V::from_float(V::fsub(t, floor)).less(V::splat(0.5f64.to_bits()));
-        let rounded = V::fadd(floor, pick::<V>(zero, one, below_half));
-        pick::<V>(V::fmul(rounded, granularity), x, fine)
+        let magnitude = V::bitcast_u64(given).and(V::splat(u64::MAX >> 1));
+        let x = pick::<V>(zero, given, magnitude.less_than(bits_of(exponent - 2)));
+        let fine = magnitude.less_than(bits_of(exponent + LIMIT as i32));
+        let t = V::mul_f64(pick::<V>(x, zero, fine), inverse);
+        let floor = V::floor_f64(t);
+        let below_half = V::bitcast_u64(V::sub_f64(t, floor)).less_than(V::splat(0.5f64.to_bits()));
+        let rounded = V::add_f64(floor, pick::<V>(zero, one, below_half));
+        pick::<V>(V::mul_f64(rounded, granularity), x, fine)
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) unsafe fn round<V: Lanes64>(exponent: i32, given: V::Float) -> V::Flo
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-pub(super) unsafe fn pick<V: Lanes64>(a: V::Float, b: V::Float, mask: V::Mask) -> V::Float {
+pub(super) unsafe fn pick<V: Lanes64>(a: V::F64, b: V::F64, mask: V::Mask) -> V::F64 {
     // SAFETY: passed on from the caller.
-    unsafe { V::from_float(a).select(V::from_float(b), mask).as_float() }
+    unsafe { V::bitcast_u64(a).select(V::bitcast_u64(b), mask).bitcast_f64() }
 }

@@ -8,7 +8,7 @@
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
 use super::instruction_set::{InstructionSet, dispatch};
-use super::lanes::{Narrow, Vectors};
+use super::lanes::{Lanes32, Vectors};
 
 /// Vectors of reports that walk side by side: with their steps and lengths they fill 12 of 16 registers.
 const VECTORS: usize = 4;
@@ -42,16 +42,16 @@ pub fn add_supports(instructions: InstructionSet, prime: u32, walks: &[Walks], c
 }
 
 /// # Safety
-/// As for the methods of [`Narrow`].
+/// As for the methods of [`Lanes32`].
 #[inline(always)]
 unsafe fn walk<S: Vectors>(prime: u32, walks: &[Walks], counters: &mut [u64]) {
-    let lanes = size_of::<S::Narrow>() / 4;
+    let lanes = S::U32::N;
     for walks in walks {
         for first in (0..WALKERS).step_by(VECTORS * lanes) {
             let load = |words: &[[u8; 4]; WALKERS]| {
                 core::array::from_fn(|i| {
                     // SAFETY: passed on from the caller; WALKERS is a multiple of the words in VECTORS vectors.
-                    unsafe { S::Narrow::load(words[first + i * lanes..].as_flattened()) }
+                    unsafe { S::U32::load_le_bytes(words[first + i * lanes..].as_flattened()) }
                 })
             };
             let [starts, steps, lengths] = [&walks.starts, &walks.steps, &walks.lengths].map(load);
@@ -62,9 +62,9 @@ unsafe fn walk<S: Vectors>(prime: u32, walks: &[Walks], counters: &mut [u64]) {
 }
 
 /// # Safety
-/// As for the methods of [`Narrow`].
+/// As for the methods of [`Lanes32`].
 #[inline(always)]
-unsafe fn walk_abreast<V: Narrow>(
+unsafe fn walk_abreast<V: Lanes32>(
     prime: u32,
     mut places: [V; VECTORS],
     steps: [V; VECTORS],
@@ -77,7 +77,7 @@ unsafe fn walk_abreast<V: Narrow>(
         for counter in counters {
             let mut below = 0;
             for ((place, &step), &length) in places.iter_mut().zip(&steps).zip(&lengths) {
-                below += V::bits(place.less(length)).count_ones();
+                below += V::bitmask(place.less_than(length)).count_ones();
                 // Of a number below 2 P and the same less P modulo 2^32, the smaller one is its residue.
                 let next = place.add(step);
                 *place = next.min(next.add(minus_prime));

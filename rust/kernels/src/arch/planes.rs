@@ -65,13 +65,13 @@ unsafe fn flip_group<V: Lanes64, const TILES: usize>(
             let (zeros, ones) = (V::splat(0), V::splat(u64::MAX));
             let mut data = [zeros; TILES];
             for (data, tile) in data.iter_mut().zip(tiles.iter()) {
-                *data = V::load_u64(&tile[first..]);
+                *data = V::load_le_bytes(&tile[first..]);
             }
             let mut acc = [zeros; TILES];
             for digit in 0..planes {
                 let (p, q) = (p >> digit & 1 == 1, q >> digit & 1 == 1);
                 for (i, acc) in acc.iter_mut().enumerate() {
-                    let inverse = V::load_u64(&random[(i * planes + digit) * TILE_BYTES + first..]).xor(ones);
+                    let inverse = V::load_le_bytes(&random[(i * planes + digit) * TILE_BYTES + first..]).xor(ones);
                     // `inverse | acc` where the threshold's digit is 1, else `inverse & acc`.
                     let both = inverse.and(*acc);
                     let either = both.xor(inverse.xor(*acc));
@@ -84,7 +84,7 @@ unsafe fn flip_group<V: Lanes64, const TILES: usize>(
                 }
             }
             for (acc, tile) in acc.into_iter().zip(tiles.iter_mut()) {
-                acc.store_u64(&mut tile[first..]);
+                acc.store_le_bytes(&mut tile[first..]);
             }
         }
     }

@@ -133,13 +133,13 @@ unsafe fn add_words<V: Lanes64>(
         }
         let groups = block.chunks_exact(GROUP * super_row);
         for single in groups.remainder().chunks_exact(super_row) {
-            ripple(&mut planes, V::load_u64(&single[at..]));
+            ripple(&mut planes, V::load_le_bytes(&single[at..]));
         }
         for group in groups {
             let mut carries = [V::splat(0); GROUP];
             let mut words = group[at..].as_ptr();
             for carry in &mut carries {
-                *carry = V::load_u64(core::slice::from_raw_parts(words, 8 * V::N));
+                *carry = V::load_le_bytes(core::slice::from_raw_parts(words, 8 * V::N));
                 V::prefetch(words.wrapping_add(ahead));
                 words = words.wrapping_add(super_row);
             }

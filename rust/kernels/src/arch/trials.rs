@@ -10,7 +10,7 @@ use core::hint::black_box;
 
 use super::exp2::exp2_neg_times_2_63;
 use super::instruction_set::{InstructionSet, dispatch};
-use super::lanes::{Lanes64, Narrow, Portable, Vectors};
+use super::lanes::{Lanes32, Lanes64, Portable, Vectors};
 
 /// The trials in a block.
 pub const TRIALS: usize = 64;
@@ -188,9 +188,9 @@ pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal
     let mut lanes = [[0; V::N]; 4];
     // SAFETY: plain code runs on every CPU.
     unsafe {
-        let chosen = choose(tables, black_box(<Portable as Vectors>::Narrow::splat(bin)));
-        let [[bin, _], [weight, _]] = [chosen.bin.halves(), chosen.weight.halves()];
-        let [geometry, _] = chosen.geometry.halves();
+        let chosen = choose(tables, black_box(<Portable as Vectors>::U32::splat(bin)));
+        let [[bin, _], [weight, _]] = [chosen.bin.widen(), chosen.weight.widen()];
+        let [geometry, _] = chosen.geometry.widen();
         let magnitude = geometry.magnitude(tables.layout, V::splat(offset));
         for (lanes, part) in lanes.iter_mut().zip([bin, magnitude, weight, geometry.amplitude(tables)]) {
             part.store(lanes);
@@ -241,22 +241,22 @@ struct Geometry<V> {
 }
 
 /// # Safety
-/// As for the methods of [`Narrow`].
+/// As for the methods of [`Lanes32`].
 #[inline(always)]
-unsafe fn choose<V: Narrow>(tables: &Tables, bin_word: V) -> Chosen<V> {
+unsafe fn choose<V: Lanes32>(tables: &Tables, bin_word: V) -> Chosen<V> {
     // SAFETY: passed on from the caller.
     unsafe {
         let column = bin_word.shr(COLUMN_BITS);
         let fraction = bin_word.and(V::splat((1 << COLUMN_BITS) - 1));
         let entry = column.look_up(&tables.alias);
-        let bin = column.select(entry.and(V::splat(63)), fraction.less(entry.shr(6)));
+        let bin = column.select(entry.and(V::splat(63)), fraction.less_than(entry.shr(6)));
         Chosen { bin, weight: bin.look_up(&tables.weights), geometry: Geometry::of(tables, bin) }
     }
 }
 
-impl<V: Narrow> Geometry<V> {
+impl<V: Lanes32> Geometry<V> {
     /// # Safety
-    /// As for the methods of [`Narrow`].
+    /// As for the methods of [`Lanes32`].
     #[inline(always)]
     unsafe fn of(tables: &Tables, bin: V) -> Self {
         // SAFETY: passed on from the caller.
@@ -265,7 +265,7 @@ impl<V: Narrow> Geometry<V> {
                 (bin, V::splat(0))
             } else {
                 // Steps of 1 up to bin 32, of 4 up to bin 48, then of 8: see `Layout::bin_start`.
-                let (first, second) = (bin.less(V::splat(32)), bin.less(V::splat(48)));
+                let (first, second) = (bin.less_than(V::splat(32)), bin.less_than(V::splat(48)));
                 let fours = bin.shl(2).add(V::splat((32 - 4 * 32i32).cast_unsigned()));
                 let eights = bin.shl(3).add(V::splat((96 - 8 * 48i32).cast_unsigned()));
                 let e = V::splat(0).select(V::splat(2).select(V::splat(3), second), first);
@@ -273,17 +273,17 @@ impl<V: Narrow> Geometry<V> {
             };
             // A folded layout counts every bin but that of zero twice.
             let folded = tables.sides == Sides::Folded;
-            let copies = if folded { e.select(e.add(V::splat(1)), bin.less(V::splat(1))) } else { e };
+            let copies = if folded { e.select(e.add(V::splat(1)), bin.less_than(V::splat(1))) } else { e };
             Self { start, e, copies }
         }
     }
 
     /// # Safety
-    /// As for the methods of [`Narrow`].
+    /// As for the methods of [`Lanes32`].
     #[inline(always)]
-    unsafe fn halves(self) -> [Geometry<V::Wide>; 2] {
+    unsafe fn widen(self) -> [Geometry<V::Wide>; 2] {
         // SAFETY: passed on from the caller.
-        let ([s0, s1], [e0, e1], [c0, c1]) = unsafe { (self.start.halves(), self.e.halves(), self.copies.halves()) };
+        let ([s0, s1], [e0, e1], [c0, c1]) = unsafe { (self.start.widen(), self.e.widen(), self.copies.widen()) };
         [Geometry { start: s0, e: e0, copies: c0 }, Geometry { start: s1, e: e1, copies: c1 }]
     }
 }
@@ -326,9 +326,9 @@ unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Tria
     for pair in (0..bins.len() / 4).step_by(2 * S::U64::N) {
         // SAFETY: passed on from the caller; there are 2 N words, since 2 N divides the number of trials.
         let (geometry, weight) = unsafe {
-            let chosen = choose(tables, S::Narrow::load(&bins[4 * pair..]));
-            tails |= S::Narrow::bits(S::Narrow::splat(TAIL as u32 - 1).less(chosen.bin)) << pair;
-            (chosen.geometry.halves(), chosen.weight.float_halves())
+            let chosen = choose(tables, S::U32::load_le_bytes(&bins[4 * pair..]));
+            tails |= S::U32::bitmask(S::U32::splat(TAIL as u32 - 1).less_than(chosen.bin)) << pair;
+            (chosen.geometry.widen(), chosen.weight.widen_f64())
         };
         for half in 0..2 {
             let first = pair + half * S::U64::N;
@@ -336,18 +336,18 @@ unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Tria
             unsafe {
                 let offset = match tables.layout.offset_bytes() {
                     0 => S::U64::splat(0),
-                    4 => S::U64::load_u32(&offsets[4 * first..]),
-                    _ => S::U64::load_u64(&offsets[8 * first..]),
+                    4 => S::U64::load_le_bytes_u32(&offsets[4 * first..]),
+                    _ => S::U64::load_le_bytes(&offsets[8 * first..]),
                 };
-                let accept = S::U64::load_u64(&accepts[8 * first..]);
+                let accept = S::U64::load_le_bytes(&accepts[8 * first..]);
                 let magnitude = geometry[half].magnitude(tables.layout, offset);
-                let amplitude = geometry[half].amplitude(tables).to_float();
+                let amplitude = geometry[half].amplitude(tables).convert_f64();
                 let negative = accept.and(S::U64::splat(u64::from(tables.sides != Sides::One)));
                 let sign = S::U64::splat(0).sub(negative);
                 let value = magnitude.xor(sign).sub(sign);
                 value.store(&mut trials.values[first..]);
                 let (below, above) = judge::<S::U64>(tables, magnitude, weight[half], amplitude, accept.shr(1));
-                let zero = S::U64::bits(magnitude.less(negative));
+                let zero = S::U64::bitmask(magnitude.less_than(negative));
                 let lanes = lanes(S::U64::N);
                 let eligible = !(tails >> first | if tables.sides == Sides::Folded { 0 } else { zero }) & lanes;
                 let keep = eligible & below;
@@ -368,20 +368,20 @@ unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Tria
 unsafe fn judge<V: Lanes64>(
     tables: &Tables,
     magnitude: V,
-    weight: V::Float,
-    amplitude: V::Float,
+    weight: V::F64,
+    amplitude: V::F64,
     uniform: V,
 ) -> (u64, u64) {
     // SAFETY: passed on from the caller.
     unsafe {
-        let lhs = V::fmul(uniform.to_float(), weight);
-        let x = magnitude.to_float();
-        let t = V::fmul(if tables.square { V::fmul(x, x) } else { x }, V::float(tables.rate));
-        let rhs = V::fmul(amplitude, exp2_neg_times_2_63::<V, true>(t));
+        let lhs = V::mul_f64(uniform.convert_f64(), weight);
+        let x = magnitude.convert_f64();
+        let t = V::mul_f64(if tables.square { V::mul_f64(x, x) } else { x }, V::splat_f64(tables.rate));
+        let rhs = V::mul_f64(amplitude, exp2_neg_times_2_63::<V, true>(t));
         // U lies between its prefix and the next one: the left side is in [lhs, lhs + weight).
-        let below = V::fless(V::fadd(lhs, weight), V::fmul(rhs, V::float(1.0 - tables.window)));
-        let above = V::fless(V::fmul(rhs, V::float(1.0 + tables.window)), lhs);
-        (V::bits(below), V::bits(above))
+        let below = V::less_than_f64(V::add_f64(lhs, weight), V::mul_f64(rhs, V::splat_f64(1.0 - tables.window)));
+        let above = V::less_than_f64(V::mul_f64(rhs, V::splat_f64(1.0 + tables.window)), lhs);
+        (V::bitmask(below), V::bitmask(above))
     }
 }
 

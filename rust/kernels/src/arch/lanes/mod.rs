@@ -1,4 +1,4 @@
-//! The small vector traits that kernels are written in, and the types of each instruction set.
+//! The vector traits that kernels are written in, and the types of each instruction set.
 //!
 //! | module | instruction set |
 //! | --- | --- |
@@ -6,9 +6,30 @@
 //! | `avx2` | AVX2 and FMA |
 //! | `avx512` | AVX-512 F and DQ |
 //!
+//! A vector holds unsigned words, of 32 bits or 64, and its methods work lane by lane. They are named for what they do:
+//!
+//! - `add`, `less_than`, `splat` and so on work on words; with the ending `_f64` on doubles, as many as 64-bit words.
+//! - `load` and `store` move numbers of this machine, `load_le_bytes` and `store_le_bytes` little-endian bytes.
+//! - `widen` makes 64-bit lanes from 32-bit lanes: the result has two vectors, that of the lower half first.
+//! - `convert` keeps values and `bitcast` keeps bits; the ending tells the type of the result.
+//!
 //! All methods are `inline(always)`, so that they take on the `target_feature` of the function that a kernel is called
 //! from.
 #![allow(unsafe_code, reason = "vendor intrinsics")]
+
+/// Methods of a trait of vectors, each an expression of intrinsics that the instruction set has.
+#[cfg(target_arch = "x86_64")]
+macro_rules! intrinsics {
+    ($(fn $name:ident($($arguments:tt)*) $(-> $result:ty)? { $($body:tt)* })*) => {
+        $(
+            #[inline(always)]
+            unsafe fn $name($($arguments)*) $(-> $result)? {
+                // SAFETY: the caller has the instruction set, as the trait asks for; the intrinsics ask for nothing else.
+                unsafe { $($body)* }
+            }
+        )*
+    };
+}
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -26,12 +47,13 @@ pub(super) use portable::Portable;
 pub(super) trait Vectors {
     /// The number of vector registers.
     const REGISTERS: usize;
-    /// Vectors of 32-bit words.
-    type U32: Lanes32;
     /// Vectors of 64-bit words, and doubles.
     type U64: Lanes64;
-    /// Two vectors of 64-bit words hold as much as one of these.
-    type Narrow: Narrow<Wide = Self::U64>;
+    /// Vectors of 32-bit words, twice as many as a [`Vectors::U64`] has.
+    type U32: Lanes32<Wide = Self::U64>;
+    /// 32-bit words in one register, for kernels that need most of the registers. Only portable code has others in
+    /// [`Vectors::U32`]: four registers at once, where the latency of table scans matters more.
+    type Register32: Lanes32;
 }
 
 /// A vector of `N` 32-bit words.
@@ -41,19 +63,53 @@ pub(super) trait Vectors {
 pub(super) trait Lanes32: Copy {
     /// The number of words.
     const N: usize;
+    /// A vector of half as many 64-bit words.
+    type Wide: Lanes64;
+    /// A truth value for each lane.
+    type Mask: Copy;
 
     /// Every lane holds `word`.
     unsafe fn splat(word: u32) -> Self;
     /// The first `N` words of `source`, which has at least as many.
     unsafe fn load(source: &[u32]) -> Self;
+    /// Lane i holds little-endian word i of `source`, which has at least `N` of them.
+    unsafe fn load_le_bytes(source: &[u8]) -> Self;
+    /// Lane i holds the bits of single i of `source`, which has at least `N` of them.
+    unsafe fn load_f32(source: &[f32]) -> Self;
     /// Writes the lanes to `target` as little-endian words; it has room for at least `N`.
-    unsafe fn store(self, target: &mut [u8]);
-    /// Lane by lane, modulo 2^32.
+    unsafe fn store_le_bytes(self, target: &mut [u8]);
+    /// Lane i holds `table[self[i]]`, by reading the whole table: no address depends on an index. Indices are below 64.
+    unsafe fn look_up(self, table: &[u32; 64]) -> Self;
+
+    /// The sum modulo 2^32.
     unsafe fn add(self, other: Self) -> Self;
-    /// Lane by lane.
+    /// Bitwise and.
+    unsafe fn and(self, other: Self) -> Self;
+    /// Bitwise exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
-    /// Every lane rotated by `LEFT` bits to the left and `RIGHT = 32 - LEFT` to the right.
-    unsafe fn rotate<const LEFT: i32, const RIGHT: i32>(self) -> Self;
+    /// The smaller one.
+    unsafe fn min(self, other: Self) -> Self;
+    /// Every lane shifted to the left, by less than 32.
+    unsafe fn shl(self, count: u32) -> Self;
+    /// Every lane shifted to the right, by less than 32.
+    unsafe fn shr(self, count: u32) -> Self;
+    /// Every lane rotated to the left, by 1 to 31.
+    unsafe fn rotate_left(self, count: u32) -> Self;
+    /// Whether `self` is below `other`, for words below 2^31.
+    unsafe fn less_than(self, other: Self) -> Self::Mask;
+    /// The lane where it has one of `bits`, else zero.
+    unsafe fn zero_unless_any(self, bits: Self) -> Self;
+    /// `self` where `mask` is set, else `other`.
+    unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
+    /// The mask as bits, lane i at bit i.
+    unsafe fn bitmask(mask: Self::Mask) -> u64;
+
+    /// The words.
+    unsafe fn widen(self) -> [Self::Wide; 2];
+    /// The words, as doubles.
+    unsafe fn widen_f64(self) -> [<Self::Wide as Lanes64>::F64; 2];
+    /// The singles with these bits, as doubles.
+    unsafe fn widen_f32(self) -> [<Self::Wide as Lanes64>::F64; 2];
 }
 
 /// A vector of `N` 64-bit words, or of as many doubles.
@@ -64,36 +120,36 @@ pub(super) trait Lanes64: Copy {
     /// The number of words, at most 64.
     const N: usize;
     /// The same number of doubles.
-    type Float: Copy;
+    type F64: Copy;
     /// A truth value for each lane.
     type Mask: Copy;
 
     /// Every lane holds `word`.
     unsafe fn splat(word: u64) -> Self;
-    /// Lane i holds little-endian word i of `source`, which has at least `N` of them.
-    unsafe fn load_u64(source: &[u8]) -> Self;
-    /// Asks for the cache line of `address`, which will be read soon; it may be any address.
-    unsafe fn prefetch(address: *const u8);
-    /// Lane i holds little-endian 32-bit word i of `source`, which has at least `N` of them.
-    unsafe fn load_u32(source: &[u8]) -> Self;
     /// Lane i holds word i of `source`, which has at least `N` of them.
     unsafe fn load(source: &[i64]) -> Self;
+    /// Lane i holds little-endian word i of `source`, which has at least `N` of them.
+    unsafe fn load_le_bytes(source: &[u8]) -> Self;
+    /// Lane i holds little-endian 32-bit word i of `source`, which has at least `N` of them.
+    unsafe fn load_le_bytes_u32(source: &[u8]) -> Self;
     /// Writes the lanes to the first `N` words of `target`, which has at least as many.
     unsafe fn store(self, target: &mut [i64]);
     /// Writes the lanes to `target` as little-endian words; it has room for at least `N`.
-    unsafe fn store_u64(self, target: &mut [u8]);
+    unsafe fn store_le_bytes(self, target: &mut [u8]);
     /// Writes the lanes whose bit in `keep` is set to the front of `target`, in order, and anything to the places
     /// behind them; `target` has at least `N` words. Returns how many were chosen. Addresses depend on `keep` alone, which
     /// may be known (Theorem 1).
     unsafe fn compress(self, keep: u64, target: &mut [i64]) -> usize;
+    /// Prefetches the cache line of `address`, which may be any address.
+    unsafe fn prefetch(address: *const u8);
 
-    /// Lane by lane, modulo 2^64.
+    /// The sum modulo 2^64.
     unsafe fn add(self, other: Self) -> Self;
-    /// Lane by lane, modulo 2^64.
+    /// The difference modulo 2^64.
     unsafe fn sub(self, other: Self) -> Self;
-    /// Lane by lane.
+    /// Bitwise and.
     unsafe fn and(self, other: Self) -> Self;
-    /// Lane by lane.
+    /// Bitwise exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
     /// Every lane shifted to the left, by less than 64.
     unsafe fn shl(self, count: u32) -> Self;
@@ -101,84 +157,40 @@ pub(super) trait Lanes64: Copy {
     unsafe fn shr(self, count: u32) -> Self;
     /// Every lane shifted to the left by its count, which is below 64.
     unsafe fn shl_each(self, counts: Self) -> Self;
-    /// Lane by lane, for words below 2^63.
-    unsafe fn less(self, other: Self) -> Self::Mask;
+    /// Whether `self` is below `other`, for words below 2^63.
+    unsafe fn less_than(self, other: Self) -> Self::Mask;
     /// The lane where it has one of `bits`, else zero.
-    unsafe fn where_any(self, bits: Self) -> Self;
-    /// Lane by lane: `self` where `mask` is set, else `other`.
+    unsafe fn zero_unless_any(self, bits: Self) -> Self;
+    /// `self` where `mask` is set, else `other`.
     unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
+    /// The mask as bits, lane i at bit i.
+    unsafe fn bitmask(mask: Self::Mask) -> u64;
 
-    /// The first `N` doubles of `source`, which has at least as many.
-    unsafe fn load_float(source: &[f64]) -> Self::Float;
-    /// Writes the doubles to the front of `target`, which has room for at least `N`.
-    unsafe fn store_float(float: Self::Float, target: &mut [f64]);
     /// The doubles nearest to the words, as signed numbers.
-    unsafe fn to_float(self) -> Self::Float;
+    unsafe fn convert_f64(self) -> Self::F64;
     /// The doubles with these bits.
-    unsafe fn as_float(self) -> Self::Float;
+    unsafe fn bitcast_f64(self) -> Self::F64;
     /// The bits of the doubles.
-    unsafe fn from_float(float: Self::Float) -> Self;
+    unsafe fn bitcast_u64(a: Self::F64) -> Self;
+
     /// Every lane holds `value`.
-    unsafe fn float(value: f64) -> Self::Float;
-    /// Lane by lane.
-    unsafe fn fadd(a: Self::Float, b: Self::Float) -> Self::Float;
-    /// Lane by lane.
-    unsafe fn fsub(a: Self::Float, b: Self::Float) -> Self::Float;
-    /// Lane by lane.
-    unsafe fn fmul(a: Self::Float, b: Self::Float) -> Self::Float;
+    unsafe fn splat_f64(value: f64) -> Self::F64;
+    /// The first `N` doubles of `source`, which has at least as many.
+    unsafe fn load_f64(source: &[f64]) -> Self::F64;
+    /// Writes the doubles to the front of `target`, which has room for at least `N`.
+    unsafe fn store_f64(a: Self::F64, target: &mut [f64]);
+    /// a + b
+    unsafe fn add_f64(a: Self::F64, b: Self::F64) -> Self::F64;
+    /// a - b
+    unsafe fn sub_f64(a: Self::F64, b: Self::F64) -> Self::F64;
+    /// a * b
+    unsafe fn mul_f64(a: Self::F64, b: Self::F64) -> Self::F64;
     /// a * b + c, with one rounding or two.
-    unsafe fn mul_add(a: Self::Float, b: Self::Float, c: Self::Float) -> Self::Float;
+    unsafe fn mul_add_f64(a: Self::F64, b: Self::F64, c: Self::F64) -> Self::F64;
+    /// The smaller one.
+    unsafe fn min_f64(a: Self::F64, b: Self::F64) -> Self::F64;
     /// The whole number below or at each double, which is below 2^53 in magnitude.
-    unsafe fn floor(a: Self::Float) -> Self::Float;
-    /// The smaller one, lane by lane.
-    unsafe fn fmin(a: Self::Float, b: Self::Float) -> Self::Float;
-    /// a < b, lane by lane.
-    unsafe fn fless(a: Self::Float, b: Self::Float) -> Self::Mask;
-
-    /// The mask as bits, lane i at bit i.
-    unsafe fn bits(mask: Self::Mask) -> u64;
-}
-
-/// A vector of 32-bit words, twice as many as the 64-bit words of [`Narrow::Wide`].
-///
-/// # Safety
-/// Every method may be called only on a CPU that has the vector's instruction set, from a function compiled for it.
-pub(super) trait Narrow: Copy {
-    /// The vectors that have room for half of the lanes each.
-    type Wide: Lanes64;
-    /// A truth value for each lane.
-    type Mask: Copy;
-
-    /// Every lane holds `word`.
-    unsafe fn splat(word: u32) -> Self;
-    /// Lane i holds little-endian word i of `source`, which has at least as many as there are lanes.
-    unsafe fn load(source: &[u8]) -> Self;
-    /// Lane i holds the bits of single i of `source`, which has at least as many as there are lanes.
-    unsafe fn load_single(source: &[f32]) -> Self;
-    /// Lane i holds `table[self[i]]`, by reading the whole table: no address depends on an index. Indices are below 64.
-    unsafe fn look_up(self, table: &[u32; 64]) -> Self;
-    /// Lane by lane, modulo 2^32.
-    unsafe fn add(self, other: Self) -> Self;
-    /// Lane by lane.
-    unsafe fn and(self, other: Self) -> Self;
-    /// The smaller one, lane by lane.
-    unsafe fn min(self, other: Self) -> Self;
-    /// Every lane shifted to the left, by less than 32.
-    unsafe fn shl(self, count: u32) -> Self;
-    /// Every lane shifted to the right, by less than 32.
-    unsafe fn shr(self, count: u32) -> Self;
-    /// Lane by lane, for words below 2^31.
-    unsafe fn less(self, other: Self) -> Self::Mask;
-    /// The lane where it has one of `bits`, else zero.
-    unsafe fn where_any(self, bits: Self) -> Self;
-    /// Lane by lane: `self` where `mask` is set, else `other`.
-    unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
-    /// The lower and the upper half of the lanes, as 64-bit words.
-    unsafe fn halves(self) -> [Self::Wide; 2];
-    /// The lower and the upper half of the lanes, as doubles.
-    unsafe fn float_halves(self) -> [<Self::Wide as Lanes64>::Float; 2];
-    /// The lower and the upper half of the singles with these bits, as doubles.
-    unsafe fn single_halves(self) -> [<Self::Wide as Lanes64>::Float; 2];
-    /// The mask as bits, lane i at bit i.
-    unsafe fn bits(mask: Self::Mask) -> u64;
+    unsafe fn floor_f64(a: Self::F64) -> Self::F64;
+    /// a < b
+    unsafe fn less_than_f64(a: Self::F64, b: Self::F64) -> Self::Mask;
 }

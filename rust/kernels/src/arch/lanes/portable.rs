@@ -1,8 +1,9 @@
 //! Plain code.
 
+use core::array;
 use core::hint::black_box;
 
-use super::{Lanes32, Lanes64, Narrow, Vectors};
+use super::{Lanes32, Lanes64, Vectors};
 use crate::arch::secrecy::{Reason, declassify};
 
 /// The instruction set that every CPU has.
@@ -10,62 +11,19 @@ pub(crate) struct Portable;
 
 impl Vectors for Portable {
     const REGISTERS: usize = 16;
-    type U32 = Words32;
-    type U64 = Words64;
-    type Narrow = Indices;
+    type U64 = Words64<8>; // enough work at a time to hide the latency of the table scans
+    type U32 = Words32<8>;
+    type Register32 = Words32<2>; // of the baseline of x86-64 and aarch64
 }
 
-/// Four words: a register of the baseline of x86-64 and aarch64.
+/// `N` words; a mask is all ones or zero.
 #[derive(Clone, Copy)]
-pub(crate) struct Words32([u32; 4]);
+pub(crate) struct Words64<const N: usize>([u64; N]);
 
-impl Lanes32 for Words32 {
-    const N: usize = 4;
-
-    #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
-        Self([word; 4])
-    }
-
-    #[inline(always)]
-    unsafe fn load(source: &[u32]) -> Self {
-        Self(*source.first_chunk().expect("N words"))
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, target: &mut [u8]) {
-        for (bytes, word) in target.as_chunks_mut().0.iter_mut().zip(self.0) {
-            *bytes = word.to_le_bytes();
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i].wrapping_add(other.0[i])))
-    }
-
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] ^ other.0[i]))
-    }
-
-    #[inline(always)]
-    unsafe fn rotate<const LEFT: i32, const RIGHT: i32>(self) -> Self {
-        Self(self.0.map(|word| word.rotate_left(LEFT as u32)))
-    }
-}
-
-/// The lanes of [`Words64`]: enough work at a time to hide the latency of the table scans.
-const N: usize = 8;
-
-/// Eight words; a mask is all ones or zero.
-#[derive(Clone, Copy)]
-pub(crate) struct Words64([u64; N]);
-
-impl Words64 {
+impl<const N: usize> Words64<N> {
     #[inline(always)]
     fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
-        Self(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+        Self(array::from_fn(|i| f(self.0[i], other.0[i])))
     }
 }
 
@@ -75,33 +33,18 @@ fn mask(condition: bool) -> u64 {
 }
 
 #[inline(always)]
-fn zip(a: [f64; N], b: [f64; N], f: impl Fn(f64, f64) -> f64) -> [f64; N] {
-    std::array::from_fn(|i| f(a[i], b[i]))
+fn zip<const N: usize>(a: [f64; N], b: [f64; N], f: impl Fn(f64, f64) -> f64) -> [f64; N] {
+    array::from_fn(|i| f(a[i], b[i]))
 }
 
-impl Lanes64 for Words64 {
+impl<const N: usize> Lanes64 for Words64<N> {
     const N: usize = N;
-    type Float = [f64; N];
+    type F64 = [f64; N];
     type Mask = Self;
 
     #[inline(always)]
     unsafe fn splat(word: u64) -> Self {
         Self([word; N])
-    }
-
-    #[inline(always)]
-    unsafe fn load_u64(source: &[u8]) -> Self {
-        let words = source.as_chunks().0;
-        Self(std::array::from_fn(|i| u64::from_le_bytes(words[i])))
-    }
-
-    #[inline(always)]
-    unsafe fn prefetch(_: *const u8) {}
-
-    #[inline(always)]
-    unsafe fn load_u32(source: &[u8]) -> Self {
-        let words = source.as_chunks().0;
-        Self(std::array::from_fn(|i| u32::from_le_bytes(words[i]).into()))
     }
 
     #[inline(always)]
@@ -111,12 +54,24 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
+    unsafe fn load_le_bytes(source: &[u8]) -> Self {
+        let words = source.as_chunks().0;
+        Self(array::from_fn(|i| u64::from_le_bytes(words[i])))
+    }
+
+    #[inline(always)]
+    unsafe fn load_le_bytes_u32(source: &[u8]) -> Self {
+        let words = source.as_chunks().0;
+        Self(array::from_fn(|i| u32::from_le_bytes(words[i]).into()))
+    }
+
+    #[inline(always)]
     unsafe fn store(self, target: &mut [i64]) {
         *target.first_chunk_mut().expect("N words") = self.0.map(u64::cast_signed);
     }
 
     #[inline(always)]
-    unsafe fn store_u64(self, target: &mut [u8]) {
+    unsafe fn store_le_bytes(self, target: &mut [u8]) {
         for (bytes, word) in target.as_chunks_mut().0.iter_mut().zip(self.0) {
             *bytes = word.to_le_bytes();
         }
@@ -132,6 +87,9 @@ impl Lanes64 for Words64 {
         }
         count
     }
+
+    #[inline(always)]
+    unsafe fn prefetch(_: *const u8) {}
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
@@ -169,74 +127,84 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
-    unsafe fn less(self, other: Self) -> Self {
+    unsafe fn less_than(self, other: Self) -> Self {
         // Of a comparison that it sees, and a choice by it, the optimiser may make a branch.
         black_box(self.zip(other, |a, b| mask(a < b)))
     }
 
     #[inline(always)]
-    unsafe fn where_any(self, bits: Self) -> Self {
+    unsafe fn zero_unless_any(self, bits: Self) -> Self {
         self.zip(bits, |word, bits| word & mask(word & bits != 0))
     }
 
     #[inline(always)]
     unsafe fn select(self, other: Self, mask: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] & mask.0[i] | other.0[i] & !mask.0[i]))
+        Self(array::from_fn(|i| self.0[i] & mask.0[i] | other.0[i] & !mask.0[i]))
     }
 
     #[inline(always)]
-    unsafe fn load_float(source: &[f64]) -> [f64; N] {
-        *source.first_chunk().expect("N doubles")
+    unsafe fn bitmask(mask: Self) -> u64 {
+        mask.0.into_iter().enumerate().fold(0, |bits, (i, lane)| bits | (lane & 1) << i)
     }
 
     #[inline(always)]
-    unsafe fn store_float(float: [f64; N], target: &mut [f64]) {
-        *target.first_chunk_mut().expect("N doubles") = float;
-    }
-
-    #[inline(always)]
-    unsafe fn to_float(self) -> [f64; N] {
+    unsafe fn convert_f64(self) -> [f64; N] {
         self.0.map(|word| word.cast_signed() as f64)
     }
 
     #[inline(always)]
-    unsafe fn as_float(self) -> [f64; N] {
+    unsafe fn bitcast_f64(self) -> [f64; N] {
         self.0.map(f64::from_bits)
     }
 
     #[inline(always)]
-    unsafe fn from_float(float: [f64; N]) -> Self {
-        Self(float.map(f64::to_bits))
+    unsafe fn bitcast_u64(a: [f64; N]) -> Self {
+        Self(a.map(f64::to_bits))
     }
 
     #[inline(always)]
-    unsafe fn float(value: f64) -> [f64; N] {
+    unsafe fn splat_f64(value: f64) -> [f64; N] {
         [value; N]
     }
 
     #[inline(always)]
-    unsafe fn fadd(a: [f64; N], b: [f64; N]) -> [f64; N] {
+    unsafe fn load_f64(source: &[f64]) -> [f64; N] {
+        *source.first_chunk().expect("N doubles")
+    }
+
+    #[inline(always)]
+    unsafe fn store_f64(a: [f64; N], target: &mut [f64]) {
+        *target.first_chunk_mut().expect("N doubles") = a;
+    }
+
+    #[inline(always)]
+    unsafe fn add_f64(a: [f64; N], b: [f64; N]) -> [f64; N] {
         zip(a, b, |a, b| a + b)
     }
 
     #[inline(always)]
-    unsafe fn fsub(a: [f64; N], b: [f64; N]) -> [f64; N] {
+    unsafe fn sub_f64(a: [f64; N], b: [f64; N]) -> [f64; N] {
         zip(a, b, |a, b| a - b)
     }
 
     #[inline(always)]
-    unsafe fn fmul(a: [f64; N], b: [f64; N]) -> [f64; N] {
+    unsafe fn mul_f64(a: [f64; N], b: [f64; N]) -> [f64; N] {
         zip(a, b, |a, b| a * b)
     }
 
     #[inline(always)]
-    unsafe fn mul_add(a: [f64; N], b: [f64; N], c: [f64; N]) -> [f64; N] {
+    unsafe fn mul_add_f64(a: [f64; N], b: [f64; N], c: [f64; N]) -> [f64; N] {
         // `f64::mul_add` would be a library call where the target has no FMA.
-        std::array::from_fn(|i| a[i] * b[i] + c[i])
+        array::from_fn(|i| a[i] * b[i] + c[i])
     }
 
     #[inline(always)]
-    unsafe fn floor(a: [f64; N]) -> [f64; N] {
+    unsafe fn min_f64(a: [f64; N], b: [f64; N]) -> [f64; N] {
+        zip(a, b, |a, b| if a < b { a } else { b })
+    }
+
+    #[inline(always)]
+    unsafe fn floor_f64(a: [f64; N]) -> [f64; N] {
         // `f64::floor` would be a library call where the target cannot round. Towards zero, and one less if that is more.
         a.map(|a| {
             // SAFETY: it fits, being below 2^53. (The conversion that saturates has branches.)
@@ -246,58 +214,71 @@ impl Lanes64 for Words64 {
     }
 
     #[inline(always)]
-    unsafe fn fmin(a: [f64; N], b: [f64; N]) -> [f64; N] {
-        zip(a, b, |a, b| if a < b { a } else { b })
-    }
-
-    #[inline(always)]
-    unsafe fn fless(a: [f64; N], b: [f64; N]) -> Self {
-        Self(std::array::from_fn(|i| mask(a[i] < b[i])))
-    }
-
-    #[inline(always)]
-    unsafe fn bits(mask: Self) -> u64 {
-        mask.0.into_iter().enumerate().fold(0, |bits, (i, lane)| bits | (lane & 1) << i)
+    unsafe fn less_than_f64(a: [f64; N], b: [f64; N]) -> Self {
+        Self(array::from_fn(|i| mask(a[i] < b[i])))
     }
 }
 
-/// Sixteen words; a mask is all ones or zero.
+/// 2 `N` words, in two halves; a mask is all ones or zero.
 #[derive(Clone, Copy)]
-pub(crate) struct Indices([u32; 2 * N]);
+pub(crate) struct Words32<const N: usize>([[u32; N]; 2]);
 
-impl Indices {
+impl<const N: usize> Words32<N> {
+    #[inline(always)]
+    fn map(self, f: impl Fn(u32) -> u32) -> Self {
+        Self(self.0.map(|half| half.map(&f)))
+    }
+
     #[inline(always)]
     fn zip(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
-        Self(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+        Self(array::from_fn(|half| array::from_fn(|i| f(self.0[half][i], other.0[half][i]))))
+    }
+
+    /// Lane i holds `lane(i)`.
+    #[inline(always)]
+    fn from_fn(lane: impl Fn(usize) -> u32) -> Self {
+        Self(array::from_fn(|half| array::from_fn(|i| lane(half * N + i))))
     }
 }
 
-impl Narrow for Indices {
-    type Wide = Words64;
+impl<const N: usize> Lanes32 for Words32<N> {
+    const N: usize = 2 * N;
+    type Wide = Words64<N>;
     type Mask = Self;
 
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
-        Self([word; 2 * N])
+        Self([[word; N]; 2])
     }
 
     #[inline(always)]
-    unsafe fn load(source: &[u8]) -> Self {
+    unsafe fn load(source: &[u32]) -> Self {
+        Self::from_fn(|i| source[i])
+    }
+
+    #[inline(always)]
+    unsafe fn load_le_bytes(source: &[u8]) -> Self {
         let words = source.as_chunks().0;
-        Self(std::array::from_fn(|i| u32::from_le_bytes(words[i])))
+        Self::from_fn(|i| u32::from_le_bytes(words[i]))
     }
 
     #[inline(always)]
-    unsafe fn load_single(source: &[f32]) -> Self {
-        let singles: &[f32; 2 * N] = source.first_chunk().expect("N singles");
-        Self(singles.map(f32::to_bits))
+    unsafe fn load_f32(source: &[f32]) -> Self {
+        Self::from_fn(|i| source[i].to_bits())
+    }
+
+    #[inline(always)]
+    unsafe fn store_le_bytes(self, target: &mut [u8]) {
+        for (bytes, word) in target.as_chunks_mut().0.iter_mut().zip(self.0.as_flattened()) {
+            *bytes = word.to_le_bytes();
+        }
     }
 
     #[inline(always)]
     unsafe fn look_up(self, table: &[u32; 64]) -> Self {
-        let mut found = [0; 2 * N];
+        let mut found = [[0; N]; 2];
         for (entry, &value) in (0..).zip(table) {
-            for (found, &index) in found.iter_mut().zip(&self.0) {
+            for (found, &index) in found.as_flattened_mut().iter_mut().zip(self.0.as_flattened()) {
                 *found |= value & u32::from(index == entry).wrapping_neg();
             }
         }
@@ -310,18 +291,13 @@ impl Narrow for Indices {
     }
 
     #[inline(always)]
-    unsafe fn shl(self, count: u32) -> Self {
-        Self(self.0.map(|word| word << count))
-    }
-
-    #[inline(always)]
-    unsafe fn shr(self, count: u32) -> Self {
-        Self(self.0.map(|word| word >> count))
-    }
-
-    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         self.zip(other, |a, b| a & b)
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        self.zip(other, |a, b| a ^ b)
     }
 
     #[inline(always)]
@@ -330,40 +306,53 @@ impl Narrow for Indices {
     }
 
     #[inline(always)]
-    unsafe fn less(self, other: Self) -> Self {
+    unsafe fn shl(self, count: u32) -> Self {
+        self.map(|word| word << count)
+    }
+
+    #[inline(always)]
+    unsafe fn shr(self, count: u32) -> Self {
+        self.map(|word| word >> count)
+    }
+
+    #[inline(always)]
+    unsafe fn rotate_left(self, count: u32) -> Self {
+        self.map(|word| word.rotate_left(count))
+    }
+
+    #[inline(always)]
+    unsafe fn less_than(self, other: Self) -> Self {
         self.zip(other, |a, b| u32::from(a < b).wrapping_neg())
     }
 
     #[inline(always)]
-    unsafe fn where_any(self, bits: Self) -> Self {
+    unsafe fn zero_unless_any(self, bits: Self) -> Self {
         self.zip(bits, |word, bits| word & u32::from(word & bits != 0).wrapping_neg())
     }
 
     #[inline(always)]
     unsafe fn select(self, other: Self, mask: Self) -> Self {
-        Self(std::array::from_fn(|i| self.0[i] & mask.0[i] | other.0[i] & !mask.0[i]))
+        let [chosen, others] = [self.zip(mask, |word, mask| word & mask), other.zip(mask, |word, mask| word & !mask)];
+        chosen.zip(others, |a, b| a | b)
     }
 
     #[inline(always)]
-    unsafe fn halves(self) -> [Words64; 2] {
-        let half = |first: usize| Words64(std::array::from_fn(|i| self.0[first + i].into()));
-        [half(0), half(N)]
+    unsafe fn bitmask(mask: Self) -> u64 {
+        mask.0.as_flattened().iter().enumerate().fold(0, |bits, (i, lane)| bits | u64::from(lane & 1) << i)
     }
 
     #[inline(always)]
-    unsafe fn float_halves(self) -> [[f64; N]; 2] {
-        let half = |first: usize| std::array::from_fn(|i| self.0[first + i].into());
-        [half(0), half(N)]
+    unsafe fn widen(self) -> [Words64<N>; 2] {
+        self.0.map(|half| Words64(half.map(u64::from)))
     }
 
     #[inline(always)]
-    unsafe fn single_halves(self) -> [[f64; N]; 2] {
-        let half = |first: usize| std::array::from_fn(|i| f32::from_bits(self.0[first + i]).into());
-        [half(0), half(N)]
+    unsafe fn widen_f64(self) -> [[f64; N]; 2] {
+        self.0.map(|half| half.map(f64::from))
     }
 
     #[inline(always)]
-    unsafe fn bits(mask: Self) -> u64 {
-        mask.0.into_iter().enumerate().fold(0, |bits, (i, lane)| bits | u64::from(lane & 1) << i)
+    unsafe fn widen_f32(self) -> [[f64; N]; 2] {
+        self.0.map(|half| half.map(|bits| f32::from_bits(bits).into()))
     }
 }
