@@ -1,7 +1,7 @@
-"""What releases cost: guarantees, their composition, and budgets that cannot be overspent.
+"""Privacy costs of releases: guarantees, their composition, and budgets that cannot be overspent.
 
 - `PrivacyCost`: a guarantee of (epsilon, delta)-differential privacy.
-- `compose_sequential`, `compose_parallel`, `compose_advanced`: what several releases cost together.
+- `compose_sequential`, `compose_parallel`, `compose_advanced`: the joint cost of several releases.
 - `zcdp_epsilon`, `zcdp_delta`, `zcdp_rho`, `pure_zcdp_rho`: zero-concentrated differential privacy.
 - `group_privacy`, `amplify_by_poisson_sampling`, `amplify_by_sampling_without_replacement`, `amplify_by_shuffling`:
   groups, samples and shuffled reports.
@@ -46,7 +46,7 @@ __all__ = [
 if TYPE_CHECKING:
     from dpnoise.accounting._accountant import Accountant
     from dpnoise.accounting._ledger import BudgetExceeded, Ledger, LedgerEntry
-else:  # mechanisms have costs, and most of their users no accountant or ledger
+else:  # mechanisms import this package for their costs, and most programs use no accountant or ledger
     __getattr__, __dir__ = lazily(
         __name__,
         __all__,

@@ -20,19 +20,19 @@ from dpnoise.sensitivity import Relation, check_relation
 
 _WIDEST: Final = 200.0  # the loss of a release
 SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overflow
-LARGEST_DIVERGENCE: Final = 500.0  # the divergence of order 2 of all; distributions of more would not fit in memory
-_ROUNDING: Final = 1e-13  # of a Fourier transform of dp-accounting's
+LARGEST_DIVERGENCE: Final = 500.0  # of order 2, of all releases; larger distributions would not fit in memory
+_ROUNDING: Final = 1e-13  # the error of a Fourier transform of dp-accounting
 
 
 class Accountant(ByName):
-    """What many releases from the same data cost together, more tightly than by adding up.
+    """The joint cost of many releases from the same data, tighter than the sum of their costs.
 
     Parameters
     ----------
     method : {"pld", "rdp"}, default "pld"
-        With distributions of the privacy loss, which are the tighter, or with Rényi divergences, which are the faster.
+        Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
     relation : {"add/remove", "substitute"}, default "add/remove"
-        Which data sets are neighbours: what is composed must be for the same ones.
+        The neighbouring relation, which must be that of all composed costs.
 
     Attributes
     ----------
@@ -48,14 +48,14 @@ class Accountant(ByName):
 
     Notes
     -----
-    What is released may depend on earlier releases; by which mechanisms, must not. A mechanism that is given its
-    sensitivity is for the neighbours that this sensitivity is about: they must be the accountant's.
+    The input of a release may depend on earlier releases; the choice of mechanisms must not. If you state a mechanism's
+    sensitivity, it must hold for the accountant's relation.
 
-    All that is known of each mechanism of dpnoise counts: the shape of its noise and its grid. The bounds on them are
-    proved; what dp-accounting then computes, it computes in floating point. For "pld" it rounds losses up, and for its
-    Fourier transforms 1e-13 is added to every delta, and once more for each kind of release: four times what was found
-    by comparison with exact sums, and not proved. For "rdp" nothing is added: what is rounded is the 15th digit.
-    No epsilon is above the sum of all epsilons, where there is one.
+    The accountant uses the noise distribution and the grid of each mechanism of dpnoise. The bounds on their losses are
+    proved; dp-accounting then computes in floating point. For "pld" it rounds losses up, and 1e-13 is added to every
+    delta for its Fourier transforms, and once more for each kind of release. That is four times the largest error in
+    comparisons with exact sums, and not proved. For "rdp" nothing is added: only the 15th digit is rounded.
+    No epsilon is above the sum of all epsilons, if all releases have one.
 
     References
     ----------
@@ -86,7 +86,7 @@ class Accountant(ByName):
 
     @property
     def relation(self) -> Relation:
-        """Which data sets are neighbours."""
+        """The neighbouring relation."""
         return self._relation
 
     def compose(self, mechanism: Mechanism | PrivacyCost, count: int = 1, *, sample_rate: float = 1.0) -> Accountant:
@@ -95,13 +95,12 @@ class Accountant(ByName):
         Parameters
         ----------
         mechanism : mechanism or PrivacyCost
-            A mechanism of dpnoise, or what is known of another one.
+            A mechanism of dpnoise, or the cost of another one.
         count : int, default 1
             How many releases, at least 1.
         sample_rate : float, default 1
-            The probability of each person to be in the sample, where each release is from a secret Poisson sample of
-            its own; from 2**-1022 to 1. Neighbours then differ by one person who is added
-            or removed, and the sensitivity must be for these.
+            The sampling rate if each release is from its own secret Poisson subsample; from 2**-1022 to 1. Neighbours
+            then differ by one person who is added or removed, and the sensitivity must hold for these.
 
         Returns
         -------
@@ -112,9 +111,9 @@ class Accountant(ByName):
         ------
         ParameterError
             When a number is out of range; or, for "pld", when a release may reveal a loss above 200, or all together
-            have a divergence of order 2 above 500; or when noise has so few steps and so large a sensitivity that
-            nothing is known of its distribution; or when the mechanism is for another neighbour relation, or is to be
-            sampled under "substitute".
+            have a divergence of order 2 above 500; or when the noise has so few steps and so large a sensitivity that
+            no bound on its distribution is known; or when the mechanism is for another neighbouring relation, or is to
+            be sampled under "substitute".
         TypeError
             When ``mechanism`` is neither a mechanism of dpnoise nor a cost, or ``count`` not an integer.
         """
@@ -151,7 +150,7 @@ class Accountant(ByName):
         Returns
         -------
         float
-            The smallest epsilon that is known to hold with this delta; infinity when none is.
+            The smallest epsilon that is known to hold with this delta; infinity if none is.
 
         Raises
         ------
@@ -193,7 +192,7 @@ class Accountant(ByName):
         if target >= self._sequential:
             return failure
         if slack > LARGEST_DIVERGENCE:
-            return 1.0  # nothing is known, and the factor might overflow
+            return 1.0  # there is no bound, and the factor might overflow
         tight = math.exp(slack) * self._tight_delta(target - 2 * slack) + self._rounding
         return min(failure + (1 - failure) * tight, 1.0)
 

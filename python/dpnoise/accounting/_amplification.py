@@ -1,4 +1,4 @@
-"""Costs that grow with the group, and shrink with the sample or among shuffled reports."""
+"""Group privacy, and amplification by subsampling and by shuffling."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dpnoise.sensitivity import Relation
 
 
 def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
-    """Give the protection of a group of people.
+    """Give the cost to a group of people.
 
     Parameters
     ----------
     cost : PrivacyCost
-        What one person is promised.
+        The cost to one person.
     size : int
-        In how many people the data sets differ, at least 1.
+        The number of people in whom the data sets differ, at least 1.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
     Raises
     ------
     ParameterError
-        When the size is out of range, or nothing is left of the guarantee: the delta would be 1 or more.
+        When the size is out of range, or the guarantee becomes void: the delta would be 1 or more.
     TypeError
         When ``size`` is not an integer.
 
@@ -148,8 +148,8 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
 def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> PrivacyCost:
     """Give the cost of all reports of a local protocol when a shuffler has removed their senders and their order.
 
-    Whoever sees nothing but the shuffled reports learns less about one person than that person's report would tell. The
-    shuffler must be trusted to shuffle, and to shuffle the reports of n people who follow the protocol.
+    The shuffled reports together lose less about one person than that person's report alone. The shuffler must be
+    trusted to shuffle, and the n reports must be from people who follow the protocol.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> PrivacyC
     n : int
         The number of reports that are shuffled, at least ``16 exp(epsilon) ln(2 / delta)``.
     delta : float
-        The probability with which the guarantee may fail, above 0 and at most 1/4. It should be far below 1/n.
+        The delta of the guarantee, above 0 and at most 1/4. It should be far below 1/n.
 
     Returns
     -------
@@ -177,8 +177,8 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> PrivacyC
 
     Notes
     -----
-    The bound is not tight: the laws that its proof compares differ by an epsilon that is smaller by a factor of 2 to 5
-    in common cases.
+    The bound is not tight: the exact epsilon of the two distributions in its proof is smaller by a factor of 2 to 5 in
+    common cases.
 
     References
     ----------
@@ -217,7 +217,7 @@ def _amplified(cost: PrivacyCost, share: Decimal, relation: Relation) -> Privacy
         return replace(cost, relation=relation)
     try:
         epsilon = above((1 + share * (Decimal(cost.epsilon).exp() - 1)).ln())
-    except Overflow:  # beside such a number the share is nothing
+    except Overflow:  # beside such a number the share is negligible
         epsilon = cost.epsilon
     return PrivacyCost(min(epsilon, cost.epsilon), min(above(share * Decimal(cost.delta)), cost.delta), relation)
 

@@ -1,4 +1,4 @@
-"""What several releases cost together."""
+"""The joint cost of several releases."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     Parameters
     ----------
     costs : iterable of PrivacyCost
-        One for each release; none at all cost nothing.
+        One for each release; without any the cost is zero.
 
     Returns
     -------
     PrivacyCost
         The sums of the epsilons and of the deltas, as decimal numbers: three times 0.1 is 0.3. A sum that no float
-        stands for is rounded up. The neighbour relation is that of the costs.
+        represents is rounded up. The neighbour relation is that of the costs.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
 
 
 def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
-    """Give the cost of releases from disjoint parts of the data, each from a part of its own.
+    """Give the joint cost of releases from disjoint parts of the data, one release from each part.
 
     Parameters
     ----------
@@ -66,9 +66,8 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     Returns
     -------
     PrivacyCost
-        The largest epsilon and the largest delta, for neighbours by "add/remove", when it does not depend on the others
-        in which part a person is. Where the costs are for "substitute", two parts may change, and it is the sum of the
-        two largest.
+        Under "add/remove" the largest epsilon and the largest delta, provided that a person's part does not depend on
+        the other people. Under "substitute" two parts may change, so it is the sum of the two largest.
 
     Raises
     ------
@@ -103,7 +102,7 @@ def compose_advanced(
     epsilon: float | None = None,
     method: Literal["optimal", "drv"] = "optimal",
 ) -> PrivacyCost:
-    """Give the cost of many releases of the same cost, with a smaller epsilon for some delta.
+    """Give the joint cost of many releases of the same cost, with a smaller epsilon for some delta.
 
     Exactly one of ``delta`` and ``epsilon`` is given; the other is computed, and never too small.
 
@@ -114,7 +113,7 @@ def compose_advanced(
     count : int
         How many releases there are, from 1 to 10**6.
     delta : float, optional
-        The delta of all together, below 1. It must have room for the deltas of the releases.
+        The delta of all together, below 1. It must be at least the joint delta of the releases.
     epsilon : float, optional
         The epsilon of all together, zero or more.
     method : {"optimal", "drv"}, default "optimal"
@@ -130,7 +129,7 @@ def compose_advanced(
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or when no epsilon is enough for so small a delta, or no delta below 1 for so
+        When a parameter is out of range, or when no epsilon suffices for so small a delta, or no delta below 1 for so
         small an epsilon.
     TypeError
         When a parameter is not a number, or ``count`` not an integer.
@@ -169,7 +168,7 @@ def compose_advanced(
 
 
 def _failure(cost: PrivacyCost, count: int, method: str) -> Decimal:
-    """How much of the delta goes to the deltas of the releases."""
+    """Give the joint delta of the releases themselves."""
     each = decimal_of(cost.delta)
     return count * each if method == "drv" else 1 - (1 - each) ** count
 

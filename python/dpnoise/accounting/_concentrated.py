@@ -1,4 +1,4 @@
-"""Zero-concentrated differential privacy (zCDP): what Gaussian noise costs, and what that is in epsilon and delta."""
+"""Zero-concentrated differential privacy (zCDP), the cost of Gaussian noise, and conversions to epsilon and delta."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Method = Literal["tight", "simple"]
 
 
 def pure_zcdp_rho(epsilon: float) -> float:
-    """Give the rho of every mechanism that is epsilon-differentially private.
+    """Give a rho that holds for every epsilon-differentially private mechanism.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
     Notes
     -----
     The tight conversion is the minimum over alpha > 1 of ``alpha rho + ln(1 / (alpha delta)) / (alpha - 1) +
-    ln(1 - 1/alpha)``. Every alpha gives a bound that holds; the best is found in floating point, and what it gives
+    ln(1 - 1/alpha)``. Every alpha gives a valid bound; the best alpha is found in floating point, and its bound is
     computed with 400 digits.
 
     References
@@ -122,7 +122,7 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
     Returns
     -------
     float
-        Delta, rounded up; 1 where nothing better is known.
+        Delta, rounded up; 1 if no smaller bound is known.
 
     Raises
     ------

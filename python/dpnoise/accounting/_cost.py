@@ -1,4 +1,4 @@
-"""What a release costs."""
+"""The cost of a release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpnoise.sensitivity import Relation, check_relation
 
 @dataclass(frozen=True)
 class PrivacyCost:
-    """A guarantee of (epsilon, delta)-differential privacy, for data sets that are neighbours by some relation.
+    """A guarantee of (epsilon, delta)-differential privacy, for one neighbouring relation.
 
     Parameters
     ----------
@@ -22,8 +22,8 @@ class PrivacyCost:
     delta : float, default 0
         From 0 up to, but not including, 1.
     relation : {"add/remove", "substitute"}, optional
-        Which data sets are neighbours: by one row more or less, or by another row in the place of one. None where that
-        follows from a sensitivity which the caller has stated. Costs of different relations do not add up.
+        The neighbouring relation: one row more or less, or one row replaced by another. None for the relation of a
+        sensitivity that the caller has stated. Costs of different relations do not add up.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class PrivacyCost:
 
 
 def common_relation(costs: Iterable[PrivacyCost]) -> Relation | None:
-    """Give the relation of costs that are composed, if it is known of any; refuse to compose those of both."""
+    """Give the common relation of costs, or None if all of them leave it open; refuse a mixture of both relations."""
     found = {cost.relation for cost in costs} - {None}
     if len(found) > 1:
         raise ParameterError(
@@ -77,7 +77,7 @@ def common_relation(costs: Iterable[PrivacyCost]) -> Relation | None:
 
 
 def check_same_relation(what: str, relation: Relation | None, expected: Relation, owner: str) -> None:
-    """Refuse what is for another relation than an account of costs."""
+    """Refuse a cost for another relation than that of a ledger or accountant."""
     if relation not in (None, expected):
         raise ParameterError(
             f'{what} must be for the neighbour relation of the {owner}, "{expected}", got "{relation}": a row that is '

@@ -1,8 +1,8 @@
 """Arithmetic that cannot lose privacy: exact sums, and results that are rounded up.
 
-In compositions a float stands for the decimal number that Python prints for it, so that 0.1 is one tenth: ten times 0.1
-make 1.0, and not a little more. Elsewhere it is the number that it is. `docs/proofs/accounting.md` has what this means,
-and the bounds on rounding.
+In compositions a float stands for the decimal number that Python prints for it, so 0.1 is one tenth: ten times 0.1 is
+exactly 1.0. Elsewhere a float has its exact value. `docs/proofs/accounting.md` has the consequences, and the bounds on
+rounding.
 """
 
 from __future__ import annotations
@@ -63,5 +63,5 @@ def down(exact: Decimal) -> float:
 
 
 def above(approximate: Decimal) -> float:
-    """Give a float above the number that `approximate` is 60 digits or more of; zero for zero."""
+    """Give a float above the number whose first 60 digits or more are `approximate`; zero for zero."""
     return math.nextafter(float(approximate), math.inf) if approximate else 0.0

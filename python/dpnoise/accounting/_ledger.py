@@ -21,14 +21,14 @@ from dpnoise.sensitivity import Relation, check_relation
 
 
 class BudgetExceeded(Error):
-    """A release would cost more than is left of the budget. Nothing was spent, and nothing drawn.
+    """A release would cost more than the remaining budget. Nothing was spent or drawn.
 
     Attributes
     ----------
     cost : PrivacyCost
-        What it would cost.
+        The cost of the release.
     remaining : PrivacyCost
-        What is left.
+        The remaining budget.
     """
 
     __module__ = "dpnoise"
@@ -55,13 +55,13 @@ class LedgerEntry:
     time : datetime
         When it was recorded, in UTC.
     label : str
-        What the spender called it.
+        The spender's name for the release.
     mechanism : str
         The call that makes the mechanism; empty when only a cost was spent.
     cost : PrivacyCost
         What was spent.
     total : PrivacyCost
-        What had been spent then in all.
+        The total after this spend.
     """
 
     number: int
@@ -73,12 +73,11 @@ class LedgerEntry:
 
 
 class Ledger:
-    """A budget of epsilon and delta on disk, with a record of everything that was spent.
+    """A budget of epsilon and delta on disk, with a record of every spend.
 
-    A spend is granted only if all of them together stay within the budget, by sequential composition; it is on disk
-    before `spend` returns. Any number of threads and processes of one machine may use the same ledger at once, and
-    may fork or be killed at any moment: a spend that was granted is never lost, and one that was interrupted counts at
-    most once.
+    A spend is granted only if the sum of all spends stays within the budget, by sequential composition; it is on disk
+    before `spend` returns. Any number of threads and processes of one machine may use the same ledger at once, and may
+    fork or be killed at any moment: a granted spend is never lost, and an interrupted one counts at most once.
 
     Parameters
     ----------
@@ -86,12 +85,13 @@ class Ledger:
         The file, on a local disk (locks of network file systems cannot be relied on). It is made if it does not exist.
         SQLite keeps up to two more files beside it, with ``-wal`` and ``-shm`` appended to the name.
     epsilon : float, optional
-        The budget, zero or more. It must be given to make a ledger. An existing one must have been made with the same.
+        The budget, zero or more. It is required to make a ledger. For an existing ledger it must equal the ledger's
+        budget.
     delta : float, default 0
         The budget of delta, from 0 up to, but not including, 1. It is given together with ``epsilon``.
     relation : {"add/remove", "substitute"}, optional
-        Which data sets are neighbours; "add/remove" for a new ledger when not given. A ledger keeps its relation, and
-        what is spent from it must be for the same one.
+        The neighbouring relation; by default "add/remove" for a new ledger. A ledger keeps its relation, and grants
+        only costs for it.
 
     Attributes
     ----------
@@ -100,25 +100,25 @@ class Ledger:
     relation : str
         Which data sets are neighbours.
     budget, spent, remaining : PrivacyCost
-        What the ledger was made with, what has been spent of it, and what may be spent yet.
+        The budget of the ledger, the part that has been spent, and the part that remains.
 
     Raises
     ------
     LedgerError
         When the file is no ledger, is damaged or incomplete, comes from a newer version, has several names (hard
-        links), or cannot be read, written or made; or when the ledger has another budget or relation. It is left as it
-        is then.
+        links), or cannot be read, written or made; or when the ledger has another budget or relation. It is not changed
+        then.
     ParameterError
         When a budget is out of range, or missing for a new ledger.
 
     Notes
     -----
     Sums are exact. A float stands for the decimal number that Python prints for it, so that ten spends of 0.1 exhaust a
-    budget of 1.0, and an eleventh, however small, is refused. The float nearest to 0.1 is a little more than a tenth;
-    what ten mechanisms of that epsilon reveal together may exceed the budget by less than its 2**-53rd part.
+    budget of 1.0, and an eleventh, however small, is refused. The float nearest to 0.1 is slightly more than a tenth,
+    so the joint loss of ten mechanisms with that epsilon may exceed the budget by less than one part in 2**53.
 
-    A copy or a backup is complete only together with the ``-wal`` file, if there is one, and a ledger that is set
-    back to an earlier state forgets what was spent since: no file can prevent that.
+    A copy or a backup is complete only together with the ``-wal`` file, if there is one. A ledger that is restored to
+    an earlier state loses the spends since then, and this cannot be detected.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class Ledger:
 
     @classmethod
     def open_readonly(cls, path: str | PathLike[str]) -> Ledger:
-        """Open an existing ledger for queries alone.
+        """Open an existing ledger read-only.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class Ledger:
 
     @property
     def budget(self) -> PrivacyCost:
-        """What the ledger was made with."""
+        """The budget that the ledger was made with."""
         with self._file.read() as connection:
             epsilon, delta = map(float, _ledger_file.budget(connection))
             return PrivacyCost(epsilon, delta, _ledger_file.relation(connection))
@@ -207,19 +207,19 @@ class Ledger:
 
     @property
     def spent(self) -> PrivacyCost:
-        """What has been spent, rounded up if no float stands for it."""
+        """The total of all spends, rounded up if no float represents it."""
         with self._file.read() as connection:
             epsilon, delta = map(up, _ledger_file.total(connection))
             return PrivacyCost(epsilon, delta, _ledger_file.relation(connection))
 
     @property
     def remaining(self) -> PrivacyCost:
-        """What may be spent yet, rounded down if no float stands for it."""
+        """The remaining budget, rounded down if no float represents it."""
         with self._file.read() as connection:
             return _remaining(connection)
 
     def entries(self) -> list[LedgerEntry]:
-        """List what was spent, the oldest first.
+        """List the spends, the oldest first.
 
         Returns
         -------
@@ -243,25 +243,25 @@ class Ledger:
             ]
 
     def spend(self, cost: PrivacyCost | Mechanism, label: str = "") -> None:
-        """Take a cost from the budget, before what it is for is drawn.
+        """Take a cost from the budget, before the release that it pays for.
 
         Parameters
         ----------
         cost : PrivacyCost or mechanism
-            What to spend; of a mechanism, what one release costs.
+            The cost to spend; for a mechanism the cost of one release.
         label : str, optional
-            What it is for, in the spender's words. It is recorded, so it must not be private.
+            A name for the release. It is recorded, so it must not be private.
 
         Raises
         ------
         BudgetExceeded
-            When more would be spent than the budget. Nothing is spent then.
+            When the cost is above the remaining budget. Nothing is spent then.
         LedgerError
             When the ledger is read-only, damaged, gone, or locked by another program for a minute. Nothing is spent
-            then; should the disk fail in the last step, the spend may have been recorded all the same.
+            then, except that a disk failure in the last step may leave the spend recorded.
         TypeError, ParameterError
             When ``cost`` is neither a cost nor a mechanism, or ``label`` not a text; or when ``cost`` is for another
-            neighbour relation than the ledger. Nothing is spent then.
+            neighbouring relation than the ledger. Nothing is spent then.
         """
         if not isinstance(label, str):
             raise TypeError(f"label must be a text, got {type(label).__name__}")
@@ -280,32 +280,31 @@ class Ledger:
             _ledger_file.append(connection, (now, label, mechanism, *map(str, (*amounts, *totals))))
 
     def release(self, mechanism: Mechanism, x: Any, label: str = "") -> Any:
-        """Release a value by a mechanism, and pay for it first.
+        """Pay for a release, and then release a value by a mechanism.
 
-        What the mechanism refuses to release is refused before anything is spent. Then its cost is spent, and only then
-        is anything drawn; should that fail, or the process be killed, the cost stays spent.
+        Invalid input is refused before anything is spent. Then the cost is spent, and only then is noise drawn. If
+        drawing fails, or the process is killed, the cost stays spent.
 
-        This returns the release itself, and there is nothing to close: a spend cannot be undone, so it must not look
-        like a block that can be left.
+        It returns the release itself and is no context manager, since a spend cannot be undone by leaving a block.
 
         Parameters
         ----------
         mechanism : a mechanism of dpnoise
             With a method ``release`` of one value or array.
         x : float, int or array_like
-            What ``mechanism.release`` takes.
+            The argument of ``mechanism.release``.
         label : str, optional
             As for `spend`.
 
         Returns
         -------
         float, int or ndarray
-            What ``mechanism.release(x)`` returns.
+            The result of ``mechanism.release(x)``.
 
         Raises
         ------
         BudgetExceeded
-            When the release would cost more than is left of the budget. Nothing is spent or drawn then.
+            When the release would cost more than the remaining budget. Nothing is spent or drawn then.
         LedgerError, TypeError
             As for `spend`.
         ParameterError, TypeError
@@ -321,7 +320,7 @@ class Ledger:
         return mechanism.release(x)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle where it is, so that another process of this machine can open it."""
+        """Pickle the path, so that another process of this machine can open the ledger."""
         return (Ledger.open_readonly if self._file.readonly else Ledger), (self.path,)
 
     def __repr__(self) -> str:

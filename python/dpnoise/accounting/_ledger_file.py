@@ -1,10 +1,10 @@
-"""The file of a ledger: an SQLite database, opened so that no spend is lost and none granted twice.
+"""The file of a ledger: an SQLite database that loses no spend and grants none twice.
 
-Every spend is one transaction that takes the lock of writers first, reads the total, and appends a row; it is on disk
-when it is committed. The rows are never changed. Amounts are texts of decimal numbers, since SQLite would round them.
+Every spend is one transaction that first takes the write lock, then reads the total and appends a row; it is on disk
+when it is committed. Rows are never changed. Amounts are decimal numbers in text, since SQLite would round numbers.
 
-SQLite cannot be used across a fork, so each process has a connection of its own: before a fork all are closed, when no
-transaction is under way, and opened again when they are needed.
+SQLite connections must not cross a fork, so each process has its own. Before a fork all connections are closed, while
+no transaction is open, and they are opened again on demand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpnoise.accounting._cost import PrivacyCost
 from dpnoise.accounting._exact import decimal_of, exact_sum
 from dpnoise.sensitivity import Relation, check_relation
 
-_APPLICATION: Final = 0x64704C67  # "dpLg", which tells a ledger from other databases
+_APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
 _VERSION: Final = 2
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
 _SCHEMA: Final = f"""
@@ -47,7 +47,7 @@ Amounts = tuple[Decimal, Decimal]
 """Of epsilon and of delta."""
 
 
-# --- what is in it -----------------------------------------------------------------------------------------------
+# --- its content -----------------------------------------------------------------------------------------------
 
 
 def budget(connection: sqlite3.Connection) -> Amounts:
@@ -57,14 +57,14 @@ def budget(connection: sqlite3.Connection) -> Amounts:
 
 
 def relation(connection: sqlite3.Connection) -> Relation:
-    """Read which data sets are neighbours."""
+    """Read the neighbouring relation."""
     found: Relation = connection.execute("SELECT relation FROM budget").fetchone()[0]
     check_relation(found)
     return found
 
 
 def total(connection: sqlite3.Connection) -> Amounts:
-    """Read what has been spent."""
+    """Read the total of all spends."""
     last = connection.execute("SELECT total_epsilon, total_delta FROM entries ORDER BY number DESC LIMIT 1").fetchone()
     return (Decimal(last[0]), Decimal(last[1])) if last else (Decimal(0), Decimal(0))
 
@@ -80,7 +80,7 @@ def append(connection: sqlite3.Connection, row: tuple[str, ...]) -> None:
 
 
 def _verify(connection: sqlite3.Connection) -> None:
-    """Recompute the totals: a row that is missing or altered must not give back what it spent."""
+    """Recompute the totals: a missing or altered row must not give its cost back to the budget."""
     spent = (Decimal(0), Decimal(0))
     for expected, (number, *_, epsilon, delta, total_epsilon, total_delta) in enumerate(entries(connection), 1):
         spent = exact_sum((spent[0], Decimal(epsilon))), exact_sum((spent[1], Decimal(delta)))
@@ -122,7 +122,7 @@ class LedgerFile:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection that nobody writes beside; what it writes is on disk at the end, or undone by an error."""
+        """Give a connection with the write lock; its changes are on disk at the end, or rolled back by an error."""
         if self.readonly:
             raise LedgerError(f"{str(self.path)!r} was opened for queries alone")
         with self._transaction("BEGIN IMMEDIATE") as connection:
@@ -151,7 +151,7 @@ class LedgerFile:
                 connection.execute("COMMIT")
                 self.committing = False
                 if self._frozen:
-                    self.close()  # it would not see what others write
+                    self.close()  # it would not see later writes of others
             except BaseException:
                 try:
                     connection.rollback()
@@ -160,7 +160,7 @@ class LedgerFile:
                 raise
 
     def _make(self, budget: PrivacyCost) -> None:
-        """Make a ledger, unless there is something already."""
+        """Make a ledger, unless the file exists."""
         with self._explained(), self._connected("rwc") as connection:
             connection.execute("BEGIN IMMEDIATE")
             # All of it or nothing is there if this process is killed.
@@ -179,8 +179,8 @@ class LedgerFile:
             try:
                 self._connection = self._checked("ro" if self.readonly else "rw")
             except sqlite3.OperationalError:
-                # SQLite makes files beside it to read with others, which needs a directory that can be written.
-                target = self.path.resolve()  # SQLite puts them beside what a symbolic link points to
+                # SQLite makes files beside it to share it with other readers, which needs a writable directory.
+                target = self.path.resolve()  # SQLite puts them beside the target of a symbolic link
                 if not self.readonly or target.with_name(f"{target.name}-wal").exists():
                     raise
                 self._connection, self._frozen = self._checked("ro&immutable=1"), True
@@ -191,7 +191,7 @@ class LedgerFile:
         try:
             self._check_kind(connection)
             if not self.readonly:
-                # Faster. Without it, as when another process is reading just now, spends are as safe.
+                # WAL is faster. Spends are as safe without it, for example if another process is reading now.
                 with suppress(sqlite3.OperationalError):
                     connection.execute("PRAGMA journal_mode = WAL")
             self._check_contents(connection)
@@ -211,7 +211,7 @@ class LedgerFile:
     def _connect(self, mode: str) -> sqlite3.Connection:
         if self.path.exists():
             self._found()
-        # Transactions are begun explicitly; the lock below sees to it that threads take turns.
+        # Transactions are begun explicitly; the lock below serialises threads.
         connection = sqlite3.connect(
             f"{self.path.as_uri()}?mode={mode}",
             uri=True,
@@ -243,7 +243,7 @@ class LedgerFile:
         connection.execute("COMMIT")
 
     def _check_identity(self) -> None:
-        """Refuse to spend from a file that no longer has the name alone, as others would spend from another one."""
+        """Refuse to spend from a file that was replaced or has several names: others might use another file."""
         if not self.path.exists():
             raise LedgerError(f"{str(self.path)!r} is gone")
         if self._found() != self._identity:
@@ -252,13 +252,13 @@ class LedgerFile:
     def _found(self) -> tuple[int, int]:
         status = self.path.stat()
         if status.st_nlink > 1 and not self.path.is_dir():
-            # Each name would have a WAL of its own, and what is spent by one name is not seen by the other.
+            # Each name would have its own WAL, and spends by one name would not be visible by the other.
             raise LedgerError(f"{str(self.path)!r} is one of {status.st_nlink} hard links; a ledger must have one name")
         return status.st_dev, status.st_ino
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what SQLite says into one clear line."""
+        """Turn an error of SQLite into one clear line."""
         try:
             yield
         except sqlite3.Error as error:
@@ -268,7 +268,7 @@ class LedgerFile:
 
     def _explanation(self, error: sqlite3.Error) -> str:
         name, said = repr(str(self.path)), str(error)
-        if os.path.isdir(self.path):  # which, unlike pathlib, answers where it may not look
+        if os.path.isdir(self.path):  # which, unlike pathlib, does not raise without permission
             return f"{name} is a directory"
         if not os.path.isdir(self.path.parent):
             return f"{name} cannot be made: the directory {str(self.path.parent)!r} does not exist"

@@ -1,8 +1,8 @@
-"""What one release may reveal at most, as the accountant needs it.
+"""Upper bounds on the privacy loss of one release, for the accountant.
 
-Every class stands for a pair of distributions that dominates the mechanism for all neighbours: nothing tells the
-releases of two neighbouring data sets apart better than it tells these two. `docs/proofs/accounting.md` has the proofs.
-The distributions of the privacy loss are those of dp-accounting, on a grid that is chosen so that they reveal more.
+Every class stands for a pair of distributions that dominates the mechanism for all neighbours: no test distinguishes
+the releases of two neighbouring data sets better than these two distributions. `docs/proofs/accounting.md` has the
+proofs. The privacy-loss distributions are those of dp-accounting, on a grid, with pessimistic rounding.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from dpnoise.accounting._cost import PrivacyCost
 Floats = NDArray[np.float64]
 
 _INTERVAL: Final = 1e-4  # the step of the grid of privacy losses, dp-accounting's own
-_ENUMERABLE: Final = 1000  # steps that noise is enumerated over
+_ENUMERABLE: Final = 1000  # the number of steps up to which noise is enumerated
 _SMOOTHING: Final = 3.0  # the variance, in squared steps, of the rounding that makes Gaussian noise discrete
 _LONGEST: Final = 2**40  # values in an array, more than any memory holds
 _ROUNDED_ROOT: Final = 1 + 2**-50  # the float nearest to sqrt(3) has a square a little below 3
-_TRUNCATED: Final = 1e-30  # what dp-accounting leaves out of a discrete Gaussian, at most
+_TRUNCATED: Final = 1e-30  # the most that dp-accounting truncates of a discrete Gaussian
 
 
 class Loss(ABC):
-    """The loss of one release, at most `epsilon` but for a failure of probability `delta`, which is not in the rest."""
+    """The loss of one release, at most `epsilon` except with probability `delta`, which the other methods exclude."""
 
     epsilon: float
     delta: float = 0.0
 
     @property
     def span(self) -> float:
-        """How large losses are that must be told apart."""
+        """The size of losses that must be distinguished."""
         return self.epsilon
 
     @property
     def rdp_slack(self) -> float:
-        """How far `rdp` may be off: by a factor exp(slack) of every probability."""
+        """The error of `rdp`: a factor of at most exp(slack) in every probability."""
         return 0.0
 
     @property
     def pld_slack(self) -> float:
-        """How far `pld` may be off, in the same sense."""
+        """The error of `pld`, in the same sense."""
         return 0.0
 
     def sampled(self, sample_rate: float) -> Loss:
-        """Give the loss of a release from a Poisson sample, for neighbours by addition or removal."""
+        """Give the loss of a release from a Poisson subsample, for neighbours by addition or removal."""
         cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), sample_rate=sample_rate)
         return ApproximateLoss(cost.epsilon, cost.delta)
 
@@ -86,7 +86,7 @@ class ApproximateLoss(Loss):
 
 @dataclass(frozen=True)
 class BoundedRangeLoss(Loss):
-    """A mechanism like the exponential one: all losses for two data sets are in some interval of length epsilon."""
+    """A mechanism of bounded range: all losses for two data sets lie in an interval of length epsilon."""
 
     epsilon: float
 
@@ -108,7 +108,7 @@ class BoundedRangeLoss(Loss):
 class LaplaceLoss(Loss):
     """Discrete Laplace noise of scale sensitivity/epsilon whose sensitivity is so many steps of its grid, or more.
 
-    It reveals less than continuous Laplace noise does for two more steps of sensitivity.
+    Continuous Laplace noise for two more steps of sensitivity dominates it.
     """
 
     epsilon: float
@@ -177,9 +177,9 @@ class DiscreteLaplaceLoss(LaplaceLoss):
 class DiscreteGaussianLoss(Loss):
     """Discrete Gaussian noise of so many steps in each value, for a sensitivity of so many steps in the L2 norm.
 
-    For a sensitivity below sqrt(2) steps just one value differs, by one step. Otherwise the noise is taken for
+    For a sensitivity below sqrt(2) steps just one value differs, by one step. Otherwise the noise is treated as
     continuous Gaussian noise of variance `sigma**2 - 3` that is rounded at random; `pld_slack` has the difference. With
-    `rounded`, arrays have more steps of sensitivity, since rounding adds to that, and as many times the noise or more.
+    `rounded`, rounding adds steps to the sensitivity of arrays, and their noise grows by the same factor or more.
     """
 
     sigma: float
@@ -227,7 +227,7 @@ class DiscreteGaussianLoss(Loss):
                 use_connect_dots=True,
             )
             return _repeated(scalar, count)
-        together = count if self.sample_rate == 1 else 1  # so many releases are one of more precise noise
+        together = count if self.sample_rate == 1 else 1  # so many releases are one release with less noise
         continuous = _distributions().from_gaussian_mechanism(
             self._smooth_multiplier / math.sqrt(together),
             value_discretization_interval=_INTERVAL,

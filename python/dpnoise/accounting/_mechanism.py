@@ -1,4 +1,4 @@
-"""What accounts of costs ask of a mechanism. They know no mechanism, so that mechanisms may know them."""
+"""What ledgers and accountants need of a mechanism. They import none, so that mechanisms may import them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from dpnoise.sensitivity import Relation
 
 
 class Mechanism(Protocol):
-    """What a ledger and an accountant need of a mechanism."""
+    """The interface that a ledger and an accountant need."""
 
     @property
     def relation(self) -> Relation | None:
-        """Which data sets are neighbours; None where that follows from the sensitivity that was given."""
+        """The neighbouring relation; None for the relation of the given sensitivity."""
 
     @property
     def cost(self) -> PrivacyCost:
-        """What a release costs."""
+        """The cost of a release."""
 
     def release(self, x: Any) -> Any:
         """Release a value."""
 
     def _check(self, x: Any) -> None:
-        """Refuse what cannot be released."""
+        """Refuse invalid input."""
 
     def _loss(self) -> Loss:
-        """Give what is known of the privacy loss of a release."""
+        """Give a bound on the privacy loss of a release."""

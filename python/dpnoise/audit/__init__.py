@@ -1,12 +1,12 @@
-"""Experiments that can refute a claim of differential privacy: of these mechanisms, and of any others.
+"""Experiments that can refute a claim of differential privacy, of dpnoise or of any other library.
 
-- `epsilon_lower_bound`: how much privacy a mechanism loses at least.
-- `check`: the same held against a claim; takes two databases and makes sure that they are neighbours.
-- `self_audit`: that for the mechanisms of the installed build; ``dpnoise audit`` on the command line.
+- `epsilon_lower_bound`: a lower bound on the privacy loss of a mechanism.
+- `check`: the same, compared with a claim; it takes two databases and checks that they are neighbours.
+- `self_audit`: a check of all mechanisms of the installed build; ``dpnoise audit`` on the command line.
 - `dpnoise.audit.attacks`: low-order bits, precision and time.
-- `Database`, `histogram_distance`, `are_neighbours`: what neighbouring data sets are.
+- `Database`, `histogram_distance`, `are_neighbours`: databases and their neighbouring relations.
 
-An experiment can show that a mechanism loses more than it claims. That it loses no more takes a proof.
+An experiment can show that a mechanism loses more than it claims. Only a proof can show that it does not.
 """
 
 from dpnoise.audit import attacks

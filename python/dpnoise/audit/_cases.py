@@ -1,4 +1,4 @@
-"""What the self-audit audits. A new mechanism is added here: one line."""
+"""The mechanisms of the self-audit: one line for each mechanism."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpnoise import local, mechanisms, queries, samplers, stability
 
 
 class Case(NamedTuple):
-    """A mechanism, and neighbours for which it loses as much privacy as for any."""
+    """A mechanism and a worst-case pair of neighbours."""
 
     name: str
     make: Callable[..., Any]
@@ -28,7 +28,7 @@ def _sampler(draw: Callable[..., NDArray[Any]], *, epsilon: float) -> Callable[[
 
 
 def _numbers(make: Callable[..., local.SummationHistogramEncoding], *, epsilon: float) -> Callable[[Any], NDArray[Any]]:
-    """Read the numbers in reports: byte by byte they tell less."""
+    """Read the numbers in reports: single bytes carry less information."""
     protocol = make(epsilon=epsilon)
     return lambda x: protocol.perturb(x).view(np.dtype("<u4"))
 

@@ -1,4 +1,4 @@
-"""What a mechanism claims, held against what an experiment shows."""
+"""The claim of a mechanism, compared with the result of an experiment."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dpnoise.sensitivity import Relation
 
 @dataclass(frozen=True)
 class Check(Report):
-    """A claim and the largest privacy loss that an experiment could show.
+    """A claim and the lower bound from an experiment.
 
     Attributes
     ----------
     claimed_epsilon : float
-        What the mechanism is said to lose at most; the delta that goes with it is that of the bound.
+        The claimed epsilon; the delta of the claim is that of the bound.
     refuted : bool
-        Whether the bound is above the claim. If it is not, that is no proof of the claim.
+        Whether the bound is above the claim. A bound below the claim does not prove it.
     bound : EpsilonLowerBound
-        What the experiment showed.
+        The result of the experiment.
     """
 
     claimed_epsilon: float
@@ -52,20 +52,19 @@ def check(
     level: float = 0.95,
     vectorized: bool = False,
 ) -> Check:
-    """Check by experiment whether a mechanism keeps what it claims, on two neighbouring inputs.
+    """Test the claim of a mechanism by experiment, on two neighbouring inputs.
 
     Parameters
     ----------
     mechanism : callable or object with a method ``release`` or ``perturb``
         As `epsilon_lower_bound` takes it; one that takes databases is called with a `Database`.
     x, x_prime : Database or object
-        Two neighbouring inputs. Databases are refused unless they are neighbours; whether other inputs are is for the
-        caller to know.
+        Two neighbouring inputs. Databases are refused unless they are neighbours; for other inputs the caller must
+        ensure it.
     n : int
         How many times each input is released; at least 100.
     epsilon, delta : float, optional
-        What is claimed; what the mechanism has as ``epsilon`` and ``delta`` when not given, a delta of 0 if it has
-        none.
+        The claim; by default the attributes ``epsilon`` and ``delta`` of the mechanism, or a delta of 0 if it has none.
     relation : str, default "add/remove"
         Which databases are neighbours: ``"add/remove"`` or ``"substitute"``.
     level : float, default 0.95
@@ -76,7 +75,7 @@ def check(
     Returns
     -------
     Check
-        The verdict and what it rests on; as text, as JSON (``to_json``) and as a picture (``plot``).
+        The verdict and its evidence; as text, as JSON (``to_json``) and as a picture (``plot``).
 
     Raises
     ------
@@ -111,13 +110,13 @@ def check(
 
 
 def held_against(claimed: PrivacyCost, mechanism: Any, x: Any, x_prime: Any, **options: Any) -> Check:
-    """Hold a claim against the bound; the options are those of `bound`."""
+    """Compare a claim with the bound; the options are those of `bound`."""
     found = bound(mechanism, x, x_prime, delta=claimed.delta, **options)
     return Check(claimed.epsilon, found.epsilon > claimed.epsilon, found)
 
 
 def claim_of(mechanism: Any, epsilon: float | None, delta: float | None) -> PrivacyCost:
-    """Give what is claimed of a mechanism, by the caller or else by itself."""
+    """Give the claim that the caller states, or that of the mechanism itself."""
     epsilon = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
     if epsilon is None:
         raise TypeError("epsilon must be given, the one that is claimed: the mechanism has no attribute epsilon")

@@ -1,8 +1,8 @@
-"""Bounds of a probability from how often an event occurred (Clopper and Pearson 1934), rounded outward.
+"""Bounds of a probability from the number of occurrences of an event (Clopper and Pearson 1934), rounded outward.
 
 The tail of a binomial distribution is a series whose terms fall faster than a geometric one. Its first term is bounded
-by Robbins' form of Stirling's formula (1955), what is left out by the geometric series. So the tail is never
-underestimated, and a bound that is found by bisection holds with at least the confidence asked for.
+by Robbins' form of Stirling's formula (1955), the remaining terms by the geometric series. So the tail is never
+underestimated, and a bound that is found by bisection holds at least at the requested level.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _bisect(safe: float, unsafe: float, is_safe: Callable[[float], bool]) -> flo
 def _tail(k: int, n: int, p: float, q: float) -> float:
     """Bound P(X >= k) from above, where X is binomial with n trials of probability p, q = 1 - p and k > 0."""
     if k <= (n + 1) * p:
-        return 1.0  # near or below the mode there is nothing to gain
+        return 1.0  # near or below the mode the bound would not improve
     if p == 0:
         return 0.0
     steps = np.arange(min(n - k, 4 * math.isqrt(n) + 64), dtype=np.float64)
@@ -55,7 +55,7 @@ def _tail(k: int, n: int, p: float, q: float) -> float:
 
 def _log_probability(k: int, n: int, p: float, q: float) -> float:
     """Bound log P(X = k) from above; the logarithms are of numbers near 1 where k is near n p."""
-    # Of p and 1 - p the smaller one has all its digits.
+    # The smaller one of p and 1 - p has full precision.
     if k == n:
         return n * (math.log(p) if p < q else math.log1p(-q))
     off = k - n * p if p < q else n * q - (n - k)

@@ -1,4 +1,4 @@
-"""Neighbouring data sets, as the textbook defines them."""
+"""Databases and neighbours by the textbook's definitions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _COUNTS: Final = range(2**63)
 
 
 class Database:
-    """A database as counts over a universe: how many records of each kind there are.
+    """A database as counts over a universe: the number of records of each kind.
 
-    Who is in it and in which order does not matter, so it is a multiset, or a histogram: a point of N^X for the
+    The identity and the order of people do not matter, so it is a multiset, or a histogram: a point of N^X for the
     universe X of all possible records. It is immutable.
 
     Parameters
     ----------
     records : iterable of hashable
-        One for each person. To begin with counts, use `from_counts`.
+        One for each person. Use `from_counts` if you have counts.
 
     References
     ----------
@@ -49,7 +49,7 @@ class Database:
 
     @classmethod
     def from_counts(cls, counts: Mapping[Any, int]) -> Database:
-        """Make a database from how many records of each kind there are.
+        """Make a database from the number of records of each kind.
 
         Parameters
         ----------
@@ -75,11 +75,11 @@ class Database:
 
     @property
     def counts(self) -> Mapping[Hashable, int]:
-        """How many records there are of each kind that occurs."""
+        """The number of records of each kind that occurs."""
         return self._counts
 
     def count(self, record: Hashable) -> int:
-        """Say how many records there are of one kind.
+        """Give the number of records of one kind.
 
         Parameters
         ----------
@@ -155,14 +155,14 @@ class Database:
         return self._changed(Counter({record: -1}))
 
     def substitute(self, record: Hashable, other: Hashable) -> Database:
-        """Give the neighbour in which one record is another one instead.
+        """Give the neighbour in which one record is replaced by another.
 
         Parameters
         ----------
         record : hashable
             One that is in the database.
         other : hashable
-            What becomes of it.
+            Its replacement.
 
         Returns
         -------
@@ -199,7 +199,7 @@ class Database:
 
 
 def histogram_distance(x: Database, x_prime: Database) -> int:
-    """Give the L1 distance of two databases: how many records one must add or remove to get from one to the other.
+    """Give the L1 distance of two databases: the number of additions and removals between them.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def histogram_distance(x: Database, x_prime: Database) -> int:
 
 
 def are_neighbours(x: Database, x_prime: Database, relation: Relation = "add/remove") -> bool:
-    """Say whether two databases differ in the data of one person at most.
+    """Say whether two databases differ in the data of at most one person.
 
     Parameters
     ----------

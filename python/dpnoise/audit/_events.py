@@ -1,4 +1,4 @@
-"""The most telling event: chosen on outcomes that the bound is not computed from, so that any choice is allowed."""
+"""Selection of the event, on other outcomes than those of the bound, so that every selection rule is valid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpnoise.audit._outcomes import Outcomes
 from dpnoise.audit._statistics import Statistic
 
 _THRESHOLDS: Final = 500
-_PLAINER: Final = 0.005  # what a less plain statistic must gain, lest chance prefer it
+_PLAINER: Final = 0.005  # the least gain for which a less simple statistic is chosen, since small gains occur by chance
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Event:
     likelier_under_x: bool
 
     def occurs(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Say of outcomes, whose statistic is given, whether the event occurs."""
+        """Say for each outcome, given its statistic, whether the event occurs."""
         return np.equal(scores >= self.threshold, self.reached)
 
     def __str__(self) -> str:
@@ -36,8 +36,8 @@ class Event:
 
 
 def most_telling(statistics: Iterable[Statistic], x: Outcomes, x_prime: Outcomes, delta: float, alarm: float) -> Event:
-    """Choose the event, and its direction, that promises the largest bound."""
-    # Of many events the luckiest looks best, unless each one's promise allows for the others.
+    """Choose the event, and its direction, with the largest expected bound."""
+    # The best of many events looks too good by chance, so the estimates allow for the number of events.
     alarm /= _THRESHOLDS
     best, event = -math.inf, None
     for statistic in statistics:
@@ -76,7 +76,7 @@ def _shares(scores: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDA
 
 
 def _promised(p: NDArray[np.float64], q: NDArray[np.float64], n: int, delta: float, alarm: float) -> NDArray[Any]:
-    """Estimate the bound from shares of n outcomes, by Wilson's intervals, which are quick; nothing rests on them."""
+    """Estimate the bound from shares of n outcomes, by Wilson's intervals, which are fast; no guarantee uses them."""
     square = NormalDist().inv_cdf(alarm) ** 2
     lower = (p + square / (2 * n) - np.sqrt(square * p * (1 - p) / n + (square / (2 * n)) ** 2)) / (1 + square / n)
     upper = (q + square / (2 * n) + np.sqrt(square * q * (1 - q) / n + (square / (2 * n)) ** 2)) / (1 + square / n)

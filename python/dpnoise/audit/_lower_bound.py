@@ -1,4 +1,4 @@
-"""How much privacy a mechanism loses at least, shown by experiment."""
+"""Lower bounds on the privacy loss of a mechanism, by experiment."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ _BARS: Final = 60
 
 @dataclass(frozen=True)
 class EpsilonLowerBound(Report):
-    """A lower bound of epsilon, and the event that shows it.
+    """A lower bound on epsilon, and the event that gives it.
 
     Attributes
     ----------
     epsilon : float
         If the mechanism is (epsilon', delta)-differentially private for ``x`` and ``x_prime``, then epsilon' is at
-        least this, unless something happened whose probability is at most 1 - ``level``. Never negative.
+        least this, except with a probability of at most 1 - ``level``. Never negative.
     delta : float
         The delta of the guarantee that is audited.
     level : float
         The confidence level of the bound.
     n : int
-        How many times each input was released; half of them chose the event.
+        How many times each input was released; half of the releases selected the event.
     event : str
-        What was observed of an outcome.
+        A description of the event.
     example : str or None
         An outcome in which the event occurs.
     likelier_under : str
         The input that makes the event likelier: ``"x"`` or ``"x_prime"``.
     trials, hits, hits_prime : int
-        In how many of so many releases of ``x``, and of ``x_prime``, the event occurred; other releases than those that
-        chose the event.
+        The number of counted releases of each input, and those of ``x`` and of ``x_prime`` in which the event occurred;
+        these are not the releases that selected the event.
     likelier_at_least, other_at_most : float
         The bounds of the two probabilities.
     edges, counts, counts_prime : tuple
-        A histogram of what the event is about: ``len(counts) + 1`` edges, and the numbers of outcomes between them.
+        A histogram of the statistic of the event: ``len(counts) + 1`` edges, and the numbers of outcomes between them.
     """
 
     epsilon: float
@@ -72,7 +72,7 @@ class EpsilonLowerBound(Report):
     counts_prime: tuple[int, ...]
 
     def __str__(self) -> str:
-        """Say what was found in a few lines."""
+        """Summarise the result in a few lines."""
         such = f", for example {self.example}" if self.example is not None else ""
         return (
             f"epsilon is at least {self.epsilon:.4f} at delta = {self.delta:g}, with a confidence of "
@@ -104,15 +104,16 @@ def epsilon_lower_bound(
     delta: float = 0.0,
     vectorized: bool = False,
 ) -> EpsilonLowerBound:
-    """Show by experiment how much privacy a mechanism loses at least.
+    """Bound the privacy loss of a mechanism from below by experiment.
 
-    Both inputs are released ``n`` times. On half of the outcomes an event is chosen whose probabilities differ most: a
-    number above a threshold, single outcomes, values of low-order bits, a sum of what the elements of an array say, and
-    others. On the other half its two probabilities are bounded (Clopper and Pearson), each with half of the permitted
-    error. Since P(event of one) <= e^epsilon P(event of the other) + delta for any event, that bounds epsilon.
+    Both inputs are released ``n`` times. One half of the outcomes selects an event whose probabilities differ most: a
+    number above a threshold, single outcomes, values of low-order bits, a sum of log-likelihood ratios over the
+    elements of an array, and others. The other half bounds its two probabilities (Clopper and Pearson), each with half
+    of the permitted error. Since P(event of one) <= e^epsilon P(event of the other) + delta for every event, that
+    bounds epsilon.
 
-    A bound below what is claimed proves nothing: another event, or another pair of inputs, might show more. A bound
-    above it refutes the claim.
+    A bound above the claim refutes it. A bound below the claim proves nothing: another event, or another pair of
+    inputs, might show more.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def epsilon_lower_bound(
     n : int
         How many times each input is released; at least 100.
     level : float, default 0.95
-        Between 0 and 1: the probability that the bound is true is at least this.
+        The least probability that the bound is true, between 0 and 1.
     delta : float, default 0
         The delta of the guarantee, from 0 up to, but not including, 1.
     vectorized : bool, default False
@@ -135,7 +136,7 @@ def epsilon_lower_bound(
     Returns
     -------
     EpsilonLowerBound
-        The bound and the event that shows it; as text, as JSON (``to_json``) and as a picture (``plot``).
+        The bound and the event that gives it; as text, as JSON (``to_json``) and as a picture (``plot``).
 
     Raises
     ------
@@ -147,10 +148,10 @@ def epsilon_lower_bound(
 
     Notes
     -----
-    The largest bound that n releases can show is about log(n / 8) at a confidence of 95 %.
+    The largest bound that n releases can show is about log(n / 8) at a level of 95 %.
 
-    Noise that is the same in every run of the program, because its generator is seeded once when it starts, looks
-    perfect from within one run. To find that, let ``mechanism`` make the generator anew, or start a new process.
+    Noise that is the same in every run of the program, because its generator is seeded once at the start, passes every
+    audit within one run. To detect it, let ``mechanism`` make the generator anew, or start a new process.
 
     References
     ----------
@@ -194,7 +195,7 @@ def bound(
             advance(2 * count)
             return pair
 
-        # Statistics that are fitted to outcomes look better on them than they are, so others choose between them.
+        # Statistics overfit the outcomes that they are fitted to, so other outcomes choose between them.
         to_fit = released(half // 2)
         chosen_on = released(half - half // 2)
         event = most_telling(fit(*to_fit), *chosen_on, delta, alarm)
@@ -237,7 +238,7 @@ def bound(
 
 
 def open_share(value: Any, name: str) -> float:
-    """Check a share that is neither nothing nor all."""
+    """Check a share above 0 and below 1."""
     if not 0 < real(value, name) < 1:
         raise ParameterError(f"{name} must be between 0 and 1, exclusive, got {value!r}")
     return float(value)

@@ -1,4 +1,4 @@
-"""What a mechanism released, many times over, in the two forms that events are made of: numbers, and equality."""
+"""The outcomes of many releases, in the two forms that events use: numbers, and codes that compare for equality."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ class Outcomes:
     Attributes
     ----------
     released : sequence of length m
-        As the mechanism gave them.
+        The outcomes as the mechanism returned them.
     numbers : ndarray of shape (m, width)
         The numbers in each outcome, in order; NaN where there is none.
     codes : ndarray of int64, shape (m,)
-        Equal for equal outcomes. Others may have equal codes too, by chance: an event is any function of the outcome.
+        Equal for equal outcomes. Different outcomes may collide, which is harmless: an event is any function of the
+        outcome.
     patterns : ndarray of int64, shape (m,)
-        Like the codes, of what is left of an outcome when its floating-point numbers are blanked.
+        Like the codes, but of the outcome without its floating-point numbers.
     """
 
     released: Sequence[Any] | NDArray[Any]
@@ -39,18 +40,18 @@ class Outcomes:
         return len(self.codes)
 
     def column(self, index: int) -> NDArray[Any]:
-        """Give the number that stands at one place of every outcome."""
+        """Give the number at one position of every outcome."""
         return self.numbers[:, index] if index < self.numbers.shape[1] else np.full(len(self), np.nan)
 
     def example(self, found: NDArray[np.bool_]) -> str:
-        """Show the first of the outcomes that were found."""
+        """Show the first of the matching outcomes."""
         shown = self.released[int(np.argmax(found))]
         text = " ".join(repr(shown.tolist() if isinstance(shown, np.ndarray | np.generic) else shown).split())
         return text if len(text) <= 60 else text[:57] + "..."
 
 
 def outcomes_of(released: Sequence[Any] | NDArray[Any]) -> Outcomes:
-    """Read what a mechanism gave: an array with one row for each outcome, or a sequence of any outcomes."""
+    """Read the return value of a mechanism: an array with one row for each outcome, or a sequence of outcomes."""
     if isinstance(released, list) and _are_alike(released):
         released = np.stack(released)
     if isinstance(released, np.ndarray) and released.dtype.kind in "biuf":
@@ -70,7 +71,7 @@ def _are_alike(released: list[Any]) -> bool:
 
 
 def _leaves(outcome: Any) -> Iterator[Any]:
-    """Yield what an outcome is made of; NaN, which equals nothing, becomes a text."""
+    """Yield the parts of an outcome; NaN, which is unequal to itself, becomes a text."""
     if isinstance(outcome, np.ndarray | np.generic):
         outcome = outcome.tolist()
     elif isinstance(outcome, Mapping):

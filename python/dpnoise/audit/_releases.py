@@ -16,12 +16,12 @@ BLOCK = 2**16
 
 
 def releases_of(mechanism: Any, vectorized: bool) -> Callable[[Any, int], Outcomes]:
-    """Give a function that releases an input so many times.
+    """Give a function that releases an input a given number of times.
 
     Raises
     ------
     TypeError
-        When ``mechanism`` is nothing that releases.
+        When ``mechanism`` cannot release.
     """
     if callable(getattr(mechanism, "perturb", None)):
         return lambda x, count: outcomes_of(_in_blocks(mechanism.perturb, x, count))

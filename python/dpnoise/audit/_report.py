@@ -1,4 +1,4 @@
-"""What the reports of an audit have in common: they are read by people, by programs, and as a picture."""
+"""The base of audit reports: text for people, JSON for programs, and a picture."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dpnoise import plots
 
 @dataclass(frozen=True)
 class Report(ABC):
-    """A frozen record; as text it is a paragraph that says what was found and what that means."""
+    """A frozen record; its text is a paragraph with the result and its meaning."""
 
     def to_json(self) -> str:
-        """Write all that the report says as a JSON object; what is not finite becomes null.
+        """Give the whole report as a JSON object; numbers that are not finite become null.
 
         Returns
         -------
@@ -32,7 +32,7 @@ class Report(ABC):
         Parameters
         ----------
         path : path-like
-            Where the picture goes: ``.png``, ``.svg`` or ``.pdf``.
+            The file of the picture: ``.png``, ``.svg`` or ``.pdf``.
 
         Raises
         ------
@@ -41,7 +41,7 @@ class Report(ABC):
         ImportError
             When matplotlib is not installed: ``pip install 'dpnoise[plot]'``.
         OSError
-            When the file cannot be written; one that was there before is there still.
+            When the file cannot be written; an earlier file is unchanged.
         """
         with plots.chart(path) as axes:
             self._draw(axes)

@@ -1,4 +1,4 @@
-"""The audit of the installed build: what dpnoise itself claims, held against experiments on this very machine."""
+"""The audit of the installed build: the claims of dpnoise, compared with experiments on this machine."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dpnoise.audit._report import Report
 
 @dataclass(frozen=True)
 class SelfAudit(Report):
-    """What was claimed and shown for each mechanism.
+    """The claim and the result for each mechanism.
 
     Attributes
     ----------
     epsilon : float
-        What every mechanism was made for. What it claims may be a little less.
+        The requested epsilon of every mechanism. The claimed one may be slightly smaller.
     n : int
         How many times each input was released.
     level : float
@@ -31,7 +31,7 @@ class SelfAudit(Report):
     names : tuple of str
         The mechanisms.
     checks : tuple of Check
-        The claim and the bound of each one.
+        The claim and the bound of each mechanism.
     seconds : tuple of float
         How long each one took.
     """
@@ -45,7 +45,7 @@ class SelfAudit(Report):
     seconds: tuple[float, ...]
 
     def __str__(self) -> str:
-        """Say for each mechanism what it claims and what was shown."""
+        """List the claim and the bound of each mechanism."""
         rows = [
             f"{name}: {check.claimed_epsilon:.4f} claimed, {check.bound.epsilon:.4f} shown at least"
             + (", REFUTED" if check.refuted else "")
@@ -64,12 +64,12 @@ class SelfAudit(Report):
 
 
 def self_audit(*, epsilon: float = 1.0, n: int = 100_000, level: float = 0.999999) -> SelfAudit:
-    """Audit the mechanisms of dpnoise as they are installed: `epsilon_lower_bound` for each one.
+    """Audit the installed mechanisms of dpnoise, by `epsilon_lower_bound` for each one.
 
     Parameters
     ----------
     epsilon : float, default 1
-        What the mechanisms are made for: positive, and such that all of them can be made.
+        The epsilon of the mechanisms: positive, and in the range of all of them.
     n : int, default 100000
         How many times each input is released; at least 100.
     level : float, default 0.999999
@@ -78,7 +78,7 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, level: float = 0.99999
     Returns
     -------
     SelfAudit
-        The claims and what was shown; as text, as JSON (``to_json``) and as a picture (``plot``).
+        The claims and the results; as text, as JSON (``to_json``) and as a picture (``plot``).
 
     Raises
     ------

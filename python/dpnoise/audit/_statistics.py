@@ -1,8 +1,8 @@
-"""Numbers made of an outcome that are large for one input and small for the other: an event is that one is reached.
+"""Statistics of an outcome, large for one input and small for the other: an event is that one reaches a threshold.
 
-They are fitted to outcomes of both inputs. By the lemma of Neyman and Pearson the most telling events are those in
-which the likelihood ratio reaches a threshold; for outcomes that repeat it is estimated outright, for numbers by
-intervals.
+They are fitted to outcomes of both inputs. By the lemma of Neyman and Pearson the most powerful events are those in
+which the likelihood ratio reaches a threshold. The ratio is estimated directly for outcomes that repeat, and by
+intervals for numbers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dpnoise.audit._outcomes import Outcomes
 Codes = Callable[[Outcomes], NDArray[Any]]
 Scores = Callable[[Outcomes], NDArray[np.float64]]
 
-_MOST_COLUMNS: Final = 8  # looked at one by one; all others count in the sums over columns
-_MOST_ATOMS: Final = 256  # more different values than that are put into intervals
+_MOST_COLUMNS: Final = 8  # the number of columns with statistics of their own; the sums over columns include all
+_MOST_ATOMS: Final = 256  # if there are more distinct values, they are put into intervals
 _INTERVALS: Final = 64
 _LOW_BITS: Final = 8
 _NO_BIT: Final = 1024  # above all exponents
@@ -29,7 +29,7 @@ _NO_BIT: Final = 1024  # above all exponents
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number made of an outcome, and what it is called in a report."""
+    """A statistic of an outcome, and its name in a report."""
 
     name: str
     of: Scores
@@ -39,13 +39,13 @@ Fit = Callable[[Outcomes, Outcomes], Iterator[Statistic]]
 
 
 def fit(x: Outcomes, x_prime: Outcomes) -> Iterator[Statistic]:
-    """Yield statistics for outcomes of any kind, the plainest first."""
+    """Yield statistics for outcomes of any kind, the simplest first."""
     width = max(x.numbers.shape[1], x_prime.numbers.shape[1])
     scales = [_standardised_difference(x.column(j), x_prime.column(j)) for j in range(width)]
     for j in sorted(range(width), key=lambda j: -abs(scales[j][0]))[:_MOST_COLUMNS]:
         name = "the outcome" if width == 1 else f"outcome[{j}]"
         yield Statistic(name, partial(_column, j))
-        # What is not there reaches no threshold, so that "less than" takes a statistic of its own.
+        # A missing number reaches no threshold, so "less than" needs a statistic of its own.
         yield Statistic(f"minus {name}", partial(_column, j, sign=-1.0))
     yield log_ratio("the log-likelihood ratio of single outcomes", lambda y: y.codes, x, x_prime)
     if np.ptp(np.concatenate([x.patterns, x_prime.patterns])):
@@ -59,14 +59,14 @@ def fit(x: Outcomes, x_prime: Outcomes) -> Iterator[Statistic]:
 
 
 def low_order_bits(x: Outcomes, x_prime: Outcomes) -> Iterator[Statistic]:
-    """Yield statistics of the last bits of numbers, which noise in floating point leaves as the input had them."""
+    """Yield statistics of the low-order bits of numbers, which floating-point noise may leave unchanged."""
     width = max(x.numbers.shape[1], x_prime.numbers.shape[1])
     yield _sum_of_log_ratios("the log-likelihood ratio of the lowest set bit", range(width), _lowest_bits, x, x_prime)
     yield _sum_of_log_ratios("the log-likelihood ratio of the low-order bits", range(width), _low_bits, x, x_prime)
 
 
 def log_ratio(name: str, codes: Codes, x: Outcomes, x_prime: Outcomes) -> Statistic:
-    """Estimate the likelihood ratio of what outcomes are coded as, the logarithm of it; 0 for what was never seen."""
+    """Estimate the log-likelihood ratio of each code; 0 for codes that were never seen."""
     return Statistic(name, _fitted(codes, x, x_prime))
 
 
@@ -111,7 +111,7 @@ def _sum_of_log_ratios(
     x: Outcomes,
     x_prime: Outcomes,
 ) -> Statistic:
-    """Add up what each column says by itself: the likelihood ratio, if their noise is independent."""
+    """Add up the log-likelihood ratios of the columns: that of the outcome, if their noise is independent."""
     fitted = [_fitted(coded(j, x, x_prime), x, x_prime) for j in columns]
     return Statistic(name, lambda y: np.sum([np.zeros(len(y)), *(scores(y) for scores in fitted)], axis=0))
 
@@ -119,7 +119,7 @@ def _sum_of_log_ratios(
 def _fitted(codes: Codes, x: Outcomes, x_prime: Outcomes) -> Scores:
     values, places = np.unique(np.concatenate([codes(x), codes(x_prime)]), return_inverse=True)
     seen = [np.bincount(part, minlength=values.size) for part in (places[: len(x)], places[len(x) :])]
-    # With one half added, what was seen once says little and what was never seen is not taken for impossible.
+    # One half is added to each count, so that rare codes get ratios near 1, and unseen codes are not impossible.
     ratios = np.log(seen[0] + 0.5) - np.log(seen[1] + 0.5)
 
     def scores(y: Outcomes) -> NDArray[np.float64]:

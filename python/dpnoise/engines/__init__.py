@@ -4,9 +4,9 @@
 - `dpnoise.engines.dask`: ``pip install 'dpnoise[dask]'``
 - `dpnoise.engines.spark`: ``pip install 'dpnoise[spark]'``
 
-Each has ``collect``, which counts the parts of the data where they lie and moves only the states of accumulators:
-8 bytes for each value, however many reports. The result has the same bytes as if one process had counted everything.
-Work that is lost with a worker is done again; work that is done twice counts once.
+Each has ``collect``, which counts the parts of the data where they are stored and moves only the states of
+accumulators: 8 bytes for each value, for any number of reports. The result has the same bytes as if one process had
+counted everything. Work that is lost with a worker is done again; work that is done twice counts once.
 """
 
 from dpnoise.engines import dask, multiprocess, spark

@@ -1,7 +1,7 @@
-"""What all engines do with reports: count a part of them into a state, and merge states.
+"""The tasks of all engines: count a part of the reports into a state, and merge states.
 
-Both are pure functions of their arguments, so an engine may run them again, and twice at once. What must happen once
-for each part is that its state enters the merge; each engine gets that from its task results, never from side effects.
+Both are pure functions of their arguments, so an engine may run them repeatedly and concurrently. The state of each
+part must enter the merge exactly once; each engine takes it from its task results, never from side effects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def merge(protocol: Protocol, states: Iterable[bytes]) -> Accumulator:
 
 
 def check_protocol(protocol: Protocol) -> None:
-    """Refuse what is not a protocol before work is spread."""
+    """Refuse anything but a protocol before work is distributed."""
     if not isinstance(protocol, Protocol):
         raise TypeError(f"protocol must be a protocol of dpnoise.local, got {type(protocol).__name__}")
 

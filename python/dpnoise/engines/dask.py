@@ -18,10 +18,10 @@ _FAN_IN: Final = 8
 
 
 def collect(protocol: Protocol, reports: Any) -> Accumulator:
-    """Count reports where Dask has them, and merge the counts in a tree.
+    """Count reports on Dask's workers, and merge the counts in a tree.
 
-    It runs on the current client, or the scheduler that Dask is set to. Partitions whose worker is lost are counted
-    again, as often as that scheduler allows.
+    It runs on the current client, or on the configured scheduler. Partitions whose worker is lost are counted again, as
+    often as that scheduler allows.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def collect(protocol: Protocol, reports: Any) -> Accumulator:
         The protocol of the reports.
     reports : dask.bag.Bag, dask.dataframe.Series, dask.array.Array or list of Delayed
         A bag of reports as bytes or of batches; a binary column; an array like those of ``perturb``, in chunks of whole
-        rows; or batches still to be made. A batch is what `Accumulator.add` takes.
+        rows; or delayed batches. A batch is an argument of `Accumulator.add`.
 
     Returns
     -------
@@ -58,8 +58,8 @@ def perturb(protocol: Protocol, values: Any) -> Any:
     """Randomise a column of values, with fresh secure randomness for every partition.
 
     Each report is epsilon-locally differentially private, provided that each person has one row and that one set of
-    reports leaves this function. The series is lazy, and draws other reports each time that Dask computes it: write it
-    to a file at once, and use that.
+    reports leaves this function. The series is lazy, and draws new reports each time that Dask computes it: write it to
+    a file at once, and use the file.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def perturb(protocol: Protocol, values: Any) -> Any:
     Returns
     -------
     dask.dataframe.Series
-        With the name "report", of Arrow's type fixed_size_binary, and a new index: the old one may tell the value.
+        With the name "report", of Arrow's type fixed_size_binary, and a new index, since the old one may reveal the
+        value.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Count reports with the processes of one machine.
 
-Within one process the kernels use all cores already. Processes pay where reading costs more than counting: many files,
-or batches that are slow to unpack.
+The kernels use all cores within one process already. Several processes are faster where reading takes longer than
+counting: for many files, or batches that are slow to unpack.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = ["collect"]
 def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None = None) -> Accumulator:
     """Count reports in worker processes.
 
-    A part whose worker dies is counted again by a new worker, and its state is taken in once: the result is that of all
-    reports, or there is an error that names the part.
+    A part whose worker dies is counted again by a new worker, and its state is merged once: the result has all reports,
+    or an error names the part.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None =
 
     Notes
     -----
-    The processes are spawned, and import the main program: what a script does must stand below
-    ``if __name__ == "__main__":``.
+    The processes are spawned, and import the main program: put the code of a script below ``if __name__ ==
+    "__main__":``.
     """
     _states.check_protocol(protocol)
     limit = _number_of(processes)
@@ -76,7 +76,7 @@ def _count(protocol: Protocol, part: Any) -> bytes:
 
 
 def _state(name: str, reply: Any) -> bytes:
-    """Give the state of a part, or raise what went wrong with it."""
+    """Give the state of a part, or raise its error."""
     if isinstance(reply, Died):
         raise RuntimeError(f"{name} was not counted: {reply}")
     if isinstance(reply, ParameterError | TypeError):
@@ -89,7 +89,7 @@ def _state(name: str, reply: Any) -> bytes:
 
 
 def _named(parts: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield every part with what to call it; refuse a file given twice, whose reports would be counted twice."""
+    """Yield every part with its name in messages; refuse a file given twice, whose reports would be counted twice."""
     if isinstance(parts, str | os.PathLike | np.ndarray):
         raise TypeError(f"parts must be several files or batches, for example a list, got {type(parts).__name__}")
     seen = set()

@@ -17,10 +17,10 @@ __all__ = ["collect", "perturb"]
 
 
 def collect(protocol: Protocol, frame: DataFrame, column: str = "report") -> Accumulator:
-    """Count a column of reports where Spark has it, and merge the states of its partitions in the driver.
+    """Count a column of reports on Spark's workers, and merge the states of its partitions in the driver.
 
-    Each partition becomes one row, the state of its accumulator. Spark takes one result for each partition, however
-    often it runs the task that makes it, because a worker was lost or was slow.
+    Each partition becomes one row, the state of its accumulator. Spark takes one result for each partition, even if it
+    runs the task several times because a worker was lost or slow.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def collect(protocol: Protocol, frame: DataFrame, column: str = "report") -> Acc
     frame : pyspark.sql.DataFrame
         The reports.
     column : str
-        The name of a column of type binary. It does not say of which protocol the reports are: that is for the caller
-        to know, since those of another protocol with reports of the same length would be counted, wrongly.
+        The name of a column of type binary. It does not name the protocol of the reports, so the caller must know it:
+        reports of another protocol with the same length would be counted wrongly.
 
     Returns
     -------
@@ -64,8 +64,8 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
     """Randomise a column of values, with fresh secure randomness in every task.
 
     Each report is epsilon-locally differentially private, provided that each person has one row and that one set of
-    reports leaves this function. The frame is lazy, and draws other reports each time that Spark computes it: write it
-    to a file at once, and use that.
+    reports leaves this function. The frame is lazy, and draws new reports each time that Spark computes it: write it to
+    a file at once, and use the file.
 
     Parameters
     ----------
@@ -79,8 +79,7 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
     Returns
     -------
     pyspark.sql.DataFrame
-        With one column "report" of type binary. Other columns are left out: beside the report they might tell the
-        value.
+        With one column "report" of type binary. Other columns are left out, since they might reveal the value.
 
     Raises
     ------
@@ -89,7 +88,8 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
     ImportError
         When PySpark or PyArrow is not installed.
     pyspark.errors.PySparkException
-        When the job fails, for example because a value is outside of [0, k); that is only when the frame is computed.
+        When the job fails, for example because a value is outside of [0, k); this happens only when the frame is
+        computed.
     """
     _states.check_client(protocol)
     require("pyspark", "spark")

@@ -1,12 +1,12 @@
 """Differentially private stochastic gradient descent (DP-SGD), with exact noise.
 
-- `poisson_sample`: which examples are in a batch.
+- `poisson_sample`: the examples of a batch, by Poisson subsampling.
 - `clip_and_sum`: the gradient of each example clipped to a norm, and their sum. By itself it is not private.
 - `NoisyGradient`: the same with noise: one step.
-- `epsilon_spent`, `noise_multiplier_for`: what a number of steps cost, and how much noise an epsilon takes.
+- `epsilon_spent`, `noise_multiplier_for`: the cost of a number of steps, and the noise for an epsilon.
 
-Neighbours differ by one example, which is added or removed. How many examples a batch has is private; the
-expected batch size, the sampling rate and the number of steps are public.
+Neighbours differ by one example, which is added or removed. The size of a batch is private; the expected batch size,
+the sampling rate and the number of steps are public.
 """
 
 from dpnoise.sgd._accounting import epsilon_spent, noise_multiplier_for

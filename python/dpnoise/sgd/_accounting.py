@@ -1,4 +1,4 @@
-"""What DP-SGD costs, on the dp-accounting package."""
+"""The privacy cost of DP-SGD, on the dp-accounting package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOLERANCE: Final = 1e-4
 def epsilon_spent(
     *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, method: Method = "pld"
 ) -> float:
-    """Give the epsilon of steps of DP-SGD together, for a delta.
+    """Give the total epsilon of steps of DP-SGD, for a delta.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def epsilon_spent(
     delta : float
         Between 0 and 1. It should be well below 1/n, for n examples.
     method : {"pld", "rdp"}, default "pld"
-        With distributions of the privacy loss, which are the tighter, or with Rényi divergences, which are the faster.
+        Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
 
     Returns
     -------
@@ -45,8 +45,8 @@ def epsilon_spent(
     Raises
     ------
     ParameterError
-        When a parameter is out of range; or, for "pld", when the steps may reveal so much that their distribution
-        would not fit in memory, or delta is so small that rounding decides (below about 2e-13).
+        When a parameter is out of range; or, for "pld", when the loss of the steps is so large that its distribution
+        would not fit in memory, or delta is so small that rounding errors dominate (below about 2e-13).
     TypeError
         When a parameter is not a number, or ``steps`` not an integer.
     ImportError
@@ -54,9 +54,9 @@ def epsilon_spent(
 
     Notes
     -----
-    The noise is discrete and that of `NoisyGradient`; how it compares with continuous noise is proved and counted.
-    `dpnoise.accounting.Accountant` does the work, and says what of its own is proved; it also takes a `NoisyGradient`
-    together with other mechanisms: ``Accountant().compose(noisy, steps, sample_rate=sample_rate)``.
+    The noise is the discrete noise of `NoisyGradient`, and the proved difference from continuous noise is included.
+    `dpnoise.accounting.Accountant` computes the result, and documents which of its steps are proved. It also composes a
+    `NoisyGradient` with other mechanisms: ``Accountant().compose(noisy, steps, sample_rate=sample_rate)``.
 
     References
     ----------
@@ -77,7 +77,7 @@ def epsilon_spent(
 def noise_multiplier_for(
     *, epsilon: float, delta: float, sample_rate: float, steps: int, method: Method = "pld"
 ) -> float:
-    """Give the noise that steps of DP-SGD take to be (epsilon, delta)-differentially private together.
+    """Give the noise multiplier for which steps of DP-SGD are jointly (epsilon, delta)-differentially private.
 
     Parameters
     ----------
@@ -91,14 +91,14 @@ def noise_multiplier_for(
     Returns
     -------
     float
-        A noise multiplier for `NoisyGradient` whose `epsilon_spent` is at most ``epsilon``, while that of a multiplier
-        smaller by a part in 10**4 is not, or is refused.
+        A noise multiplier for `NoisyGradient` whose `epsilon_spent` is at most ``epsilon``. A multiplier smaller by one
+        part in 10**4 exceeds ``epsilon`` or is refused.
 
     Raises
     ------
     ParameterError
         When a parameter is out of range, or no multiplier up to 2**11 suffices; or, for "pld", when delta is so small
-        that rounding decides (below about 2e-13).
+        that rounding errors dominate (below about 2e-13).
     TypeError
         When a parameter is not a number, or ``steps`` not an integer.
     ImportError
@@ -116,14 +116,14 @@ def noise_multiplier_for(
     rate, count, target = _checked(sample_rate, steps, delta)
     Accountant(method=method)
     # The divergence of order 2 bounds epsilon (Mironov 2017, proposition 3), and for "pld" it is limited. Twice as much
-    # leaves room for what distributions are rounded up.
+    # leaves room for the upward rounding of distributions.
     suffices = method == "pld" and goal > 2 * (LARGEST_DIVERGENCE - math.log(target))
 
     def excess(multiplier: float) -> float:
-        """Give the logarithm of how many times too large epsilon is."""
+        """Give the logarithm of the ratio of epsilon to its target."""
         try:
             accountant = _composed(multiplier, rate, count, method)
-        except ParameterError:  # too little noise to say how much is spent
+        except ParameterError:  # too little noise for a finite epsilon
             return math.inf
         if suffices:
             return -math.inf
@@ -163,7 +163,7 @@ def _composed(noise_multiplier: float, rate: float, count: int, method: Method) 
 
 
 def _between(low: float, below: float, high: float, above: float) -> float:
-    """Give a multiplier a little on the other side of where epsilon might be right, as seen from the nearer end."""
+    """Interpolate the multiplier whose epsilon meets the target, and step slightly beyond it from the nearer end."""
     width = math.log(high / low)
     share = below / (below - above) if math.isfinite(below - above) else 0.5
     nudge = _TOLERANCE / 3 / width

@@ -10,7 +10,7 @@ from dpnoise.sgd._gradients import Floats, gradients_of, output_for
 
 
 def clip_and_sum(gradients: Values, *, clip_norm: float, out: Floats | None = None, threads: int | None = None) -> Any:
-    """Clip the gradient of each example to a norm, and add them up.
+    """Clip the gradient of each example to a norm, and add the clipped gradients up.
 
     A gradient whose L2 norm is above ``clip_norm`` is scaled down to it, by a factor that is rounded down. The result
     is **not private**: it has no noise. `NoisyGradient` adds it.
@@ -47,9 +47,9 @@ def clip_and_sum(gradients: Values, *, clip_norm: float, out: Floats | None = No
     float once. So the result is the same for every order of the rows, every number of threads and on every CPU; one
     example changes the sum on the grid by at most ``clip_norm`` and ``sqrt(d) / 2`` steps of the grid, in the L2 norm.
 
-    A row with a NaN or an infinity, or whose sum of squares overflows, counts as a row of zeros: an error would tell
-    of a single example. So do float64 numbers below 2**-511 and float32 numbers below 2**-126 in magnitude. Sums
-    of more than 2**31 times ``clip_norm`` wrap around.
+    A row with a NaN or an infinity, or whose sum of squares overflows, counts as a row of zeros, since an error would
+    reveal a single example. Float64 numbers below 2**-511 and float32 numbers below 2**-126 in magnitude count as
+    zeros, too. Sums of more than 2**31 times ``clip_norm`` wrap around.
 
     Running time and memory addresses depend on the shape, not on the numbers.
 

@@ -1,4 +1,4 @@
-"""Gradients in, by the same rules for all functions."""
+"""Conversion of gradients, by one set of rules for all functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.floating[Any]]  # of 32 or 64 bits
 
 
 def gradients_of(gradients: Any) -> Floats:
-    """Take per-example gradients as a C-contiguous matrix of float32 or float64; no message may show a value."""
+    """Convert per-example gradients to a C-contiguous matrix of float32 or float64; no message may show a value."""
     given = array_of(gradients, "gradients")
     if given.dtype.kind not in "iuf" or given.dtype.itemsize > 8:
         raise TypeError(f"gradients must be real numbers of at most 64 bits, got dtype {dtype_of(given)}")
@@ -37,5 +37,5 @@ def output_for(gradients: Floats, out: Floats | None) -> Floats:
 
 
 def _kind_of_shape(given: NDArray[Any]) -> str:
-    # How many examples there are is private.
+    # The number of examples is private.
     return f"{given.ndim} dimensions" if given.ndim != 2 else "no parameters"

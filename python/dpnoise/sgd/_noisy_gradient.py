@@ -16,8 +16,8 @@ from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
 
-_STEPS: Final = 2.0**31  # of the grid, that the clip norm has or more
-_ROUNDED: Final = 1 + 2.0**-30  # far more than what a normal quantile and its factors are rounded by
+_STEPS: Final = 2.0**31  # the clip norm has at least so many steps of the grid
+_ROUNDED: Final = 1 + 2.0**-30  # far above the rounding errors of a normal quantile and its factors
 
 
 class NoisyGradient(ConcentratedPrivacy):
@@ -25,20 +25,20 @@ class NoisyGradient(ConcentratedPrivacy):
 
     One step of DP-SGD. On all data it is (alpha, alpha / (2 * noise_multiplier**2))-Rényi differentially private for
     every alpha above 1, that is 1/(2 noise_multiplier**2)-zCDP, for neighbours that differ by one example, added or
-    removed. On Poisson samples, as `poisson_sample` draws them, steps cost less: `epsilon_spent` says how much.
+    removed. With Poisson subsampling (`poisson_sample`) steps cost less: `epsilon_spent` computes their cost.
 
     Parameters
     ----------
     clip_norm : float
-        The L2 norm that the gradient of no example exceeds once it is clipped; from 2**-80 to 2**80.
+        The largest L2 norm of a clipped gradient; from 2**-80 to 2**80.
     noise_multiplier : float
         The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
     expected_batch_size : float
-        How many examples a batch has on average: the sampling rate times how many there are. From 2**-32 to 2**53. It
-        is a public constant: how many examples a batch really has is private, and a mean over those would tell.
+        The average size of a batch: the sampling rate times the number of examples. From 2**-32 to 2**53. It is a
+        public constant: the actual size of a batch is private, and a mean over it would reveal it.
     delta : float, optional
-        Between 0 and 1. With it there is an epsilon for a step on all data, and so a `cost`. Without it `cost` raises
-        an error, since there is an epsilon for every delta.
+        Between 0 and 1. It determines the epsilon of a step on all data, and so its `cost`. Without it `cost` raises an
+        error, since a step has an epsilon for every delta.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class NoisyGradient(ConcentratedPrivacy):
 
     Notes
     -----
-    Epsilon is that of `dpnoise.accounting.zcdp_epsilon` for a step on all data. A `Ledger` takes it for every step; for
-    many steps on samples an `Accountant` finds far less, which can be spent at once as a `PrivacyCost`.
+    Epsilon is that of `dpnoise.accounting.zcdp_epsilon` for a step on all data. A `Ledger` charges it for every step.
+    For many steps on samples an `Accountant` finds a far smaller cost, which can be spent at once as a `PrivacyCost`.
 
     The clipped gradients are added up on a grid, as `clip_and_sum` says, and noise is added there, exactly; only then
     is the sum divided. The sensitivity is that on the grid: ``clip_norm`` and half a step of the grid for the rounding
@@ -103,7 +103,7 @@ class NoisyGradient(ConcentratedPrivacy):
 
     @property
     def expected_batch_size(self) -> float:
-        """What the noisy sum is divided by."""
+        """The divisor of the noisy sum."""
         return self._native.expected_batch_size
 
     @property
@@ -123,7 +123,7 @@ class NoisyGradient(ConcentratedPrivacy):
 
     @property
     def relation(self) -> Relation:
-        """Which data sets are neighbours: by one example, added or removed."""
+        """The neighbouring relation: one example, added or removed."""
         return "add/remove"
 
     @property
@@ -139,8 +139,8 @@ class NoisyGradient(ConcentratedPrivacy):
         Parameters
         ----------
         gradients : array_like of float32 or float64, shape (n, d)
-            As for `clip_and_sum`. A batch without examples, n = 0, makes a step of noise alone: leaving it out would
-            tell that nobody was in the batch.
+            As for `clip_and_sum`. An empty batch, n = 0, makes a step of noise alone: skipping it would reveal that it
+            was empty.
         out : ndarray, shape (d,), optional
             As for `clip_and_sum`.
         threads : int, optional
@@ -173,16 +173,17 @@ class NoisyGradient(ConcentratedPrivacy):
         Parameters
         ----------
         d : int
-            How many coordinates a gradient has; positive.
+            The number of coordinates of a gradient; positive.
         level : float, default 0.95
             Between 0 and 1.
 
         Returns
         -------
         float
-            What the noise of a coordinate does not exceed with probability ``level`` or more, in the unit of the
-            gradients. It is about the sum of the clipped gradients, divided by ``expected_batch_size``, before it is
-            rounded to a float: what clipping does is private.
+            A bound that the noise of a coordinate does not exceed with probability ``level`` or more, in the unit of
+            the gradients. It bounds the distance to the sum of the clipped gradients, divided by
+            ``expected_batch_size``, before the result is rounded to a float. The error from clipping is not included,
+            since it is private.
 
         Raises
         ------
@@ -190,12 +191,12 @@ class NoisyGradient(ConcentratedPrivacy):
             When ``d`` or ``level`` is out of range.
         """
         sensitivity = self._native.sensitivity(integer(d, "d", range(1, 2**53)))
-        # A discrete Gaussian variable is at least m steps with no more probability than a continuous one m - 1 steps
-        # (Canonne, Kamath and Steinke 2020, on tails).
+        # A discrete Gaussian variable reaches m steps with at most the probability that a continuous one reaches m - 1
+        # steps (Canonne, Kamath and Steinke 2020, on tails).
         quantile = -NormalDist().inv_cdf((1 - checked_level(level)) / 2)
         noise = quantile * self.noise_multiplier * sensitivity + self.granularity
         return noise / self.expected_batch_size * _ROUNDED
 
     def _loss(self) -> Loss:
-        """Give what is known of the privacy loss of a step, for the accountant."""
+        """Give the privacy loss of a step, for the accountant."""
         return DiscreteGaussianLoss(self.noise_multiplier * _STEPS, _STEPS, rounded=True)

@@ -1,4 +1,4 @@
-"""Who is in a batch."""
+"""Poisson subsampling of batches."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dpnoise._parameters import integer, real
 from dpnoise.samplers._bernoulli import bernoulli
 from dpnoise.samplers._draw import Rng
 
-_COINS = 2**24  # tossed at a time
+_COINS = 2**24  # coins tossed at a time
 
 
 def poisson_sample(n: int, sample_rate: float, rng: Rng = None) -> NDArray[np.int64]:
-    """Draw a batch: each of n examples is in it with the same probability, independently of all others.
+    """Draw a batch by Poisson subsampling: each of n examples with the same probability, independently.
 
     Parameters
     ----------
     n : int
-        How many examples there are, from 0 to 2**62.
+        The number of examples, from 0 to 2**62.
     sample_rate : float
         The probability, above 0 and at most 1; exact, every binary digit of it counts.
     rng : dpnoise.hazmat generator, optional
@@ -41,10 +41,10 @@ def poisson_sample(n: int, sample_rate: float, rng: Rng = None) -> NDArray[np.in
 
     Notes
     -----
-    What `epsilon_spent` says of samples holds for these, and not for shuffled batches of a fixed size. Who is in a
-    batch, and how many are, must remain secret.
+    `epsilon_spent` holds for these batches, and not for shuffled batches of a fixed size. The members of a batch and
+    its size must remain secret.
 
-    The coins are tossed in constant time; collecting the indices takes longer the more there are.
+    The coins are tossed in constant time; the time to collect the indices grows with their number.
 
     Examples
     --------

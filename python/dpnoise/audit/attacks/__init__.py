@@ -1,8 +1,8 @@
-"""Known attacks on noise: they try to tell two neighbouring inputs apart by what the proofs on paper do not mention.
+"""Known attacks on noise: they distinguish two neighbouring inputs by effects that textbook proofs ignore.
 
-- `low_order_bits`: which outcomes an input can have at all shows in the last bits (Mironov 2012).
-- `precision`: how many digits the noise has depends on what it was added to (Haney and others 2022).
-- `timing`: how long a release takes depends on how large the noise is (Jin and others 2022).
+- `low_order_bits`: the low-order bits reveal which inputs can lead to an outcome (Mironov 2012).
+- `precision`: the precision of an outcome depends on the input (Haney and others 2022).
+- `timing`: the time of a release depends on the size of the noise (Jin and others 2022).
 """
 
 from dpnoise.audit.attacks._low_order_bits import LowOrderBits, low_order_bits

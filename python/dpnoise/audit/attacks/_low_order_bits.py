@@ -1,4 +1,4 @@
-"""The attack of Mironov (2012): noise in floating point reaches few of the numbers, and others for another input."""
+"""The attack of Mironov (2012): floating-point noise reaches few of the numbers, and different ones for each input."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dpnoise.audit._outcomes import Outcomes
 from dpnoise.audit._statistics import Statistic
 
 _NEAR: Final = range(-3, 4)  # rounding moves the uniform number by less than three of its steps
-_log = np.frompyfunc(math.log, 1, 1)  # NumPy's own may differ in the last bit from the one that made the noise
+_log = np.frompyfunc(math.log, 1, 1)  # NumPy's logarithm may differ in the last bit from the one that made the noise
 
 
 @dataclass(frozen=True)
 class LowOrderBits(Check):
-    """What the low-order bits of outcomes tell of the input.
+    """What the low-order bits of outcomes reveal about the input.
 
     Attributes
     ----------
@@ -52,12 +52,12 @@ def low_order_bits(
     level: float = 0.999999,
     vectorized: bool = False,
 ) -> LowOrderBits:
-    """Attack a mechanism by the last bits of what it releases.
+    """Attack a mechanism by the low-order bits of its releases.
 
-    Laplace noise is usually made as +-scale log(u) of a uniform u that has at most 2^53 values. The sums with ``x`` and
-    with ``x_prime`` are different subsets of the numbers, so that a release often shows which of the two it came from.
-    The attack says of each outcome whether noise like that can lead to it from ``x``, and from ``x_prime``. Besides it
-    looks at the lowest bit that is set and at the eight low-order bits, as for noise of any kind.
+    Laplace noise is usually computed as +-scale log(u) of a uniform u that has at most 2^53 values. The possible sums
+    with ``x`` and with ``x_prime`` are different sets of numbers, so a release often reveals its input. For each
+    outcome the attack decides whether such noise can lead to it from ``x``, and from ``x_prime``. It also uses the
+    lowest set bit and the eight low-order bits, for noise of any kind.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def low_order_bits(
     n : int, default 100000
         How many times each of them is released; at least 100.
     epsilon, delta : float, optional
-        What is claimed; what the mechanism has as ``epsilon`` and ``delta`` when not given.
+        The claim; by default the attributes ``epsilon`` and ``delta`` of the mechanism.
     scale : float, optional
-        The scale of the noise; what the mechanism has as ``scale`` when not given. Without one supports are not
+        The scale of the noise; by default the attribute ``scale`` of the mechanism. Without a scale, supports are not
         compared.
     level : float, default 0.999999
         Between 0 and 1: the attack succeeds on a mechanism that keeps its claim with a probability of at most 1 minus
@@ -139,7 +139,7 @@ def _supports(outcomes: Outcomes, x: float, x_prime: float, scale: float) -> NDA
 
 
 def _is_reachable(released: NDArray[np.float64], x: float, scale: float) -> NDArray[np.int64]:
-    """Say whether ``x +- scale log(k 2^-53)`` for a whole k, each step rounded, can be what was released."""
+    """Say whether a release can be ``x +- scale log(k 2^-53)`` for an integer k, with each step rounded."""
     noise = released - x
     nearest = np.rint(np.exp(-np.abs(noise) / scale) * 2.0**53)
     found = np.zeros(len(released), bool)

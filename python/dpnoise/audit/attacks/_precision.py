@@ -22,18 +22,18 @@ _MAGNITUDES: Final = (0, 1, 2**10, 2**30, 2**50)
 
 @dataclass(frozen=True)
 class Precision(Report):
-    """What the precision of outcomes tells of the input.
+    """What the precision of outcomes reveals about the input.
 
     Attributes
     ----------
     claimed_epsilon : float
-        What the mechanism is said to lose at most.
+        The claimed epsilon.
     refuted : bool
-        Whether the attack shows more than that anywhere.
+        Whether any of the bounds is above the claim.
     neighbours : tuple of (x, x_prime)
         The pairs of inputs.
     bounds : tuple of EpsilonLowerBound
-        What the outcomes of each pair show. Together they hold with the confidence asked for.
+        The bound of each pair. They hold jointly at the requested level.
     """
 
     claimed_epsilon: float
@@ -72,12 +72,11 @@ def precision(
     level: float = 0.999999,
     vectorized: bool = False,
 ) -> Precision:
-    """Attack a mechanism by how precise its outcomes are.
+    """Attack a mechanism by the precision of its outcomes.
 
     The sum of two floating-point numbers is a multiple of the last bit of the larger one. So noise that was added to 0
-    has bits that a sum with 1 cannot have, however carefully the noise itself was made. The attack looks at the lowest
-    bit that is set in an outcome, for pairs of neighbours near 0 and at larger magnitudes, where noise may even drown
-    in rounding.
+    has bits that a sum with 1 cannot have, even if the noise itself is exact. The attack uses the lowest set bit of an
+    outcome, for pairs of neighbours near 0 and at larger magnitudes, where rounding may even remove the noise.
 
     Parameters
     ----------
@@ -86,11 +85,11 @@ def precision(
     n : int, default 100000
         How many times each input is released; at least 100.
     sensitivity : float, optional
-        How far apart neighbours may be; what the mechanism has as ``sensitivity`` when not given, 1 if it has none.
+        The distance of neighbours; by default the attribute ``sensitivity`` of the mechanism, or 1 if it has none.
     magnitudes : sequence of float, optional
-        Where to look, in sensitivities; by default 0, 1, 2**10, 2**30 and 2**50.
+        The magnitudes of the inputs, in sensitivities; by default 0, 1, 2**10, 2**30 and 2**50.
     epsilon, delta : float, optional
-        What is claimed; what the mechanism has as ``epsilon`` and ``delta`` when not given.
+        The claim; by default the attributes ``epsilon`` and ``delta`` of the mechanism.
     level : float, default 0.999999
         Between 0 and 1: the attack succeeds on a mechanism that keeps its claim with a probability of at most 1 minus
         this.
@@ -100,7 +99,7 @@ def precision(
     Returns
     -------
     Precision
-        The verdict (``refuted``) and what was shown at each magnitude; as text, as JSON and as a picture.
+        The verdict (``refuted``) and the bound at each magnitude; as text, as JSON and as a picture.
 
     Raises
     ------
@@ -133,7 +132,7 @@ def precision(
     sensitivity = getattr(mechanism, "sensitivity", 1.0) if sensitivity is None else sensitivity
     if not 0 < real(sensitivity, "sensitivity") < math.inf:
         raise ParameterError(f"sensitivity must be positive and finite, got {sensitivity!r}")
-    # All bounds are to hold together.
+    # All bounds must hold jointly.
     alarm = (1.0 - open_share(level, "level")) / max(1, len(magnitudes))
     neighbours = tuple(_neighbours(real(magnitude, "every magnitude"), sensitivity) for magnitude in magnitudes)
     bounds = tuple(

@@ -1,4 +1,4 @@
-"""The attack by the clock: noise that takes longer to draw when it is large gives itself away."""
+"""The timing attack: the time of a release reveals the noise, if large noise takes longer to draw."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from dpnoise._progress import progress
 from dpnoise.audit._report import Report
 
 _COUNTS: Final = range(100, 2**40)
-_KEPT: Final = 0.99  # the slowest calls are those that something else interrupted
+_KEPT: Final = 0.99  # the slowest calls were interrupted by other work of the machine
 _LEAK: Final = 4.5  # standard deviations, as usual in tests of side channels
 _GROUPS: Final = 10
 
 
 @dataclass(frozen=True)
 class Timing(Report):
-    """What the time of a release tells of the noise.
+    """What the time of a release reveals about the noise.
 
     Attributes
     ----------
     suspicious : bool
-        Whether one of the two figures is more than 4.5 standard deviations from what chance would make it. A busy
-        machine can cause that, too, and a quiet look at a fast mechanism can miss a leak: it is a measurement and not a
-        proof.
+        Whether one of the two figures is more than 4.5 standard deviations from its value without a leak. A busy
+        machine can cause that, too, and a short measurement can miss a leak: this is a measurement and not a proof.
     n : int
         How many releases were timed. The slowest in a hundred are left out of the figures.
     welch_t : float
@@ -59,7 +58,7 @@ class Timing(Report):
     times: tuple[float, ...]
 
     def __str__(self) -> str:
-        """Say whether time depends on the noise, and by how much."""
+        """Say whether the time depends on the noise, and how strongly."""
         verdict = "time seems to depend on the noise" if self.suspicious else "no sign that time depends on the noise"
         return (
             f"{verdict}: {self.n:,} releases\n"
@@ -144,7 +143,7 @@ def _compare(times: NDArray[np.float64], noise: NDArray[np.float64]) -> Timing:
     small, large = times[~is_large], times[is_large]
     difference = float(large.mean() - small.mean()) if large.size else 0.0
     error = math.sqrt(small.var() / small.size + large.var() / large.size) if large.size else 0.0
-    # Without spread, any difference is one of infinitely many standard deviations.
+    # Without variance, every difference is infinitely many standard deviations.
     welch = difference / error if error else math.copysign(math.inf, difference) if difference else 0.0
     spearman = _correlation(_ranks(times), _ranks(noise))
     spearman_z = spearman * math.sqrt(times.size - 1)
