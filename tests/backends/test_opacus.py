@@ -206,7 +206,7 @@ def test_a_closure_is_called():
         (
             {"noise_generator": torch.Generator()},
             ValueError,
-            "noise_generator must be None, since whoever knows a seed",
+            "noise_generator must be None, since anybody who knows a seed",
         ),
         ({"noise_generator": 0}, ValueError, "noise_generator must be None.*got int"),
         ({"noise_multiplier": 0.0}, ParameterError, r"noise_multiplier must be from 2\*\*-20 to 2\*\*11, got 0.0"),

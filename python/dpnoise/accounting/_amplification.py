@@ -69,7 +69,7 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: float) -> Pri
     Parameters
     ----------
     cost : PrivacyCost
-        What the release would cost whoever is in the sample, for neighbours that differ by one person who is added or
+        The cost of the release to a person in the sample, for neighbours that differ by one person who is added or
         removed.
     sample_rate : float
         The probability of each person to be in the sample, from 0 to 1.
@@ -111,8 +111,7 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
     Parameters
     ----------
     cost : PrivacyCost
-        What the release would cost whoever is in the sample, for neighbours that differ by one person who is
-        substituted.
+        The cost of the release to a person in the sample, for neighbours that differ by one person who is substituted.
     size, population : int
         How many people are in the sample, and of how many; from 1, the size at most the population.
 

@@ -1,7 +1,7 @@
 """Clipped gradients of whole models, on NumPy arrays: their sum on a grid, and its noise.
 
-This is what the backends of training frameworks share. A framework's tensors come in as arrays, a row for each example,
-and nothing but integers in steps of a grid is added up.
+The backends of training frameworks share this module. A framework's tensors come in as arrays, with a row for each
+example, and only integers, in steps of a grid, are added up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpnoise._errors import ParameterError
 from dpnoise.samplers._draw import Rng
 from dpnoise.sgd._gradients import gradients_of
 
-# Gradients that cannot be read in place are copied, so many numbers at a time.
+# Gradients that cannot be read in place are copied, this many numbers at a time.
 _NUMBERS: Final = 2**24
 
 
@@ -32,7 +32,7 @@ def mechanism(clip_norm: float, noise_multiplier: float) -> _native.NoisyGradien
 def clipped_sum(
     gradients: Sequence[NDArray[Any]], *, clip_norm: float, threads: int | None = None
 ) -> NDArray[np.int64]:
-    """Clip the gradient of each example, over all arrays together, and add them up in whole steps of the grid.
+    """Clip the gradient of each example, over all arrays together, and add the gradients up in whole steps of the grid.
 
     The result is **not private**. Such sums can be added up, modulo 2**64; their noise comes from `noisy`.
 
@@ -42,7 +42,7 @@ def clipped_sum(
         An array for each parameter of the model; all have a row for each example, and n may be 0. C-contiguous arrays
         of one dtype, float32 or float64, are read in place and must not be changed meanwhile.
     clip_norm : float
-        The L2 norm that is kept, from 2**-80 to 2**80.
+        The largest L2 norm of a clipped gradient, from 2**-80 to 2**80.
     threads : int, optional
         How many threads to use; all cores that the process may use when not given.
 
@@ -76,7 +76,7 @@ def clipped_sum(
 
 def _matrix(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     rows = array.reshape(len(array), math.prod(array.shape[1:]))
-    with np.errstate(all="ignore"):  # a warning would tell of a single number
+    with np.errstate(all="ignore"):  # a warning would reveal a single number
         return gradients_of(rows.astype(dtype, copy=False))
 
 
@@ -87,7 +87,7 @@ def _is_ready(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
 
 
 def check_rows(gradients: Sequence[Any]) -> None:
-    """Refuse arrays of different lengths, without a word about how many examples there are, which is private."""
+    """Refuse arrays of different lengths; the message must not reveal the number of examples, which is private."""
     if len(set(map(len, gradients))) > 1:
         raise ParameterError("gradients must have as many rows in all arrays")
 
@@ -103,8 +103,8 @@ def noisy(
 ) -> NDArray[Any]:
     """Add discrete Gaussian noise to the sum of clipped gradients, on the grid, and give it as floats.
 
-    For neighbours that differ by one example, added or removed, this is 1/(2 noise_multiplier**2)-zCDP; on Poisson
-    samples it costs less, as `dpnoise.sgd.epsilon_spent` says.
+    For neighbours that differ by one example, added or removed, this is 1/(2 noise_multiplier**2)-zCDP; with Poisson
+    subsampling it costs less, see `dpnoise.sgd.epsilon_spent`.
 
     Parameters
     ----------
@@ -138,20 +138,20 @@ def noisy(
     return out
 
 
-# It keeps the tables of its noise, which take longer to make than the noise of a small model. Steps repeat parameters.
+# The mechanism keeps its noise tables, which take longer to compute than the noise of a small model, and steps repeat.
 _kept_mechanism = lru_cache(maxsize=256, typed=True)(mechanism)
 
 
 def multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_multiplier: float) -> list[float]:
-    """Give the noise multiplier of each part of a gradient, where parts are clipped to norms of their own.
+    """Give the noise multiplier of each part of a gradient whose parts are clipped to separate norms.
 
-    All parts get noise of the same standard deviation, which is ``noise_multiplier`` times the sensitivity of all of
-    them together, the root of the sum of the squares of theirs; rounded up.
+    All parts get noise of the same standard deviation: ``noise_multiplier`` times the joint sensitivity, which is the
+    root of the sum of the squares of the parts' sensitivities; rounded up.
 
     Parameters
     ----------
     clip_norms, widths : sequence
-        The norm of each part, and how many numbers it has.
+        The norm of each part, and its number of coordinates.
     noise_multiplier : float
         Of the whole gradient.
 

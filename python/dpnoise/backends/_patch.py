@@ -1,4 +1,4 @@
-"""Putting replacements where a host looks for its own."""
+"""Temporary replacement of attributes of a host."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Replacements = Iterable[tuple[Any, str, Any]]
 
 
 class Patch:
-    """Attributes that are replaced for as long as somebody wants it, in whichever thread.
+    """Attributes that are replaced while any thread needs it.
 
-    What they are to be is asked for when the first one does, so that the host is imported by then.
+    The replacements are computed at the first use, so the host is imported by then.
     """
 
     def __init__(self, replacements: Callable[[], Replacements]) -> None:
@@ -33,7 +33,7 @@ class Patch:
             self.leave()
 
     def enter(self) -> None:
-        """Replace, if nobody did so before."""
+        """Replace the attributes at the first entry."""
         with self._lock:
             if self._users == 0:
                 for owner, name, replacement in list(self._replacements()):
@@ -42,7 +42,7 @@ class Patch:
             self._users += 1
 
     def leave(self) -> None:
-        """Put everything back, if nobody else wants it replaced."""
+        """Restore the attributes at the last exit."""
         with self._lock:
             self._users -= 1
             if self._users == 0:

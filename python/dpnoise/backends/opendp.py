@@ -2,11 +2,11 @@
 
 Each makes OpenDP's own measurement first, so that its checks and errors are the host's, and returns a user-defined
 measurement with the same domain, metric, measure and output type, that can be chained with ``>>``. Its privacy map is
-OpenDP's, widened where real values are rounded to a coarser grid than OpenDP's. Neighbours, and what a release costs,
-are what OpenDP's metric and measure say.
+OpenDP's, widened where real values are rounded to a coarser grid than OpenDP's. OpenDP's metric and measure define the
+neighbours and the cost of a release.
 
-OpenDP asks for two features, which the caller has to enable, since they are promises: that whoever uses measurements
-that are not proved by OpenDP knows it, and that a privacy map that comes from elsewhere is right::
+OpenDP requires two features. The caller must enable them, since they are promises: that the program may use
+measurements that OpenDP has not verified, and that a user-defined privacy map is right::
 
     dp.enable_features("contrib", "honest-but-curious")
 """
@@ -28,13 +28,13 @@ __all__ = ["make_gaussian", "make_laplace", "make_noisy_max", "make_randomized_r
 
 _host = require("opendp.measurements", "opendp")
 _vector_domain = require("opendp.domains", "opendp").vector_domain
-# By their names, which a program may give to those below.
+# Imported by name, since a program may put the functions below under these names.
 _CONSTRUCTORS: Final = {name: getattr(_host, name) for name in __all__}
 _make_user_measurement: Final = _host.make_user_measurement
 
 # The finest grid has this many steps in the noise's scale, or up to twice as many.
 _FINENESS: Final = 40
-# How many real values a vector may have whose domain does not say.
+# The most real values of a vector whose domain has no size.
 _MOST_VALUES: Final = 2**20
 # All types of numbers that the host's constructors take.
 _TYPES: Final = {
@@ -193,7 +193,7 @@ def make_noisy_max(
         raise ParameterError(f"scale must be at most 2**40, got {scale!r}")
     real = np.dtype(number).kind == "f"
     kind = Exponential if "ZeroConcentrated" in str(made.output_measure) else ReportNoisyMax
-    # A sensitivity of 1 is a whole number of steps, and this epsilon makes the scale no smaller.
+    # A sensitivity of 1 is a whole number of steps, and this epsilon does not reduce the scale.
     mechanism = kind(epsilon=math.nextafter(1 / scale, 0.0), sensitivity=1.0, monotonic=True)
 
     def choose(scores: Any) -> int:
@@ -254,7 +254,7 @@ def _is_vector(domain: Any) -> bool:
 
 
 def _shaped(function: Callable[[NDArray[Any]], NDArray[Any]], number: Any) -> Function:
-    """Let a function of a vector take what the host's domain holds: one number, or a list of them."""
+    """Convert a function of a vector to one of the host's domain: of one number, or of a list of numbers."""
 
     def shaped(x: Any) -> Any:
         if isinstance(x, list | np.ndarray):
@@ -265,7 +265,7 @@ def _shaped(function: Callable[[NDArray[Any]], NDArray[Any]], number: Any) -> Fu
 
 
 def _add_reals(x: NDArray[Any], noise: NDArray[np.float64], granularity: float, number: Any) -> NDArray[Any]:
-    """Round to the grid, halves up as the host does, and once more after the sum, which is exact but for that."""
+    """Round to the grid, halves up as the host does, add exactly, and round the sum once."""
     values = np.nan_to_num(_finite(x))  # the host, too, takes NaN for 0
     # Larger ones are on the grid already.
     near = np.abs(values) < 2.0**53 * granularity
@@ -279,17 +279,17 @@ def _add_reals(x: NDArray[Any], noise: NDArray[np.float64], granularity: float, 
 
 
 def _finite(x: NDArray[Any]) -> NDArray[np.float64]:
-    """Take the nearest numbers that are finite, as the host does; NaN, which its domains exclude, stays."""
+    """Give the nearest finite numbers, as the host does; NaN, which its domains exclude, stays."""
     largest = float(np.finfo(x.dtype).max)
     return np.clip(x.astype(np.float64), -largest, largest)
 
 
 def _below_best(scores: NDArray[Any], negate: bool) -> NDArray[np.int64]:
-    """Give the distances to the best score, which choose as the scores do and are exact as far as they matter.
+    """Give the distances to the best score, which lead to the same choice and are exact as far as they matter.
 
     No two vectors get further apart. A score that is 2**53 worse is 2**13 scales worse, or more.
     """
-    # Differences that 64 bits without a sign hold, so that it does not matter when numbers wrap.
+    # The differences fit into 64 unsigned bits, so wrapping does no harm.
     wrapped = scores.astype(np.uint64)
     if scores.size:
         wrapped = wrapped - wrapped[scores.argmin()] if negate else wrapped[scores.argmax()] - wrapped
@@ -297,7 +297,7 @@ def _below_best(scores: NDArray[Any], negate: bool) -> NDArray[np.int64]:
 
 
 def _add_integers(x: NDArray[Any], noise: NDArray[np.int64], number: Any) -> NDArray[Any]:
-    """Add modulo 2**64, see by the order whether the sum was outside, and take the nearest number of the type."""
+    """Add modulo 2**64, detect overflow by comparison, and saturate to the range of the type."""
     wide = np.dtype(np.uint64 if np.dtype(number).kind == "u" else np.int64)
     values, limits = x.astype(wide), np.iinfo(wide)
     total = values + noise.astype(wide)
@@ -308,7 +308,7 @@ def _add_integers(x: NDArray[Any], noise: NDArray[np.int64], number: Any) -> NDA
 
 
 def _widened(privacy_map: Function, slack: float, number: Any) -> Function:
-    """Increase a distance by ``slack``, rounded up as a number of its type; but equal inputs stay equal."""
+    """Increase a distance by ``slack``, rounded up to a number of its type; a distance of zero stays zero."""
 
     def widened(d_in: Any) -> Any:
         exact = privacy_map(d_in)  # where the host refuses a distance, so do we

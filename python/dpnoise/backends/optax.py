@@ -1,10 +1,10 @@
 """DP-SGD of optax with exact, secure noise: the transformations of ``optax.contrib`` of the same names.
 
-Each makes a gradient transformation that takes what optax's takes, a tree of gradients with a row for each example, and
-gives what optax's gives. Gradients are clipped, added up and given noise on the CPU, as by `dpnoise.sgd.NoisyGradient`.
+Each makes a gradient transformation with the input of optax's, a tree of gradients with a row for each example, and the
+output of optax's. Gradients are clipped, added up and given noise on the CPU, as by `dpnoise.sgd.NoisyGradient`.
 
-Neighbours differ by one example, added or removed, where a row of zeros stands for nobody: how many rows a batch has
-is public, as by the host, who divides by it. What steps cost is said by `dpnoise.sgd.epsilon_spent`.
+Neighbours differ by one example, added or removed, where a row of zeros stands for no example: the number of rows of a
+batch is public, as for the host, which divides by it. `dpnoise.sgd.epsilon_spent` computes the cost of steps.
 
 Under ``jax.jit`` a step is a callback with a side effect, which JAX runs once each time the step is reached, with
 fresh noise. ``jax.grad`` and ``jax.checkpoint`` refuse it. ``jax.vmap`` makes a release, with noise of its own, for
@@ -31,7 +31,7 @@ jax = require("jax", "optax")
 jnp = require("jax.numpy", "optax")
 io_callback = require("jax.experimental", "optax").io_callback
 optax = require("optax", "optax")
-# By its name, which a program may give to the one below.
+# Imported by name, since a program may put the function below under this name.
 _host_aggregate: Final = require("optax.contrib", "optax").differentially_private_aggregate
 
 
@@ -43,13 +43,12 @@ def differentially_private_aggregate(
     Parameters
     ----------
     l2_norm_clip : float
-        The L2 norm, over the whole tree, that the gradient of no example exceeds once it is clipped; from 2**-80 to
-        2**80.
+        The largest L2 norm of a clipped gradient, over the whole tree; from 2**-80 to 2**80.
     noise_multiplier : float
         The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
     key, seed : optional
-        None, or for tests one generator of `dpnoise.hazmat`. A key of JAX raises a ValueError: whoever knows it can
-        subtract the noise, and to ignore it would be to draw fresh noise where the program means the same.
+        None, or for tests one generator of `dpnoise.hazmat`. A key of JAX raises a ValueError: anybody who knows it can
+        subtract the noise, and a program that passes the same key twice expects the same noise twice.
 
     Returns
     -------
@@ -73,9 +72,9 @@ def differentially_private_aggregate(
 
     Notes
     -----
-    A step on all data is 1/(2 noise_multiplier**2)-zCDP. The sensitivity is that of `dpnoise.sgd.NoisyGradient`, with
-    the rounding to a grid counted in, so that the noise is larger than the host's by less than a part in 10**6 for
-    10**6 parameters.
+    A step on all data is 1/(2 noise_multiplier**2)-zCDP. The sensitivity is that of `dpnoise.sgd.NoisyGradient`. It
+    includes the rounding to a grid, so the noise is larger than the host's by less than one part in 10**6 for 10**6
+    parameters.
 
     References
     ----------
@@ -112,7 +111,8 @@ def differentially_private_aggregate(
             total = noisy(sums, clip_norm=clip_norm, noise_multiplier=multiplier, dtype=dtype, rng=rng)
             return np.asarray(total / count)
 
-        # A new array is traced under jax.jit, also where gradients are constants, which would be given noise once.
+        # A new array is traced under jax.jit even if the gradients are constants, to which noise would be added only
+        # once.
         if any(isinstance(array, jax.core.Tracer) for array in (jnp.zeros(()), *leaves)):
             shape = jax.ShapeDtypeStruct((sum(leaf.size for leaf in leaves) // count,), dtype)
             mean = io_callback(step, shape, *leaves)
@@ -140,7 +140,7 @@ def dpsgd(
     l2_norm_clip, noise_multiplier : float
         As for `differentially_private_aggregate`.
     seed : optional
-        None, which is to leave it out, or for tests a generator of `dpnoise.hazmat`. A seed raises a ValueError.
+        None, as without it, or for tests a generator of `dpnoise.hazmat`. A seed raises a ValueError.
     momentum : float, optional
         As by the host: the decay rate of a trace, which is left out by default.
     nesterov : bool, default False
@@ -158,7 +158,7 @@ def dpsgd(
 
     Notes
     -----
-    The cost is that of `differentially_private_aggregate`: what comes after it is post-processing.
+    The cost is that of `differentially_private_aggregate`: everything after it is post-processing.
     """
     return optax.chain(
         differentially_private_aggregate(l2_norm_clip, noise_multiplier, seed=seed),
@@ -172,7 +172,7 @@ def _generator(key: Any, seed: Any) -> SeededRng | ScriptedRng | None:
     for name, value in given.items():
         if not isinstance(value, SeededRng | ScriptedRng):
             raise ValueError(
-                f"{name} must be left out or None, since whoever knows it can subtract the noise, or for tests a "
+                f"{name} must be left out or None, since anybody who knows it can subtract the noise, or for tests a "
                 f"generator of dpnoise.hazmat, got {type(value).__name__}"
             )
     if len(given) > 1:
@@ -186,7 +186,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def _leaves(updates: Any) -> tuple[list[Any], Any]:
-    """Give the arrays, in the least dtype that holds all of them and that can be clipped, and that dtype."""
+    """Give the arrays in the smallest dtype that holds all of them and can be clipped, and that dtype."""
     leaves = jax.tree.leaves(updates)
     if jax.sharding.get_abstract_mesh().manual_axes:
         raise NotImplementedError(

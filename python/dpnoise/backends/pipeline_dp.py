@@ -1,11 +1,11 @@
-"""PipelineDP with exact, secure noise: its pipelines stay as they are, within `patched` or after `install`.
+"""PipelineDP with exact, secure noise: unchanged pipelines, within `patched` or after `install`.
 
-Its counts, sums, means, variances and vectors get their noise from `dpnoise.backends.pydp`, arrays at once, and its
-groups are selected there. Its exponential mechanism chooses by `dpnoise.Exponential`. What the local backend samples,
-to bound the contributions of a person, it samples with secure bits.
+Its counts, sums, means, variances and vectors get their noise from `dpnoise.backends.pydp`, whole arrays in one call,
+and so does its partition selection. Its exponential mechanism is `dpnoise.Exponential`. The local backend samples
+contributions, to bound those of a person, with secure bits.
 
-Noise of its quantiles is made in PyDP's library, and stays as it is. Neighbours and costs are PipelineDP's: its budget
-accountant says what a pipeline costs.
+The noise of its quantiles is made in PyDP's library and is not replaced. Neighbours and costs are PipelineDP's: its
+budget accountant states the cost of a pipeline.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ _add_noise_to_each: Final = _computations.add_noise_vector
 def patched() -> Iterator[None]:
     """Let PipelineDP use the mechanisms of dpnoise, within a ``with`` block.
 
-    The pipelines of its local backend are lazy: those that are made within the block have the noise of dpnoise also
-    when they are read later, and while each of their results is computed, everything is replaced once more. Everything
-    is put back when the last of the blocks ends, in whichever way and in whichever thread; until then it holds for the
-    whole process, but not for other processes.
+    The pipelines of its local backend are lazy: pipelines that are made within the block have the noise of dpnoise even
+    if they are read later, since the patch is applied again while each result is computed. The patch holds for the
+    whole process, but not for other processes, until the last block in any thread ends, also by an exception.
 
     Examples
     --------
@@ -76,7 +75,7 @@ _PATCH: Final = Patch(_replacements)
 
 
 def _patched_when_read(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the results of a pipeline be computed under the patch, whenever that is."""
+    """Compute the results of a pipeline under the patch, at any time."""
 
     @wraps(method)
     def made(*arguments: Any, **more: Any) -> Any:
@@ -105,15 +104,15 @@ _PIPELINES: Final = {
 
 
 def _add_noise(mechanism: Any, value: Any) -> Any:
-    """Do what the host does, but with arrays as a whole."""
-    # A mechanism that was made before is the host's.
+    """Do the same as the host, but with whole arrays."""
+    # A mechanism that was made outside of the patch is the host's.
     if isinstance(value, np.ndarray) and isinstance(mechanism._mechanism, GridNoise):
         return mechanism._mechanism.add_noise(1.0 * value)
     return _add_noise_one_by_one(mechanism, value)
 
 
 class _AtOnce:
-    """A vector that gives all of its values when the host asks for one after the other."""
+    """A vector that returns all of its values when the host iterates over it."""
 
     def __init__(self, vector: NDArray[Any]) -> None:
         self.size = vector.size
@@ -124,13 +123,13 @@ class _AtOnce:
 
 
 def _add_noise_vector(vec: NDArray[Any], noise_params: Any) -> NDArray[np.float64]:
-    """Do what the host does, but with the vector as a whole: the host finds the sensitivity, and checks it."""
+    """Do the same as the host, but with the whole vector: the host computes the sensitivity, and checks it."""
     released: NDArray[np.float64] = _add_noise_to_each(_AtOnce(vec), noise_params)[0]
     return released
 
 
 def _apply(mechanism: Any, eps: float, inputs_to_score_col: list[Any]) -> Any:
-    """Choose as the host does: what it gives out is an element of an array of the inputs."""
+    """Choose as the host does: the result is an element of an array of the inputs."""
     scoring = mechanism._scoring_function
     scores = [float(scoring.score(value)) for value in inputs_to_score_col]
     chosen = Exponential(

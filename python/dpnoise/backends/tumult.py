@@ -1,10 +1,9 @@
 """Tumult Core with secure and fast noise: functions of its `tmlt.core.random`, by the same names and arguments.
 
-`patched` and `install` put them where Tumult Core's measurements look for them, on the workers of Spark, too. Its
-checks, errors and privacy functions stay as they are; a release costs what they say, for the neighbours that its
-metrics describe.
+`patched` and `install` make Tumult Core's measurements use them, on the workers of Spark, too. Its checks, errors and
+privacy functions do not change. They give the cost of a release, for the neighbours of its metrics.
 
-Where a parameter is out of the reach of dpnoise, Tumult Core draws itself, which is exact but slow.
+If a parameter is out of dpnoise's range, Tumult Core draws itself, which is exact but slow.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _base, _noise, _series, _discrete, _laplace, _continuous, _inverse_cdf, _rng = (
         "random.rng",
     )
 )
-# What the host draws with where we do not.
+# The host's own functions, for parameters out of our range.
 _host_prng, _host_laplace, _host_sample_dgauss = _rng.prng, _laplace.laplace, _discrete.sample_dgauss
 _host_calls: Final = {
     kind: kind.__call__
@@ -72,7 +71,7 @@ def sample_dgauss(sigma_squared: float | Fraction) -> int:
     Parameters
     ----------
     sigma_squared : int, float or Fraction
-        The square of the scale; not negative. From 2**-40 to 2**80 dpnoise draws.
+        The square of the scale; not negative. dpnoise draws for values from 2**-40 to 2**80.
 
     Returns
     -------
@@ -95,20 +94,20 @@ def sample_dgauss(sigma_squared: float | Fraction) -> int:
 
 
 def laplace(u: float, b: float, step_size: int = 63) -> float:
-    """Draw from the Laplace distribution around a value, which hides it.
+    """Draw from the Laplace distribution around a value: the value with noise.
 
     The value is rounded to one of its two neighbours on a grid, at random and without a bias, and gets noise there.
-    That is ``d / b``-differentially private for values that differ by ``d``, whatever ``d`` is, in floating point as
-    on paper.
+    That is ``d / b``-differentially private for values that differ by ``d``, for every ``d``, in floating point as on
+    paper.
 
     Parameters
     ----------
     u : float
         The value; finite.
     b : float
-        The scale of the noise; positive and finite. From 2**-900 to 2**90 dpnoise draws.
+        The scale of the noise; positive and finite. dpnoise draws for scales from 2**-900 to 2**90.
     step_size : int
-        Positive. It changes nothing.
+        Positive. It has no effect.
 
     Returns
     -------
@@ -135,13 +134,13 @@ def laplace(u: float, b: float, step_size: int = 63) -> float:
 def patched() -> AbstractContextManager[None]:
     """Let Tumult Core's measurements use the functions of this module, within a ``with`` block.
 
-    They do so, too, in other processes that a measurement is sent to within the block, as Spark does: what unpickles it
-    there calls `install`. Names that were imported before are what they were. Everything is put back when the last of
-    the blocks ends, in whichever way and in whichever thread; until then it holds for the whole process.
+    If a measurement is sent to another process within the block, as Spark does, unpickling it there calls `install`.
+    Names that were imported before are not replaced. The patch holds for the whole process until the last block in any
+    thread ends, also by an exception.
 
     Laplace, geometric and discrete Gaussian noise is drawn by dpnoise, for a whole series at once. `AddGaussianNoise`
-    draws around the value with Tumult Core's function and so rounds once; by itself it adds a rounded sample to the
-    value, which gives away low-order bits. What Tumult Core still draws gets its random bits from
+    draws around the value with Tumult Core's function and so rounds once; without the patch it adds a rounded sample to
+    the value, which reveals low-order bits. Tumult Core's own draws get their random bits from
     `dpnoise.SecureBitGenerator`.
 
     Examples
@@ -185,7 +184,7 @@ def _call_discrete_gaussian(measurement: Any, value: Any) -> int:
 
 
 def _call_gaussian(measurement: Any, value: Any) -> float:
-    """Do what the host does, but for the sum of floating-point numbers at its end."""
+    """Do the same as the host, except for the floating-point sum at its end."""
     sigma_squared = _rounded_up(measurement.sigma_squared)
     if not 0 < sigma_squared < math.inf or not isinstance(value, float) or not math.isfinite(value):
         return float(_host_calls[_noise.AddGaussianNoise](measurement, value))
@@ -196,7 +195,7 @@ def _call_gaussian(measurement: Any, value: Any) -> float:
 
 
 def _call_series(measurement: Any, values: Any) -> Any:
-    """Do what the host does, but for all values at once where they are of the type that its domain says."""
+    """Do the same as the host, but for all values at once if they have the type of its domain."""
     add = _ADD_TO_COLUMN.get(type(measurement.noise_measurement))
     noisy = None
     if add and isinstance(values, _series.pd.Series) and len(values):
@@ -254,7 +253,7 @@ def _add_laplace(value: float, b: float) -> float:
 @lru_cache(maxsize=256)
 def _laplace_mechanism(b: float) -> dpnoise.Laplace:
     granularity = math.ldexp(1.0, math.frexp(b)[1] - 39)
-    # Half a step more than b is what the rounding at random needs.
+    # Rounding at random needs a scale of half a step more than b.
     return dpnoise.Laplace(epsilon=1.0, sensitivity=b + granularity, granularity=granularity)
 
 
@@ -278,7 +277,7 @@ def _root(square: float | Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def _rounded_up(parameter: Any) -> float:
-    """Give the number that the host draws with, for which it needs longer than for drawing."""
+    """Give the number that the host draws with; the host takes longer to compute it than to draw."""
     number: float = parameter.to_float(round_up=True)
     return number
 
@@ -298,14 +297,14 @@ def _within(x: float | Fraction, bounds: tuple[float, float]) -> bool:
 
 
 def _reduce_ex(measurement: Any, protocol: Any) -> tuple[Any, ...]:
-    """Pickle as Python does, with what a class of measurements says about it, but make it by `_unpickle`."""
+    """Pickle as the measurement's class does, but unpickle by `_unpickle`."""
     reduced: Any = object.__reduce_ex__(measurement, protocol)
     make, arguments, *state = reduced
     return _unpickle, (make, arguments), *state
 
 
 def _unpickle(make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Make a measurement that was pickled under the patch, which is to hold here, too."""
+    """Install the patch, and make the measurement that was pickled under it."""
     if _rng.prng is not prng:
         install()
     return make(*arguments)

@@ -1,15 +1,13 @@
 """Mechanisms of diffprivlib with exact, secure noise: its names, its parameters, its checks and its errors.
 
-Each class is a subclass of diffprivlib's class of the same name. What differs is where the noise comes from, and that
-a mechanism can be pickled and has ``randomise_many``, for arrays. `patched` and `install` put the classes where
-diffprivlib's tools and models look for them.
+Each class is a subclass of diffprivlib's class of the same name. They differ in the source of the noise, can be
+pickled, and have ``randomise_many``, for arrays. `patched` and `install` make diffprivlib's tools and models use them.
 
 Real values are rounded to the grid of `dpnoise.Laplace` or `dpnoise.Gaussian`, and the noise is that of diffprivlib's
-parameters for the sensitivity on the grid, so that they hold in floating point as on paper. Where they leave no room
-for noise (a sensitivity of 0, an infinite epsilon or a delta of 1) a value is returned as it is, as diffprivlib does.
+parameters for the sensitivity on the grid, so that they hold in floating point as on paper. If they ask for no noise (a
+sensitivity of 0, an infinite epsilon or a delta of 1) a value is returned unchanged, as by diffprivlib.
 
-Neighbours are what the sensitivity is about: the caller's data sets. A release costs the mechanism's ``epsilon`` and
-``delta``.
+The caller's sensitivity defines the neighbours. A release costs the mechanism's ``epsilon`` and ``delta``.
 """
 
 from dpnoise.backends.diffprivlib._binary import Binary

@@ -29,7 +29,7 @@ _ROUNDING: Final = Decimal("1e-40")
 
 
 class _Grid(NamedTuple):
-    """The points that are released, counted from a finite bound inward, and the noise on them."""
+    """The grid of possible releases, counted from a finite bound inward, and the noise on it."""
 
     granularity: float
     origin: int
@@ -43,8 +43,8 @@ class _Grid(NamedTuple):
 class LaplaceBoundedDomain(LaplaceTruncated, mechanisms.LaplaceBoundedDomain):
     """The noise is discrete Laplace noise on the grid, given that the release lies between the bounds.
 
-    Its scale is the host's, widened until the loss of privacy, which the bounds add to and which is known exactly on a
-    grid, is what the parameters allow. How often it is drawn again depends on the value, as by the host.
+    Its scale is the host's, widened until the privacy loss is at most what the parameters allow; the loss is known
+    exactly on a grid, and the bounds add to it. The number of redraws depends on the value, as by the host.
     """
 
     def _noise(self) -> Any:
@@ -101,9 +101,9 @@ def _grid(epsilon: float, delta: float, sensitivity: float, lower: float, upper:
         if not math.isfinite(given):
             raise ParameterError(f"{name} must be finite, got {given!r}")
     allowed = pure_epsilon(epsilon, delta)
-    if not 0 < scale < math.inf:  # where the host finds none
+    if not 0 < scale < math.inf:  # if the host finds none
         scale = sensitivity / allowed
-    # The smallest normal number where a finer grid has none, which is then refused.
+    # The smallest normal number if there is no finer grid, which is then refused.
     granularity = max(2.0 ** (math.ceil(math.log2(scale)) - _FINENESS), sys.float_info.min)
     if math.isfinite(upper):
         granularity = max(granularity, 2.0 ** math.ceil(math.log2((upper - lower) / _MOST_STEPS)))
@@ -130,7 +130,7 @@ def scale_for(epsilon: float, sensitivity: int, last: int | None, at_least: floa
 
 
 def _loss(scale: Decimal, sensitivity: int, last: int | None) -> Decimal:
-    """Give the largest logarithm of a ratio of probabilities: at the bound, for a neighbour as far as can be."""
+    """Give the largest log-ratio of probabilities: at the bound, for the furthest neighbour."""
     far = sensitivity if last is None else min(sensitivity, last)
     weight = (-1 / scale).exp()
     beyond = [(-Decimal(far + 1) / scale).exp()]
@@ -140,7 +140,7 @@ def _loss(scale: Decimal, sensitivity: int, last: int | None) -> Decimal:
 
 
 def _moves(starts: NDArray[np.int64], grid: _Grid, rng: Any) -> NDArray[np.int64]:
-    """Draw discrete Laplace noise for each place, given that the sum is on the grid."""
+    """Draw discrete Laplace noise for each position, given that the sum is on the grid."""
     moves = np.empty_like(starts)
     pending = np.arange(starts.size)
     while pending.size:

@@ -13,9 +13,9 @@ _LARGEST: Final = 2**61
 
 
 def fold(values: NDArray[np.float64], lower: float, upper: float) -> NDArray[np.float64]:
-    """Reflect each value at the bounds until it lies between them. What is infinitely far from both stays there."""
+    """Reflect each value at the bounds until it lies between them. Infinite values stay if both bounds are infinite."""
     if not (np.isfinite(lower) and np.isfinite(upper)):
-        with np.errstate(invalid="ignore"):  # what a bound at infinity gives is not taken
+        with np.errstate(invalid="ignore"):  # results for a bound at infinity are not used
             values = np.where(values < lower, 2 * lower - values, values)
             return np.where(values > upper, 2 * upper - values, values)
     if lower == upper:

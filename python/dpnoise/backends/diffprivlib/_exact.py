@@ -1,4 +1,4 @@
-"""Numbers that follow from the host's parameters, rounded to the side that is safe."""
+"""Numbers that follow from the host's parameters, rounded in the private direction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DIGITS: Final = Context(prec=400, traps=[])
 
 
 def pure_epsilon(epsilon: float, delta: float) -> float:
-    """Give an epsilon that promises as much with a delta of 0: ``epsilon - log(1 - delta)``, rounded down."""
+    """Give the epsilon of the pure mechanism that the host uses: ``epsilon - log(1 - delta)``, rounded down."""
     if delta == 0:
         return epsilon
     with localcontext(_DIGITS):

@@ -36,7 +36,7 @@ class GaussianDiscrete(IntegerNoise, mechanisms.GaussianDiscrete):
 
 @lru_cache(maxsize=256)
 def _discrete_gaussian(epsilon: float, delta: float, sensitivity: int, scale: float) -> Any:
-    # A delta of 1 allows everything, but the host adds noise.
+    # A delta of 1 needs no noise, but the host adds noise.
     least = 0.0 if delta == 1 else dpnoise.DiscreteGaussian(epsilon=epsilon, delta=delta, sensitivity=sensitivity).scale
-    # A sensitivity of 1, since each integer of an array is to get the noise of a single one.
+    # A sensitivity of 1, since each integer of an array gets the noise of a single one.
     return with_scale(dpnoise.DiscreteGaussian, 1, max(least, scale))

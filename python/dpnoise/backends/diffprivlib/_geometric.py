@@ -1,4 +1,4 @@
-"""The geometric mechanism and what is made of its releases."""
+"""The geometric mechanism, and its truncated and folded variants."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class IntegerNoise(NoiseForArrays):
         TypeError
             When the value is not an integer.
         ValueError
-            When a parameter has been set to what is not allowed, or the value is out of range.
+            When a parameter has been set to an invalid value, or the value is out of range.
         """
         self._check_all(value)  # type: ignore[attr-defined]
         noise = self._noise()
@@ -66,13 +66,13 @@ class Geometric(IntegerNoise, mechanisms.Geometric):
 
 
 class GeometricTruncated(Geometric, mechanisms.GeometricTruncated):
-    """A release of `Geometric` outside of the bounds becomes the nearer bound."""
+    """A release of `Geometric`, clamped to the bounds."""
 
     def randomise(self, value: int) -> int:
         return int(self._truncate(super().randomise(value)))
 
     def _randomise_array(self, values: NDArray[Any]) -> NDArray[Any]:
-        # Whole bounds beyond int64 bound nothing, and no floating point may round those within.
+        # Integer bounds beyond int64 have no effect, and those within must not be rounded to floats.
         lower, upper = (bound if math.isinf(bound) else int(bound) for bound in (self.lower, self.upper))
         noisy = super()._randomise_array(values)
         limits = np.iinfo(np.int64)

@@ -1,4 +1,4 @@
-"""The Laplace mechanism and what is made of its releases."""
+"""The Laplace mechanism, and its truncated, folded and snapping variants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpnoise.backends.diffprivlib._exact import pure_epsilon
 from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._mechanism import NoiseForArrays
 
-# Which is not found by its name while `patched` holds.
+# `patched` replaces its name in the host.
 _randomise_of_host: Final = mechanisms.Snapping.randomise
 
 
@@ -34,19 +34,19 @@ class RealNoise(NoiseForArrays):
         Parameters
         ----------
         value : int or float
-            One that a float holds exactly.
+            A number that a float holds exactly.
 
         Returns
         -------
         float
-            NaN and infinities are returned as they are, as by the host.
+            NaN and infinities are returned unchanged, as by the host.
 
         Raises
         ------
         TypeError
             When the value is not a number.
         ValueError
-            When a parameter has been set to what is not allowed, or a float does not hold the value exactly.
+            When a parameter has been set to an invalid value, or a float does not hold the value exactly.
         """
         self._check_all(value)  # type: ignore[attr-defined]
         noise = self._noise()
@@ -82,7 +82,7 @@ class Laplace(RealNoise, mechanisms.Laplace):
 
 
 class LaplaceTruncated(Laplace, mechanisms.LaplaceTruncated):
-    """A release of `Laplace` outside of the bounds becomes the nearer bound."""
+    """A release of `Laplace`, clamped to the bounds."""
 
     def randomise(self, value: float) -> float:
         bounded: float = self._truncate(super().randomise(value))
@@ -141,7 +141,7 @@ class Snapping(LaplaceTruncated, mechanisms.Snapping):
 
 
 def noiseless(mechanism: Any) -> bool:
-    """Whether the host does without noise: there is nothing to hide, or all may be told."""
+    """Whether the host adds no noise: the sensitivity is 0, or the parameters allow the exact value."""
     return bool(mechanism.sensitivity == 0 or math.isinf(mechanism.epsilon))
 
 
@@ -162,5 +162,5 @@ def as_float(value: Any) -> float:
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Give an array that mechanisms of dpnoise take: they refuse truth values, which the host takes as 0 and 1."""
+    """Give an array for mechanisms of dpnoise: they refuse booleans, which the host takes as 0 and 1."""
     return values.astype(np.int8) if values.dtype.kind == "b" else values

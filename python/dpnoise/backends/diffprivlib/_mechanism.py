@@ -1,4 +1,4 @@
-"""What the mechanisms have in common: where randomness comes from, pickling, and arrays."""
+"""The bases of the mechanisms: the source of randomness, pickling, and arrays."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dpnoise._arrays import array_of
 from dpnoise.bit_generator import SecureBitGenerator
 from dpnoise.hazmat import ScriptedRng, SeededRng
 
-# NumPy's global generator is what diffprivlib's tools and models pass on when no seed was set.
+# diffprivlib's tools and models pass NumPy's global generator if no seed was set.
 UNSEEDED: Final = np.random.mtrand._rand
 
-SEEDS: Final = "since whoever knows a seed can subtract the noise"
+SEEDS: Final = "since anybody who knows a seed can subtract the noise"
 
 
 class SecureNoise:
@@ -35,13 +35,13 @@ class SecureNoise:
 
     def __init__(self, *, random_state: Any = None, **parameters: Any) -> None:
         super().__init__(**parameters)
-        self._rng = None  # so that no sampler of the host can be used by mistake
+        self._rng = None  # so that the host's samplers cannot be used by mistake
         self.random_state = random_state
         self._noise()
 
     @property
     def random_state(self) -> Any:
-        """None, or what stands for it, or a generator of `dpnoise.hazmat`."""
+        """None, or a value that stands for None, or a generator of `dpnoise.hazmat`."""
         return self._random_state
 
     @random_state.setter
@@ -59,7 +59,7 @@ class SecureNoise:
         return given if isinstance(given, SeededRng | ScriptedRng) else None
 
     def _noise(self) -> Any:
-        """Give what makes the noise for the parameters of now, None for no noise, or raise a ParameterError."""
+        """Give the mechanism for the current parameters, None for no noise, or raise a ParameterError."""
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
@@ -77,17 +77,17 @@ class NoiseForArrays(SecureNoise):
     """What the host says of other values."""
 
     def randomise_many(self, values: ArrayLike) -> NDArray[Any]:
-        """Randomise each value of an array: what calls of ``randomise`` would give, in much less time.
+        """Randomise each value of an array, much faster than by calls of ``randomise``.
 
-        Each value costs what a call costs. Where the sensitivity bounds the change of all of them together, the array
-        costs it once: in the L1 norm for Laplace and geometric noise, in the L2 norm for `Gaussian` and
+        Each value costs as much as a call. The whole array costs as much as one call if the sensitivity bounds the
+        change of all values together: in the L1 norm for Laplace and geometric noise, in the L2 norm for `Gaussian` and
         `GaussianAnalytic`. That does not hold for `LaplaceBoundedDomain`, nor for a `GaussianDiscrete` of a sensitivity
         above 1.
 
         Parameters
         ----------
         values : array_like
-            What ``randomise`` takes, of any shape.
+            Values for ``randomise``, of any shape.
 
         Returns
         -------

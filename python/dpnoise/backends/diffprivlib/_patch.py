@@ -1,4 +1,4 @@
-"""Putting the mechanisms where the host's tools and models look for them."""
+"""Replacement of the mechanisms in the host's tools and models."""
 
 from __future__ import annotations
 
@@ -36,21 +36,20 @@ _REPLACED: Final = (
     PermuteAndFlip,
     Snapping,
 )
-# Where the host's mechanisms are defined they refer to each other as they are.
+# Not in the modules that define the host's mechanisms, which refer to each other.
 _PLACES: Final = ("diffprivlib.mechanisms", "diffprivlib.tools", "diffprivlib.models")
 
 
 def patched() -> AbstractContextManager[None]:
     """Let diffprivlib's tools and models use the mechanisms of this module, within a ``with`` block.
 
-    `diffprivlib.mechanisms`, too, gives them out by their names then. Names that were imported before are what they
-    were. Everything is put back when the last of the blocks ends, in whichever way and in whichever thread; until then
-    it holds for the whole process, but not for other processes: `LogisticRegression`, told to use several with
-    ``n_jobs``, raises an error.
+    `diffprivlib.mechanisms` has them under its names then, too. Names that were imported before are not replaced. The
+    patch holds for the whole process until the last block in any thread ends, also by an exception. It does not hold
+    for other processes: `LogisticRegression` raises an error if ``n_jobs`` asks for several.
 
-    What the tools and models draw themselves, without a seed, has secure bits then (`dpnoise.SecureBitGenerator`), and
-    the noise of the mechanisms that are not replaced, too; but that stays the host's floating point. A tool or a model
-    that is given a seed raises a ValueError.
+    The tools' and models' own draws, and the noise of mechanisms that are not replaced, then use secure bits
+    (`dpnoise.SecureBitGenerator`), but stay the host's floating point. A tool or a model with a seed raises a
+    ValueError.
 
     Examples
     --------
@@ -94,7 +93,7 @@ def _modules() -> list[ModuleType]:
 
 
 def _secure_random_state(seed: Any, secure: bool = False) -> Any:
-    """Do what the host's function does, but give a generator with secure bits, and refuse seeds."""
+    """Do the same as the host's function, but give a generator with secure bits, and refuse seeds."""
     if seed is None or seed is UNSEEDED:
         return np.random.RandomState(SecureBitGenerator())
     if not is_secure(seed):
@@ -106,6 +105,6 @@ def _secure_random_state(seed: Any, secure: bool = False) -> Any:
 
 
 def _make_tree(forest: Any, append: bool = True, random_state: Any = None) -> Any:
-    """Do what the host inherits, but do not seed the trees of a forest that has no seed itself."""
+    """Do the same as the host's base class, but do not seed the trees of a forest without a seed."""
     make = super(_forest(), forest)._make_estimator
     return make(append, random_state if forest.random_state is not None else None)

@@ -17,8 +17,8 @@ from dpnoise.backends.diffprivlib._host import mechanisms
 from dpnoise.backends.diffprivlib._laplace import noiseless
 from dpnoise.backends.diffprivlib._mechanism import SecureNoise
 
-# What is left of epsilon when a weight and the sum of all weights are off by two steps of the grid each; a step is at
-# most 2**-20 of the scale, and of the scale times epsilon.
+# The remaining part of epsilon if a weight and the sum of all weights have an error of two steps of the grid each; a
+# step is at most 2**-20 of the scale, and of the scale times epsilon.
 _KEPT: Final = 1 - 2.0**-18
 _LEAST_EPSILON: Final = 2.0**-20
 # The sum of two integers up to here is exact as a float.
@@ -29,7 +29,7 @@ class Exponential(SecureNoise, mechanisms.Exponential):
     """The choice is that of `dpnoise.Exponential`.
 
     With a ``measure``, epsilon must be at least 2**-20: utilities and the logarithms of weights are rounded to a grid,
-    and what the rounding of weights can cost is taken off epsilon first, since weights may depend on the data.
+    and the cost of rounding weights is subtracted from epsilon first, since weights may depend on the data.
     """
 
     def _noise(self) -> Any:
@@ -48,7 +48,7 @@ class Exponential(SecureNoise, mechanisms.Exponential):
         Parameters
         ----------
         value : None
-            Nothing, as by the host.
+            Must be None, as by the host.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class Exponential(SecureNoise, mechanisms.Exponential):
         if not (measure >= 0).all() or not allowed.any():
             raise ParameterError("measure must have no negative numbers and not only zeros")
         if noiseless(self):
-            # The weights alone decide among the best.
+            # Only the weights decide among the best.
             allowed &= utility == utility[allowed].max()
             epsilon, sensitivity, monotonic, utility = 1.0, 1.0, True, np.zeros(utility.size)
         else:
@@ -95,7 +95,7 @@ class Exponential(SecureNoise, mechanisms.Exponential):
 
 
 class PermuteAndFlip(Exponential, mechanisms.PermuteAndFlip):
-    """The choice is that of `dpnoise.PermuteAndFlip`, which has the same distribution."""
+    """The choice is that of `dpnoise.PermuteAndFlip`, with the distribution of the host's."""
 
     def _noise(self) -> Any:
         return self._mechanism(dpnoise.PermuteAndFlip)

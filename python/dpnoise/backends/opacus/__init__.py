@@ -1,17 +1,17 @@
 """Training with Opacus and exact noise: `PrivacyEngine` in place of Opacus's, and the optimizers that it makes.
 
 A program imports it instead: ``from dpnoise.backends.opacus import PrivacyEngine``. Arguments, checks, errors and the
-accountant are the host's. What is different is what its guarantee rests on:
+accountant are the host's. The basis of the guarantee differs:
 
 - Clipped gradients are added up as integers, on a grid, so that no rounding raises the sensitivity.
 - Noise is discrete Gaussian on that grid, of ``noise_multiplier`` times the sensitivity on the grid, from the operating
   system's randomness.
-- Batches are Poisson samples by exact coins. Each makes a noisy step, also those that are empty.
+- Batches are exact Poisson subsamples. Each makes a noisy step, also an empty one.
 
-So ``secure_mode=True`` needs no other package, and its noise is not different. Seeds are refused.
+So ``secure_mode=True`` needs no other package and has the same noise. Seeds are refused.
 
-Neighbours differ by one example, added or removed. The number of examples in the data set is public, as it is for the
-host, and how many are in a batch is private.
+Neighbours differ by one example, added or removed. The number of examples in the data set is public, as for the host;
+the size of a batch is private.
 """
 
 from dpnoise.backends.opacus._engine import PrivacyEngine

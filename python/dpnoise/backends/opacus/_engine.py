@@ -17,10 +17,10 @@ class PrivacyEngine(engine.PrivacyEngine):
     Parameters
     ----------
     accountant : {"prv", "rdp", "gdp"}, default "prv"
-        The host's, which says what has been spent.
+        The host's accountant, which states the spent epsilon.
     secure_mode : bool, default False
-        Noise and Poisson samples are secure in any case. When True, so is the order of examples where
-        ``poisson_sampling=False``; and generators of `dpnoise.hazmat` are refused, too.
+        Noise and Poisson subsamples are always secure. When True, the order of examples with ``poisson_sampling=False``
+        is secure, too, and generators of `dpnoise.hazmat` are refused.
     """
 
     def __init__(self, *, accountant: str = "prv", secure_mode: bool = False) -> None:
@@ -45,14 +45,14 @@ class PrivacyEngine(engine.PrivacyEngine):
     ) -> Any:
         """Make model, optimizer and data loader private, as the host does and with its arguments.
 
-        `make_private_with_epsilon` ends up here, too.
+        `make_private_with_epsilon` calls this method, too.
 
         Raises
         ------
         ValueError
-            Where the host raises it; and for what cannot be exact: ``grad_sample_mode`` "ghost" and "ghost_fsdp", and
-            FSDP, where gradients of examples are added up in floating point; ``rand_on_empty``, since an example that
-            is made up for an empty batch lets a real one change twice as much; a ``noise_generator`` that is not of
+            Where the host raises it; and for options that cannot be exact: ``grad_sample_mode`` "ghost" and
+            "ghost_fsdp", and FSDP, where gradients of examples are added up in floating point; ``rand_on_empty``, since
+            a made-up example in an empty batch doubles the sensitivity; a ``noise_generator`` that is not of
             `dpnoise.hazmat`, and a ``data_loader`` with a generator.
         ParameterError
             When ``noise_multiplier`` is not from 2**-20 to 2**11 or ``max_grad_norm`` not from 2**-80 to 2**80.
@@ -67,7 +67,7 @@ class PrivacyEngine(engine.PrivacyEngine):
         if rand_on_empty:
             raise ValueError("rand_on_empty must be False: a made-up example in an empty batch doubles the sensitivity")
         if (poisson_sampling or self.secure_mode) and data_loader.generator is not None:
-            raise ValueError("data_loader must have no generator, since whoever knows its seed knows who is in a batch")
+            raise ValueError("data_loader must have no generator, since anybody who knows its seed knows the batches")
         check_generator(noise_generator, "noise_generator")
         check_noise(max_grad_norm, noise_multiplier)
         return super().make_private(

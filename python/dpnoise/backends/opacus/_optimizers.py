@@ -1,4 +1,4 @@
-"""The optimizers of Opacus whose gradients are added up and get their noise on a grid."""
+"""The optimizers of Opacus, with sums and noise on a grid."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Parts = list[tuple[list[Any], float]]
 
 
 def check_generator(given: Any, name: str) -> None:
-    """Refuse what could repeat noise, or tell it to somebody."""
+    """Refuse generators that could repeat or reveal the noise."""
     if given is not None and not isinstance(given, SeededRng | ScriptedRng):
         raise ValueError(
-            f"{name} must be None, since whoever knows a seed can subtract the noise, or for tests a generator of "
+            f"{name} must be None, since anybody who knows a seed can subtract the noise, or for tests a generator of "
             f"dpnoise.hazmat, got {type(given).__name__}"
         )
 
@@ -41,16 +41,16 @@ class DPOptimizer(optimizers.DPOptimizer):
     """Opacus's ``DPOptimizer`` with sums and noise on a grid.
 
     A step is 1/(2 noise_multiplier**2)-zCDP for neighbours that differ by one example of the batch, added or removed;
-    on Poisson samples it costs less, as Opacus's accountants say.
+    with Poisson subsampling it costs less, see Opacus's accountants.
 
     Parameters
     ----------
     optimizer : torch.optim.Optimizer
-        What makes the step, from noisy gradients.
+        The optimizer that makes the step, from noisy gradients.
     noise_multiplier : float
         The ratio of the standard deviation of the noise to the sensitivity; from 2**-20 to 2**11.
     max_grad_norm : float
-        The L2 norm that the gradient of no example exceeds once it is clipped; from 2**-80 to 2**80.
+        The largest L2 norm of a clipped gradient; from 2**-80 to 2**80.
     expected_batch_size : int or None
         As for the host.
     loss_reduction : {"mean", "sum"}, default "mean"
@@ -106,7 +106,7 @@ class DPOptimizer(optimizers.DPOptimizer):
         """Clip per-sample gradients, and add them to ``summed_grad`` in whole steps of the grid."""
         for p in self.params:
             flags._check_processed_flag(p.grad_sample)
-            flags._check_processed_flag(p.summed_grad)  # whose mark a sum of it and others would not have
+            flags._check_processed_flag(p.summed_grad)  # a sum of it and others would not have this mark
         parts = self._parts()
         norms = [norm for _, norm in parts]
         if all(p.summed_grad is None for p in self.params):
@@ -123,7 +123,7 @@ class DPOptimizer(optimizers.DPOptimizer):
         """Add discrete Gaussian noise on the grid, and give the result as ``grad``."""
         for p in self.params:
             flags._check_processed_flag(p.summed_grad)
-        # The base optimizer follows every gradient that it finds, also one without noise.
+        # The base optimizer uses every gradient, also one without noise.
         for p in self._frozen():
             p.grad = None
         parts = zip(self._parts(), self._clip_norms, self._noise_multipliers(), strict=True)
@@ -139,14 +139,14 @@ class DPOptimizer(optimizers.DPOptimizer):
         return [p for group in self.param_groups for p in group["params"] if not p.requires_grad]
 
     def _parts(self) -> Parts:
-        """Give the parameters that are clipped together, and to which norm."""
+        """Give the groups of parameters that are clipped together, and their norms."""
         return [(self.params, float(self.max_grad_norm))]
 
     def _effective_noise_multiplier(self) -> float:
         return float(self.noise_multiplier)
 
     def _noise_multipliers(self) -> list[float]:
-        """Give that of each part, or raise an error for what cannot be honoured."""
+        """Give the noise multiplier of each part, or raise an error for one that is out of range."""
         if any(p.is_complex() for p in self.params):
             raise TypeError("parameters must be real, got complex ones")
         parts = self._parts()
@@ -169,8 +169,8 @@ class DPPerLayerOptimizer(DPOptimizer, optimizers.DPPerLayerOptimizer):
     """Opacus's ``DPPerLayerOptimizer``, with a norm for each parameter, with sums and noise on grids.
 
     All get noise of the same standard deviation: ``noise_multiplier`` times the root of the sum of the squares of their
-    sensitivities. Parameters, guarantee and errors are those of `DPOptimizer`, but for ``max_grad_norm``, which is a
-    list; and schedulers of ``max_grad_norm``, which would not change what is clipped, raise a ValueError.
+    sensitivities. Parameters, guarantee and errors are those of `DPOptimizer`, except that ``max_grad_norm`` is a list.
+    Schedulers of ``max_grad_norm``, which would not change the clipping, raise a ValueError.
     """
 
     def _parts(self) -> Parts:
@@ -182,10 +182,10 @@ class DPPerLayerOptimizer(DPOptimizer, optimizers.DPPerLayerOptimizer):
 class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
     """Opacus's ``AdaClipDPOptimizer``, which adapts ``max_grad_norm``, with sums, counts and noise on grids.
 
-    What is released besides the gradient is, for examples of the batch, how many more were not clipped than were, with
-    discrete Gaussian noise of ``2 * unclipped_num_std``. The share of those not clipped is estimated with the expected
-    batch size, as by the source, where the host takes the batch's own, which is private. Both releases together are
-    1/(2 noise_multiplier**2)-zCDP. Parameters and errors are those of the host and of `DPOptimizer`.
+    Besides the gradient it releases the number of unclipped examples of the batch minus the number of clipped ones,
+    with discrete Gaussian noise of ``2 * unclipped_num_std``. The share of unclipped examples is estimated with the
+    expected batch size, as in the paper; the host uses the size of the batch, which is private. Both releases together
+    are 1/(2 noise_multiplier**2)-zCDP. Parameters and errors are those of the host and of `DPOptimizer`.
 
     References
     ----------
@@ -195,14 +195,14 @@ class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
     @wraps(optimizers.AdaClipDPOptimizer.__init__, assigned=())  # type: ignore[misc]
     def __init__(self, optimizer: Any, **parameters: Any) -> None:
         super().__init__(optimizer, **parameters)
-        self._balance = 0  # how many examples were not clipped, less how many were
+        self._balance = 0  # the number of unclipped examples minus the number of clipped ones
         if self.expected_batch_size is None:
             raise ValueError("expected_batch_size must be given where max_grad_norm is adaptive")
         if not 2.0**-10 <= self.unclipped_num_std <= 2.0**19:
             raise ParameterError(f"unclipped_num_std must be from 2**-10 to 2**19, got {self.unclipped_num_std!r}")
 
     def zero_grad(self, set_to_none: bool = False) -> None:
-        """Clear gradients and counts, but for a step that is not complete."""
+        """Clear gradients and counts, except during an incomplete step."""
         super().zero_grad(set_to_none)
         if not self._is_last_step_skipped:
             self._balance = 0
@@ -210,9 +210,9 @@ class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
     def add_noise(self) -> None:
         """Add noise to gradients and to the count."""
         super().add_noise()
-        # From here on the host finds nothing that is private.
+        # From here on the host's attributes hold nothing private.
         self.sample_size = self.expected_batch_size * self.accumulated_iterations
-        # On a grid that is much finer than the count, as the account, for continuous noise, asks for.
+        # On a much finer grid than that of the count, since the accounting is for continuous noise.
         noise = samplers.gaussian(2 * self.unclipped_num_std, granularity=2.0**-20, rng=self.generator)
         self.unclipped_num = torch.tensor((self.sample_size + self._balance + noise) / 2)
 
@@ -238,7 +238,7 @@ class DistributedDPOptimizer(DPOptimizer, optimizers.DistributedDPOptimizer):
     """
 
     def reduce_gradients(self) -> None:
-        """Divide the gradients, which are the same everywhere by now."""
+        """Divide the gradients, which are the same on all workers now."""
         if self.loss_reduction == "mean":
             for p in self.params:
                 p.grad /= self.world_size

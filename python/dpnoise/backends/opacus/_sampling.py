@@ -1,4 +1,4 @@
-"""Who is in a batch, by coins and permutations that nobody can predict."""
+"""Poisson subsampling and shuffling with secure randomness."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PoissonSampler(samplers.UniformWithReplacementSampler):
 class DistributedPoissonSampler(samplers.DistributedUniformWithReplacementSampler):
     """Opacus's ``DistributedUniformWithReplacementSampler`` with such coins, which gives empty batches, too.
 
-    Without them workers would make different numbers of steps, and tell by that who was in a batch.
+    Otherwise workers would make different numbers of steps, which would reveal the members of a batch.
     """
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -50,7 +50,7 @@ class Shuffler(data.Sampler):
 
 
 def secure(loader: Any) -> Any:
-    """Give a data loader that was made by the host its batches by secure randomness."""
+    """Make a data loader of the host draw its batches with secure randomness."""
     sampler = loader.batch_sampler
     if isinstance(sampler, samplers.UniformWithReplacementSampler):
         ours = PoissonSampler(num_samples=sampler.num_samples, sample_rate=sampler.sample_rate, steps=sampler.steps)
@@ -66,11 +66,11 @@ def secure(loader: Any) -> Any:
         ours = data.BatchSampler(Shuffler(len(sampler.sampler)), sampler.batch_size, sampler.drop_last)
     else:
         raise ValueError("secure_mode knows no secure sampler in place of that of data_loader, only of shuffle=True")
-    # A loader refuses a new sampler because of what iterations have made of the old one; here there were none.
+    # A loader refuses a new sampler because iterations may have changed the old one; there were none yet.
     object.__setattr__(loader, "batch_sampler", ours)
     return loader
 
 
 def _shuffles_all(sampler: Any) -> bool:
-    """Tell if this is what ``shuffle=True`` makes: each example once, in a random order."""
+    """Say whether this is the sampler of ``shuffle=True``: each example once, in a random order."""
     return type(sampler) is data.RandomSampler and not sampler.replacement and len(sampler) == len(sampler.data_source)

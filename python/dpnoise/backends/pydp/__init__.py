@@ -1,15 +1,14 @@
 """Mechanisms and partition selection of PyDP with exact, secure noise: its names, its parameters, its checks.
 
-`LaplaceMechanism` and `GaussianMechanism` are subclasses of PyDP's classes, with the same properties and errors. What
-differs is where the noise comes from, that ``add_noise`` takes arrays, and that they can be pickled. So it is with the
-strategies of partition selection, but for arrays. `patched` and `install` put all of them into PyDP's modules.
+`LaplaceMechanism` and `GaussianMechanism` are subclasses of PyDP's classes, with the same properties and errors. They
+differ in the source of the noise, take arrays in ``add_noise``, and can be pickled. The same holds for the strategies
+of partition selection, except for arrays. `patched` and `install` put all of them into PyDP's modules.
 
-Values are rounded to the grid of `dpnoise.Laplace` or `dpnoise.Gaussian`. The noise has PyDP's scale and one part in
-2**20 more, or what suffices, if that is more. It pays for the rounding, also when many values share a sensitivity and
-are released one at a time.
+Values are rounded to the grid of `dpnoise.Laplace` or `dpnoise.Gaussian`. The noise has PyDP's scale increased by one
+part in 2**20, or the least scale that suffices, if that is larger. The increase covers the rounding, even if many
+values share a sensitivity and are released one at a time.
 
-Neighbours are what the sensitivity is about: the caller's data sets. A release costs the mechanism's ``epsilon`` and
-``delta``.
+The caller's sensitivity defines the neighbours. A release costs the mechanism's ``epsilon`` and ``delta``.
 """
 
 from dpnoise.backends.pydp._host import ConfidenceInterval, NumericalMechanism

@@ -17,7 +17,7 @@ from dpnoise._parameters import real
 from dpnoise.backends._gaussian import gaussian, with_scale
 from dpnoise.backends.pydp import _host
 
-# By how much the noise is more than the host's, so that rounding is paid for: see the proofs.
+# The increase over the host's noise, which covers the rounding: see the proofs.
 WIDENING: Final = 1 + 2.0**-20
 _LARGEST: Final = 2**53
 _INT64: Final = np.iinfo(np.int64)
@@ -37,8 +37,8 @@ class GridNoise:
     def add_noise(self, result: Any) -> Any:
         """Add noise to a number, or to each number of an array, which PyDP does not take.
 
-        Each number costs what a call costs. Where the sensitivity bounds the change of all of them together, in the L1
-        norm for Laplace and the L2 norm for Gaussian noise, they cost it once.
+        Each number costs as much as a call. All together cost as much as one call if the sensitivity bounds the change
+        of all of them together, in the L1 norm for Laplace and the L2 norm for Gaussian noise.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class GridNoise:
         confidence_level : float
             Between 0 and 1.
         noised_result : int or float
-            What ``add_noise`` returned. An integer was rounded, which the interval counts in and PyDP's does not.
+            The result of ``add_noise``. The interval includes the rounding of an integer, which PyDP's does not.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class GaussianMechanism(GridNoise, _host.GaussianMechanism):
 
     @staticmethod
     def create_from_standard_deviation(std: float) -> GaussianMechanism:
-        """Make a mechanism whose epsilon, delta and sensitivity are for the caller to know; they are 0 here.
+        """Make a mechanism from a standard deviation; its epsilon, delta and sensitivity are unknown, and 0 here.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class _OfStandardDeviation(GaussianMechanism):
         made = _host.GaussianMechanism.create_from_standard_deviation(std)
         if made.std == 0:
             raise ParameterError("std must be positive, got 0.0")
-        # The part of the object that is the host's has to be made, but nothing is asked of it.
+        # The host's part of the object must be initialised, but is not used.
         _host.GaussianMechanism.__init__(self, 1.0, 0.5)
         self.std = made.std
         self._noise = _gaussian(self.std)
@@ -238,7 +238,7 @@ class _OfStandardDeviation(GaussianMechanism):
 
 
 def _exact(result: Any) -> float:
-    if isinstance(result, int | Integral):  # int comes first, since it is the faster to ask for
+    if isinstance(result, int | Integral):  # int comes first, since its check is faster
         if abs(int(result)) > _LARGEST:
             raise ParameterError("result must have integers of at most 2**53 in magnitude")
         return float(result)

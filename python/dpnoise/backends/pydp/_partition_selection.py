@@ -1,4 +1,4 @@
-"""Partition selection: which groups may be released, when which groups there are is private too."""
+"""Partition selection: which groups may be released, where the set of groups is private too."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dpnoise.backends.pydp._mechanisms import WIDENING, laplace
 
 PartitionSelectionStrategyType = _host.partition_selection.PartitionSelectionStrategyType
 
-# By their names, which `patched` gives to those below.
+# Imported by name, since `patched` puts those below under these names.
 _create_gaussian = _host.partition_selection.create_gaussian_partition_strategy
 _create_laplace = _host.partition_selection.create_laplace_partition_strategy
 _create_pre_thresholding = _host.partition_selection.create_pre_thresholding_partition_strategy
 _create_truncated_geometric = _host.partition_selection.create_truncated_geometric_partition_strategy
 
-# What is given up for safety: that much of epsilon and delta, or of the scale above the threshold.
+# The safety margin: a share of epsilon and delta, or of the scale above the threshold.
 _MARGIN: Final = 2.0**-20
 _LEAST_EPSILON: Final = 2.0**-30
 _MOST_EPSILON: Final = Decimal(2000)
-# For each group of a person: doubles have fewer digits below 2**-1022.
+# For each group of a person: doubles lose precision below 2**-1022.
 _LEAST_DELTA: Final = 2.0**-1000
 # So many digits that a logarithm near 1 keeps enough of them for the smallest double.
 _DELTA_DIGITS: Final = Context(prec=400, traps=[])
@@ -46,7 +46,7 @@ def create_truncated_geometric_partition_strategy(
     delta : float
         From 0 to 1; if positive, at least ``2**-1000 * max_partitions_contributed``.
     max_partitions_contributed : int
-        In how many groups a person is.
+        The number of groups of a person.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def create_truncated_geometric_partition_strategy(
 def create_laplace_partition_strategy(
     epsilon: float, delta: float, max_partitions_contributed: int
 ) -> PartitionSelectionStrategy:
-    """Make the strategy that keeps a group whose number of people, with Laplace noise, reaches a threshold.
+    """Make the strategy that keeps a group if its number of people, with Laplace noise, reaches a threshold.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def create_laplace_partition_strategy(
     delta : float
         From 0 to 1; if positive, at least ``2**-1000 * max_partitions_contributed``.
     max_partitions_contributed : int
-        In how many groups a person is.
+        The number of groups of a person.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def create_laplace_partition_strategy(
 def create_gaussian_partition_strategy(
     epsilon: float, delta: float, max_partitions_contributed: int
 ) -> PartitionSelectionStrategy:
-    """Make the strategy that keeps a group whose number of people, with Gaussian noise, reaches a threshold.
+    """Make the strategy that keeps a group if its number of people, with Gaussian noise, reaches a threshold.
 
     One half of delta is for the noise, the other for the threshold, as by PyDP.
 
@@ -116,7 +116,7 @@ def create_gaussian_partition_strategy(
     delta : float
         From ``2**-1000 * max_partitions_contributed`` to 1.
     max_partitions_contributed : int
-        In how many groups a person is.
+        The number of groups of a person.
 
     Returns
     -------
@@ -183,11 +183,11 @@ def create_partition_strategy(
     Parameters
     ----------
     strategy : {"truncated_geometric", "laplace", "gaussian"}
-        In letters of either case.
+        In upper or lower case.
     epsilon, delta, max_partitions_contributed
         As for that strategy.
     pre_threshold : int, optional
-        With it no group of fewer people is kept.
+        Groups of fewer people are never kept.
 
     Returns
     -------
@@ -224,7 +224,7 @@ _CREATORS: Final = {
 
 
 class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStrategy):
-    """A strategy that is (epsilon, delta)-differentially private for people who are in so many groups at most.
+    """A strategy that is (epsilon, delta)-differentially private for people in at most a given number of groups.
 
     Neighbours differ by one person. The number of people of a group, which ``should_keep`` takes, counts each once.
 
@@ -233,7 +233,7 @@ class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStr
     epsilon, delta : float
         Of all groups together.
     max_partitions_contributed : int
-        In how many groups a person is.
+        The number of groups of a person.
     """
 
     def __init__(self, made: Any) -> None:
@@ -247,7 +247,7 @@ class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStr
         return self.epsilon, self.delta, self.max_partitions_contributed
 
     def probability_of_keep(self, num_users: float) -> float:
-        """Give PyDP's probability, which is a few millionths of itself above what is drawn with."""
+        """Give PyDP's probability, which is a few millionths of itself above the probability of the draw."""
         return float(self._made.probability_of_keep(num_users))
 
     def should_keep(self, num_users: float) -> bool:
@@ -256,7 +256,7 @@ class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStr
         Parameters
         ----------
         num_users : int or float
-            How many people are in it; more than none.
+            The number of people in the group; positive.
 
         Raises
         ------
@@ -324,7 +324,7 @@ class _PreThresholding(PartitionSelectionStrategy):
 
 
 def _checked(made: Any) -> Any:
-    """Refuse a delta whose parts for each group are too small to be computed with."""
+    """Refuse a delta whose part for each group is too small for exact computation."""
     if 0 < made.delta < _LEAST_DELTA * made.max_partitions_contributed:
         raise ParameterError(
             f"delta must be 0, or at least 2**-1000 * max_partitions_contributed (which is "
@@ -342,7 +342,7 @@ def _shared(delta: float, partitions: int) -> tuple[float, float]:
 
 
 def _laplace_quantile(above: float, below: float) -> float:
-    """Give what noise of scale 1 reaches with the probability ``above``."""
+    """Give the number that noise of scale 1 reaches with the probability ``above``."""
     if above <= 0.5:
         return -math.log(2 * above) if above else math.inf
     return math.log(2 * below) if below else -math.inf

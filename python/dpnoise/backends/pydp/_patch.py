@@ -1,4 +1,4 @@
-"""Putting the mechanisms where PyDP, and who uses it, looks for them."""
+"""Replacement of the mechanisms in PyDP's modules."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _REPLACED: Final = {
 
 
 def patched() -> AbstractContextManager[None]:
-    """Let programs that look into PyDP's modules find the mechanisms of this one, within a ``with`` block.
+    """Put the mechanisms of this module into PyDP's modules, within a ``with`` block.
 
     These are `pydp.algorithms.numerical_mechanisms` and `pydp.algorithms.partition_selection`. Names that were imported
-    from them before are what they were. Everything is put back when the last of the blocks ends, in whichever way and
-    in whichever thread; until then it holds for the whole process, but not for other processes.
+    from them before are not replaced. The patch holds for the whole process, but not for other processes, until the
+    last block in any thread ends, also by an exception.
 
     Examples
     --------
