@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import array_from, is_foreign
+from dpnoise._interchange import array_from, arrow_column, is_foreign, library_of, require_pyarrow
 
 _COLUMNS: Final = "NumPy array, list, pandas or polars series, Arrow array or tensor"
 
@@ -62,20 +62,40 @@ def counts(column: Any, name: str = "column") -> dict[Any, int]:
     into floats, and the result must not reveal that. For the same reason missing values and types are checked row by
     row.
     """
-    array = array_of(column, name, missing=False)
-    if array.dtype.kind in "biufSU":
-        if array.dtype.kind == "f":
-            array = array[~np.isnan(array)]
-        values, times = np.unique(array, return_counts=True)
-        return _total(zip(values.tolist(), times.tolist(), strict=True))
-    try:
-        found = Counter(zip(map(type, array), array, strict=True))
-    except TypeError:  # not hashable
-        raise TypeError(f"{name} {_MIXED} {_described(array)}") from None
-    present = [(value, number) for (_, value), number in found.items() if not is_missing(value)]
+    present = _counted_by_library(column, name)
+    if present is None:
+        array = array_of(column, name, missing=False)
+        if array.dtype.kind in "biufSU":
+            if array.dtype.kind == "f":
+                array = array[~np.isnan(array)]
+            values, times = np.unique(array, return_counts=True)
+            return _total(zip(values.tolist(), times.tolist(), strict=True))
+        try:
+            found = Counter(zip(map(type, array), array, strict=True))
+        except TypeError:  # not hashable
+            raise TypeError(f"{name} {_MIXED} {_described(array)}") from None
+        present = [(value, number) for (_, value), number in found.items() if not is_missing(value)]
     if present and common_kind(value for value, _ in present) is None:
-        raise TypeError(f"{name} {_MIXED} {_described(array)}")
+        kinds = sorted({type(value).__name__ for value, _ in present})
+        raise TypeError(f"{name} {_MIXED} {' and '.join(kinds)}")
     return _total(present)
+
+
+def _counted_by_library(column: Any, name: str) -> list[tuple[Any, int]] | None:
+    """Count categories and texts where the library of the column does so without a Python object for each row."""
+    library, dtype = library_of(type(column)), str(getattr(column, "dtype", ""))
+    if library == "pandas" and dtype == "category":
+        column = getattr(column, "array", column)
+        times = np.bincount(column.codes[column.codes >= 0], minlength=len(column.categories))
+        pairs = zip(column.categories.tolist(), times.tolist(), strict=True)
+        return [(value, number) for value, number in pairs if number]
+    if library == "polars" and dtype.startswith(("Categorical", "Enum", "String")):
+        return list(column.drop_nulls().value_counts().iter_rows())
+    if library == "pyarrow" and hasattr(column, "type"):
+        decoded, types = arrow_column(column, name).drop_null(), require_pyarrow().types
+        if types.is_string(decoded.type) or types.is_large_string(decoded.type):
+            return list(zip(*(field.to_pylist() for field in decoded.value_counts().flatten()), strict=True))
+    return None
 
 
 def _total(counted: Iterable[tuple[Any, int]]) -> dict[Any, int]:

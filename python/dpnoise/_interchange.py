@@ -147,7 +147,7 @@ def _from_pandas(x: Any, name: str, missing: Missing) -> NDArray[Any]:
         return _from_arrow(getattr(x, "array", x).__arrow_array__(), name, missing)
     # The missing values of NumPy's own dtypes are NaN, and NaN are the caller's.
     if missing == "refuse" and not isinstance(x.dtype, np.dtype) and x.isna().any():
-        raise _missing(name)
+        raise missing_values(name)
     if missing == "drop":
         x = x.dropna()
     return np.asarray(x.to_numpy())
@@ -157,7 +157,7 @@ def _from_polars(x: Any, name: str, missing: Missing) -> NDArray[Any]:
     if len(x.shape) == 2:
         return _matrix((_from_polars(column, name, missing) for column in x.iter_columns()), name, missing)
     if missing == "refuse" and x.null_count():
-        raise _missing(name)
+        raise missing_values(name)
     if missing == "refuse" and x.dtype.is_nested():
         raise _nested(name)
     if missing == "drop":
@@ -169,7 +169,7 @@ def _from_arrow(x: Any, name: str, missing: Missing) -> NDArray[Any]:
     column = arrow_column(x, name)
     types = require_pyarrow().types
     if missing == "refuse" and column.null_count:
-        raise _missing(name)
+        raise missing_values(name)
     if types.is_struct(column.type):  # how a table comes
         return _matrix((_from_arrow(field, name, missing) for field in column.flatten()), name, missing)
     if missing == "refuse" and types.is_nested(column.type):  # values may be missing further inside
@@ -222,7 +222,7 @@ def _unreadable(x: Any, name: str) -> TypeError:
     return TypeError(f"{name} must be data that NumPy or pyarrow can read, got {found}")
 
 
-def _missing(name: str) -> ParameterError:
+def missing_values(name: str) -> ParameterError:
     return ParameterError(f"{name} must have no missing values: fill or drop them first")
 
 

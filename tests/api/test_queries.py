@@ -137,8 +137,8 @@ def test_answers_are_right_when_epsilon_is_large(relation: Any) -> None:
     assert Variance(bounds=(10, 60), **sure).release(column) == pytest.approx(clamped.var(), abs=1e-5)
     edges = np.arange(10, 61, 5)
     assert np.array_equal(Histogram(edges=edges, **sure).release(column), np.histogram(column, edges)[0])
-    by_name = Histogram(categories=["tea", "coffee"], **sure)
-    assert by_name.release(["coffee", "tea", "water", None, "coffee"]).tolist() == [1, 2]
+    by_name = Histogram(domain=["tea", "coffee"], **sure)
+    assert by_name.release(["coffee", "tea", "water", None, "coffee"]) == {"tea": 1, "coffee": 2}
     for q in (0.1, 0.5, 0.9):
         quantile = Quantile(q=q, bounds=(10, 60), **sure)
         assert quantile.release(column) == pytest.approx(np.quantile(clamped, q), abs=0.2)
@@ -226,7 +226,7 @@ def test_columns_of_every_library(make: Callable[[list[Any]], Any]) -> None:
     assert Sum(bounds=(0, 10), epsilon=SURE).release(column) == pytest.approx(11, abs=1e-6)
     assert Count(epsilon=SURE).release(column) == 3
     assert Histogram(epsilon=SURE, edges=[0, 3.5, 10]).release(column).tolist() == [1, 2]
-    assert Histogram(epsilon=SURE, categories=[4, 5]).release(column).tolist() == [2, 0]
+    assert Histogram(epsilon=SURE, domain=[4, 5]).release(column) == {4: 2, 5: 0}
     assert StabilityHistogram(epsilon=SURE, delta=0.5).release(column) == {4: 2}
 
 
@@ -251,7 +251,7 @@ def test_conditions_of_every_library(make: Callable[[list[Any]], Any]) -> None:
 def test_texts_of_every_library(make: Callable[[list[Any]], Any]) -> None:
     column = make(["tea", "coffee", "tea"])
     assert Count(epsilon=SURE).release(column) == 3
-    assert Histogram(epsilon=SURE, categories=["coffee", "tea"]).release(column).tolist() == [1, 2]
+    assert Histogram(epsilon=SURE, domain=["coffee", "tea"]).release(column) == {"coffee": 1, "tea": 2}
     assert StabilityHistogram(epsilon=SURE, delta=0.5).release(column) == {"tea": 2}
 
 
@@ -330,15 +330,15 @@ def test_rows_of_another_kind_are_refused() -> None:
     for rows in ([True, False, 1], ["a", 1], ["a", b"a"], [1, None, "a"], durations, list(durations)):
         with pytest.raises(TypeError, match="column must be of texts, of numbers or of booleans, got "):
             StabilityHistogram(epsilon=1.0, delta=0.5).release(rows)
-    with pytest.raises(TypeError, match=r"^column must be of the kind of categories \(texts\), got numbers$"):
-        Histogram(epsilon=1.0, categories=["a"]).release([1])
+    with pytest.raises(TypeError, match=r"^column must be of the kind of the domain \(texts\), got numbers$"):
+        Histogram(epsilon=1.0, domain=["a"]).release([1])
 
 
 def test_categories_are_told_apart_exactly() -> None:
-    numbers = Histogram(epsilon=SURE, categories=[2**53, 2**53 + 1, 0.5])
-    assert numbers.release([2**53, 2**53 + 1, 2**53 + 1, 0.5, None]).tolist() == [1, 2, 1]
-    texts = Histogram(epsilon=SURE, categories=["a", "a\0"])
-    assert texts.release(["a", "a\0", "a\0"]).tolist() == [1, 2]
+    numbers = Histogram(epsilon=SURE, domain=[2**53, 2**53 + 1, 0.5])
+    assert numbers.release([2**53, 2**53 + 1, 2**53 + 1, 0.5, None]) == {2**53: 1, 2**53 + 1: 2, 0.5: 1}
+    texts = Histogram(epsilon=SURE, domain=["a", "a\0"])
+    assert texts.release(["a", "a\0", "a\0"]) == {"a": 1, "a\0": 2}
 
 
 def test_numbers_wider_than_a_double_are_counted_as_the_nearest_one() -> None:
@@ -370,7 +370,7 @@ ALL = [
     Mean(bounds=(0, 1), epsilon=1.0, relation="substitute"),
     Variance(bounds=(0, 1), epsilon=1.0),
     Histogram(epsilon=1.0, edges=[0, 1, 2]),
-    Histogram(epsilon=1.0, categories=[1, 2]),
+    Histogram(epsilon=1.0, domain=[1, 2]),
     StabilityHistogram(epsilon=1.0, delta=1e-6),
     Quantile(q=0.25, bounds=(0, 1), epsilon=1.0),
     Median(bounds=(0, 1), epsilon=1.0),
@@ -415,12 +415,12 @@ def test_what_is_no_column_is_refused_without_a_word_about_its_values(query: Any
         (lambda: Mean(bounds=(0, 0), epsilon=1.0), "bounds must be two finite numbers"),
         (lambda: Mean(bounds=(0, 1), epsilon=1.0, relation="substitute").release([]), "column must have rows"),
         (lambda: Variance(bounds=(0, 1e300), epsilon=1.0), "bounds must be 1e-120 to 1e150 apart"),
-        (lambda: Histogram(epsilon=1.0), "either edges or categories must be given"),
-        (lambda: Histogram(epsilon=1.0, edges=[0, 1], categories=[1]), "either edges or categories must be given"),
+        (lambda: Histogram(epsilon=1.0), "either edges or domain must be given"),
+        (lambda: Histogram(epsilon=1.0, edges=[0, 1], domain=[1]), "either edges or domain must be given"),
         (lambda: Histogram(epsilon=1.0, edges=[0, 0]), "edges must be two or more finite numbers"),
         (lambda: Histogram(epsilon=1.0, edges=[0, math.nan]), "edges must be two or more finite numbers"),
-        (lambda: Histogram(epsilon=1.0, categories=["a", "a"]), "categories must be one or more values that differ"),
-        (lambda: Histogram(epsilon=1.0, categories=[]), "categories must be one or more values that differ"),
+        (lambda: Histogram(epsilon=1.0, domain=["a", "a"]), "domain must be one or more values that differ"),
+        (lambda: Histogram(epsilon=1.0, domain=[]), "domain must be one or more values that differ"),
         (lambda: StabilityHistogram(epsilon=1.0, delta=0.0), "delta must be between 0 and 1, got 0.0"),
         (lambda: Quantile(q=0.0, bounds=(0, 1), epsilon=1.0), "q must be between 0 and 1, got 0.0"),
         (lambda: Quantile(q=1e-9, bounds=(0, 1), epsilon=1.0), "q must be from 1e-6 to 1 - 1e-6, got 1e-09"),
@@ -450,10 +450,10 @@ def test_wrong_types_are_named() -> None:
         lambda: Sum(bounds=(0, 1), epsilon=wrong),
         lambda: Mean(bounds=(0, 1), epsilon=wrong),
         lambda: Histogram(epsilon=1.0, edges=["a", "b"]),
-        lambda: Histogram(epsilon=1.0, categories=["a", 1]),
-        lambda: Histogram(epsilon=1.0, categories=cast("Any", 5)),
+        lambda: Histogram(epsilon=1.0, domain=["a", 1]),
+        lambda: Histogram(epsilon=1.0, domain=cast("Any", 5)),
     ):
-        with pytest.raises(TypeError, match=r"^(bounds|epsilon|edges|categories|granularity) must be "):
+        with pytest.raises(TypeError, match=r"^(bounds|epsilon|edges|domain|granularity) must be "):
             make()
 
 

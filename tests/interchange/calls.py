@@ -59,7 +59,7 @@ QUERIES: dict[str, Call] = {
     "Median": (_seeded(queries.Median(bounds=BOUNDS, epsilon=1.0).release), REALS),
     "Quantile": (_seeded(queries.Quantile(q=0.9, bounds=BOUNDS, epsilon=1.0).release), INTEGERS),
     "Histogram of bins": (_seeded(queries.Histogram(edges=[-5, 0, 5, 12], epsilon=1.0).release), REALS),
-    "Histogram of categories": (_seeded(queries.Histogram(categories=[3, 0, 5], epsilon=1.0).release), INTEGERS),
+    "Histogram of categories": (_seeded(queries.Histogram(domain=[3, 0, 5], epsilon=1.0).release), INTEGERS),
     "StabilityHistogram": (_seeded(queries.StabilityHistogram(epsilon=9.0, delta=0.1).release), INTEGERS),
 }
 
@@ -111,7 +111,7 @@ OF_TEXTS: dict[str, Call] = {
     "CountMeanSketch.estimate": (lambda texts: SKETCH.estimate(SKETCH.accumulator(), texts).candidates, TEXTS[:5]),
     "Rappor": (_remembering(RAPPOR), TEXTS),
     "HadamardCountMeanSketch": (_seeded(local.HadamardCountMeanSketch(epsilon=1.0, rows=4, width=16).perturb), TEXTS),
-    "Histogram of categories": (_seeded(queries.Histogram(categories=["tea", ""], epsilon=1.0).release), TEXTS),
+    "Histogram of categories": (_seeded(queries.Histogram(domain=["tea", ""], epsilon=1.0).release), TEXTS),
     "StabilityHistogram": (_seeded(queries.StabilityHistogram(epsilon=9.0, delta=0.1).release), TEXTS),
     "mode_distance": (stability.mode_distance, TEXTS),
 }

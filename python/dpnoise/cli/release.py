@@ -187,7 +187,7 @@ def _groups(edges: str | None, domain: str | None, domain_file: Path | None, del
             return {"edges": [float(edge) for edge in edges.split(",")]}
         except ValueError:
             raise InputError(f"--edges must be numbers separated by commas, got {edges!r}") from None
-    return {"delta": delta} if delta is not None else {"categories": read_domain(domain, domain_file)}
+    return {"delta": delta} if delta is not None else {"domain": read_domain(domain, domain_file)}
 
 
 def _question(
@@ -269,9 +269,8 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
 
 
 def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
-    if isinstance(question, queries.Histogram):
-        edges = question.edges
-        names = question.categories or [f"{low} to {high}" for low, high in pairwise(map(_plain, edges or ()))]
+    if isinstance(question, queries.Histogram) and question.edges is not None:
+        names = [f"{low} to {high}" for low, high in pairwise(map(_plain, question.edges))]
         return list(zip(names, answer.tolist(), strict=True))
     return list(answer.items()) if isinstance(answer, dict) else [("all", answer)]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _columns, sensitivity
+from dpnoise._domain import Labels, labels_of
 from dpnoise._errors import ParameterError
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
@@ -17,7 +17,7 @@ from dpnoise.sensitivity import Relation
 
 
 class Histogram(CountingQuery):
-    """The numbers of rows in disjoint public groups: bins of numbers, or categories.
+    """The numbers of rows in disjoint public groups: bins of numbers, or labels.
 
     Adds discrete Laplace noise to each count: of scale ``1 / epsilon`` under "add/remove", ``2 / epsilon`` under
     "substitute", since a row may leave one group for another. The release is epsilon-differentially private. Rows that
@@ -28,9 +28,10 @@ class Histogram(CountingQuery):
     edges : array_like, optional
         The edges of bins of numbers, increasing: bin ``i`` has the values from ``edges[i]`` up to, but not including,
         ``edges[i + 1]``; the last bin includes its upper edge, as in `numpy.histogram`.
-    categories : sequence, optional
-        Values that differ: all texts, all numbers or all booleans. Give either ``edges`` or ``categories``, and do not
-        take them from the data: use `StabilityHistogram` for that.
+    domain : sequence or column of labels, optional
+        Values that differ: all texts, all numbers or all booleans. A pandas Categorical or CategoricalDtype, a polars
+        Enum and an Arrow array with a dictionary stand for their categories. Give either ``edges`` or ``domain``, and
+        do not take them from the data: use `StabilityHistogram` for that.
     epsilon : float
         Positive and finite.
     relation : {"add/remove", "substitute"}, default "add/remove"
@@ -38,7 +39,7 @@ class Histogram(CountingQuery):
 
     Attributes
     ----------
-    edges, categories
+    edges, domain
         As above.
 
     Raises
@@ -52,23 +53,23 @@ class Histogram(CountingQuery):
     >>> decades = queries.Histogram(edges=range(0, 101, 10), epsilon=1.0).release([23, 45, 31, 67])
     """
 
-    __slots__ = ("_categories", "_edges")
+    __slots__ = ("_domain", "_edges")
 
-    _parameters = ("edges", "categories", "epsilon", "relation")
+    _parameters = ("edges", "domain", "epsilon", "relation")
 
     def __init__(
         self,
         *,
         edges: ArrayLike | None = None,
-        categories: Sequence[Any] | None = None,
+        domain: Labels | None = None,
         epsilon: float,
         relation: Relation = "add/remove",
     ) -> None:
-        if (edges is None) == (categories is None):
-            raise ParameterError("either edges or categories must be given")
+        if (edges is None) == (domain is None):
+            raise ParameterError("either edges or domain must be given")
         self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.histogram(relation))
         self._edges = None if edges is None else _increasing(edges)
-        self._categories = None if categories is None else _distinct(categories)
+        self._domain = None if domain is None else _distinct(domain)
         self._relation = relation
 
     @property
@@ -77,17 +78,19 @@ class Histogram(CountingQuery):
         return self._edges
 
     @property
-    def categories(self) -> tuple[Any, ...] | None:
-        """The categories, if the groups are categories."""
-        return self._categories
+    def domain(self) -> tuple[Any, ...] | None:
+        """The labels, if the groups are labels."""
+        return self._domain
 
-    def release(self, column: Any, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.int64]:
+    def release(
+        self, column: Any, *, threads: int | None = None, rng: Rng = None
+    ) -> NDArray[np.int64] | dict[Any, int]:
         """Release the counts.
 
         Parameters
         ----------
         column : array_like
-            Real numbers if the groups are bins, otherwise values of the type of the categories; one dimension.
+            Real numbers if the groups are bins, otherwise values of the type of the labels; one dimension.
         threads : int, optional
             How many threads to use for the noise; all cores that the process may use when not given.
         rng : dpnoise.hazmat generator, optional
@@ -95,8 +98,9 @@ class Histogram(CountingQuery):
 
         Returns
         -------
-        ndarray of int64
-            One count for each group, in their order. Counts may be negative: they are not clamped.
+        ndarray of int64, or dict
+            One count for each bin, in their order; or the counts by label, in the order of the domain. Counts may be
+            negative: they are not clamped.
 
         Raises
         ------
@@ -108,18 +112,18 @@ class Histogram(CountingQuery):
             When the source of randomness fails; nothing is released.
         """
         released: NDArray[np.int64] = self._noise.release(self._count(column), threads=threads, rng=rng)
-        return released
+        return released if self._domain is None else dict(zip(self._domain, released.tolist(), strict=True))
 
     def _count(self, column: Any) -> NDArray[np.int64]:
         if self._edges is not None:
             values = _columns.floats(column)
             counted: NDArray[np.int64] = np.histogram(values[~np.isnan(values)], self._edges)[0].astype(np.int64)
             return counted
-        categories = self._categories or ()
+        domain = self._domain or ()
         found = _columns.counts(column)
-        if found and (kind := _columns.common_kind(found)) != (wanted := _columns.common_kind(categories)):
-            raise TypeError(f"column must be of the kind of categories ({wanted}), got {kind}")
-        return np.array([found.get(category, 0) for category in categories], np.int64)
+        if found and (kind := _columns.common_kind(found)) != (wanted := _columns.common_kind(domain)):
+            raise TypeError(f"column must be of the kind of the domain ({wanted}), got {kind}")
+        return np.array([found.get(label, 0) for label in domain], np.int64)
 
 
 def _increasing(edges: ArrayLike) -> tuple[float, ...]:
@@ -132,12 +136,10 @@ def _increasing(edges: ArrayLike) -> tuple[float, ...]:
     return tuple(values.tolist())
 
 
-def _distinct(categories: Sequence[Any]) -> tuple[Any, ...]:
-    if not isinstance(categories, Iterable):
-        raise TypeError(f"categories must be a sequence, got {type(categories).__name__}")
-    given = tuple(categories)
+def _distinct(domain: Labels) -> tuple[Any, ...]:
+    given = tuple(labels_of(domain, "domain"))
     if given and _columns.common_kind(given) is None:
-        raise TypeError("categories must be all texts, all numbers or all booleans")
-    if not given or len(set(given)) < len(given) or any(category != category for category in given):
-        raise ParameterError(f"categories must be one or more values that differ, got {categories!r}")
+        raise TypeError("domain must be all texts, all numbers or all booleans")
+    if not given or len(set(given)) < len(given) or any(label != label for label in given):
+        raise ParameterError(f"domain must be one or more values that differ, got {given!r}")
     return given
