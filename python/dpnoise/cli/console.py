@@ -72,12 +72,6 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def listing(values: Sequence[str]) -> str:
-    """Return `values` in one line, quoted; of many only the first twenty."""
-    shown = ", ".join(map(repr, values[:20]))
-    return shown if len(values) <= 20 else f"{shown}, ... ({len(values)} in all)"
-
-
 def suffix_of(path: Path, allowed: Sequence[str], what: str) -> str:
     """Return which of the suffixes `allowed` the path has; otherwise raise, naming `what` the file is."""
     for suffix in allowed:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from dpnoise import local, plots
+from dpnoise._domain import listing
 from dpnoise._files import atomic_write, locked
 from dpnoise.cli import tables
 from dpnoise.cli.agreement import read_agreement
@@ -18,7 +19,6 @@ from dpnoise.cli.console import (
     check_target,
     complain,
     is_occupied,
-    listing,
     print_table,
     quantity,
     suffix_of,

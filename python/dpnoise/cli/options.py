@@ -1,7 +1,6 @@
 """The options that commands share, and what is built from them."""
 
 import csv
-from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
@@ -13,7 +12,8 @@ import typer
 from numpy.typing import NDArray
 
 from dpnoise import local
-from dpnoise.cli.console import InputError, listing
+from dpnoise._domain import Domain
+from dpnoise.cli.console import InputError
 
 Threads: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=4096, help="Threads to use; all cores when not given.")
@@ -97,7 +97,7 @@ def perturb_codes(protocol: Scheme, codes: NDArray[np.int64], threads: int | Non
     return protocol.perturb(codes, threads=threads)
 
 
-def read_domain(text: str | None, file: Path | None) -> list[str]:
+def read_domain(text: str | None, file: Path | None) -> Domain:
     """Return the domain given as comma-separated `text` or as the lines of `file`."""
     if text is not None and file is None:
         # The rules of CSV, so that a value may hold a comma: --domain '"a, b",c'.
@@ -112,11 +112,4 @@ def read_domain(text: str | None, file: Path | None) -> list[str]:
             "give the domain with either --domain or --domain-file: it must be public and fixed beforehand, "
             "for a domain taken from the data would reveal which values occur in them"
         )
-    if any(label != label.encode(errors="replace").decode() for label in labels):
-        raise InputError(f"the domain must be of texts that UTF-8 can hold, got {listing(labels)}")
-    if len(labels) < 2:
-        raise InputError(f"the domain must have at least 2 values, got {len(labels)}")
-    repeated = [label for label, count in Counter(labels).items() if count > 1]
-    if repeated:
-        raise InputError(f"a value of the domain must occur only once, not so {listing(repeated)}")
-    return labels
+    return Domain(labels, "the domain")

@@ -6,14 +6,15 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
+from dpnoise import ParameterError
+from dpnoise._domain import Domain, listing
 from dpnoise._files import atomic_write, locked
 from dpnoise._progress import progress
 from dpnoise.cli import tables
-from dpnoise.cli.console import InputError, check_target, is_occupied, listing, quantity, suffix_of, to_json
+from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, ProtocolName, Threads, build_protocol, perturb_codes, read_domain
 from dpnoise.local import _arrow
 
@@ -68,7 +69,6 @@ def perturb(
     suffix_of(output, (".parquet",), "the output")
     check_target(output, [source, *filter(None, (domain_file,))])
 
-    lookup = pa.array(labels, pa.large_string())
     batch_rows = _arrow.rows_per_block(scheme.report_bytes)
     data = tables.open_column(source, column, empty_is_missing=missing is not None, batch_rows=batch_rows)
     rows = 0
@@ -84,7 +84,7 @@ def perturb(
             tables.report_writer(file, scheme, labels) as write,
         ):
             for batch in data.batches:
-                write(perturb_codes(scheme, _codes(batch, lookup, missing, column), threads))
+                write(perturb_codes(scheme, _codes(batch, labels, missing, column), threads))
                 rows += len(batch)
                 advance(len(batch))
 
@@ -114,17 +114,17 @@ def perturb(
     )
 
 
-def _codes(values: pa.Array, lookup: pa.Array, missing: str | None, column: str) -> NDArray[np.int64]:
+def _codes(values: pa.Array, domain: Domain, missing: str | None, column: str) -> NDArray[np.int64]:
     """Return the index of every value in the domain; a value that has none is an error that does not show it."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     values = values.cast(pa.large_string())
     if values.null_count and missing is None:
         raise InputError(
-            f"column {column!r} has a missing value; name one of the domain ({listing(lookup.to_pylist())}) "
+            f"column {column!r} has a missing value; name one of the domain ({listing(domain)}) "
             f"to stand for it with --missing"
         )
-    codes = pc.index_in(values if missing is None else values.fill_null(missing), value_set=lookup)
-    if codes.null_count:
-        raise InputError(f"column {column!r} has a value outside the domain {listing(lookup.to_pylist())}; {_PRIVATE}")
-    return np.asarray(codes, dtype=np.int64)
+    try:
+        return domain.of_texts(values if missing is None else values.fill_null(missing), column)
+    except ParameterError:
+        raise InputError(f"column {column!r} has a value outside the domain {listing(domain)}; {_PRIVATE}") from None

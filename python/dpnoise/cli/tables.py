@@ -20,9 +20,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dpnoise import local
-from dpnoise.cli.console import InputError, listing, suffix_of, to_json
-from dpnoise.local._arrow import PROTOCOL_KEY, REPORT, column_of
-from dpnoise.local._parquet import DOMAIN_KEY, READING
+from dpnoise._domain import Domain, listing
+from dpnoise.cli.console import InputError, suffix_of, to_json
+from dpnoise.local._arrow import REPORT, column_of, metadata_of
+from dpnoise.local._parquet import READING
 
 _FILE_KEY: Final = b"dpnoise.file"
 _CSV: Final = (
@@ -94,12 +95,8 @@ def report_writer(
     target: BinaryIO, protocol: local.Protocol, domain: Sequence[str]
 ) -> Iterator[Callable[[NDArray[np.uint8]], None]]:
     """Write a Parquet file of reports; yields a function that takes a batch of them as rows of bytes."""
-    metadata = {
-        PROTOCOL_KEY: protocol.to_json(),
-        DOMAIN_KEY: json.dumps(list(domain), ensure_ascii=False),
-        # Files are told apart by their content, and two of a few reports each could be the same by chance.
-        _FILE_KEY: secrets.token_hex(16),
-    }
+    # Files are told apart by their content, and two of a few reports each could be the same by chance.
+    metadata = metadata_of(protocol, Domain(domain)) | {_FILE_KEY: secrets.token_hex(16)}
     schema = pa.schema([pa.field(REPORT, pa.binary(protocol.report_bytes), nullable=False)], metadata=metadata)
     # Reports are random bits: compression, dictionaries and minima would cost time and save nothing, and damage shows
     # in nothing but a checksum.

@@ -23,7 +23,7 @@ from dpnoise.local._bloom_decoding import RapporEstimate
 from dpnoise.local._count_mean_sketch import CountMeanSketch
 from dpnoise.local._d_bit_flip import DBitFlip
 from dpnoise.local._density_estimate import DensityEstimate
-from dpnoise.local._estimate import Estimate
+from dpnoise.local._estimate import CountEstimate, Estimate
 from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
 from dpnoise.local._hadamard_count_mean_sketch import HadamardCountMeanSketch
@@ -42,7 +42,7 @@ from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._prefix_extension import HeavyHitters, PrefixExtension
 from dpnoise.local._protocol import Protocol, protocol_from_json
 from dpnoise.local._randomized_response import RandomizedResponse
-from dpnoise.local._range_estimate import CountEstimate, RangeEstimate
+from dpnoise.local._range_estimate import RangeEstimate
 from dpnoise.local._rappor import Rappor
 from dpnoise.local._sketch import SketchEstimate
 from dpnoise.local._square_wave import SquareWave

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 from dpnoise import _native
+from dpnoise._domain import Domain, disagree
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local import _arrow, _parquet
@@ -64,6 +65,7 @@ class Accumulator:
         Returns
         -------
         Accumulator
+            Of a protocol without labels, which a state does not have; `merge` it into one of the protocol with labels.
 
         Raises
         ------
@@ -73,10 +75,10 @@ class Accumulator:
         return cls._of(_native.LocalAccumulator.from_bytes(state))
 
     @classmethod
-    def _of(cls, state: _native.LocalAccumulator) -> Accumulator:
+    def _of(cls, state: _native.LocalAccumulator, domain: Domain | None = None) -> Accumulator:
         accumulator = cls.__new__(cls)
         accumulator._state = state
-        accumulator._protocol = wrap(state.protocol)
+        accumulator._protocol = wrap(state.protocol, domain)
         return accumulator
 
     def to_bytes(self) -> bytes:
@@ -118,8 +120,8 @@ class Accumulator:
         Raises
         ------
         ParameterError
-            When the shape is another, the metadata of Arrow data (the entry "dpnoise.protocol") name another protocol,
-            or a report is malformed and ``strict`` is true.
+            When the shape is another, the metadata of Arrow data name another protocol (the entry "dpnoise.protocol")
+            or other labels (the entry "dpnoise.domain"), or a report is malformed and ``strict`` is true.
         TypeError
             When the dtype is another.
         ImportError
@@ -146,8 +148,9 @@ class Accumulator:
         Raises
         ------
         ParameterError
-            When it is not a Parquet file, damaged or cut short, its metadata (the entry "dpnoise.protocol") name
-            another protocol, or a report is malformed and ``strict`` is true. Nothing has been added then.
+            When it is not a Parquet file, damaged or cut short, its metadata name another protocol (the entry
+            "dpnoise.protocol") or other labels (the entry "dpnoise.domain"), or a report is malformed and ``strict`` is
+            true. Nothing has been added then.
         TypeError
             When the column is not binary.
         OSError
@@ -157,6 +160,7 @@ class Accumulator:
         """
         file = _parquet.open_reports(path)
         _arrow.check_protocol(file.protocol, self._protocol)
+        _arrow.check_domain(file.domain, self._protocol)
         batches = file.batches(_arrow.rows_per_block(self._protocol.report_bytes))
         blocks = (block for batch in batches for block in _arrow.blocks(batch, self._protocol))
         self._add_blocks(blocks, threads, strict)
@@ -207,15 +211,18 @@ class Accumulator:
         Parameters
         ----------
         other : Accumulator
-            Of the same protocol. It is left as it is.
+            Of the same protocol, with the same labels or without. It is left as it is.
 
         Raises
         ------
         ParameterError
-            When it is of another protocol; the message names both.
+            When it is of another protocol, or of other labels; the message names both.
         """
         if not isinstance(other, Accumulator):
             raise TypeError(f"other must be an Accumulator, got {type(other).__name__}")
+        own, others = self._protocol._domain, other._protocol._domain
+        if disagree(own, others):
+            raise ParameterError(f"other must be an accumulator about the domain {own!r}, got one about {others!r}")
         self._state.merge(other._state)
 
     def estimate(self, *, level: float = 0.95, simultaneous: bool = False, post: Post | None = None) -> Estimate:
@@ -258,7 +265,7 @@ class Accumulator:
         if not self._protocol._counts_values:
             kind = type(self._protocol).__name__
             raise TypeError(f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)")
-        return from_state(self._state, level, simultaneous, post)
+        return from_state(self._state, level, simultaneous, post, self._protocol._domain)
 
     @property
     def protocol(self) -> Specification:
@@ -282,7 +289,9 @@ class Accumulator:
 
     def __eq__(self, other: object) -> bool:
         """Compare protocol and counters."""
-        return isinstance(other, Accumulator) and self.to_bytes() == other.to_bytes()
+        if not isinstance(other, Accumulator):
+            return False
+        return self._protocol == other._protocol and self.to_bytes() == other.to_bytes()
 
     __hash__ = None  # type: ignore[assignment] # it changes
 
@@ -290,6 +299,10 @@ class Accumulator:
         """Show protocol and size, not the counters."""
         return f"<Accumulator of {self.n} reports ({self.rejected} rejected) of {self._protocol!r}>"
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Accumulator], tuple[Any, ...]]:
-        """Pickle the state as bytes."""
-        return Accumulator.from_bytes, (self.to_bytes(),)
+    def __reduce__(self) -> tuple[Callable[[bytes, Domain | None], Accumulator], tuple[Any, ...]]:
+        """Pickle the state as bytes, and the labels."""
+        return _unpickled, (self.to_bytes(), self._protocol._domain)
+
+
+def _unpickled(state: bytes, domain: Domain | None) -> Accumulator:
+    return Accumulator._of(_native.LocalAccumulator.from_bytes(state), domain)

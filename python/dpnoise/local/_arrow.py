@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._domain import Domain, listing
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import ArrowArray, ArrowStream, is_arrow, require_pyarrow
 from dpnoise.local._specification import Specification
 
 PROTOCOL_KEY: Final = b"dpnoise.protocol"
 """The entry of a schema's metadata that holds the specification of the protocol."""
+
+DOMAIN_KEY: Final = b"dpnoise.domain"
+"""The entry of a schema's metadata that lists what the values stand for, as a JSON array of texts."""
 
 REPORT: Final = "report"
 """The column of a table that holds the reports."""
@@ -64,12 +69,18 @@ def batch_of(reports: NDArray[np.uint8], protocol: Specification) -> Any:
     pa = require_pyarrow()
     column = column_of(reports)
     field = pa.field(REPORT, column.type, nullable=False)
-    return pa.record_batch([column], schema=pa.schema([field], metadata={PROTOCOL_KEY: protocol.to_json()}))
+    return pa.record_batch([column], schema=pa.schema([field], metadata=metadata_of(protocol, protocol._domain)))
+
+
+def metadata_of(protocol: Specification, domain: Domain | None) -> dict[bytes, str]:
+    """Give the metadata that name the protocol, and the labels of its values if there are any."""
+    labels = {} if domain is None else {DOMAIN_KEY: domain.to_json()}
+    return {PROTOCOL_KEY: protocol.to_json(), **labels}
 
 
 def check_protocol(found: Specification | None, protocol: Specification) -> None:
     """Refuse reports of which metadata say that they are of another protocol."""
-    if found is not None and found != protocol:
+    if found is not None and found.to_json() != protocol.to_json():
         raise ParameterError(
             f"reports must be of {protocol!r}, specification {protocol.spec_id}; their metadata say that they are of "
             f"{found!r}, specification {found.spec_id}"
@@ -80,6 +91,31 @@ def protocol_of(metadata: Mapping[bytes, bytes]) -> Specification | None:
     """Give the protocol that the metadata of a schema name, if they do."""
     text = metadata.get(PROTOCOL_KEY)
     return None if text is None else Specification.from_json(text.decode("utf-8", errors="replace"))
+
+
+def check_domain(found: list[str] | None, protocol: Specification) -> None:
+    """Refuse reports of which metadata say that their values stand for something else."""
+    domain = protocol._domain
+    if found is not None and domain is not None and found != domain.names:
+        raise ParameterError(
+            f"reports must be about the domain {domain!r}; their metadata say that they are about {listing(found)}"
+        )
+
+
+def domain_of(metadata: Mapping[bytes, bytes], protocol: Specification | None) -> list[str] | None:
+    """Give the labels, as texts, that the metadata of a schema list for a protocol, if they do."""
+    if DOMAIN_KEY not in metadata:
+        return None
+    try:
+        domain = json.loads(metadata[DOMAIN_KEY])
+    except ValueError:
+        raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
+    texts = isinstance(domain, list) and all(isinstance(text, str) for text in domain)
+    k = protocol._native.k if protocol is not None and protocol._counts_values else None
+    if not texts or (k is not None and len(domain) != k):
+        wanted = "texts" if k is None else f"{k} texts"
+        raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} must list {wanted}")
+    return list(domain)
 
 
 def _columns(pa: Any, reports: Any, protocol: Specification) -> Iterable[Any]:
@@ -100,6 +136,8 @@ def _columns(pa: Any, reports: Any, protocol: Specification) -> Iterable[Any]:
     metadata = schema.metadata or {}
     if metadata.get(PROTOCOL_KEY) != protocol.to_json().encode():  # to read a specification takes a millisecond
         check_protocol(protocol_of(metadata), protocol)
+    if protocol._domain is not None:
+        check_domain(domain_of(metadata, protocol), protocol)
     index = report_column(schema.names)
     for batch in batches:
         yield batch.column(index)

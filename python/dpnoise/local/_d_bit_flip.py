@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
+from dpnoise._domain import Labels
 from dpnoise.local._longitudinal import LongitudinalProtocol
 
 
@@ -17,6 +18,8 @@ class DBitFlip(LongitudinalProtocol):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**16.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon : float
         The privacy parameter of all reports on one value together, from 2**-20 to 32.
     d : int
@@ -57,8 +60,8 @@ class DBitFlip(LongitudinalProtocol):
     _family = "d_bit_flip"
     _parameters = ("k", "requested_epsilon", "d")
 
-    def __init__(self, *, k: int, epsilon: float, d: int) -> None:
-        self._native = _native.LocalProtocol.d_bit_flip(k, d, epsilon)
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, d: int) -> None:
+        self._native = _native.LocalProtocol.d_bit_flip(self._sized(k, domain), d, epsilon)
 
     @property
     def d(self) -> int:

@@ -14,11 +14,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real
+from dpnoise._parameters import integer, real
 from dpnoise.local import _post_processing
 from dpnoise.local._post_processing import Post
 from dpnoise.local._tables import Tabular
+
+
+@dataclasses.dataclass(frozen=True)
+class CountEstimate:
+    """How many people have a value, or a value of a range.
+
+    Attributes
+    ----------
+    count : float
+        The estimate, in people; unbiased unless counts were made consistent.
+    standard_error : float
+        The standard deviation of the unbiased estimate, at most.
+    lower, upper : float
+        The ends of its confidence interval.
+    """
+
+    count: float
+    standard_error: float
+    lower: float
+    upper: float
 
 
 class EstimateTable(Tabular):
@@ -48,7 +69,8 @@ class EstimateTable(Tabular):
 class Estimate(EstimateTable):
     """How many people have each value, estimated from their reports.
 
-    As a table it has the columns value (int64), count, standard_error, lower and upper (float64).
+    As a table it has the columns value, count, standard_error, lower and upper (float64). The values are the labels, or
+    numbers (int64) where there are none; in pandas, labels are the index.
 
     Attributes
     ----------
@@ -71,6 +93,8 @@ class Estimate(EstimateTable):
         Whether all intervals together hold at that level (Bonferroni), or each by itself.
     post : str or None
         How the counts were made consistent, if they were.
+    domain : tuple or None
+        The labels of the values, if they have some.
 
     References
     ----------
@@ -87,6 +111,49 @@ class Estimate(EstimateTable):
     level: float
     simultaneous: bool
     post: Post | None = None
+    domain: Domain | None = None
+
+    def count(self, value: Any) -> CountEstimate:
+        """Give the estimate for one value.
+
+        Parameters
+        ----------
+        value : str, int or bool
+            A label, or a number from 0 to k - 1 where there are no labels.
+
+        Returns
+        -------
+        CountEstimate
+
+        Raises
+        ------
+        ParameterError
+            When it is none of the labels, or out of range.
+        TypeError
+            When there are no labels and it is no integer.
+        """
+        if self.domain is None:
+            i = integer(value, "value", range(self.counts.size))
+        else:
+            i = self.domain.position(value, "value")
+        numbers = (self.counts, self.standard_errors, self.lower, self.upper)
+        return CountEstimate(*(float(column[i]) for column in numbers))
+
+    def to_pandas(self) -> Any:
+        """Give a pandas.DataFrame with one row for each value.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns that the class names; labels are its index, called "value", and no column.
+
+        Raises
+        ------
+        ImportError
+            When pandas is not installed.
+        """
+        table = super().to_pandas()
+        return table if self.domain is None else table.set_index("value")
 
     def plot(self, path: str | PathLike[str], labels: Sequence[str] | None = None) -> None:
         """Write a bar chart of the counts with their intervals.
@@ -96,7 +163,7 @@ class Estimate(EstimateTable):
         path : path-like
             A file name that ends in .png, .svg or .pdf.
         labels : sequence of str, optional
-            What each value means; its number when not given.
+            What each value means; its label or number when not given.
 
         Raises
         ------
@@ -109,11 +176,12 @@ class Estimate(EstimateTable):
         """
         from dpnoise import plots  # which imports what no estimate needs
 
-        names = [str(value) for value in range(self.counts.size)] if labels is None else list(labels)
-        plots.histogram(path, names, {"estimate": (self.counts, self.lower, self.upper)})
+        if labels is None:
+            labels = [str(i) for i in range(self.counts.size)] if self.domain is None else self.domain.names
+        plots.histogram(path, list(labels), {"estimate": (self.counts, self.lower, self.upper)})
 
-    def _values(self) -> NDArray[np.int64]:
-        return np.arange(self.counts.size)
+    def _values(self) -> Any:
+        return np.arange(self.counts.size) if self.domain is None else list(self.domain)
 
 
 def normal_quantile(level: float, intervals: int = 1) -> float:
@@ -124,7 +192,9 @@ def normal_quantile(level: float, intervals: int = 1) -> float:
     return -NormalDist().inv_cdf((1.0 - float(level)) / (2.0 * intervals))
 
 
-def from_state(state: _native.LocalAccumulator, level: float, simultaneous: bool, post: Post | None = None) -> Estimate:
+def from_state(
+    state: _native.LocalAccumulator, level: float, simultaneous: bool, post: Post | None, domain: Domain | None
+) -> Estimate:
     """Estimate all counts with intervals at ``level``."""
     _post_processing.check(post)
     # The two counts of a binary protocol err by the same amount: an interval for one is an interval for both.
@@ -134,7 +204,7 @@ def from_state(state: _native.LocalAccumulator, level: float, simultaneous: bool
     absent_error = math.sqrt(state.protocol.variance(n, 0.0))
     counts = _post_processing.apply(post, counts, n, absent_error, level)
     counts.flags.writeable = False
-    return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post)
+    return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post, domain)
 
 
 def intervals(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._domain import Domain, Labels
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
@@ -15,7 +19,11 @@ from dpnoise.local._protocol import Protocol
 
 
 class FrequencyProtocol(Protocol):
-    """A protocol whose reports each count for some of k values: the sender's with probability p, others with q."""
+    """A protocol whose reports each count for some of k values: the sender's with probability p, others with q.
+
+    The values are numbers from 0 to k - 1, or the labels of ``domain``. Labels stand beside the specification: they
+    change neither its JSON nor its id nor any report.
+    """
 
     __slots__ = ()
     _counts_values = True
@@ -26,6 +34,11 @@ class FrequencyProtocol(Protocol):
         return self._native.k
 
     @property
+    def domain(self) -> tuple[Any, ...] | None:
+        """The labels of the values in their order, all str, all int or all bool; None for numbers from 0 to k - 1."""
+        return self._domain
+
+    @property
     def p(self) -> float:
         """The probability that a report counts for the true value: that a bit that is 1 is reported as 1."""
         return self._native.p
@@ -34,6 +47,17 @@ class FrequencyProtocol(Protocol):
     def q(self) -> float:
         """The probability that a report counts for another given value: that a bit that is 0 is reported as 1."""
         return self._native.q
+
+    def _sized(self, k: int | None, domain: Labels | None) -> int:
+        """Keep the labels, if there are any, and give the number of values."""
+        if domain is None:
+            if k is None:
+                raise TypeError("k must be an int, got None: give either k or domain")
+            return k
+        if k is not None:
+            raise ParameterError("either k or domain must be given, got both")
+        self._domain = Domain(domain)
+        return len(self._domain)
 
     def variance(self, n: int, frequency: float = 0.0) -> float:
         """Predict the variance of an estimated count.
@@ -125,7 +149,7 @@ class FrequencyProtocol(Protocol):
         counts = _inputs.counts(true_counts, self.k)
         counters = self._draw_counters(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
         state = _native.LocalAccumulator.from_counters(self._native, int(counts.sum()), counters)
-        return Accumulator._of(state).estimate()
+        return Accumulator._of(state, self._domain).estimate()
 
     def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         """Draw how many reports count for each value; here each bit by itself."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._domain import Labels
 from dpnoise.local._values import ValueProtocol
 
 
@@ -21,6 +22,8 @@ class GeneralizedRandomizedResponse(ValueProtocol):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -47,8 +50,8 @@ class GeneralizedRandomizedResponse(ValueProtocol):
     _family = "generalized_randomized_response"
     _parameters = ("k", "requested_epsilon")
 
-    def __init__(self, *, k: int, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.generalized_randomized_response(k, epsilon)
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.generalized_randomized_response(self._sized(k, domain), epsilon)
 
     def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # Each report is for one value: those that keep theirs, and the others, which are spread over all k.

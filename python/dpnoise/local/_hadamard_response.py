@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
+from dpnoise._domain import Labels
 from dpnoise.local._values import ValueProtocol
 
 
@@ -17,6 +18,8 @@ class HadamardResponse(ValueProtocol):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -46,5 +49,5 @@ class HadamardResponse(ValueProtocol):
     _family = "hadamard_response"
     _parameters = ("k", "requested_epsilon")
 
-    def __init__(self, *, k: int, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.hadamard_response(k, epsilon)
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.hadamard_response(self._sized(k, domain), epsilon)

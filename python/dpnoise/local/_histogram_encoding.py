@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
 from dpnoise.local._unary_encoding import UnaryRows
 from dpnoise.local._values import ValueProtocol
@@ -22,6 +23,8 @@ class ThresholdHistogramEncoding(UnaryRows):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon : float
         The privacy parameter of the noise, from 2**-20 to 32. A report is epsilon-locally differentially private for a
         smaller one: thresholding hides more than the noise alone, and the attribute ``epsilon`` says what is left.
@@ -40,8 +43,8 @@ class ThresholdHistogramEncoding(UnaryRows):
     _family = "threshold_histogram_encoding"
     _parameters = ("k", "requested_epsilon")
 
-    def __init__(self, *, k: int, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.threshold_histogram_encoding(k, epsilon)
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.threshold_histogram_encoding(self._sized(k, domain), epsilon)
 
     @property
     def epsilon(self) -> float:
@@ -60,6 +63,8 @@ class SummationHistogramEncoding(ValueProtocol):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -84,8 +89,8 @@ class SummationHistogramEncoding(ValueProtocol):
     _family = "summation_histogram_encoding"
     _parameters = ("k", "requested_epsilon")
 
-    def __init__(self, *, k: int, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.summation_histogram_encoding(k, epsilon)
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.summation_histogram_encoding(self._sized(k, domain), epsilon)
 
     def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         specification, n = self._specified(), int(counts.sum())

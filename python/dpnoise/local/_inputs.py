@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpnoise._arrays import array_of, doubles, dtype_of
 from dpnoise._columns import is_missing
+from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import codes_of
 
@@ -30,6 +31,19 @@ def integers(values: Any) -> NDArray[np.int64]:
             hint = f"replace every value by its index in the list of possible values{given}"
         raise TypeError(f"values must be integers, got dtype {dtype_of(found)}: {hint}")
     return np.array(found, dtype=np.int64, order="C")
+
+
+def codes(values: Any, domain: Domain | None) -> NDArray[np.int64]:
+    """Copy a vector of labels as their numbers, or one of numbers if there are no labels, to a new int64 array."""
+    if domain is None:
+        return integers(values)
+    if domain.kind is str:
+        return domain.of_texts(values, "values")
+    if domain.kind is bool:
+        return domain.of_booleans(booleans(values))
+    if isinstance(values, list | tuple) and not {bool, np.bool_}.isdisjoint(map(type, values)):
+        raise TypeError("values must be integers, as the labels of the domain are, got bool")
+    return domain.of_integers(integers(values), "values")
 
 
 def numbers(values: Any) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
+from dpnoise._domain import Labels
 from dpnoise.local._longitudinal import TwoRoundProtocol
 
 
@@ -16,6 +17,8 @@ class LOLOHA(TwoRoundProtocol):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon_permanent : float
         The privacy parameter of all reports on one hash together, and so on one value, however many there are; at most
         32.
@@ -60,8 +63,16 @@ class LOLOHA(TwoRoundProtocol):
     _family = "loloha"
     _parameters = ("k", "requested_epsilon_permanent", "requested_epsilon_first", "g")
 
-    def __init__(self, *, k: int, epsilon_permanent: float, epsilon_first: float, g: int | None = None) -> None:
-        self._native = _native.LocalProtocol.loloha(k, epsilon_permanent, epsilon_first, g)
+    def __init__(
+        self,
+        *,
+        k: int | None = None,
+        domain: Labels | None = None,
+        epsilon_permanent: float,
+        epsilon_first: float,
+        g: int | None = None,
+    ) -> None:
+        self._native = _native.LocalProtocol.loloha(self._sized(k, domain), epsilon_permanent, epsilon_first, g)
 
     @property
     def g(self) -> int:

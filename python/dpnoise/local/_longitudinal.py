@@ -36,7 +36,8 @@ class LongitudinalProtocol(FrequencyProtocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, or a list of ints. Empty is legal.
+            Any integer dtype, or a list of ints. Where there is a domain, labels instead, also as columns of
+            categories: looking them up does not take constant time. Empty is legal.
         memo : ClientMemo
             Of n people: ``values[i]`` is that of person i of the memo.
         question : str
@@ -60,14 +61,15 @@ class LongitudinalProtocol(FrequencyProtocol):
         Raises
         ------
         ParameterError
-            When a value is outside of [0, k) (it is not said which), the memo is of another number of people, or
-            ``out`` does not fit; nothing has been drawn then.
+            When a value is outside of [0, k), or is no label (it is not said which), the memo is of another number of
+            people, or ``out`` does not fit; nothing has been drawn then.
         TypeError
-            When the values are not integers, ``memo`` is not a `ClientMemo`, or ``out`` is not an array of uint8.
+            When the values are not integers, or not of the kind of the labels, ``memo`` is not a `ClientMemo`, or
+            ``out`` is not an array of uint8.
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
-        return self._reports_of(memo, question, _inputs.integers(values), out, threads, rng)
+        return self._reports_of(memo, question, _inputs.codes(values, self._domain), out, threads, rng)
 
 
 class TwoRoundProtocol(LongitudinalProtocol):

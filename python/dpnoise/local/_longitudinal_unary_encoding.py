@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from dpnoise import _native
+from dpnoise._domain import Labels
 from dpnoise.local._longitudinal import TwoRoundProtocol
 from dpnoise.local._unary_reports import UnaryReports
 
@@ -20,6 +21,8 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon_permanent : float
         The privacy parameter of all reports on one value together, however many there are; at most 32.
     epsilon_first : float
@@ -64,12 +67,15 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
     def __init__(
         self,
         *,
-        k: int,
+        k: int | None = None,
+        domain: Labels | None = None,
         epsilon_permanent: float,
         epsilon_first: float,
         permanent: Literal["optimized", "symmetric"] = "optimized",
     ) -> None:
-        self._native = _native.LocalProtocol.longitudinal_unary_encoding(k, epsilon_permanent, epsilon_first, permanent)
+        self._native = _native.LocalProtocol.longitudinal_unary_encoding(
+            self._sized(k, domain), epsilon_permanent, epsilon_first, permanent
+        )
 
     @property
     def permanent(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,9 +12,6 @@ from dpnoise._errors import ParameterError
 from dpnoise._interchange import require_pyarrow
 from dpnoise.local import _arrow
 from dpnoise.local._specification import Specification
-
-DOMAIN_KEY: Final = b"dpnoise.domain"
-"""The entry of a schema's metadata that lists what the values stand for, as a JSON array of texts."""
 
 READING: Final[dict[str, Any]] = {
     # Arrow's default reads ahead through the whole file and keeps it; these read it a piece at a time.
@@ -64,25 +60,10 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
         try:
             _arrow.report_column(schema.names)
             protocol = _arrow.protocol_of(metadata)
-            domain = _domain(metadata, protocol)
+            domain = _arrow.domain_of(metadata, protocol)
         except ParameterError as error:
             raise ParameterError(f"{name!r} cannot be used: {error}") from None
         return ReportsFile(name, protocol, domain, file.metadata.num_rows)
-
-
-def _domain(metadata: dict[bytes, bytes], protocol: Specification | None) -> list[str] | None:
-    if DOMAIN_KEY not in metadata:
-        return None
-    try:
-        domain = json.loads(metadata[DOMAIN_KEY])
-    except ValueError:
-        raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
-    texts = isinstance(domain, list) and all(isinstance(text, str) for text in domain)
-    k = protocol._native.k if protocol is not None and protocol._counts_values else None
-    if not texts or (k is not None and len(domain) != k):
-        wanted = "texts" if k is None else f"{k} texts"
-        raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} must list {wanted}")
-    return list(domain)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import output
+from dpnoise._domain import Domain, Labels
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._native import ScriptedRng, SeededRng
@@ -22,7 +23,7 @@ Rng = SeededRng | ScriptedRng | None
 class Protocol(Specification):
     """What all local protocols have in common. Make one of the others.
 
-    Protocols are immutable, hashable, and equal when their specifications are.
+    Protocols are immutable, hashable, and equal when their specifications and labels are.
     """
 
     __slots__ = ()
@@ -38,13 +39,16 @@ class Protocol(Specification):
 
     def _collected(self, collected: Accumulator | Values, threads: int | None) -> Accumulator:
         """Give what was collected with this protocol: an accumulator as it is, reports in a new one."""
+        if isinstance(collected, Accumulator) and collected.protocol == self:
+            return collected
+        accumulator = self.accumulator()
         if not isinstance(collected, Accumulator):
-            accumulator = self.accumulator()
             accumulator.add(collected, threads=threads)
-            return accumulator
-        if collected.protocol != self:
+        elif self._contradicts(collected.protocol):
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
-        return collected
+        else:
+            accumulator.merge(collected)  # it has no labels, or this protocol has none
+        return accumulator
 
     def to_arrow(self, reports: Values) -> Any:
         """Give reports as Arrow data that say which protocol they are of, without copying them.
@@ -58,8 +62,9 @@ class Protocol(Specification):
         Returns
         -------
         pyarrow.RecordBatch
-            With the column "report" of type fixed_size_binary. The specification is in the metadata, where
-            `Accumulator.add` looks for it. Other libraries take it by ``__arrow_c_array__`` or ``__arrow_c_stream__``.
+            With the column "report" of type fixed_size_binary. The specification, and the labels if there are any, are
+            in the metadata, where `Accumulator.add` looks for them. Other libraries take it by ``__arrow_c_array__`` or
+            ``__arrow_c_stream__``.
 
         Raises
         ------
@@ -99,17 +104,23 @@ class Protocol(Specification):
         return reports
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the specification."""
-        return protocol_from_json, (self.to_json(),)
+        """Pickle the specification and the labels."""
+        return _unpickled, (self.to_json(), self._domain)
 
 
-def protocol_from_json(text: str) -> Protocol:
+def _unpickled(text: str, domain: Domain | None) -> Protocol:
+    return protocol_from_json(text, domain=domain)
+
+
+def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
     """Read the specification of a protocol of any kind.
 
     Parameters
     ----------
     text : str
         As ``to_json`` gave it; spaces and order do not matter.
+    domain : sequence of str, int or bool, optional
+        The labels of the values, which a specification does not have; in the order in which clients number them.
 
     Returns
     -------
@@ -118,6 +129,7 @@ def protocol_from_json(text: str) -> Protocol:
     Raises
     ------
     ParameterError
-        When it is not a specification, or its probabilities are not those of its epsilon.
+        When it is not a specification, or its probabilities are not those of its epsilon; or when the domain is of
+        another length, or cannot be used.
     """
-    return Protocol.from_json(text)
+    return Protocol.from_json(text, domain=domain)

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._domain import Labels
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local import _inputs
 from dpnoise.local._frequencies import FrequencyProtocol
@@ -21,13 +23,15 @@ class RandomizedResponse(FrequencyProtocol):
 
     Parameters
     ----------
+    domain : sequence of str, int or bool, optional
+        The two labels of the answers, no first and yes second; False and True when not given.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
     Raises
     ------
     ParameterError
-        When ``epsilon`` is out of range.
+        When ``epsilon`` is out of range, or the domain cannot be used.
 
     References
     ----------
@@ -45,7 +49,9 @@ class RandomizedResponse(FrequencyProtocol):
     _family = "randomized_response"
     _parameters = ("requested_epsilon",)
 
-    def __init__(self, *, epsilon: float) -> None:
+    def __init__(self, *, domain: Labels | None = None, epsilon: float) -> None:
+        if domain is not None and self._sized(None, domain) != 2:
+            raise ParameterError(f"domain must have 2 values, for no and yes, got {len(self._domain or ())}")
         self._native = _native.LocalProtocol.randomized_response(epsilon)
 
     @classmethod
@@ -75,7 +81,8 @@ class RandomizedResponse(FrequencyProtocol):
         Parameters
         ----------
         values : array of bool, shape (n,)
-            The true answers, or a list of bools. Empty is legal.
+            The true answers, or a list of bools. Where there is a domain, labels instead: looking them up does not take
+            constant time. Empty is legal.
         out : ndarray of bool, shape (n,), optional
             A writable C-contiguous array to fill.
         threads : int, optional
@@ -90,13 +97,14 @@ class RandomizedResponse(FrequencyProtocol):
         Raises
         ------
         ParameterError
-            When ``out`` does not fit; nothing has been drawn then.
+            When a value is no label (it is not said which), or ``out`` does not fit; nothing has been drawn then.
         TypeError
-            When the values are not booleans, or ``out`` is not an array of bool.
+            When the values are not booleans, or not of the kind of the labels, or ``out`` is not an array of bool.
         RandomnessError
             When the source of randomness fails; ``out`` is all False then.
         """
-        vector = _inputs.booleans(values)
+        domain = self._domain
+        vector = _inputs.booleans(values) if domain is None else _inputs.codes(values, domain).astype(np.uint8)
         reports = output(len(vector), out, np.bool_)
         self._native.perturb(vector, reports.view(np.uint8), threads, rng)
         return reports

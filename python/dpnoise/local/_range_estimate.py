@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
-from dpnoise.local._estimate import normal_quantile
+from dpnoise.local._estimate import CountEstimate, normal_quantile
 from dpnoise.local._tables import Tabular
 
 Floats = NDArray[np.float64]
@@ -24,26 +24,6 @@ class Level(NamedTuple):
 
     counts: Floats
     n: int
-
-
-@dataclass(frozen=True)
-class CountEstimate:
-    """How many people have a value of a range.
-
-    Attributes
-    ----------
-    count : float
-        The unbiased estimate, in people.
-    standard_error : float
-        Its standard deviation, at most.
-    lower, upper : float
-        The ends of its confidence interval.
-    """
-
-    count: float
-    standard_error: float
-    lower: float
-    upper: float
 
 
 class Tree:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._domain import Domain, Labels, disagree
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._native import LocalProtocol
 from dpnoise._parameters import ByName
 from dpnoise.local import _inputs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 AnyProtocol = TypeVar("AnyProtocol", bound="Specification")
 
@@ -23,9 +27,10 @@ _CLASSES: dict[str, type[Specification]] = {}
 class Specification(ByName):
     """A protocol, without what is collected with it: that is what `Protocol` adds."""
 
-    __slots__ = ("_native",)
+    __slots__ = ("_domain", "_native")
 
     _native: LocalProtocol
+    _domain: Domain | None  # what the values stand for; beside the specification, which is of the randomiser alone
     _family: ClassVar[str]
     _parameters: ClassVar[tuple[str, ...]]
     _counts_values: ClassVar[bool] = False  # whether each report counts for some of k values
@@ -33,6 +38,12 @@ class Specification(ByName):
     def __init_subclass__(cls) -> None:
         if "_family" in vars(cls):
             _CLASSES[cls._family] = cls
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Make a protocol without labels, which are its initialiser's to set."""
+        protocol = super().__new__(cls, *given, **named)
+        protocol._domain = None
+        return protocol
 
     def __init__(self) -> None:
         raise TypeError("make one of the protocols of dpnoise.local, for example OptimizedUnaryEncoding")
@@ -72,20 +83,26 @@ class Specification(ByName):
         return fields
 
     @classmethod
-    def _of(cls: type[AnyProtocol], native: LocalProtocol) -> AnyProtocol:
+    def _of(cls: type[AnyProtocol], native: LocalProtocol, domain: Domain | None = None) -> AnyProtocol:
         """Make an object of this class around a native protocol of its family."""
+        if domain is not None and not cls._counts_values:
+            raise ParameterError(f"domain must be None for {cls.__name__}, whose reports are not counted by value")
+        if domain is not None and len(domain) != native.k:
+            raise ParameterError(f"domain must have {native.k} values, as the specification says, got {len(domain)}")
         protocol = cls.__new__(cls)
-        protocol._native = native
+        protocol._native, protocol._domain = native, domain
         return protocol
 
     @classmethod
-    def from_json(cls: type[AnyProtocol], text: str) -> AnyProtocol:
+    def from_json(cls: type[AnyProtocol], text: str, *, domain: Labels | None = None) -> AnyProtocol:
         """Read a specification and check that it does not contradict itself.
 
         Parameters
         ----------
         text : str
             As `to_json` gave it; spaces and order do not matter.
+        domain : sequence of str, int or bool, optional
+            The labels of the values, which a specification does not have.
 
         Returns
         -------
@@ -95,9 +112,10 @@ class Specification(ByName):
         Raises
         ------
         ParameterError
-            When it is not a specification, of another protocol, or its probabilities are not those of its epsilon.
+            When it is not a specification, of another protocol, or its probabilities are not those of its epsilon; or
+            when the domain is of another length, or cannot be used.
         """
-        protocol = wrap(LocalProtocol.from_json(text))
+        protocol = wrap(LocalProtocol.from_json(text), None if domain is None else Domain(domain))
         if not isinstance(protocol, cls):
             wanted, found = cls.__name__, type(protocol).__name__
             raise ParameterError(f"the specification must be of {wanted}, got one of {found}: use protocol_from_json")
@@ -129,20 +147,30 @@ class Specification(ByName):
     def _rows(self, reports: Values) -> NDArray[np.uint8]:
         return _inputs.matrix(reports, self.report_bytes, "reports")
 
+    def _contradicts(self, other: Specification) -> bool:
+        """Say whether reports of the other must not be counted as those of this one."""
+        return self.to_json() != other.to_json() or disagree(self._domain, other._domain)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.to_json(), self._domain, self._domain and self._domain.kind  # 1 == True, and as labels they differ
+
     def __eq__(self, other: object) -> bool:
-        """Compare specifications."""
-        return isinstance(other, Specification) and self.to_json() == other.to_json()
+        """Compare specifications and labels."""
+        return isinstance(other, Specification) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
         """Agree with equality."""
-        return hash(self.to_json())
+        return hash(self._identity())
 
     def __repr__(self) -> str:
         """Show the call that makes this protocol."""
         parameters = {name.removeprefix("requested_"): getattr(self, name) for name in self._parameters}
+        if self._domain is not None:
+            parameters.pop("k", None)
+            parameters = {"domain": self._domain, **parameters}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
 
 
-def wrap(native: LocalProtocol) -> Specification:
-    """Give a native protocol its class."""
-    return _CLASSES[native.family]._of(native)
+def wrap(native: LocalProtocol, domain: Domain | None = None) -> Specification:
+    """Give a native protocol its class, and its values their labels."""
+    return _CLASSES[native.family]._of(native, domain)

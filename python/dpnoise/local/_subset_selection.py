@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
+from dpnoise._domain import Labels
 from dpnoise.local._values import ValueProtocol
 
 
@@ -17,6 +18,8 @@ class SubsetSelection(ValueProtocol):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**16.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
     omega : int, optional
@@ -50,8 +53,10 @@ class SubsetSelection(ValueProtocol):
     _family = "subset_selection"
     _parameters = ("k", "requested_epsilon", "omega")
 
-    def __init__(self, *, k: int, epsilon: float, omega: int | None = None) -> None:
-        self._native = _native.LocalProtocol.subset_selection(k, epsilon, omega)
+    def __init__(
+        self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, omega: int | None = None
+    ) -> None:
+        self._native = _native.LocalProtocol.subset_selection(self._sized(k, domain), epsilon, omega)
 
     @property
     def omega(self) -> int:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local import _inputs
@@ -26,7 +27,7 @@ class UnaryRows(UnaryReports, ValueProtocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, or a list of ints.
+            Any integer dtype, or a list of ints; where there is a domain, labels instead.
 
         Returns
         -------
@@ -37,11 +38,11 @@ class UnaryRows(UnaryReports, ValueProtocol):
         Raises
         ------
         ParameterError
-            When a value is outside of [0, k); it is not said which.
+            When a value is outside of [0, k), or is no label; it is not said which.
         TypeError
-            When the values are not integers.
+            When the values are not integers, or not of the kind of the labels.
         """
-        vector = _inputs.integers(values)
+        vector = _inputs.codes(values, self._domain)
         bits = np.empty((len(vector), self.report_bytes), np.uint8)
         self._native.encode(vector, bits)
         return bits
@@ -96,6 +97,8 @@ class SymmetricUnaryEncoding(UnaryRows):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -114,8 +117,8 @@ class SymmetricUnaryEncoding(UnaryRows):
     _family = "symmetric_unary_encoding"
     _parameters = ("k", "requested_epsilon")
 
-    def __init__(self, *, k: int, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.symmetric_unary_encoding(k, epsilon)
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.symmetric_unary_encoding(self._sized(k, domain), epsilon)
 
 
 class OptimizedUnaryEncoding(UnaryRows):
@@ -128,6 +131,8 @@ class OptimizedUnaryEncoding(UnaryRows):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -146,14 +151,17 @@ class OptimizedUnaryEncoding(UnaryRows):
     >>> protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
     >>> protocol.p, protocol.report_bytes
     (0.5, 2)
+    >>> poll = local.OptimizedUnaryEncoding(domain=["yes", "no", "unsure"], epsilon=1.0)
+    >>> poll.estimate(poll.perturb(["yes", "no", "yes", "yes"])).domain
+    ('yes', 'no', 'unsure')
     """
 
     __slots__ = ()
     _family = "optimized_unary_encoding"
     _parameters = ("k", "requested_epsilon")
 
-    def __init__(self, *, k: int, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.optimized_unary_encoding(k, epsilon)
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.optimized_unary_encoding(self._sized(k, domain), epsilon)
 
 
 class UnaryEncoding(UnaryRows):
@@ -167,6 +175,8 @@ class UnaryEncoding(UnaryRows):
     ----------
     k : int
         The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
     p, q : float
         The probability that a bit that is 1, or 0, is reported as 1, with 0 < q < p < 1. The epsilon that they ask for
         must be from 2**-20 to 32.
@@ -185,13 +195,16 @@ class UnaryEncoding(UnaryRows):
     _family = "unary_encoding"
     _parameters = ("k", "p", "q")
 
-    def __init__(self, *, k: int, p: float, q: float) -> None:
-        self._native = _native.LocalProtocol.unary_encoding(k, p, q)
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, p: float, q: float) -> None:
+        self._native = _native.LocalProtocol.unary_encoding(self._sized(k, domain), p, q)
 
     def __repr__(self) -> str:
         """Show a call that makes this encoding; one with p and q only if they were not rounded."""
         try:
-            unrounded = UnaryEncoding(k=self.k, p=self.p, q=self.q) == self
+            unrounded = UnaryEncoding(k=self.k, p=self.p, q=self.q).to_json() == self.to_json()
         except ParameterError:
             unrounded = False
-        return super().__repr__() if unrounded else f"UnaryEncoding.from_json({self.to_json()!r})"
+        if unrounded:
+            return super().__repr__()
+        labels = "" if self._domain is None else f", domain={self._domain!r}"
+        return f"UnaryEncoding.from_json({self.to_json()!r}{labels})"

@@ -38,7 +38,8 @@ class OfValues(Protocol):
         ----------
         values : array of integers in [0, k), shape (n,)
             Any integer dtype, a list of ints, or a column or tensor of another library: pandas, polars, Arrow data,
-            DLPack. Empty is legal.
+            DLPack. Where there is a domain, labels instead, also as columns of categories: looking them up does not
+            take constant time. Empty is legal.
         out : ndarray of uint8, shape (n, report_bytes), optional
             A writable C-contiguous array to fill.
         threads : int, optional
@@ -55,14 +56,14 @@ class OfValues(Protocol):
         Raises
         ------
         ParameterError
-            When a value is outside of [0, k) (it is not said which) or ``out`` does not fit; nothing has been drawn
-            then.
+            When a value is outside of [0, k), or is no label (it is not said which), or ``out`` does not fit; nothing
+            has been drawn then.
         TypeError
-            When the values are not integers, or ``out`` is not an array of uint8.
+            When the values are not integers, or not of the kind of the labels, or ``out`` is not an array of uint8.
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
-        return self._reports(_inputs.integers(values), out, threads, rng)
+        return self._reports(_inputs.codes(values, self._domain), out, threads, rng)
 
 
 class ValueProtocol(OfValues, FrequencyProtocol):
