@@ -25,9 +25,9 @@ def estimate(post: str | None, level: float = 0.95) -> local.Estimate:
 
 
 def process(post: str, counts: list[float], n: int) -> np.ndarray:
-    from dpnoise.local import _post_processing
+    from dpnoise.local import _estimate
 
-    return _post_processing.apply(post, np.array(counts, float), n, absent_error=1.0, level=0.95)
+    return _estimate.post_processed(post, np.array(counts, float), n, absent_error=1.0, level=0.95)
 
 
 @pytest.mark.parametrize("post", METHODS)
@@ -104,7 +104,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> None:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr("dpnoise.local._tables.import_module", missing)
+    monkeypatch.setattr("dpnoise.local._estimate.import_module", missing)
     with pytest.raises(ImportError, match="this needs polars: pip install polars"):
         estimate(None).to_polars()
 

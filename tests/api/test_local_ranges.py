@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpnoise import ParameterError, local
-from dpnoise.local._range_estimate import Level, Tree
+from dpnoise.local._ranges import Level, Tree
 
 Floats = NDArray[np.float64]
 

@@ -20,8 +20,8 @@ from scipy import stats
 
 from dpnoise import local
 from dpnoise.hazmat import SeededRng
-from dpnoise.local import _density_estimate
-from dpnoise.local._windows import Window
+from dpnoise.local import _density
+from dpnoise.local._numbers import Window
 
 ALARM = 1e-9
 REPETITIONS = 1000
@@ -176,7 +176,7 @@ def test_densities_are_found(shape: str, epsilon: float, limit: float) -> None:
 
 
 def path(window: Window, counters: NDArray[np.uint64], smoothing: bool, steps: int) -> list[Step]:
-    return list(islice(_density_estimate.steps(window, counters, smoothing), steps))
+    return list(islice(_density.steps(window, counters, smoothing), steps))
 
 
 @pytest.mark.parametrize(("k", "epsilon"), [(8, 1.0), (64, 0.5), (64, 4.0), (256, 2.0)])

@@ -20,35 +20,32 @@ Examples
 
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._bloom_decoding import RapporEstimate
-from dpnoise.local._count_mean_sketch import CountMeanSketch
-from dpnoise.local._d_bit_flip import DBitFlip
-from dpnoise.local._density_estimate import DensityEstimate
+from dpnoise.local._categories import (
+    GeneralizedRandomizedResponse,
+    HadamardResponse,
+    LocalHashing,
+    RandomizedResponse,
+    SubsetSelection,
+)
+from dpnoise.local._density import DensityEstimate, SquareWave
 from dpnoise.local._estimate import CountEstimate, Estimate
-from dpnoise.local._frequencies import FrequencyProtocol
-from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
-from dpnoise.local._hadamard_count_mean_sketch import HadamardCountMeanSketch
-from dpnoise.local._hadamard_response import HadamardResponse
-from dpnoise.local._hierarchical_range import HierarchicalRange
-from dpnoise.local._histogram_encoding import SummationHistogramEncoding, ThresholdHistogramEncoding
-from dpnoise.local._laplace_mean import LaplaceMean
-from dpnoise.local._local_hashing import LocalHashing
-from dpnoise.local._loloha import LOLOHA
-from dpnoise.local._longitudinal import LongitudinalProtocol
-from dpnoise.local._longitudinal_unary_encoding import LongitudinalUnaryEncoding
-from dpnoise.local._means import MeanEstimate, MeanProtocol
+from dpnoise.local._longitudinal import LOLOHA, DBitFlip, LongitudinalProtocol, LongitudinalUnaryEncoding
 from dpnoise.local._memo import ClientMemo
+from dpnoise.local._numbers import DuchiMean, HybridMean, LaplaceMean, MeanEstimate, MeanProtocol, PiecewiseMean
 from dpnoise.local._plan import Candidate, plan
 from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._prefix_extension import HeavyHitters, PrefixExtension
-from dpnoise.local._protocol import Protocol, protocol_from_json
-from dpnoise.local._randomized_response import RandomizedResponse
-from dpnoise.local._range_estimate import RangeEstimate
+from dpnoise.local._protocol import FrequencyProtocol, Protocol, protocol_from_json
+from dpnoise.local._ranges import HierarchicalRange, RangeEstimate
 from dpnoise.local._rappor import Rappor
-from dpnoise.local._sketch import SketchEstimate
-from dpnoise.local._square_wave import SquareWave
-from dpnoise.local._subset_selection import SubsetSelection
-from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
-from dpnoise.local._window_means import DuchiMean, HybridMean, PiecewiseMean
+from dpnoise.local._sketches import CountMeanSketch, HadamardCountMeanSketch, SketchEstimate
+from dpnoise.local._unary_encoding import (
+    OptimizedUnaryEncoding,
+    SummationHistogramEncoding,
+    SymmetricUnaryEncoding,
+    ThresholdHistogramEncoding,
+    UnaryEncoding,
+)
 
 __all__ = [
     "LOLOHA",

@@ -11,8 +11,7 @@ from dpnoise._domain import Domain, disagree
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local import _arrow, _parquet
-from dpnoise.local._estimate import Estimate, from_state
-from dpnoise.local._post_processing import Post
+from dpnoise.local._estimate import Estimate, Post, from_state
 from dpnoise.local._specification import Specification, wrap
 
 

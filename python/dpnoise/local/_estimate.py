@@ -1,14 +1,15 @@
-"""Estimated counts with their uncertainty."""
+"""Estimated counts with intervals, made consistent where asked, and as tables of other libraries."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from os import PathLike
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,146 @@ from dpnoise import _native
 from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
-from dpnoise.local import _post_processing
-from dpnoise.local._post_processing import Post
-from dpnoise.local._tables import Tabular
+
+
+class Tabular:
+    """A result that can be given as a table."""
+
+    __slots__ = ()
+
+    def to_arrow(self) -> Any:
+        """Give a pyarrow.Table with one row for each value.
+
+        Returns
+        -------
+        pyarrow.Table
+            With the columns that the class names.
+
+        Raises
+        ------
+        ImportError
+            When pyarrow is not installed.
+        """
+        return _require("pyarrow").table(self._columns())
+
+    def to_pandas(self) -> Any:
+        """Give a pandas.DataFrame with one row for each value.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns that the class names.
+
+        Raises
+        ------
+        ImportError
+            When pandas is not installed.
+        """
+        return _require("pandas").DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """Give a polars.DataFrame with one row for each value.
+
+        Returns
+        -------
+        polars.DataFrame
+            With the columns that the class names.
+
+        Raises
+        ------
+        ImportError
+            When polars is not installed.
+        """
+        return _require("polars").DataFrame(self._columns())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Offer the table of `to_arrow` to any library that speaks Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    @abstractmethod
+    def _columns(self) -> dict[str, NDArray[np.generic]]:
+        """Give the columns, as arrays that the table may keep."""
+
+
+def _require(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"this needs {package}: pip install {package}") from error
+
+
+Counts = NDArray[np.float64]
+
+Post = Literal["base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"]
+
+
+def norm(counts: Counts, n: int) -> Counts:
+    """Add the same to every count, so that they sum to n."""
+    return counts + (n - float(counts.sum())) / counts.size
+
+
+def norm_mul(counts: Counts, n: int) -> Counts:
+    """Raise negative counts to 0, then multiply all, so that they sum to n."""
+    positive = np.maximum(counts, 0.0)
+    total = positive.sum()
+    return positive / total * n if total > 0 else np.full_like(counts, n / counts.size)
+
+
+def norm_cut(counts: Counts, n: int) -> Counts:
+    """Raise negative counts to 0, then drop the smallest until the others sum to at most n."""
+    order = np.argsort(-counts, kind="stable")
+    sorted_counts = np.maximum(counts[order], 0.0)
+    kept = np.where(np.cumsum(sorted_counts) <= n, sorted_counts, 0.0)
+    result = np.empty_like(counts)
+    result[order] = kept
+    return result
+
+
+def simplex(counts: Counts, n: int) -> Counts:
+    """Take the nearest counts (least squares) that are not negative and sum to n.
+
+    They are max(count - t, 0) for one t: the same as subtracting t and raising to 0 again and again (``norm-sub``).
+    """
+    falling = -np.sort(-counts)
+    # With the j largest counts above 0, t is their excess over n, shared by them; it must leave the j-th above 0.
+    shares = (np.cumsum(falling) - n) / np.arange(1, counts.size + 1)
+    t = float(shares[np.flatnonzero(falling >= shares)[-1]])
+    return np.maximum(counts - t, 0.0)
+
+
+_METHODS: Final[dict[str, Callable[[Counts, int], Counts]]] = {
+    "norm": norm,
+    "norm-mul": norm_mul,
+    "norm-sub": simplex,
+    "norm-cut": norm_cut,
+    "simplex": simplex,
+}
+
+
+def significance_threshold(k: int, level: float) -> float:
+    """Give the number of standard deviations that no count of k absent values exceeds with probability ``level``."""
+    return -NormalDist().inv_cdf((1.0 - level) / k)
+
+
+def check_post(post: str | None) -> None:
+    """Refuse an unknown method."""
+    if post is not None and post != "base-cut" and post not in _METHODS:
+        known = ", ".join(map(repr, ["base-cut", *_METHODS]))
+        raise ParameterError(f"post must be None or one of {known}, got {post!r}")
+
+
+def post_processed(post: str | None, counts: Counts, n: int, absent_error: float, level: float) -> Counts:
+    """Make counts consistent; ``absent_error`` is the standard deviation of the count of a value that nobody has.
+
+    Wang, Lopuhaä-Zwakenberg, Li, Skoric and Li (2020), "Locally differentially private frequency estimation with
+    consistency", section 4, has the methods and compares them. All are functions of the estimate alone, so they cost no
+    privacy; all but ``norm`` are biased.
+    """
+    if post is None:
+        return counts
+    if post == "base-cut":
+        return np.where(counts < significance_threshold(counts.size, level) * absent_error, 0.0, counts)
+    return _METHODS[post](counts, n)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,13 +334,13 @@ def from_state(
     state: _native.LocalAccumulator, level: float, simultaneous: bool, post: Post | None, domain: Domain | None
 ) -> Estimate:
     """Estimate all counts with intervals at ``level``."""
-    _post_processing.check(post)
+    check_post(post)
     # The two counts of a binary protocol err by the same amount: an interval for one is an interval for both.
     quantile = normal_quantile(level, state.protocol.counters if simultaneous else 1)
     counts, standard_errors, n, rejected = state.estimate()
     lower, upper = intervals(counts, standard_errors, quantile)
     absent_error = math.sqrt(state.protocol.variance(n, 0.0))
-    counts = _post_processing.apply(post, counts, n, absent_error, level)
+    counts = post_processed(post, counts, n, absent_error, level)
     counts.flags.writeable = False
     return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post, domain)
 

@@ -1,15 +1,19 @@
-"""What the protocols have in common for people who are asked again and again."""
+"""Protocols for people who are asked again and again."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise import _native
+from dpnoise._domain import Labels
 from dpnoise._interchange import Values
 from dpnoise.local import _inputs
-from dpnoise.local._frequencies import FrequencyProtocol
 from dpnoise.local._memo import ClientMemo
-from dpnoise.local._protocol import Rng
+from dpnoise.local._protocol import FrequencyProtocol, Rng
+from dpnoise.local._unary_encoding import UnaryReports
 
 
 class LongitudinalProtocol(FrequencyProtocol):
@@ -96,3 +100,217 @@ class TwoRoundProtocol(LongitudinalProtocol):
     def requested_epsilon_first(self) -> float:
         """The epsilon that was asked for of a single report."""
         return self._native.requested_epsilon_first
+
+
+class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
+    """Longitudinal unary encoding: k bits, flipped once for ever, and once more for each report.
+
+    The permanent round is that of `OptimizedUnaryEncoding` (L-OSUE) or of `SymmetricUnaryEncoding` (L-SUE, also known
+    as basic RAPPOR) for ``epsilon_permanent``; the instantaneous one is symmetric, and such that a single report
+    achieves ``epsilon_first``.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+    epsilon_permanent : float
+        The privacy parameter of all reports on one value together, however many there are; at most 32.
+    epsilon_first : float
+        The privacy parameter of a single report, at least 2**-20 and below ``epsilon_permanent``.
+    permanent : {"optimized", "symmetric"}
+        The permanent round.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, or both epsilons together ask for more than 62 binary digits.
+
+    Notes
+    -----
+    Reports on m different values tell up to m times ``epsilon`` about them, and they may show *when* the value changed.
+    Where values change often, `LOLOHA` bounds the former by g times ``epsilon``.
+
+    A collection is of one report from each person; the standard errors of an estimate do not hold when a person is in
+    it twice.
+
+    References
+    ----------
+    Arcolezi, Couchot, Al Bouna and Xiao (2022), "Improving the utility of locally differentially private protocols for
+    longitudinal and multidimensional frequency estimates"; Erlingsson, Pihur and Korolova (2014), "RAPPOR: randomized
+    aggregatable privacy-preserving ordinal response".
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.LongitudinalUnaryEncoding(k=15, epsilon_permanent=2.0, epsilon_first=1.0)
+    >>> memo = local.ClientMemo.generate(3)
+    >>> monday = protocol.perturb([3, 14, 3], memo, question="colour")
+    >>> tuesday = protocol.perturb([3, 14, 4], memo, question="colour")
+    >>> tuesday.shape
+    (3, 2)
+    """
+
+    __slots__ = ()
+    _family = "longitudinal_unary_encoding"
+    _parameters = ("k", "requested_epsilon_permanent", "requested_epsilon_first", "permanent")
+
+    def __init__(
+        self,
+        *,
+        k: int | None = None,
+        domain: Labels | None = None,
+        epsilon_permanent: float,
+        epsilon_first: float,
+        permanent: Literal["optimized", "symmetric"] = "optimized",
+    ) -> None:
+        self._native = _native.LocalProtocol.longitudinal_unary_encoding(
+            self._sized(k, domain), epsilon_permanent, epsilon_first, permanent
+        )
+
+    @property
+    def permanent(self) -> str:
+        """The permanent round, "optimized" or "symmetric"."""
+        fields = self._specified()
+        return "optimized" if 2 * fields["permanent_p"] == 2 ** fields["permanent_planes"] else "symmetric"
+
+
+class LOLOHA(TwoRoundProtocol):
+    """LOLOHA: one hash function for ever, whose hashes are randomised once for ever, and once more for each report.
+
+    There are only ``g`` permanent answers, however many values there are: for values that change often, as a smaller g
+    keeps ``epsilon_longitudinal`` small.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+    epsilon_permanent : float
+        The privacy parameter of all reports on one hash together, and so on one value, however many there are; at most
+        32.
+    epsilon_first : float
+        The privacy parameter of a single report, at least 2**-20 and below ``epsilon_permanent``.
+    g : int, optional
+        The number of hashes, from 2 (BiLOLOHA) to 2**8; when not given ``exp(epsilon_first) + 1``, rounded, but at most
+        k: the most accurate one.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, or the epsilons and g together ask for more than 62 binary digits.
+
+    Notes
+    -----
+    The hash functions, and the reports, are those of `LocalHashing`. The paper solves the instantaneous round for a
+    single report exactly for g = 2 alone, and spends less than ``epsilon_first`` for a larger g. Here it is exact for
+    every g, so that estimates are as accurate as those of `LocalHashing` with ``epsilon_first``.
+
+    A collection is of one report from each person; the standard errors of an estimate do not hold when a person is in
+    it twice. Nor are they those of people who drew their hash functions anew: over several collections the errors of
+    the hash functions stay the same.
+
+    References
+    ----------
+    Arcolezi, Pinzón, Palamidessi and Gambs (2023), "Frequency estimation of evolving data under local differential
+    privacy".
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.LOLOHA(k=1024, epsilon_permanent=2.0, epsilon_first=1.0)
+    >>> protocol.g, protocol.report_bytes
+    (4, 3)
+    >>> memo = local.ClientMemo.generate(2)
+    >>> protocol.perturb([1000, 5], memo, question="colour").shape
+    (2, 3)
+    """
+
+    __slots__ = ()
+    _family = "loloha"
+    _parameters = ("k", "requested_epsilon_permanent", "requested_epsilon_first", "g")
+
+    def __init__(
+        self,
+        *,
+        k: int | None = None,
+        domain: Labels | None = None,
+        epsilon_permanent: float,
+        epsilon_first: float,
+        g: int | None = None,
+    ) -> None:
+        self._native = _native.LocalProtocol.loloha(self._sized(k, domain), epsilon_permanent, epsilon_first, g)
+
+    @property
+    def g(self) -> int:
+        """The number of hashes."""
+        return int(self._specified()["g"])
+
+    @property
+    def epsilon_longitudinal(self) -> float:
+        """The most that reports ever tell about all hashes of a person, given when they changed: g times epsilon."""
+        return self.g * self.epsilon
+
+
+class DBitFlip(LongitudinalProtocol):
+    """dBitFlipPM: every person samples d of the k values once, and reports whether theirs is one of them, flipped once.
+
+    A person's report on a value is always the same. There are d + 1 different ones, one for each sampled value and one
+    for all others together: values that are not sampled may change among each other, and the report does not. It is
+    for counters whose values are cut into k buckets.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**16.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+    epsilon : float
+        The privacy parameter of all reports on one value together, from 2**-20 to 32.
+    d : int
+        The number of sampled values, from 1 to k. The variance falls with d; so does the part of changes that do not
+        show.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, or k and epsilon together ask for more than 62 binary digits.
+
+    Notes
+    -----
+    A sampled bit is reported as 1 with probability ``s / (s + 1)`` if it is 1, and ``1 / (s + 1)`` if it is 0, with
+    ``s = exp(epsilon / 2)``; for d = 1, where two values differ in one bit at most, with ``s = exp(epsilon)``. A report
+    has k bits, packed least significant first; those that are not sampled are 0.
+
+    Nothing is flipped again for a report, so a change of the report shows that the value changed. Reports on m values
+    that show themselves tell up to m times ``epsilon`` about them, at most d + 1 times.
+
+    A collection is of one report from each person; the standard errors of an estimate do not hold when a person is in
+    it twice, and over several collections the errors stay the same.
+
+    References
+    ----------
+    Ding, Kulkarni and Yekhanin (2017), "Collecting telemetry data privately".
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.DBitFlip(k=32, epsilon=1.0, d=4)
+    >>> memo = local.ClientMemo.generate()
+    >>> bool((protocol.perturb([7], memo, question="colour") == protocol.perturb([7], memo, question="colour")).all())
+    True
+    """
+
+    __slots__ = ()
+    _family = "d_bit_flip"
+    _parameters = ("k", "requested_epsilon", "d")
+
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, d: int) -> None:
+        self._native = _native.LocalProtocol.d_bit_flip(self._sized(k, domain), d, epsilon)
+
+    @property
+    def d(self) -> int:
+        """The number of sampled values."""
+        return int(self._specified()["d"])

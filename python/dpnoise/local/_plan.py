@@ -9,13 +9,15 @@ from statistics import NormalDist
 from typing import Final
 
 from dpnoise._errors import ParameterError
-from dpnoise.local._frequencies import FrequencyProtocol
-from dpnoise.local._generalized_randomized_response import GeneralizedRandomizedResponse
-from dpnoise.local._hadamard_response import HadamardResponse
-from dpnoise.local._local_hashing import LocalHashing
-from dpnoise.local._post_processing import significance_threshold
-from dpnoise.local._randomized_response import RandomizedResponse
-from dpnoise.local._subset_selection import SubsetSelection
+from dpnoise.local._categories import (
+    GeneralizedRandomizedResponse,
+    HadamardResponse,
+    LocalHashing,
+    RandomizedResponse,
+    SubsetSelection,
+)
+from dpnoise.local._estimate import significance_threshold
+from dpnoise.local._protocol import FrequencyProtocol
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
 
 _LEVEL: Final = 0.95

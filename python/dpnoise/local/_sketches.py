@@ -1,4 +1,4 @@
-"""What the sketches have in common: texts in, and estimated counts of candidates out."""
+"""Sketches: protocols for texts that need not be listed beforehand."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise import _native
 from dpnoise._interchange import Values
 from dpnoise.local import _texts
 from dpnoise.local._accumulator import Accumulator
@@ -164,3 +165,102 @@ class SketchEstimate(EstimateTable):
 
     def _values(self) -> list[Any]:
         return self.candidates
+
+
+class CountMeanSketch(Sketch):
+    """Counts of texts of an open domain, from reports of ``width`` bits.
+
+    Every person draws a row of the collector's table, finds the column that the row's hash function gives their text,
+    and reports the row and one bit for each column, all of them randomised. The collector asks afterwards for the
+    counts of any texts. Their variance is that of `SymmetricUnaryEncoding`, and what texts add that share columns.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    rows : int
+        How many hash functions there are, from 1 to 65536. More of them let less stand of the accident that two texts
+        share a column; it costs the collector's memory alone. With fewer rows than columns such accidents are rare and
+        large, and intervals of candidates beside very frequent texts too short.
+    width : int
+        How many columns there are, a power of two from 8 to 2**20, with ``rows * width`` at most 2**24.
+    seed : int
+        A public number below 2**32, which the hash functions are made of.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Notes
+    -----
+    The hash functions are defined in the documentation of the wire format. A report is the number of the row in 2
+    little-endian bytes, then the bits, least significant first.
+
+    References
+    ----------
+    Differential Privacy Team, Apple (2017), "Learning with privacy at scale", algorithms 1, 2 and 5.
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> sketch = local.CountMeanSketch(epsilon=4.0, rows=64, width=256)
+    >>> reports = sketch.perturb(["apple", "pear", "apple"])
+    >>> estimate = sketch.estimate(reports, candidates=["apple", "plum"])
+    >>> estimate.counts.shape
+    (2,)
+    """
+
+    __slots__ = ()
+    _family = "count_mean_sketch"
+
+    def __init__(self, *, epsilon: float, rows: int, width: int, seed: int = 0) -> None:
+        self._native = _native.LocalProtocol.count_mean_sketch(epsilon, rows, width, seed)
+
+
+class HadamardCountMeanSketch(Sketch):
+    """Counts of texts of an open domain, from reports of one randomised bit and a public number.
+
+    Every person draws a row of the collector's table and a column of a Hadamard matrix, finds the column of the table
+    that the row's hash function gives their text, and reports what stands there in the matrix: one randomised bit. A
+    report has up to 4 bytes. The variance is close to that of `CountMeanSketch` for epsilon up to 1, larger for more.
+
+    Parameters
+    ----------
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    rows : int
+        How many hash functions there are, from 1 to 65536. More of them let less stand of the accident that two texts
+        share a column; it costs the collector's memory alone. With fewer rows than columns such accidents are rare and
+        large, and intervals of candidates beside very frequent texts too short.
+    width : int
+        How many columns there are, a power of two from 8 to 2**20, with ``rows * width`` at most 2**24.
+    seed : int
+        A public number below 2**32, which the hash functions are made of.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Notes
+    -----
+    The hash functions are defined in the documentation of the wire format. A report is the number
+    ``2 (row * width + column) + entry`` as little-endian bytes.
+
+    References
+    ----------
+    Differential Privacy Team, Apple (2017), "Learning with privacy at scale", algorithms 3, 4 and 5.
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> local.HadamardCountMeanSketch(epsilon=1.0, rows=1024, width=1024).report_bytes
+    3
+    """
+
+    __slots__ = ()
+    _family = "hadamard_count_mean_sketch"
+
+    def __init__(self, *, epsilon: float, rows: int, width: int, seed: int = 0) -> None:
+        self._native = _native.LocalProtocol.hadamard_count_mean_sketch(epsilon, rows, width, seed)

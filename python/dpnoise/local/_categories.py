@@ -1,0 +1,325 @@
+"""Protocols for one of some values whose reports are a bit, a number or a set."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import _native
+from dpnoise._arrays import output
+from dpnoise._domain import Labels
+from dpnoise._errors import ParameterError
+from dpnoise._interchange import Values
+from dpnoise.local import _inputs
+from dpnoise.local._protocol import FrequencyProtocol, Rng, ValueProtocol
+
+
+class RandomizedResponse(FrequencyProtocol):
+    """Randomised response: a yes or no, told truly with probability ``p = exp(epsilon) / (exp(epsilon) + 1)``.
+
+    The variance per person of the count is ``exp(epsilon) / (exp(epsilon) - 1)**2``. In an estimate index 0 stands for
+    no, and 1 for yes.
+
+    Parameters
+    ----------
+    domain : sequence of str, int or bool, optional
+        The two labels of the answers, no first and yes second; False and True when not given.
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+
+    Raises
+    ------
+    ParameterError
+        When ``epsilon`` is out of range, or the domain cannot be used.
+
+    References
+    ----------
+    Warner (1965), "Randomized response: a survey technique for eliminating evasive answer bias".
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.RandomizedResponse.coin_flips()
+    >>> protocol.p, round(protocol.epsilon, 6)
+    (0.75, 1.098612)
+    """
+
+    __slots__ = ()
+    _family = "randomized_response"
+    _parameters = ("requested_epsilon",)
+
+    def __init__(self, *, domain: Labels | None = None, epsilon: float) -> None:
+        if domain is not None and self._sized(None, domain) != 2:
+            raise ParameterError(f"domain must have 2 values, for no and yes, got {len(self._domain or ())}")
+        self._native = _native.LocalProtocol.randomized_response(epsilon)
+
+    @classmethod
+    def coin_flips(cls) -> RandomizedResponse:
+        """Make the two-coin form: heads, answer truly; tails, answer as a second coin says.
+
+        Returns
+        -------
+        RandomizedResponse
+            With ``p = 3/4``, ``q = 1/4`` and ``epsilon = ln 3``.
+        """
+        return cls._of(_native.LocalProtocol.coin_flips())
+
+    def perturb(
+        self,
+        values: Values,
+        *,
+        out: NDArray[np.bool_] | None = None,
+        threads: int | None = None,
+        rng: Rng = None,
+    ) -> NDArray[np.bool_]:
+        """Randomise answers: what each person's device does, for any number of people at once.
+
+        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
+        sends one. Time and memory addresses do not depend on answers or reports.
+
+        Parameters
+        ----------
+        values : array of bool, shape (n,)
+            The true answers, or a list of bools. Where there is a domain, labels instead: looking them up does not take
+            constant time. Empty is legal.
+        out : ndarray of bool, shape (n,), optional
+            A writable C-contiguous array to fill.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+
+        Raises
+        ------
+        ParameterError
+            When a value is no label (it is not said which), or ``out`` does not fit; nothing has been drawn then.
+        TypeError
+            When the values are not booleans, or not of the kind of the labels, or ``out`` is not an array of bool.
+        RandomnessError
+            When the source of randomness fails; ``out`` is all False then.
+        """
+        domain = self._domain
+        vector = _inputs.booleans(values) if domain is None else _inputs.codes(values, domain).astype(np.uint8)
+        reports = output(len(vector), out, np.bool_)
+        self._native.perturb(vector, reports.view(np.uint8), threads, rng)
+        return reports
+
+    def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        return super()._draw_counters(counts, generator)[1:]  # the one bit says yes
+
+    def _rows(self, reports: Values) -> NDArray[np.uint8]:
+        return _inputs.answers(reports)
+
+
+class GeneralizedRandomizedResponse(ValueProtocol):
+    """Generalised randomised response, also known as direct encoding: the value itself or, by chance, another one.
+
+    A report is the true value with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, and each other one with
+    probability ``q = 1 / (exp(epsilon) + k - 1)``. The variance per person of a rare value's count is
+    ``(k - 2 + exp(epsilon)) / (exp(epsilon) - 1)**2``: smaller than that of `OptimizedUnaryEncoding` for fewer
+    than ``3 exp(epsilon) + 2`` values, and larger for more.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, or both together ask for more than 62 binary digits: many values and a small
+        epsilon, for which unary encoding is more accurate anyway.
+
+    References
+    ----------
+    Kairouz, Oh and Viswanath (2014), "Extremal mechanisms for local differential privacy"; Wang, Blocki, Li and Jha
+    (2017), "Locally differentially private protocols for frequency estimation", section 4.1.
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.GeneralizedRandomizedResponse(k=1000, epsilon=5.0)
+    >>> protocol.report_bytes
+    2
+    """
+
+    __slots__ = ()
+    _family = "generalized_randomized_response"
+    _parameters = ("k", "requested_epsilon")
+
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.generalized_randomized_response(self._sized(k, domain), epsilon)
+
+    def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        # Each report is for one value: those that keep theirs, and the others, which are spread over all k.
+        kept = generator.binomial(counts, self.p - self.q)
+        return kept + generator.multinomial(int(counts.sum() - kept.sum()), np.full(self.k, 1.0 / self.k))
+
+
+class LocalHashing(ValueProtocol):
+    """Local hashing: every person draws a hash function, and reports it with the randomised hash of their value.
+
+    With the default ``g`` this is optimised local hashing (OLH): the variance per person of a rare value's count is
+    about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for `OptimizedUnaryEncoding`, but a report has a few bytes
+    instead of k bits. Collecting takes a time in the order of n k.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    g : int, optional
+        The number of hashes, from 2 to 2**16; when not given ``exp(epsilon) + 1``, rounded, but at most k.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, or ``k**2 g`` is not below 2**62, or g and epsilon together ask for more than
+        62 binary digits.
+
+    Notes
+    -----
+    The hash of v is ``floor(g x / P)`` with ``x = (a v + b) mod P``, where P is the smallest prime that is at least k
+    and g; a and b are uniform from 0 to P - 1. So the probability that two values have the same hash is known exactly,
+    and estimates are unbiased. A report is the number ``(a P + b) g + hash`` as little-endian bytes.
+
+    References
+    ----------
+    Wang, Blocki, Li and Jha (2017), "Locally differentially private protocols for frequency estimation";
+    Carter and Wegman (1979), "Universal classes of hash functions".
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.LocalHashing(k=1024, epsilon=1.0)
+    >>> protocol.g, protocol.report_bytes
+    (4, 3)
+    """
+
+    __slots__ = ()
+    _family = "local_hashing"
+    _parameters = ("k", "requested_epsilon", "g")
+
+    def __init__(
+        self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, g: int | None = None
+    ) -> None:
+        self._native = _native.LocalProtocol.local_hashing(self._sized(k, domain), epsilon, g)
+
+    @property
+    def g(self) -> int:
+        """The number of hashes."""
+        return int(self._specified()["g"])
+
+
+class HadamardResponse(ValueProtocol):
+    """Hadamard response: every person draws a column of a Hadamard matrix, and reports it with one randomised bit.
+
+    The variance per person of a rare value's count is about ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2``: close to
+    that of `OptimizedUnaryEncoding` for epsilon up to 1, larger for more. A report has one to four bytes, and
+    collecting takes a time in the order of n + k log k: the choice for many values.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+
+    Notes
+    -----
+    The matrix has the smallest power of two K >= k as its order. The entry of row v in column j is the parity of the
+    binary digits that v and j share, 1 for -1. A report is the number ``2 j + entry`` as little-endian bytes.
+
+    References
+    ----------
+    Bassily and Smith (2015), "Local, private, efficient protocols for succinct histograms". (The protocols of Acharya,
+    Sun and Zhang (2019), "Hadamard response", are others: they send an index alone, and gain at a large epsilon.)
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> local.HadamardResponse(k=1024, epsilon=1.0).report_bytes
+    2
+    """
+
+    __slots__ = ()
+    _family = "hadamard_response"
+    _parameters = ("k", "requested_epsilon")
+
+    def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
+        self._native = _native.LocalProtocol.hadamard_response(self._sized(k, domain), epsilon)
+
+
+class SubsetSelection(ValueProtocol):
+    """Subset selection: a random set of ``omega`` values, which has the sender's more often than by chance.
+
+    With the default ``omega`` the squared error of all counts together is nearly the smallest possible, a little below
+    that of the other protocols; for one member it is `GeneralizedRandomizedResponse`. A client's time is in the order
+    of k.
+
+    Parameters
+    ----------
+    k : int
+        The number of values that an answer may have, from 2 to 2**16.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    omega : int, optional
+        The number of members, from 1 to k - 1; when not given ``k / (exp(epsilon) + 1)``, rounded, but at least 1.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, or k and epsilon together ask for more than 62 binary digits.
+
+    Notes
+    -----
+    The set has the sender's value with probability
+    ``p = omega exp(epsilon) / (omega exp(epsilon) + k - omega)``, and is uniform among those that have it, or that
+    have it not. A report has k bits, packed least significant first, of which ``omega`` are set.
+
+    References
+    ----------
+    Ye and Barg (2018), "Optimal schemes for discrete distribution estimation under locally differential privacy"; Wang,
+    Huang, Wang et al. (2016), "Mutual information optimally local private discrete distribution estimation".
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.SubsetSelection(k=15, epsilon=1.0)
+    >>> protocol.omega, protocol.report_bytes
+    (4, 2)
+    """
+
+    __slots__ = ()
+    _family = "subset_selection"
+    _parameters = ("k", "requested_epsilon", "omega")
+
+    def __init__(
+        self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, omega: int | None = None
+    ) -> None:
+        self._native = _native.LocalProtocol.subset_selection(self._sized(k, domain), epsilon, omega)
+
+    @property
+    def omega(self) -> int:
+        """The number of members of a set."""
+        return int(self._specified()["omega"])
