@@ -59,6 +59,7 @@ statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests,
 		tests/security/test_subsample_and_aggregate_privacy.py tests/api/test_any_input.py tests/test_readme.py \
 		--ignore=tests/statistical/backends --numprocesses $(WORKERS) --dist worksteal --durations=5
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
+	PROPTEST_CASES=2000 cargo test --package dpnoise-core --locked --test all parameters::
 
 everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 10^8 samples (6 GiB of memory, hours)
 	.ci/run

@@ -151,6 +151,11 @@ proptest! {
             coin.fill_with(&mut [false; 65], &mut SeededRng::new(1).unwrap()).unwrap();
         }
     }
+}
+
+proptest! {
+    // Each case makes many protocols: 256 of them, unless PROPTEST_CASES asks for more, as `make statistical` does.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn mechanisms_work_or_are_refused(
