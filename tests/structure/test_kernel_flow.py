@@ -199,7 +199,15 @@ def test_kernels_are_read_from_the_sources(tmp_path):
         }
         pub(crate) fn scale(backend: Backend, by: f64, out: &mut [[f64; 8]], tables: &Tables) {
             dispatch!(instructions, scale_lanes(by: f64, out: &mut [[f64; 8]], tables: &Tables));
+        }
+        pub(crate) fn clip<T: Real>(backend: Backend, rows: &[T], tables: &Tables) {
+            dispatch!(
+                instructions,
+                clip_lanes<T: Real in f32, f64>(rows: &[T], tables: &Tables)
+            );
         }"""
     )
-    assert kernel_flow.declared(tmp_path) == [("lanes::sums::add", {"r8"}), ("lanes::sums::scale", {"rdx"})]
+    clip = ("lanes::sums::clip", {"rdx"})  # of singles, and of doubles
+    expected = [("lanes::sums::add", {"r8"}), ("lanes::sums::scale", {"rdx"}), clip, clip]
+    assert kernel_flow.declared(tmp_path) == expected
     assert ("trials::run", {"rdi"}) in kernel_flow.declared(ROOT / "rust/kernels/src/arch")

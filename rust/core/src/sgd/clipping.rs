@@ -3,9 +3,9 @@
 use std::iter::once;
 use std::ops::Range;
 
-use dpnoise_kernels::arch::clipping::{self as kernel, Factors, LANES, ROWS, Real};
+use dpnoise_kernels::arch::clipping::{self as kernel, LANES, ROWS, Real};
 
-use super::addition::{Addition, LONG_BLOCKS, Matrix, add, are_long};
+use super::addition::{Addition, Matrix, add};
 use crate::error::Error;
 use crate::instruction_set::{self, InstructionSet};
 use crate::rng::Wiped;
@@ -155,30 +155,24 @@ impl Clipping {
         rows: Range<usize>,
         sums: &mut [i64],
     ) {
-        let long = are_long::<T>(sums.len());
-        let blocks = if long { LONG_BLOCKS } else { 1 };
-        let ceiling = self.ceiling(sums.len(), matrices.len());
+        let width = sums.len();
+        let ceiling = self.ceiling(width, matrices.len());
         let mut sums = sums;
         let mut additions = vec![];
         for &matrix in matrices {
             let (own, others) = sums.split_at_mut(matrix.width());
-            additions.push(Addition::new(matrix, long, own));
+            additions.push(Addition::new(matrix, width, own));
             sums = others;
         }
-        let mut factors = [Factors::default(); LONG_BLOCKS];
-        for rows in pieces(rows, blocks * ROWS) {
-            for (block, factors) in pieces(rows.clone(), ROWS).zip(&mut factors) {
-                let mut squares = [[0.0; LANES]; ROWS];
-                for addition in &mut additions {
-                    addition.add_squares(instructions, block.clone(), &mut squares);
-                }
-                *factors = kernel::factors(instructions, ceiling, self.granularity.recip(), &squares.map(sum));
-                for addition in &mut additions {
-                    addition.add_rests(instructions, block.len(), factors);
-                }
-            }
+        for first in rows.clone().step_by(ROWS) {
+            let block = first..rows.end.min(first + ROWS);
+            let mut squares = [[0.0; LANES]; ROWS];
             for addition in &mut additions {
-                addition.add_scaled(instructions, rows.clone(), &factors);
+                addition.add_squares(instructions, block.clone(), &mut squares);
+            }
+            let factors = kernel::factors(instructions, ceiling, self.granularity.recip(), &squares.map(sum));
+            for addition in &mut additions {
+                addition.add_scaled(instructions, block.clone(), &factors);
             }
         }
         additions.into_iter().for_each(Addition::finish);
@@ -190,12 +184,6 @@ impl Clipping {
         let roundings = width as f64 / LANES as f64 + matrices as f64 + 99.0;
         self.clip_norm / self.granularity * (1.0 - roundings * 2f64.powi(-53))
     }
-}
-
-/// A range in pieces of `length`, but for the last.
-fn pieces(range: Range<usize>, length: usize) -> impl Iterator<Item = Range<usize>> {
-    let end = range.end;
-    range.step_by(length).map(move |first| first..end.min(first + length))
 }
 
 /// The sum of some numbers, added up in pairs.

@@ -29,7 +29,7 @@ pub fn chacha12(instructions: InstructionSet, key: &[u32; 8], counter: u64, grou
 /// As for the methods of [`Lanes32`].
 #[inline(always)]
 unsafe fn fill<S: Vectors>(key: &[u32; 8], mut counter: u64, groups: &mut [Group]) {
-    // Each operation of a round waits for the one before. Two groups in turn keep the processor busy, where there are
+    // Each operation of a round depends on the one before. Two groups are interleaved to hide latency, where there are
     // registers for both.
     let (pairs, singles) = if S::REGISTERS >= 32 { groups.as_chunks_mut::<2>() } else { (&mut [][..], groups) };
     for pair in pairs {

@@ -58,30 +58,33 @@ impl InstructionSet {
 /// Calls a kernel, a function that is generic over [`Vectors`](super::lanes::Vectors), in the version for an instruction
 /// set: `dispatch!(instructions, kernel(argument: Type, ...))`.
 ///
+/// A kernel may have one more type parameter, with a bound and all types that it takes:
+/// `dispatch!(instructions, kernel<T: Real in f32, f64>(argument: &[T], ...))`.
+///
 /// Secrets are passed behind references: scripts/kernel_flow.py takes what is passed by value to be public.
 macro_rules! dispatch {
-    ($instructions:expr, $kernel:ident($($argument:ident: $type:ty),*)) => {{
+    (
+        $instructions:expr,
+        $kernel:ident $(<$parameter:ident: $bound:ident in $($instance:ty),+>)? ($($argument:ident: $type:ty),*)
+    ) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,popcnt")]
-        fn avx2($($argument: $type),*) {
+        fn avx2$(<$parameter: $bound>)?($($argument: $type),*) {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
-            unsafe { $kernel::<crate::arch::lanes::Avx2>($($argument),*) }
+            unsafe { $kernel::<crate::arch::lanes::Avx2 $(, $parameter)?>($($argument),*) }
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512dq,popcnt")]
-        fn avx512($($argument: $type),*) {
+        fn avx512$(<$parameter: $bound>)?($($argument: $type),*) {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
-            unsafe { $kernel::<crate::arch::lanes::Avx512>($($argument),*) }
+            unsafe { $kernel::<crate::arch::lanes::Avx512 $(, $parameter)?>($($argument),*) }
         }
-        // Of a function whose address is taken the optimiser leaves the arguments as they are declared here, where
-        // scripts/kernel_flow.py reads them.
         #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
-        #[used]
-        static KERNEL: unsafe fn($($type),*) = avx512;
+        crate::arch::instruction_set::keep_arguments!($($parameter = $($instance),+;)? fn($($type),*));
         match $instructions.kind() {
             // SAFETY: plain code runs on every CPU.
             crate::arch::instruction_set::Kind::Portable => unsafe {
-                $kernel::<crate::arch::lanes::Portable>($($argument),*)
+                $kernel::<crate::arch::lanes::Portable $(, $parameter)?>($($argument),*)
             },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this `InstructionSet` exists only on a CPU with AVX2 and FMA.
@@ -93,4 +96,22 @@ macro_rules! dispatch {
     }};
 }
 
+/// Takes the address of a function `avx512` for each type: then the optimiser leaves the arguments as they are declared,
+/// where scripts/kernel_flow.py reads them.
+#[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
+macro_rules! keep_arguments {
+    ($parameter:ident = $($instance:ty),+; $($kernel:tt)*) => {
+        $(const _: () = {
+            type $parameter = $instance;
+            crate::arch::instruction_set::keep_arguments!($($kernel)*);
+        };)+
+    };
+    ($($kernel:tt)*) => {
+        #[used]
+        static KERNEL: unsafe $($kernel)* = avx512;
+    };
+}
+
 pub(super) use dispatch;
+#[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
+pub(super) use keep_arguments;

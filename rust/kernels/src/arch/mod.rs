@@ -3,7 +3,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`instruction_set`] | which instruction sets this CPU offers, and how a kernel is compiled for each |
-//! | `lanes` | the small vector trait that the kernels are written over |
+//! | `lanes` | the vector traits that kernels are written in |
 //! | [`chacha`] | ChaCha12, sixteen blocks at a time |
 //! | [`trials`] | the histogram proposal of the noise samplers, 64 trials at a time |
 //! | `exp2` | the fast exponential, with its error bound |

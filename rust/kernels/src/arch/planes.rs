@@ -36,7 +36,7 @@ pub fn flip(instructions: InstructionSet, planes: u32, p: u64, q: u64, random: &
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
 unsafe fn flip_tiles<S: Vectors>(planes: usize, p: u64, q: u64, random: &[u8], tiles: &mut [[u8; TILE_BYTES]]) {
-    // Several tiles side by side, since each operation on a tile waits for the one before.
+    // Four tiles are interleaved to hide latency: each operation on a tile depends on the one before.
     let (groups, rest) = tiles.as_chunks_mut::<4>();
     let (group_random, rest_random) = random.split_at(groups.len() * 4 * planes * TILE_BYTES);
     for (group, random) in groups.iter_mut().zip(group_random.chunks_exact(4 * planes * TILE_BYTES)) {

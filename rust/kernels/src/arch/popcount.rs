@@ -24,7 +24,7 @@ const PLANES: usize = 12;
 /// How many groups, and after them up to 15 single super-rows, a bit-sliced counter holds: 255 * 16 + 15 < 2^12.
 const MAX_GROUPS: usize = 255;
 
-/// The bytes that are read strip by strip before going on, and how far ahead they are asked for: enough for them to come
+/// The bytes that are read strip by strip before going on, and how far ahead they are prefetched: enough for them to come
 /// from memory in time, few enough to wait in the first-level cache and to be read nearly in the order of memory.
 const BLOCK_BYTES: usize = 1 << 13;
 
@@ -101,7 +101,7 @@ unsafe fn add_block<S: Vectors>(block: &[u8], super_row: usize, counters: &mut [
     let ahead = (BLOCK_BYTES * strips).div_ceil(block.len());
     for (i, counter) in counters.iter_mut().enumerate() {
         let at = strip_start(i, super_row);
-        // Hardware does not foresee this order: strip by strip, then those of the next block.
+        // Hardware prefetchers do not follow this order: strip by strip, then those of the next block.
         let soon_at = strip_start((i + ahead) % strips, super_row) + (i + ahead) / strips * block.len();
         for word in (0..STRIP_WORDS).step_by(S::U64::N) {
             // SAFETY: passed on from the caller; N words follow, since N divides the words of a strip.
@@ -111,7 +111,7 @@ unsafe fn add_block<S: Vectors>(block: &[u8], super_row: usize, counters: &mut [
 }
 
 /// Counts the N words of every super-row that begin at byte `at`; they are those from `word` on of their strip. What is
-/// `ahead` bytes after them will be read soon.
+/// `ahead` bytes after them is prefetched.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].

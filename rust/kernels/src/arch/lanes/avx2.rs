@@ -16,10 +16,10 @@ impl Vectors for Avx2 {
     type Register32 = Words32;
 }
 
-/// The first 32 bytes of `source`, which are integers or floats.
+/// The first 32 bytes of `source`.
 ///
 /// # Safety
-/// As for the methods of [`Lanes64`].
+/// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
 unsafe fn load<T>(source: &[T]) -> __m256i {
     assert!(size_of_val(source) >= 32);
@@ -27,10 +27,10 @@ unsafe fn load<T>(source: &[T]) -> __m256i {
     unsafe { _mm256_loadu_si256(source.as_ptr().cast()) }
 }
 
-/// Writes a vector to the first 32 bytes of `target`, which are integers or floats.
+/// Writes a vector to the first 32 bytes of `target`.
 ///
 /// # Safety
-/// As for the methods of [`Lanes64`].
+/// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
 unsafe fn store<T>(vector: __m256i, target: &mut [T]) {
     assert!(size_of_val(target) >= 32);

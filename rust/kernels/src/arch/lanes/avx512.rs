@@ -15,10 +15,10 @@ impl Vectors for Avx512 {
     type Register32 = Words32;
 }
 
-/// The first 64 bytes of `source`, which are integers or floats.
+/// The first 64 bytes of `source`.
 ///
 /// # Safety
-/// As for the methods of [`Lanes64`].
+/// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
 unsafe fn load<T>(source: &[T]) -> __m512i {
     assert!(size_of_val(source) >= 64);
@@ -26,10 +26,10 @@ unsafe fn load<T>(source: &[T]) -> __m512i {
     unsafe { _mm512_loadu_si512(source.as_ptr().cast()) }
 }
 
-/// Writes a vector to the first 64 bytes of `target`, which are integers or floats.
+/// Writes a vector to the first 64 bytes of `target`.
 ///
 /// # Safety
-/// As for the methods of [`Lanes64`].
+/// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
 unsafe fn store<T>(vector: __m512i, target: &mut [T]) {
     assert!(size_of_val(target) >= 64);

@@ -17,14 +17,15 @@
 //! from.
 #![allow(unsafe_code, reason = "vendor intrinsics")]
 
-/// Methods of a trait of vectors, each an expression of intrinsics that the instruction set has.
+/// Methods of a vector trait, made of intrinsics on registers. For memory there are `load` and `store`, which check
+/// lengths.
 #[cfg(target_arch = "x86_64")]
 macro_rules! intrinsics {
     ($(fn $name:ident($($arguments:tt)*) $(-> $result:ty)? { $($body:tt)* })*) => {
         $(
             #[inline(always)]
             unsafe fn $name($($arguments)*) $(-> $result)? {
-                // SAFETY: the caller has the instruction set, as the trait asks for; the intrinsics ask for nothing else.
+                // SAFETY: the trait requires that the caller has the instruction set, and nothing here requires more.
                 unsafe { $($body)* }
             }
         )*
