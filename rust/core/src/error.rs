@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-/// What can go wrong. Whatever it is, nothing has been released.
+/// An error of the crate. Nothing has been released when one is returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,10 +15,10 @@ pub enum Error {
         parameter: &'static str,
         /// The value that was given.
         value: String,
-        /// What would have been allowed.
+        /// What is allowed.
         allowed: String,
     },
-    /// Private input cannot be used. The message must not depend on more of the data than that.
+    /// Private input cannot be used. The message must not depend on anything else of the data.
     Data {
         /// The argument's name.
         argument: &'static str,
@@ -27,9 +27,9 @@ pub enum Error {
     },
     /// A serialised state or specification is damaged or of another kind.
     State(String),
-    /// Something with a limited number of uses has none left.
+    /// An object with a limited number of uses has none left.
     Halted(String),
-    /// The source of random words failed or ran dry.
+    /// The source of random words failed or is exhausted.
     Randomness(String),
     /// The caller ended a long call.
     Interrupted,

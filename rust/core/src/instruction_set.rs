@@ -9,8 +9,8 @@ use crate::error::Error;
 /// The environment variable that forces an instruction set.
 const VARIABLE: &str = "DPNOISE_INSTRUCTION_SET";
 
-/// The instruction set in use: the fastest one, or what the environment variable `DPNOISE_INSTRUCTION_SET` names, if it
-/// is not empty.
+/// The instruction set in use: the one that the environment variable `DPNOISE_INSTRUCTION_SET` names, or the fastest
+/// one if the variable is unset or empty.
 ///
 /// # Errors
 /// [`Error::Parameter`] when the variable names an instruction set that does not exist or that this CPU lacks.

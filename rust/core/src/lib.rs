@@ -12,8 +12,8 @@
 //!
 //! Below all of them is the crate `dpnoise_kernels`, which has the exact arithmetic, the vector code and all `unsafe`.
 //!
-//! Every function is constant-time in its secrets (data and random words) unless its name ends in `_vartime`; what
-//! exactly that promises, and its exceptions of negligible probability, is written in [`samplers`].
+//! Every function is constant-time in its secrets (data and random words) unless its name ends in `_vartime`;
+//! [`samplers`] has the exact promise, and its exceptions of negligible probability.
 
 #![forbid(unsafe_code)]
 

@@ -1,14 +1,12 @@
-//! Parameters that are checked once and can be trusted from then on.
-//!
-//! Everything here is public by definition: a mechanism's parameters are part of what it announces.
+//! Parameters that are checked once, when they are made.
+//! All parameters are public: a mechanism announces them.
 
 use core::cmp::Ordering;
 
 use crate::error::Error;
 
 /// An exact positive rational number in lowest terms, both parts below 2^120.
-///
-/// Every finite positive `f64` whose exponent allows it is one, so nothing is ever rounded on the way in.
+/// Every finite positive `f64` whose exponent allows it is one, so no parameter is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ratio {
     numerator: u128,
@@ -121,7 +119,7 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
 pub struct Scale(Ratio);
 
 impl Scale {
-    /// What a scale may be, for error messages.
+    /// The allowed scales, for error messages.
     pub const ALLOWED: &'static str = "an int, float or Fraction from 2**-40 to 2**40 whose numerator and denominator \
          are below 2**120 (for a larger scale put the values on a coarser grid: divide them by a power of two and \
          multiply the result)";
@@ -177,7 +175,7 @@ pub struct RealScale {
 }
 
 impl RealScale {
-    /// What a scale may be, for error messages.
+    /// The allowed scales, for error messages.
     pub const ALLOWED: &'static str =
         "a positive finite int, float or Fraction whose numerator and denominator are below 2**120";
 
@@ -297,17 +295,17 @@ impl Rho {
     }
 }
 
-/// Which data sets are neighbours: how one person can change a column.
+/// The neighbouring relation: how one person can change a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// One person's row is added or removed; how many there are is private.
+    /// One person's row is added or removed; the number of rows is private.
     AddRemove,
-    /// One person's row is replaced by another; how many there are is public.
+    /// One person's row is replaced by another; the number of rows is public.
     Substitute,
 }
 
 impl Relation {
-    /// What names may be, for error messages.
+    /// The allowed names, for error messages.
     pub const ALLOWED: &'static str = "\"add/remove\" or \"substitute\"";
 
     /// The relation of this name.

@@ -1,4 +1,4 @@
-//! Bulk work: on several threads, each with a generator of its own, and in pieces between which the caller may end it.
+//! Bulk work: on several threads, each with its own generator, and in pieces between which the caller may end it.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -8,14 +8,15 @@ use std::thread;
 use crate::error::Error;
 use crate::rng::SecureRng;
 
-/// The number of threads this process may use. The system is asked once: it takes longer than a small release.
+/// The number of threads that this process may use. It is read once, since reading it takes longer than a small
+/// release.
 #[must_use]
 pub fn available_threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
 }
 
-/// What a long call asks between two pieces of work, every few tens of milliseconds: an error ends the call.
+/// The hook that a long call runs between two pieces of work, every few tens of milliseconds: its error ends the call.
 pub type Pause<'a> = dyn FnMut() -> Result<(), Error> + 'a;
 
 /// Never ends a call.
@@ -26,17 +27,17 @@ pub fn go_on() -> Result<(), Error> {
     Ok(())
 }
 
-/// How bulk work is divided.
+/// The division of bulk work.
 #[derive(Clone, Copy, Debug)]
 pub struct Division {
-    /// The items of a piece, before which the caller is asked whether to go on.
+    /// The items of a piece; the hook runs between pieces.
     pub piece: usize,
     /// Threads share a piece in multiples of this many items.
     pub unit: usize,
 }
 
-/// How noise is made: in pieces of some tens of milliseconds, and in units below which a further thread costs more than it
-/// gains.
+/// The division for noise: pieces of some tens of milliseconds, and units below which a further thread costs more than
+/// it gains.
 pub const NOISE: Division = Division { piece: 1 << 22, unit: 1 << 14 };
 
 /// Checks a number of threads.
@@ -49,12 +50,11 @@ pub fn check_threads(threads: usize) -> Result<(), Error> {
 
 /// Runs `work` on all of `out`, piece by piece, each on up to `threads` threads with a freshly keyed [`SecureRng`] each.
 /// `work` is also told the index of its part's first item.
-///
-/// Threads are started for a piece and joined after it: no pool that would not survive a `fork()`.
+/// Threads are started for a piece and joined after it: a thread pool would not survive a `fork()`.
 ///
 /// # Errors
-/// [`Error::Parameter`] for no threads; what `pause` says, or else the first error of any part: then all of `out` has been
-/// overwritten with the default value.
+/// [`Error::Parameter`] for no threads; the error of `pause`, or else the first error of any part: then all of `out`
+/// has been overwritten with the default value.
 ///
 /// # Panics
 /// When `work` panics, or the division has a zero.
@@ -86,14 +86,14 @@ where
     result
 }
 
-/// Runs `work` on every part, each on a thread of its own but for the first, which the calling thread takes; and it
-/// takes those, too, for which the system has no thread to give. The results are in the order of the parts.
+/// Runs `work` on every part, each on its own thread. The calling thread takes the first part, and every part for which
+/// the system cannot start a thread. The results are in the order of the parts.
 ///
 /// # Panics
 /// When `work` panics.
 pub fn on_threads<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
     if parts.len() <= 1 {
-        return parts.into_iter().map(work).collect(); // the preparations take longer than a small release
+        return parts.into_iter().map(work).collect(); // starting threads takes longer than a small release
     }
     let slots: Vec<Mutex<Option<P>>> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
     let run = |slot: &Mutex<Option<P>>| {

@@ -1,6 +1,5 @@
 //! NumPy's interface to a bit generator: a struct, in a capsule, of a state and of C functions that draw from it.
-//!
-//! NumPy calls these functions under the bit generator's lock and without the GIL. They have no way to report an error.
+//! NumPy calls these functions under the bit generator's lock and without the GIL. They cannot report an error.
 #![allow(unsafe_code, reason = "NumPy's interface is made of C pointers")]
 
 use std::ffi::c_void;
@@ -28,7 +27,8 @@ fn secure_bit_generator(capsule: &Bound<'_, PyCapsule>) -> PyResult<()> {
     let state = Box::into_raw(Box::new(words)).cast();
     capsule.set_context(state)?;
     // SAFETY: `capsule` is a capsule, and its destructor takes the context just set. Its pointer is to a `bitgen_t`,
-    // by NumPy's contract for this name, in the bit generator; that one is being initialised, so that nobody reads it.
+    // by NumPy's contract for this name, in the bit generator; the bit generator is being initialised, so nobody else
+    // reads it.
     unsafe {
         ffi::PyCapsule_SetDestructor(capsule.as_ptr(), Some(drop_words));
         bit_generator.write(bitgen_t { state, next_uint64, next_uint32, next_double, next_raw: next_uint64 });
@@ -37,8 +37,8 @@ fn secure_bit_generator(capsule: &Bound<'_, PyCapsule>) -> PyResult<()> {
 }
 
 /// # Safety
-/// `capsule` has the context that [`secure_bit_generator`] gave it, and nobody draws any more: who may draw holds the bit
-/// generator, which holds the capsule.
+/// `capsule` has the context that [`secure_bit_generator`] gave it, and nobody draws any more: every caller that may
+/// draw holds the bit generator, which holds the capsule.
 unsafe extern "C" fn drop_words(capsule: *mut ffi::PyObject) {
     // SAFETY: the context came from `Box::into_raw`, and a destructor is called once.
     drop(unsafe { Box::from_raw(ffi::PyCapsule_GetContext(capsule).cast::<WordBuffer>()) });
@@ -58,7 +58,7 @@ unsafe extern "C" fn next_uint32(state: *mut c_void) -> u32 {
     unsafe { draw(state, WordBuffer::next_u32) }
 }
 
-/// A multiple of 2^-53 in [0, 1), as NumPy's own generators make it.
+/// A multiple of 2^-53 in [0, 1), as in NumPy's own generators.
 ///
 /// # Safety
 /// As for [`draw`].

@@ -10,13 +10,13 @@ use crate::errors::to_py;
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
-/// The votes of random subsets, for a function that is native.
+/// The votes of random subsets, for a native function.
 #[pyclass(module = "dpnoise._native")]
 pub(crate) struct SubsetVotes(bootstrap::Bootstrap);
 
 impl SubsetVotes {
     fn of<S: Statistic + Clone + 'static>(statistic: &S, q: f64, threads: Threads) -> PyResult<Self> {
-        // Each has counters of its own, so those that could not run at once would cost memory for nothing.
+        // Each thread has its own counters, so threads that cannot run at once would waste memory.
         let threads = threads.get().min(available_threads());
         bootstrap::Bootstrap::new(statistic, q, threads).map(Self).map_err(to_py)
     }
@@ -61,7 +61,7 @@ impl SubsetVotes {
     }
 }
 
-/// Random subsets, for a function of Python's.
+/// Random subsets, for a Python function.
 #[pyclass(module = "dpnoise._native")]
 pub(crate) struct Subsets {
     subsets: bootstrap::Subsets,

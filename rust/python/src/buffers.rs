@@ -1,11 +1,9 @@
 //! NumPy arrays as slices, one rule for all functions.
-//!
-//! Arrays are C-contiguous: a slice of the crate numpy may also be of columns, one after the other.
-//!
-//! Private input is copied before the GIL is released, so that no other Python code can change it while it is worked on;
-//! but not gradients, for which that would take longer than the work, and which must not be changed meanwhile.
-//! Arrays of the user's are used in place where they hold no secret: `out`, to which only finished noise or reports are
-//! written, and reports that are added up. A write to them from another thread can spoil the result, not the privacy.
+//! Arrays must be C-contiguous: the crate numpy would also give slices of Fortran-contiguous arrays.
+//! Private input is copied before the GIL is released, so that no other Python code can change it during the work.
+//! Gradients are not copied, since that would take longer than the work; the caller must not change them during the
+//! call. Arrays without secrets are used in place: `out`, to which only finished noise or reports are written, and
+//! reports that are added up. A write to them from another thread can spoil the result, not the privacy.
 
 use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;

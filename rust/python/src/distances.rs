@@ -9,8 +9,8 @@ use crate::errors::to_py;
 use crate::numbers::integer;
 use crate::{buffers, runtime};
 
-/// Runs `search` without the GIL on values that Python has sorted or partitioned in a new array: no other code has seen
-/// it, so that its order holds.
+/// Runs `search` without the GIL on values that Python has sorted or partitioned in a new array. No other code has a
+/// reference to the array, so it stays ordered.
 fn detached<T: Element + Sync, R: Send>(
     x: &Bound<'_, PyAny>,
     kind: &str,
@@ -48,7 +48,7 @@ fn median_distance(partitioned: &Bound<'_, PyAny>, relation: &str) -> PyResult<u
     detached(partitioned, "float64", |values| stability::median_distance_vartime::<f64>(values, relation))
 }
 
-/// The place of the mode, and its distance.
+/// The position of the mode, and its distance.
 fn mode_of<T: Element + Number + Sync>(
     sorted: &Bound<'_, PyAny>,
     kind: &str,

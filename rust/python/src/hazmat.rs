@@ -83,7 +83,7 @@ impl TryRng for TestRng {
 
 impl TryCryptoRng for TestRng {}
 
-/// Where a call takes its randomness from: `None` is fresh and secure.
+/// The source of randomness of a call; `None` is fresh and secure.
 pub(crate) fn given<'py>(rng: Option<&Bound<'py, PyAny>>) -> PyResult<Option<PyRefMut<'py, TestRng>>> {
     let Some(rng) = rng.filter(|rng| !rng.is_none()) else {
         return Ok(None);

@@ -8,12 +8,12 @@
 //! | `runtime` | releasing the GIL, threads, Ctrl-C |
 //! | `hazmat` | reproducible generators |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
-//! | `selection` | those mechanisms that choose or compare |
+//! | `selection` | the mechanisms that choose or compare |
 //! | `distances`, `stability` | distances to instability, and their test |
-//! | `bootstrap` | votes of random subsets, which are tested for stability |
+//! | `bootstrap` | votes of random subsets |
 //! | `sgd` | clipped gradients, and their noise |
-//! | `accumulator` | what collectors of local reports keep |
-//! | `memo` | what clients of longitudinal protocols keep |
+//! | `accumulator` | accumulators of local reports |
+//! | `memo` | the memos of clients of longitudinal protocols |
 //! | `bit_generator` | NumPy's interface to a bit generator |
 
 use pyo3::prelude::*;

@@ -10,7 +10,7 @@ use crate::numbers::{real, real_down, real_up};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
-/// Replaces the values of `array`, which no other code has seen, by their releases.
+/// Replaces the values of `array`, to which no other code has a reference, by their releases.
 fn release<M: Noisy>(
     mechanism: &M,
     array: &Bound<'_, PyAny>,
@@ -41,7 +41,7 @@ fn release_one<M: Noisy>(mechanism: &M, value: M::Value, rng: Option<&Bound<'_, 
     .map_err(to_py)
 }
 
-/// A class for a mechanism that adds noise: what all of these have, and `own` methods.
+/// A class for a mechanism that adds noise: the common methods, and `own` methods.
 macro_rules! noise_mechanism {
     ($(#[$doc:meta])* $name:ident, $value:ty, $kind:literal, $sensitivity:ty, { $($own:tt)* }) => {
         $(#[$doc])*
@@ -116,7 +116,7 @@ noise_mechanism!(
             mechanisms::DiscreteLaplace::new(real_down(epsilon, "epsilon")?, sensitivity).map(Self).map_err(to_py)
         }
 
-        /// Releases how many of `rows` are not 0.
+        /// Releases the number of `rows` that are not 0.
         #[pyo3(signature = (rows, rng=None))]
         fn release_count(&self, rows: &Bound<'_, PyAny>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<i64> {
             let array = buffers::readable::<u8>(rows, "rows", "uint8")?;

@@ -1,4 +1,4 @@
-//! What clients of longitudinal protocols keep.
+//! The memos of clients of longitudinal protocols.
 
 use dpnoise_core::local::ClientMemo;
 use pyo3::exceptions::PyIndexError;
@@ -9,7 +9,7 @@ use crate::errors::to_py;
 use crate::numbers::integer;
 use crate::runtime;
 
-/// The secrets of some people. They never change, and are wiped when the object goes.
+/// The secrets of some people. They never change, and are wiped when the object is dropped.
 #[pyclass(module = "dpnoise._native", frozen)]
 pub(crate) struct LocalMemo(pub(crate) ClientMemo);
 

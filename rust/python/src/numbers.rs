@@ -58,7 +58,7 @@ where
     value.extract().map_err(|_| to_py(Error::parameter(name, value, allowed)))
 }
 
-/// The probability called `name` as a double, which must be its exact value; its range is checked by whoever takes it.
+/// The probability called `name` as a double, which must be its exact value; the caller checks its range.
 pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let float = real(value, name)?;
     if float.is_nan() || value.eq(float)? {
@@ -67,25 +67,25 @@ pub(crate) fn probability(value: &Bound<'_, PyAny>, name: &'static str) -> PyRes
     Err(to_py(Error::parameter(name, value, "a number that a float holds exactly")))
 }
 
-/// The parameter called `name` as the largest double that is no larger: what is promised is not exceeded.
+/// The parameter called `name` as the largest double that is no larger: promises are rounded down.
 pub(crate) fn real_down(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let nearest = real(value, name)?;
-    // What cannot be compared with a number is none, which its range will say.
+    // A value that cannot be compared with a number is refused by the check of its range.
     Ok(if value.lt(nearest).unwrap_or(false) { nearest.next_down() } else { nearest })
 }
 
-/// The parameter called `name` as the smallest double that is no smaller: what is bounded is not exceeded.
+/// The parameter called `name` as the smallest double that is no smaller: bounds are rounded up.
 pub(crate) fn real_up(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     let nearest = real(value, name)?;
     Ok(if value.gt(nearest).unwrap_or(false) { nearest.next_up() } else { nearest })
 }
 
-/// The parameter called `name` as the nearest double; its range is checked by whoever takes it.
+/// The parameter called `name` as the nearest double; the caller checks its range.
 pub(crate) fn real(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64> {
     if let Ok(float) = value.cast::<PyFloat>() {
         return float.extract();
     }
-    // NumPy's complex numbers convert to floats, with a warning; and truth values, of Python and NumPy, are no numbers.
+    // NumPy's complex numbers convert to floats, with a warning; booleans of Python and NumPy are no numbers here.
     let numpy = value.py().import("numpy")?;
     let refused = value.is_instance_of::<PyBool>()
         || value.is_instance(&numpy.getattr("complexfloating")?)?

@@ -1,4 +1,4 @@
-//! How native work runs beside the interpreter.
+//! Native work without the GIL, and Ctrl-C.
 
 use std::num::NonZero;
 
@@ -14,8 +14,8 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> Re
     py.detach(work).map_err(to_py)
 }
 
-/// Runs `work` without the GIL on one part after the other, and comes back between them to see whether the user has
-/// pressed Ctrl-C.
+/// Runs `work` without the GIL on one part after the other, and checks between them whether the user has pressed
+/// Ctrl-C.
 pub(crate) fn interruptible<P: Send>(
     py: Python<'_>,
     mut parts: impl Iterator<Item = P>,
@@ -27,7 +27,8 @@ pub(crate) fn interruptible<P: Send>(
     })
 }
 
-/// Runs a long call of the core without the GIL; the core asks between two pieces whether the user has pressed Ctrl-C.
+/// Runs a long call of the core without the GIL; its hook between two pieces checks whether the user has pressed
+/// Ctrl-C.
 pub(crate) fn pausing<T: Send>(
     py: Python<'_>,
     work: impl Send + FnOnce(&mut Pause<'_>) -> Result<T, Error>,
@@ -47,7 +48,7 @@ pub(crate) fn pausing<T: Send>(
     interrupted.map_or_else(|| result.map_err(to_py), Err)
 }
 
-/// The `threads=` of a call: all that the process may use, unless told otherwise.
+/// The `threads=` of a call: by default all cores that the process may use.
 pub(crate) struct Threads(usize);
 
 impl Threads {

@@ -43,7 +43,7 @@ enum Kind {
     Coin(Bernoulli),
 }
 
-/// Another design than the usual one, for tests of the rare paths: the allowance for the error of the fast comparison,
+/// A design for tests of the rare paths: the allowance for the error of the fast comparison,
 /// 2**-eta_bits, and the binary logarithm of the first bin's width, or `None` for single bins.
 type GivenDesign = Option<(u32, Option<u32>)>;
 
@@ -134,7 +134,7 @@ impl Sampler {
         }
     }
 
-    /// Fills `out` with integers from `rng` and tells how many trials, refinements and tail proposals that took: for
+    /// Fills `out` with integers from `rng` and returns the numbers of trials, refinements and tail proposals: for
     /// tests.
     fn fill_counted(&self, out: &Bound<'_, PyAny>, rng: &Bound<'_, PyAny>) -> PyResult<(u64, u64, u64)> {
         let Kind::Integer(noise) = &self.0 else {
@@ -185,7 +185,7 @@ fn fill<D: samplers::Sampler<Item: Dtype>>(
     runtime::pausing(py, |pause| distribution.fill_pausing(out, threads, pause))
 }
 
-/// How many bytes there can be.
+/// The largest number of bytes.
 const BYTES: &str = "an integer from 0 to 2**63 - 1";
 
 /// `n` random bytes.

@@ -14,8 +14,8 @@ use crate::errors::to_py;
 use crate::numbers::{integer, real, real_down, real_up};
 use crate::{buffers, hazmat, runtime};
 
-/// So many scores are looked at without giving up the GIL, in less than a millisecond: then no copy is needed for
-/// keeping other Python code from changing them, which would take longer.
+/// Up to this many scores are processed without releasing the GIL, in less than a millisecond. This needs no copy to
+/// protect them from other Python code, which would take longer.
 const HELD: u64 = 1 << 20;
 
 /// A mechanism that chooses among candidates.
@@ -200,7 +200,7 @@ impl AboveThreshold {
 pub(crate) struct AboveThresholdRun(Mutex<Run>);
 
 impl AboveThresholdRun {
-    /// Does something with the run, which belongs to one thread at a time.
+    /// Runs a closure on the run, which one thread may use at a time.
     fn with<T>(&self, work: impl FnOnce(&mut Run) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

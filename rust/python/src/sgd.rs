@@ -38,8 +38,8 @@ fn clip_and_sum(
     for_dtype!(gradients, write_sum(&clipping, gradients, out, threads.get()))
 }
 
-/// Adds that sum to `sums`, in whole steps of the grid, for gradients whose rows are in several matrices of one dtype;
-/// when it is interrupted, they are spoilt.
+/// Adds that sum to `sums`, in whole steps of the grid, for gradients whose rows are in several matrices of one dtype.
+/// Discard `sums` after an interrupt.
 #[pyfunction]
 fn add_clipped(
     gradients: Vec<Bound<'_, PyAny>>,
@@ -81,7 +81,7 @@ fn add_steps<T: Real + Element>(
     add::<T>(kind, clipping, gradients, buffers::elements(&mut sums, "sums")?, threads)
 }
 
-/// The sums of so many columns, in steps of the grid.
+/// The sums of a number of columns, in steps of the grid.
 fn sums_of<T: Real + Element>(
     kind: &str,
     clipping: &Clipping,

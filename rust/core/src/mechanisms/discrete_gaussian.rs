@@ -33,7 +33,7 @@ pub struct DiscreteGaussian {
 /// The largest sensitivity.
 const LARGEST: f64 = (1u64 << 40) as f64;
 
-/// What sigma may be.
+/// The allowed sigmas.
 const RANGE: &str = "from 2**-20 to 2**40";
 
 impl DiscreteGaussian {
@@ -47,15 +47,15 @@ impl DiscreteGaussian {
         check_sensitivity(sensitivity)?;
         let sigma = match exact_shift(sensitivity, 1) {
             Some(shift) => goal.sigma_of_one(shift),
-            // No less than continuous noise needs, which is nearly all.
+            // At least the sigma of continuous noise, which is nearly sufficient.
             None => goal.sigma(goal.ratio(Method::Analytic)? * sensitivity, &Ball::from_f64(sensitivity, 128), 1),
         };
         let noise = sigma.and_then(noise_of).ok_or_else(|| goal.out_of_range(RANGE))?;
         Ok(Self { goal: Some(goal), rho: None, sensitivity, noise: Arc::new(noise), last: LastNoise::default() })
     }
 
-    /// The mechanism that is `rho`-zero-concentrated differentially private; with a `delta`, the epsilon that goes with
-    /// it is computed, and holds for any number of values.
+    /// The mechanism that is `rho`-zero-concentrated differentially private. A `delta` determines an epsilon, which
+    /// holds for any number of values.
     ///
     /// # Errors
     /// As for [`DiscreteGaussian::new`], and for a rho that is not positive and finite.
@@ -147,10 +147,9 @@ fn noise_of(sigma: f64) -> Option<samplers::DiscreteGaussian> {
     samplers::DiscreteGaussian::new(Scale::from_f64(sigma).ok()?).ok()
 }
 
-/// By how much the only integer changes that does, if that is as the sensitivity says.
-///
-/// A sensitivity that is not whole is never rounded down, although an integer changes by no more than that: it may have
-/// been computed, and the double of sqrt(3)^2 is a little below 3.
+/// The change of the only integer that changes, if the sensitivity determines it.
+/// A sensitivity that is no integer is never rounded down, although the change of an integer is: it may have been
+/// computed in floating point, and the double of sqrt(3)^2 is slightly below 3.
 fn exact_shift(sensitivity: f64, count: u64) -> Option<u64> {
     let is_single = count <= 1 || sensitivity == 1.0;
     (is_single && sensitivity.fract() == 0.0).then_some(sensitivity as u64)

@@ -70,7 +70,7 @@ impl DiscreteLaplace {
         self.noise.scale().ratio().to_f64()
     }
 
-    /// Releases how many of `rows` are not 0, which no one learns before the noise is added.
+    /// Releases the number of `rows` that are not 0, with noise.
     ///
     /// # Errors
     /// [`Error::Randomness`].
@@ -83,7 +83,7 @@ impl DiscreteLaplace {
     /// # Errors
     /// As for [`DiscreteLaplace::release_count`].
     pub fn release_count_with<R: TryCryptoRng + ?Sized>(&self, rows: &[u8], rng: &mut R) -> Result<i64, Error> {
-        // No more of them at a time than a byte can count: the compiler adds up whole vectors of bytes.
+        // In blocks that a byte can count, since the compiler then adds up whole vectors of bytes.
         let some = |rows: &[u8]| rows.iter().fold(0u8, |count, &row| count.wrapping_add((row != 0).into()));
         let mut count = [rows.chunks(255).map(some).fold(0i64, |count, more| count.wrapping_add(more.into()))];
         self.release_with(&mut count, rng)?;

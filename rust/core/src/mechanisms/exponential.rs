@@ -1,7 +1,5 @@
 //! The exponential mechanism (McSherry and Talwar 2007, "Mechanism design via differential privacy").
-//!
-//! [`crate::samplers::selection`] has the proofs: that the choice has exactly the stated distribution, and that it is
-//! private.
+//! [`crate::samplers::selection`] proves that the choice has exactly the stated distribution, and that it is private.
 
 use core::ops::Deref;
 

@@ -58,8 +58,8 @@ impl Gaussian {
         Self::calibrated(Some(goal), None, goal.ratio(method)?, sensitivity, granularity)
     }
 
-    /// The mechanism that is `rho`-zero-concentrated differentially private; with a `delta`, the epsilon that goes with
-    /// it is computed, and holds for any number of values.
+    /// The mechanism that is `rho`-zero-concentrated differentially private. A `delta` determines an epsilon, which
+    /// holds for any number of values.
     ///
     /// # Errors
     /// As for [`Gaussian::new`], and for a rho that is not positive and finite.
@@ -136,8 +136,8 @@ impl Gaussian {
         self.noise.scale().ratio().to_f64() * self.granularity()
     }
 
-    /// Sigma is at least this many sensitivities, both in steps of the grid, in a release of any number of values. That
-    /// of a single value may be more.
+    /// Sigma is at least this many sensitivities, both in steps of the grid, in a release of any number of values. The
+    /// ratio of a single value may be larger.
     #[must_use]
     pub fn multiplier(&self) -> f64 {
         self.ratio
@@ -176,8 +176,8 @@ impl Gaussian {
     }
 }
 
-/// The most that `count` values can move on the grid, in the L2 norm, when they move by `steps` steps before each is
-/// rounded: rounding moves each by less than a step.
+/// The sensitivity of `count` values on the grid, in the L2 norm, if it is `steps` steps before rounding: rounding
+/// changes each difference by less than a step.
 fn shift(steps: u128, count: usize) -> Ball {
     let root = if count > 1 { (count as u64 - 1).isqrt() + 1 } else { 0 };
     Ball::integer(steps + u128::from(root), 128)

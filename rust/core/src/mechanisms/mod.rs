@@ -1,8 +1,7 @@
 //! Mechanisms: a query's value in, a differentially private release out.
-//!
-//! A mechanism is immutable and its parameters are checked when it is made. [`Noisy`] is how those are used that add
-//! noise: one value or many, with the library's own randomness or the caller's. [`Selector`] is what those share that
-//! choose among candidates by their scores.
+//! A mechanism is immutable and its parameters are checked when it is made. [`Noisy`] is the trait of mechanisms that
+//! add noise: to one value or many, with the library's own randomness or the caller's. [`Selector`] is the common part
+//! of mechanisms that choose among candidates by their scores.
 
 pub mod calibration;
 mod discrete_gaussian;
@@ -41,10 +40,10 @@ use crate::threads::{self, NOISE, Pause, go_on};
 
 /// A mechanism that adds integer noise to values of one type.
 pub trait Noisy: Sync {
-    /// What a query returns.
+    /// The type of a query's value.
     type Value: Copy + Default + Send + Sync;
 
-    /// What samples the noise.
+    /// The sampler of the noise.
     type Noise: Deref<Target = Histogram> + Send + Sync;
 
     /// The noise for a release of `count` values at once.
@@ -56,10 +55,10 @@ pub trait Noisy: Sync {
     /// Refuses values that the mechanism is not defined for, in a time that does not depend on them.
     ///
     /// # Errors
-    /// [`Error::Data`] that does not tell which value it was.
+    /// [`Error::Data`], which does not reveal the value.
     fn check(&self, values: &[Self::Value]) -> Result<(), Error>;
 
-    /// Adds to every value its noise.
+    /// Adds noise to every value.
     ///
     /// # Errors
     /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
@@ -74,10 +73,10 @@ pub trait Noisy: Sync {
         self.release_pausing(values, threads, &mut go_on)
     }
 
-    /// Releases values as [`Noisy::release`] does, and asks `pause` now and then whether to go on.
+    /// Releases values as [`Noisy::release`] does, and calls `pause` between pieces of work.
     ///
     /// # Errors
-    /// As for [`Noisy::release`]; and what `pause` says, with `values` overwritten.
+    /// As for [`Noisy::release`]; and the error of `pause`, with `values` overwritten.
     fn release_pausing(&self, values: &mut [Self::Value], threads: usize, pause: &mut Pause<'_>) -> Result<(), Error> {
         self.check(values)?;
         let noise = self.noise(values.len())?;
@@ -111,7 +110,7 @@ pub trait Noisy: Sync {
     }
 }
 
-/// Adds integers; sums that leave the range of 64 bits become its ends.
+/// Adds integers; sums outside the range of 64 bits saturate.
 fn add_saturating(values: &mut [i64], noise: &[i64]) {
     for (value, &noise) in values.iter_mut().zip(noise) {
         *value = value.saturating_add(noise);

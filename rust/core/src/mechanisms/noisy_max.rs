@@ -1,7 +1,6 @@
 //! Report noisy max with one-sided geometric noise, which is permute-and-flip (McKenna and Sheldon 2020,
 //! "Permute-and-flip: a new mechanism for differentially private selection").
-//!
-//! [`crate::samplers::selection`] has the proofs: that the two are the same on a grid, and private.
+//! [`crate::samplers::selection`] proves that the two are the same on a grid, and private.
 
 use core::ops::Deref;
 
@@ -11,7 +10,7 @@ use super::Selector;
 use crate::error::Error;
 use crate::rng::SecureRng;
 
-/// Chooses the candidate whose score is the largest after geometric noise of one side was added to each.
+/// Chooses the candidate with the largest score after one-sided geometric noise is added to each.
 ///
 /// ```
 /// use dpnoise_core::mechanisms::ReportNoisyMax;

@@ -1,15 +1,15 @@
-//! What mechanisms for real values have in common: the grid.
+//! The grid of mechanisms for real values.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 use crate::error::Error;
 use crate::samplers::grid::{Grid, all_finite};
 
-/// Unless told otherwise, a scale has at most this many steps, as a power of two.
+/// By default a scale has at most this many steps, as a power of two.
 pub(super) const STEPS_EXPONENT: i32 = 40;
 
 /// The grid of `granularity`, which must not be finer than the default one, that of 2^`exponent`; `None` when there is
-/// no default. `parameters` are those that the default follows from.
+/// no default. The default follows from `parameters`.
 pub(super) fn choose_grid(granularity: Option<f64>, exponent: i32, parameters: &str) -> Option<Result<Grid, Error>> {
     let default = Grid::at_least(exponent)?;
     let grid = match granularity.map_or(Ok(default), Grid::new) {
@@ -40,7 +40,7 @@ pub(super) fn check_finite(values: &[f64]) -> Result<(), Error> {
     }
 }
 
-/// A granularity that leaves no room for the noise of `count` values.
+/// The error for a granularity at which the noise of `count` values is out of range.
 pub(super) fn too_fine(grid: Grid, count: usize) -> Error {
     let allowed = format!("coarser for a release of {count} values at this epsilon");
     Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed)

@@ -1,4 +1,4 @@
-//! What the mechanisms share that choose among candidates by their scores: the parameters, the grid, and the scale.
+//! The common part of mechanisms that choose among candidates by their scores: the parameters, the grid and the scale.
 
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, RealScale, Scale};
@@ -81,8 +81,8 @@ impl Selector {
         self.selection.scale().ratio().to_f64() * self.granularity()
     }
 
-    /// What the score of the choice is below the best score that is left at most, with probability `level` or more for
-    /// each round, among `count` candidates: scale ln(count / (1 - level)) and a step for the rounding; in floating point.
+    /// A bound on how far the chosen score is below the best remaining score, with probability `level` or more for each
+    /// round, among `count` candidates: scale ln(count / (1 - level)) and a step for the rounding; in floating point.
     ///
     /// # Errors
     /// [`Error::Parameter`] when the level is not in (0, 1) or there are no candidates.
@@ -109,7 +109,7 @@ impl Selector {
         self.grid
     }
 
-    /// How choices are made.
+    /// The sampler of the choices.
     pub(super) fn selection(&self) -> &Selection {
         &self.selection
     }

@@ -1,4 +1,4 @@
-//! The sparse vector technique: which of a stream of values are above a threshold, at a cost for those that are alone.
+//! The sparse vector technique: which of a stream of values are above a threshold; only positive answers cost privacy.
 #![doc = include_str!("sparse_vector.md")]
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::rng::{ProcessMark, SecureRng, Wiped};
 use crate::samplers::grid::{Grid, all_finite};
 use crate::samplers::{self, DiscreteLaplace, Sampler};
 
-/// Tells which values are above a threshold, until it has said so `max_positives` times.
+/// Answers which values are above a threshold, until it has given `max_positives` positive answers.
 ///
 /// ```
 /// use dpnoise_core::mechanisms::AboveThreshold;
@@ -35,20 +35,21 @@ pub struct AboveThreshold {
     noise: [Arc<DiscreteLaplace>; 2],
 }
 
-/// One pass over a stream. It costs epsilon, however many values there are.
+/// One pass over a stream. It costs epsilon for any number of values.
 ///
 /// It belongs to the process that started it: a copy in the child of a fork would give further positive answers with the
-/// same noise on the threshold. (A snapshot of a virtual machine, restored twice, has two copies, which cannot be noticed.)
+/// same noise on the threshold. (A virtual machine's snapshot that is restored twice makes two copies, which cannot be
+/// detected.)
 pub struct Run {
     mechanism: AboveThreshold,
     /// The noise of the threshold.
     noise: Wiped<i64>,
     positives: u64,
-    /// In which it was started.
+    /// The process in which it was started.
     process: ProcessMark,
 }
 
-/// The budget is split in whole parts of this many.
+/// The budget is split into multiples of one part in this many.
 const PARTS: u32 = 1024;
 
 /// Unless it is the finest grid of all, the larger scale has about this many steps, as a power of two.
@@ -149,7 +150,7 @@ impl AboveThreshold {
 }
 
 impl Run {
-    /// How many positive answers it has given.
+    /// The number of positive answers so far.
     #[must_use]
     pub fn positives(&self) -> u64 {
         self.positives
@@ -203,9 +204,9 @@ impl Run {
 
 /// The grid, and the noise of the threshold and of a value, in its steps.
 fn noise(epsilon: f64, sensitivity: f64, max_positives: u64, monotonic: bool) -> Option<(Grid, [DiscreteLaplace; 2])> {
-    // A value that is above has its noise paid for, and each of them as much as the shift between neighbours asks for.
+    // Each positive answer costs in proportion to the shift of its comparison between neighbours.
     let shifts = u128::from(max_positives) * if monotonic { 1 } else { 2 };
-    // The split that makes the variance of the difference of the two noises smallest: 1 to shifts^(2/3).
+    // The split that minimises the variance of the difference of the two noises: 1 to shifts^(2/3).
     let share = (f64::from(PARTS) / (1.0 + (shifts as f64).powf(2.0 / 3.0))).round().clamp(1.0, f64::from(PARTS - 1));
     let shares = [share as u32, PARTS - share as u32].map(u128::from);
     let largest = shifts as f64 * f64::from(PARTS) / shares[1] as f64 * (sensitivity / epsilon);

@@ -28,7 +28,7 @@ pub struct Sum {
     epsilon: Epsilon,
     bounds: (f64, f64),
     relation: Relation,
-    /// What a missing value counts as.
+    /// The steps of a missing value.
     missing: f64,
     grid: Grid,
     /// The sensitivity in steps of the grid.
@@ -36,10 +36,10 @@ pub struct Sum {
     noise: Arc<samplers::DiscreteLaplace>,
 }
 
-/// A bound has at most 2^this steps, so that what it bounds is exact as a double.
+/// A bound has at most 2^this steps, so that every clamped value is exact as a double.
 const BOUND_EXPONENT: i32 = 52;
 
-/// Unless told otherwise, the noise's scale has at most this many steps, as a power of two.
+/// By default the noise's scale has at most this many steps, as a power of two.
 const SCALE_EXPONENT: i32 = 40;
 
 /// This many values of at most 2^52 steps add up to less than 2^63.
@@ -49,15 +49,14 @@ const BLOCK: usize = 1 << 10;
 const THREAD_UNIT: usize = 1 << 16;
 
 impl Sum {
-    /// The sum of values clamped to `bounds`, for `epsilon` under the neighbour relation `relation`.
-    ///
-    /// The default granularity is the finest that is allowed: such that the noise's scale has at most 2^40 steps, and
-    /// the bounds at most 2^52.
+    /// The sum of values clamped to `bounds`, for `epsilon` under the neighbouring relation `relation`.
+    /// The default granularity is the finest allowed: the noise's scale has at most 2^40 steps, and the bounds at most
+    /// 2^52.
     ///
     /// # Errors
     /// [`Error::Parameter`] for an epsilon that is not positive and finite or for which the noise is out of range, for
-    /// bounds that are not finite and in order, and for a granularity that is not a power of two, too fine, or so coarse
-    /// that no difference is left between the bounds.
+    /// bounds that are not finite and in order, and for a granularity that is not a power of two, too fine, or so
+    /// coarse that both bounds are rounded to the same point.
     pub fn new(bounds: (f64, f64), epsilon: f64, relation: Relation, granularity: Option<f64>) -> Result<Self, Error> {
         let epsilon = Epsilon::new(epsilon)?;
         let (lower, upper) = bounds;
@@ -108,7 +107,7 @@ impl Sum {
         self.epsilon.get()
     }
 
-    /// By how much one person can change the sum on the grid.
+    /// The most that one person can change the sum on the grid.
     #[must_use]
     pub fn sensitivity(&self) -> f64 {
         self.steps as f64 * self.granularity()
@@ -136,9 +135,9 @@ impl Sum {
 
     /// Releases the sum of `values`, a NaN being a missing value. The values are overwritten.
     ///
-    /// Under [`Relation::Substitute`] up to `threads` threads share the values. Under [`Relation::AddRemove`] so many are
-    /// started, or as many as there are processors, however few values there are: the number of rows is private, and a
-    /// thread that is started for one row more would show it.
+    /// Under [`Relation::Substitute`] up to `threads` threads share the values. Under [`Relation::AddRemove`] this many
+    /// threads are started, at most one for each processor, for any number of values: the number of rows is private,
+    /// and one more thread for one more row would reveal it.
     ///
     /// # Errors
     /// [`Error::Randomness`]; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
@@ -161,7 +160,8 @@ impl Sum {
         Ok(declassify(Reason::Answer, noisy) as f64 * self.granularity())
     }
 
-    /// The exact sum in steps of the grid, on so many threads; it cannot overflow. The values are overwritten with zeros.
+    /// The exact sum in steps of the grid, on `count` threads; it cannot overflow. The values are overwritten with
+    /// zeros.
     fn sum(&self, values: &mut [f64], count: usize) -> Result<i128, Error> {
         let sums = on_threads(parts(values, count), |part| {
             part.chunks_mut(BLOCK)
@@ -170,7 +170,7 @@ impl Sum {
         sums.into_iter().try_fold(0, |total: i128, sum: Result<i128, Error>| Ok(total.wrapping_add(sum?)))
     }
 
-    /// How many threads are started for so many rows.
+    /// The number of threads to start for `rows` rows.
     fn threads(&self, rows: usize, threads: usize) -> usize {
         match self.relation {
             Relation::AddRemove => threads.min(available_threads()).max(1),
@@ -192,7 +192,7 @@ impl Sum {
     }
 }
 
-/// The values in so many parts of nearly equal size.
+/// The values in `count` parts of nearly equal size.
 fn parts(values: &mut [f64], count: usize) -> Vec<&mut [f64]> {
     let mut rest = values;
     let cut = |taken| {
@@ -204,7 +204,7 @@ fn parts(values: &mut [f64], count: usize) -> Vec<&mut [f64]> {
     (0..count).map(cut).collect()
 }
 
-/// How many steps a value on the grid is, at most 2^52 of them.
+/// The steps of a value on the grid, at most 2^52.
 fn steps_of(value: f64, grid: Grid) -> i64 {
     let inverse = grid.granularity().recip(); // exact, a power of two
     (value * inverse) as i64
@@ -277,8 +277,8 @@ mod tests {
         assert_eq!([THREAD_UNIT, THREAD_UNIT + 1].map(|rows| sum(Relation::Substitute).threads(rows, 3)), [1, 2]);
     }
 
-    /// Every pair of values, and every value against none: nothing moves the sum by more than the sensitivity, and
-    /// something moves it by as much.
+    /// Every pair of values, and every value against none: no change of the sum exceeds the sensitivity, and one
+    /// reaches it.
     #[test]
     fn the_sensitivity_holds_and_is_reached() {
         let values = [f64::NAN, f64::NEG_INFINITY, -1e300, -5.2, -1.0, -0.0, 0.05, 0.1, 0.3, 1.0, 6.9, 7.0, 1e300];

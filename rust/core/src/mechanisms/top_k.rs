@@ -1,8 +1,7 @@
-//! The k best candidates by peeling: the exponential mechanism k times, each time without those chosen before.
-//!
-//! That is the law of the k largest scores after Gumbel noise was added to each (Durfee and Rogers 2019, "Practical
-//! differentially private top-k selection with pay-what-you-get composition"). [`crate::samplers::selection`] has the
-//! proofs.
+//! The k best candidates by peeling: the exponential mechanism k times, without replacement.
+//! This is the distribution of the k largest scores after Gumbel noise is added to each (Durfee and Rogers 2019,
+//! "Practical differentially private top-k selection with pay-what-you-get composition").
+//! [`crate::samplers::selection`] has the proofs.
 
 use core::ops::Deref;
 
@@ -15,7 +14,7 @@ use crate::instruction_set;
 use crate::rng::{SecureRng, Wiped};
 use crate::samplers::Candidates;
 
-/// Chooses k candidates, the one that is meant to be best first.
+/// Chooses k candidates, in the order of the rounds.
 ///
 /// ```
 /// use dpnoise_core::mechanisms::TopK;
@@ -71,7 +70,7 @@ impl TopK {
         let mut remaining = Wiped::new(scores.len().next_multiple_of(COLUMNS));
         remaining.fill(RETIRED);
         remaining[..scores.len()].copy_from_slice(scores);
-        // What was chosen is secret until all is.
+        // The choices are secret until the last one is made.
         let mut chosen = Wiped::new(self.k as usize);
         for place in chosen.iter_mut() {
             *place = self.selection().softmax(rng, &Candidates::remaining(self.grid(), &remaining)?)?;

@@ -25,8 +25,8 @@ struct KeyStream {
 }
 
 impl KeyStream {
-    /// The stream under the key that `source` writes. It is built in the place where it stays, since moving it would
-    /// leave copies of the key behind.
+    /// The stream under the key that `source` writes. It is built in its final place, since a move would leave copies
+    /// of the key behind.
     fn new(source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Box<Self>, Error> {
         let group = [0; size_of::<Group>()];
         let instructions = instruction_set::current()?;
@@ -42,7 +42,7 @@ impl KeyStream {
         Ok(stream)
     }
 
-    /// Gives out the next bytes of the stream. A word of four that is begun is used up.
+    /// Gives out the next bytes of the stream. A word of four bytes that is given out in part is used up.
     fn fill(&mut self, bytes: &mut [u8]) {
         let (first, rest) = bytes.split_at_mut(bytes.len().min(self.group.len() - self.taken));
         self.take(first);
@@ -57,7 +57,7 @@ impl KeyStream {
         }
     }
 
-    /// Gives out bytes that are there already.
+    /// Gives out bytes that are in the buffer already.
     fn take(&mut self, bytes: &mut [u8]) {
         bytes.copy_from_slice(&self.group[self.taken..self.taken + bytes.len()]);
         self.taken += bytes.len().next_multiple_of(4);
@@ -78,7 +78,7 @@ impl KeyStream {
 impl Drop for KeyStream {
     fn drop(&mut self) {
         self.wipe();
-        // What this kernel and others left in registers, and in their frames, just below this one.
+        // Secrets of this and other kernels in registers, and in their stack frames, just below this one.
         registers::clear();
         zeroize_stack::<4096>();
     }
@@ -117,9 +117,8 @@ macro_rules! generator {
 }
 
 /// A cryptographically secure generator: ChaCha12 under a 256-bit key drawn from the operating system.
-///
-/// It can be neither cloned nor seeded nor serialised. Make one for each call and thread, and drop it afterwards: key
-/// and buffer are wiped then.
+/// It can be neither cloned nor seeded nor serialised. Make one for each call and thread, and drop it afterwards, which
+/// wipes key and buffer.
 ///
 /// Every `rand` user can take it:
 /// ```
@@ -135,7 +134,7 @@ impl SecureRng {
     /// Draws a fresh key from the operating system.
     ///
     /// # Errors
-    /// [`Error::Randomness`] when the operating system has no randomness to give, [`Error::Parameter`] when
+    /// [`Error::Randomness`] when the operating system provides no randomness, [`Error::Parameter`] when
     /// `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     pub fn new() -> Result<Self, Error> {
         Self::from_source(|key| getrandom::fill(key).map_err(Error::randomness))
@@ -148,7 +147,8 @@ impl SecureRng {
 
 generator!(SecureRng);
 
-/// The same generator under a key derived from a seed: **for tests only**. Who knows the seed knows the noise.
+/// The same generator under a key derived from a seed: **for tests only**. Anybody who knows the seed can compute the
+/// noise.
 ///
 /// ```
 /// use dpnoise_core::rng::SeededRng;
@@ -178,8 +178,8 @@ impl SeededRng {
 
 generator!(SeededRng);
 
-/// The same generator under a key that was derived from a secret: for random words that must come again, such as those of
-/// an answer that a person gives for ever. What is secret is the key, and so it stays as secret as what it is derived from.
+/// The same generator under a key that was derived from a secret: for random words that must be repeatable, such as
+/// those of a permanent answer. Its words are as secret as the key, and as the secret that the key is derived from.
 pub(crate) struct DerivedRng(Box<KeyStream>);
 
 impl DerivedRng {
@@ -227,7 +227,8 @@ mod tests {
         assert_eq!((first, rng.next_u64()), (14_638_442_720_295_698_499, 3_036_286_997_958_223_361));
     }
 
-    /// The bytes are one stream, however they are asked for; only a word that is begun is used up.
+    /// The bytes are one stream for every sequence of request sizes, except that a word that is given out in part is
+    /// used up.
     #[test]
     fn requests_of_any_length_continue_the_stream() {
         let mut whole = vec![0u8; 8192];
@@ -245,7 +246,7 @@ mod tests {
         }
     }
 
-    /// What `drop` does, observed: the key and the bytes that the buffer held are gone.
+    /// Observes `drop`: the key and the bytes of the buffer are wiped.
     #[test]
     fn key_and_buffer_are_wiped() {
         let mut stream = KeyStream::new(|key| {

@@ -1,9 +1,9 @@
 //! Random words: the secure generator, and two reproducible ones for tests.
 //!
-//! Samplers take any [`rand_core::TryCryptoRng`]. The library itself gives them a fresh [`SecureRng`] for every call and
-//! thread; there is no generator state that lives longer, and so no stream that a `fork()` or a restored snapshot of a
-//! virtual machine could repeat. The exception is [`WordBuffer`], for callers who need single words by the million. What
-//! lives longer than a call asks its [`ProcessMark`] whether it is still in the process that it was made in.
+//! Samplers take any [`rand_core::TryCryptoRng`]. The library itself gives them a fresh [`SecureRng`] for every call
+//! and thread. No generator state lives longer, so neither a `fork()` nor a restored snapshot of a virtual machine can
+//! repeat a stream. The exception is [`WordBuffer`], for callers who need millions of single words. An object with
+//! secrets that lives longer than a call has a [`ProcessMark`], which detects that it is used in another process.
 
 mod chacha;
 mod process;

@@ -6,10 +6,9 @@ use dpnoise_kernels::arch::fork;
 
 use crate::error::Error;
 
-/// The mark of the process that made it, for what must be used once.
-///
-/// It is a random number that a process keeps and that no other one has, not even the child of its `fork()`. The numbers
-/// that the system gives to processes would not do: two processes may both be the first one of their containers.
+/// The mark of the process that made it, for secrets that must be used once.
+/// It is a random number that a process keeps and that no other process has, not even the child of its `fork()`.
+/// Process numbers of the system do not suffice: two processes may both be the first one of their containers.
 ///
 /// ```
 /// use dpnoise_core::rng::ProcessMark;
@@ -18,7 +17,7 @@ use crate::error::Error;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessMark {
-    /// The number of the process that asks; 0 in the child of a fork, until that has drawn its own.
+    /// The number of the calling process; 0 in the child of a fork, until the child has drawn its own.
     current: &'static AtomicU64,
     number: u64,
 }

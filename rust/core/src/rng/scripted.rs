@@ -5,8 +5,7 @@ use core::fmt;
 use rand_core::{TryCryptoRng, TryRng};
 
 /// Plays back the bytes it was given, then fails: **for tests only**.
-///
-/// It claims to be a [`TryCryptoRng`] so that every sampler can be fed chosen words; it is as secure as its script.
+/// It implements [`TryCryptoRng`] so that every sampler accepts chosen words; it is as secure as its script.
 #[derive(Debug)]
 pub struct ScriptedRng {
     bytes: Vec<u8>,

@@ -4,9 +4,8 @@ use core::ops::{Deref, DerefMut};
 
 use zeroize::optimization_barrier;
 
-/// Overwrites `items` with the default value, in a way that the compiler must not leave out.
-///
-/// `zeroize` does the same one volatile store at a time: for the buffers of a single draw that takes as long as the
+/// Overwrites `items` with the default value, in a way that the compiler must not optimise away.
+/// `zeroize` does the same one volatile store at a time, which for the buffers of a single draw takes as long as the
 /// draw.
 pub(crate) fn wipe<T: Copy + Default>(items: &mut [T]) {
     items.fill(T::default());
@@ -23,7 +22,7 @@ impl<T: Copy + Default> Wiped<T> {
         Self(vec![T::default(); length])
     }
 
-    /// The same, or none when there is no memory for it.
+    /// The same, or none when there is not enough memory.
     pub(crate) fn try_new(length: usize) -> Option<Self> {
         let mut items = vec![];
         items.try_reserve_exact(length).ok()?;

@@ -1,22 +1,20 @@
-//! Random words in store, for those who need them one at a time.
+//! A store of random words, for callers who need them one at a time.
 
 use core::{fmt, mem};
 
 use super::{ProcessMark, SecureRng, Wiped, fill_bytes};
 use crate::error::Error;
 
-/// Drawing a key takes as long as drawing this many bytes or so.
+/// Drawing a key takes about as long as drawing this many bytes.
 const BYTES: usize = 1 << 13;
 
 /// Words of the secure generator, drawn some thousand bytes at a time.
-///
 /// The store holds words and no key: each refill draws a fresh key from the operating system and wipes it. A word is
-/// overwritten when it is given out, so the store never tells what was given out before.
-///
-/// Unlike [`SecureRng`] it is meant to live long, and so its memory may be duplicated. In the child of a fork the words
-/// of the parent are thrown away: on Linux whoever forks, elsewhere where the C library does. (A snapshot of a virtual
-/// machine, restored twice, cannot be noticed: what is left in the store is repeated, and after that the streams are
-/// independent.)
+/// overwritten when it is given out, so the store never reveals earlier words.
+/// Unlike [`SecureRng`] it is meant to live long, so its memory may be duplicated. The child of a fork discards the
+/// words of the parent: on Linux after every kind of fork, elsewhere after the C library's `fork()`. (A virtual
+/// machine's snapshot that is restored twice cannot be detected: the rest of the store is repeated, and after that the
+/// streams are independent.)
 ///
 /// ```
 /// use dpnoise_core::rng::WordBuffer;
@@ -26,9 +24,9 @@ const BYTES: usize = 1 << 13;
 /// ```
 pub struct WordBuffer {
     bytes: Wiped<u8>,
-    /// How many of the bytes have been given out.
+    /// The number of bytes that have been given out.
     given: usize,
-    /// In which process they were drawn.
+    /// The process in which they were drawn.
     process: ProcessMark,
 }
 

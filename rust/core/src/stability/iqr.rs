@@ -1,12 +1,13 @@
-//! The interquartile range, and how many values must change before its logarithm leaves its interval (Dwork and Lei 2009,
-//! "Differential privacy and robust statistics", section 4; Dwork and Roth 2014, Algorithm 12).
+//! The interquartile range, and the number of values that must change for its logarithm to leave its interval (Dwork
+//! and Lei 2009, "Differential privacy and robust statistics", section 4; Dwork and Roth 2014, Algorithm 12).
 //!
 //! The proofs are in docs/proofs/stability.md.
 
 use super::{check_ends, gallop};
 use crate::error::Error;
 
-/// How the logarithm to base 2 of a range is cut into intervals. The ranges 0 and infinity have intervals of their own.
+/// The division of the base-2 logarithm of a range into intervals. The ranges 0 and infinity have intervals of their
+/// own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discretization {
     /// [k, k + 1) for integers k.
@@ -28,7 +29,7 @@ impl Discretization {
         }
     }
 
-    /// The two ends of the interval that the logarithm of a range is in. They are both minus infinity for 0.
+    /// The two ends of the interval that contains the logarithm of a range. Both are minus infinity for 0.
     #[must_use]
     pub fn log2_interval(self, range: f64) -> (f64, f64) {
         if range == 0.0 || range.is_infinite() {
@@ -38,7 +39,7 @@ impl Discretization {
         (lower, lower + 1.0)
     }
 
-    /// The interval itself: the smallest double in it and the smallest one above it, if there is such a one.
+    /// The interval of ranges: the smallest double in it and the smallest one above it, if there is one.
     fn interval(self, range: f64) -> (f64, Option<f64>) {
         if range == 0.0 {
             return (0.0, Some(f64::from_bits(1)));
@@ -66,7 +67,8 @@ impl Discretization {
         if exponent > 1023 {
             return f64::INFINITY;
         }
-        // The bits of a double count the doubles below it, so that what is rounded up to 2^52 needs no other treatment.
+        // The bits of a double are ordered like doubles, so a significand that is rounded up to 2^52 is no special
+        // case.
         f64::from_bits(match -1022 - exponent {
             below @ 1.. => significand.div_ceil(1 << below),
             above => significand.wrapping_sub(1 << 52) | (1 - above as i64).cast_unsigned() << 52,
@@ -93,8 +95,9 @@ pub fn interquartile_range(sorted: &[f64]) -> Result<f64, Error> {
     Ok(sorted[third] - sorted[first])
 }
 
-/// The fewest of some finite values in ascending order that must be replaced for the logarithm of the interquartile range
-/// to leave its interval. It is 1 or more, and changes by at most 1 when one value is replaced by any other.
+/// The least number of replacements among finite values in ascending order that moves the logarithm of the
+/// interquartile range out of its interval. It is at least 1, and changes by at most 1 when one value is replaced by
+/// any other.
 ///
 /// The time depends on the values: in the worst case it is linear in their number.
 ///
@@ -114,8 +117,8 @@ pub fn iqr_distance_vartime(sorted: &[f64], discretization: Discretization) -> R
     Ok(if lower > 0.0 { to_shrink_vartime(sorted, lower, fewest) } else { fewest } as u64)
 }
 
-/// The fewest replacements that bring the range to `upper` or above: the least sum of two numbers of ranks by which the
-/// quartiles are moved outwards, where all is possible outside.
+/// The least number of replacements that bring the range to `upper` or above: the least sum of the two numbers of ranks
+/// by which the quartiles are moved outwards. Beyond the ends of the data every range is possible.
 fn to_grow_vartime(sorted: &[f64], upper: f64) -> usize {
     let (first, third) = quartiles(sorted.len());
     let reaches = |left: usize, right: usize| sorted[third + right] - sorted[first - left] >= upper;
@@ -133,12 +136,13 @@ fn to_grow_vartime(sorted: &[f64], upper: f64) -> usize {
     fewest
 }
 
-/// The fewest replacements that bring the range below `lower`, if they are fewer than those `known` to change it otherwise:
-/// of the values between the quartiles, all that are not in the fullest window of less than that length.
+/// The least number of replacements that bring the range below `lower`, if it is less than `known`, the number that
+/// changes the range otherwise: all values between the quartiles outside the fullest window of less than that length.
 fn to_shrink_vartime(sorted: &[f64], lower: f64, known: usize) -> usize {
     let (first, third) = quartiles(sorted.len());
     let middle = &sorted[first..=third];
-    // A window is looked at only if it would have more values than the fullest so far, or than would be of use.
+    // A window is checked only if it would have more values than the fullest so far, and than are needed to improve on
+    // `known`.
     let (mut start, mut fullest) = (0, middle.len().saturating_sub(known).max(1));
     while start + fullest < middle.len() {
         let (begin, end) = (middle[start], middle[start + fullest]);

@@ -1,4 +1,4 @@
-//! How far data are from those with another median.
+//! The distance of data to data with another median.
 //!
 //! The proofs are in docs/proofs/stability.md.
 
@@ -13,11 +13,9 @@ fn middle(n: usize) -> usize {
 
 /// The distance to instability of the lower median, the value of rank ceil(n/2): one less than the fewest values that must
 /// change for it to change. It changes by at most 1 between neighbours, and is 0 where one of them has another median.
-///
-/// The values are in ascending order, or partitioned at their median: none above it before it, none below it after it. The
-/// time depends on how many there are, and on whether comparisons of the machine do.
-///
-/// No data, which only [`Relation::AddRemove`] has, have no median, and a distance of 0.
+/// The values are in ascending order, or partitioned at their median: no larger value before it, no smaller value after
+/// it. The time depends on the number of values, and on the values only if the machine's comparisons do.
+/// Empty data, which only [`Relation::AddRemove`] allows, have no median, and a distance of 0.
 ///
 /// ```
 /// use dpnoise_core::{params::Relation, stability::median_distance_vartime};
@@ -36,12 +34,13 @@ pub fn median_distance_vartime<T: Number>(partitioned: &[T], relation: Relation)
     let median = after[0];
     let (below, above) = (count(before, |value| value < median)?, count(after, |value| value > median)?);
     debug_assert!(before.iter().all(|value| *value <= median) && after.iter().all(|value| *value >= median));
-    // Below the median as soon as half of the values are below it, above it as soon as more than half are above it.
+    // The median moves down as soon as half of the values are below it, and up as soon as more than half are above it.
     let n = partitioned.len() as u64;
     Ok(distance_from_margin((n - 2 * below).min(n + 1 - 2 * above), relation))
 }
 
-/// How many finite values meet a condition; all are looked at, without jumps, which makes vector code of it.
+/// The number of finite values that meet a condition; all are compared, without branches, so the compiler vectorises
+/// it.
 fn count<T: Number>(values: &[T], condition: impl Fn(T) -> bool) -> Result<u64, Error> {
     let (finite, found) = values.iter().fold((true, 0u64), |(finite, found), &value| {
         (finite & value.is_finite(), found.wrapping_add(u64::from(condition(value))))

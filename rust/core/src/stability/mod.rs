@@ -1,4 +1,4 @@
-//! Stability: answers that no neighbour would change, and how far data are from those that have another answer.
+//! Stability: answers that no neighbour would change, and the distance of data to data with another answer.
 //!
 //! A distance to instability is an integer that changes by at most 1 between neighbours, so it can be tested with little
 //! noise. [`StabilityTest`] is that test.
@@ -17,7 +17,7 @@ pub use stability_test::StabilityTest;
 use crate::error::Error;
 use crate::params::Relation;
 
-/// A number that data may be made of.
+/// A type of numbers in data.
 pub trait Number: Copy + PartialOrd {
     /// Whether it is neither a NaN nor an infinity.
     fn is_finite(self) -> bool;
@@ -51,7 +51,7 @@ fn check_ends<T: Number>(sorted: &[T]) -> Result<(), Error> {
     if finite { Ok(()) } else { Err(not_finite()) }
 }
 
-/// Refuses no data where their number is public; where it is private, they are data like others.
+/// Refuses empty data if their number is public; if it is private, empty data are valid.
 fn check_number_of_values(n: usize, relation: Relation) -> Result<(), Error> {
     if n == 0 && relation == Relation::Substitute {
         return Err(Error::parameter("x", n, "one or more values"));
@@ -60,7 +60,7 @@ fn check_number_of_values(n: usize, relation: Relation) -> Result<(), Error> {
 }
 
 /// The distance to instability of an answer that `margin` additions and removals can change, but no fewer: a
-/// substitution does as much as two of them.
+/// substitution counts as two of them.
 fn distance_from_margin(margin: u64, relation: Relation) -> u64 {
     match relation {
         Relation::AddRemove => margin - 1,
@@ -68,8 +68,8 @@ fn distance_from_margin(margin: u64, relation: Relation) -> u64 {
     }
 }
 
-/// The first place from `first` on, below `limit`, where a condition is met that is met from there on; else `limit`.
-/// Quick where it is close: the time is logarithmic in how far it is.
+/// The first position from `first` on, below `limit`, from which on a condition holds; otherwise `limit`.
+/// The time is logarithmic in the distance of the position from `first`.
 fn gallop(first: usize, limit: usize, met: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut step) = (first, 1);
     while step <= limit.saturating_sub(low) && !met(low + step - 1) {

@@ -1,4 +1,4 @@
-//! How far data are from those with another mode.
+//! The distance of data to data with another mode.
 //!
 //! The proofs are in docs/proofs/stability.md.
 
@@ -9,17 +9,16 @@ use crate::params::Relation;
 /// The most frequent value, the smallest of those if there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
-    /// The first place of the mode among the values, or that of its count among the counts.
+    /// The first position of the mode among the values, or that of its count among the counts.
     pub place: usize,
     /// The distance to instability: one less than the fewest values that must change for the mode to change. It changes by
     /// at most 1 between neighbours, and is 0 where one of them has another mode.
     pub distance: u64,
 }
 
-/// Finds the mode of values in ascending order; `None` for no data, which only [`Relation::AddRemove`] has.
-///
-/// A value that never occurs counts 0 times, and there is always one that is smaller than the mode. The time depends on the
-/// values, and is linear in their number at worst.
+/// Finds the mode of values in ascending order; `None` for empty data, which only [`Relation::AddRemove`] allows.
+/// A value that never occurs has a count of 0, and one that is smaller than the mode always exists. The time depends on
+/// the values, and is linear in their number at worst.
 ///
 /// ```
 /// use dpnoise_core::{params::Relation, stability::mode_vartime};
@@ -56,7 +55,7 @@ pub fn mode_of_counts_vartime(counts: &[usize], relation: Relation) -> Result<Op
     Ok(race.mode(relation))
 }
 
-/// The largest count so far, and those that come nearest to it.
+/// The largest count so far, and its closest competitors.
 #[derive(Default)]
 struct Race {
     place: usize,
@@ -75,30 +74,30 @@ impl Race {
         }
     }
 
-    /// A count up to this changes nothing more.
+    /// A count up to this cannot change the result.
     fn second(&self) -> usize {
         self.below.max(self.above)
     }
 
     fn mode(&self, relation: Relation) -> Option<Mode> {
-        // A smaller value needs as many as the mode has, a larger one needs one more.
+        // A smaller value needs the count of the mode, a larger one needs one more.
         let margin = (self.count - self.below).min(self.count - self.above + 1);
         (self.count > 0).then(|| Mode { place: self.place, distance: distance_from_margin(margin as u64, relation) })
     }
 }
 
-/// Runs up to this length are looked for at every place, longer ones at some.
+/// Runs up to this length are searched at every position, longer ones at some positions.
 const SHORT: usize = 16;
 
-/// So many places are looked at without jumps, which makes vector code of it.
+/// So many positions are compared without branches, so the compiler vectorises it.
 const BLOCK: usize = 64;
 
-/// The first place of the next run of more than `length` equal values, from the first place of a run on.
+/// The first position of the next run of more than `length` equal values, from the first position of a run on.
 fn longer_run<T: Number>(sorted: &[T], from: usize, length: usize) -> Option<usize> {
     if length < SHORT {
         return first_equal(sorted, from, length);
     }
-    // So that two neighbouring probes are in the run.
+    // Two neighbouring probes are in the run.
     let step = length.div_ceil(2);
     let mut probe = from;
     while probe + step < sorted.len() {
@@ -115,7 +114,7 @@ fn longer_run<T: Number>(sorted: &[T], from: usize, length: usize) -> Option<usi
     None
 }
 
-/// The first place, from a given one on, whose value is that of the place `apart` places after it.
+/// The first position, from a given one on, whose value equals the value `apart` positions after it.
 fn first_equal<T: Number>(sorted: &[T], from: usize, apart: usize) -> Option<usize> {
     let later = sorted.get(from + apart..)?;
     let earlier = &sorted[from..sorted.len() - apart];
@@ -157,7 +156,7 @@ mod tests {
         );
     }
 
-    /// The values by their counts: a search that skips runs finds what counting all of them does.
+    /// The values by their counts: a search that skips runs finds the same as a count of all values.
     #[test]
     fn skipping_short_runs_loses_nothing() {
         let mut state = 1u64;

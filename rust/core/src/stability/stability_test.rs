@@ -10,8 +10,8 @@ use crate::params::{Delta, Epsilon, Ratio, Scale};
 use crate::rng::{SecureRng, Wiped};
 use crate::samplers::{DiscreteLaplace, Sampler};
 
-/// Tells whether a distance is large: epsilon-differentially private where it changes by at most 1 between neighbours,
-/// and wrong about a distance of 0 with a probability of at most delta.
+/// Tests whether a distance is large: epsilon-differentially private if the distance changes by at most 1 between
+/// neighbours, and passed by a distance of 0 with a probability of at most delta.
 ///
 /// ```
 /// use dpnoise_core::stability::StabilityTest;
@@ -84,7 +84,7 @@ impl StabilityTest {
 fn threshold(epsilon: Epsilon, delta: Delta) -> i64 {
     let (epsilon, delta) = (epsilon.get(), delta.get());
     let steps = -(delta.ln() + (-epsilon).exp().ln_1p()) / epsilon;
-    // The guess is exact but for a few units in the last place of at most 746 * 2^40.
+    // The guess, at most 746 * 2^40, has an error of a few units in the last place.
     let mut threshold = (steps.ceil() as i64 - 1).max(0);
     while threshold > 0 && is_enough(threshold - 1, epsilon, delta) {
         threshold -= 1;
@@ -127,7 +127,8 @@ mod tests {
         }
     }
 
-    /// The closed form t = ceil(ln(1 / (delta (1 + r))) / epsilon) - 1, where floating point cannot miss it.
+    /// The closed form t = ceil(ln(1 / (delta (1 + r))) / epsilon) - 1, for parameters at which floating point decides
+    /// it.
     #[test]
     fn thresholds_are_those_of_the_closed_form() {
         for (epsilon, delta, expected) in [

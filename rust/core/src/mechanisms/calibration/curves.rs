@@ -1,4 +1,4 @@
-//! How delta follows from epsilon and sigma, for Gaussian noise.
+//! Delta as a function of epsilon and sigma, for Gaussian noise.
 
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::{DiscreteTails, exp_or_tiny, mills_ratio};
@@ -16,9 +16,9 @@ pub(in crate::mechanisms) fn continuous(epsilon: &Ball, ratio: &Ball) -> Ball {
     let root = Ball::pi(ratio.precision()).scaled(1).sqrt();
     let square = &near * &near;
     match exp_or_tiny(&-&square.scaled(-1)) {
-        Ok(_) if square.upper_f64() > 1e6 => Ball::hull(&Ball::integer(0, ratio.precision()), &one), // the precision tells nothing
+        Ok(_) if square.upper_f64() > 1e6 => Ball::hull(&Ball::integer(0, ratio.precision()), &one), // precision too low
         Ok(density) => (&density * &(&mills_ratio(&near) - &mills_ratio(&far))).divided_by(&root),
-        // The tail at 0 or above is at most exp(-near^2 / 2), and so is what is left to 1.
+        // The tail at 0 or above is at most exp(-near^2 / 2), and so is its complement below 0.
         Err(tiny) if near.is_positive() => tiny,
         Err(tiny) => &one - &tiny.scaled(1),
     }
@@ -41,7 +41,7 @@ pub(in crate::mechanisms) fn discrete(epsilon: &Ball, sigma: &Ball, shift: u64) 
         return at_most(tiny);
     }
     let Some((least, greatest)) = threshold.floors().filter(|(least, greatest)| greatest - least <= 1) else {
-        return at_most(Ball::integer(1, precision)); // the precision does not tell the threshold
+        return at_most(Ball::integer(1, precision)); // the precision does not determine the threshold
     };
     let tails = DiscreteTails::new(sigma.clone());
     let delta = |start: i64| &tails.from(start, &zero) - &tails.from(start + shift as i64, epsilon);
@@ -77,7 +77,7 @@ pub(in crate::mechanisms) fn vector(epsilon: &Ball, sigma: &Ball, shift: &Ball, 
     &(&factor.exp() * &continuous(&(epsilon - &loss), &ratio)) + &tail
 }
 
-/// The second bound ignores a tail of probability 2^-1154, next to nothing beside any double.
+/// The second bound ignores a tail of probability 2^-1154, negligible beside any double.
 const TAIL_BITS: u64 = 1154;
 
 fn smaller(a: Ball, b: Ball) -> Ball {

@@ -11,19 +11,19 @@ use root::{PRECISIONS, fits, least_argument};
 
 pub(super) use curves::{continuous, discrete, vector};
 
-/// What sigma may be, in sensitivities.
+/// The allowed sigmas, in sensitivities.
 const RATIOS: [f64; 2] = [1.0 / (1u64 << 40) as f64, (1u64 << 60) as f64];
 
-/// What sigma may be, over the integers.
+/// The allowed sigmas, over the integers.
 const SIGMAS: [f64; 2] = [1.0 / (1u64 << 20) as f64, (1u64 << 44) as f64];
 
-/// What a positive epsilon may be that is not given.
+/// The range of a computed positive epsilon.
 const EPSILONS: [f64; 2] = [1.0 / (1u64 << 60) as f64, (1u64 << 60) as f64];
 
-/// More values than there will ever be.
+/// More values than any memory holds.
 pub(super) const ANY_COUNT: u64 = 1 << 60;
 
-/// How the sigma of a Gaussian follows from epsilon and delta.
+/// The formula of a Gaussian's sigma for epsilon and delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The least sigma (Balle and Wang 2018).
@@ -79,7 +79,7 @@ impl Goal {
         ratio.min(0.4 / delta)
     }
 
-    /// Sigma for vectors of `count` integers that are at most `shift` apart: `least`, or as much more as they need.
+    /// The least sufficient sigma, `least` or more, for vectors of `count` integers that are at most `shift` apart.
     pub(super) fn sigma(self, least: f64, shift: &Ball, count: usize) -> Option<f64> {
         let least = least.max(SIGMAS[0]);
         let curve = |sigma: &Ball| vector(&Ball::from_f64(self.epsilon, sigma.precision()), sigma, shift, count as u64);
@@ -93,7 +93,7 @@ impl Goal {
         })
     }
 
-    /// An error that says what `sigma` must be.
+    /// The error for a sigma out of range.
     pub(super) fn out_of_range(self, sigma: &str) -> Error {
         let allowed = format!("such that sigma is {sigma} (delta is {:?})", self.delta);
         Error::parameter("epsilon", format!("{:?}", self.epsilon), allowed)
@@ -121,7 +121,7 @@ pub(super) fn least_epsilon(delta: Delta, curve: impl Fn(&Ball) -> Ball) -> Resu
         .ok_or_else(|| Error::parameter("delta", format!("{:?}", delta.get()), "such that epsilon is below 2**60"))
 }
 
-/// A double that is certainly at least `curve(epsilon)`, and, unless it is all but 0, by less than 1e-15 of it.
+/// A proved upper bound of `curve(epsilon)`, which exceeds it by less than a share of 1e-15, unless it is nearly 0.
 pub(super) fn certain_delta(epsilon: Epsilon, curve: impl Fn(&Ball) -> Ball) -> f64 {
     let mut least = 1f64;
     for precision in &PRECISIONS[1..] {

@@ -1,4 +1,4 @@
-//! Where a decreasing privacy curve reaches a delta, from above and certainly.
+//! The argument at which a decreasing privacy curve reaches a delta, with a proved upper bound.
 
 use core::cmp::Ordering;
 
@@ -14,14 +14,14 @@ const TOLERANCE: f64 = 5e-13;
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     argument: f64,
-    /// Whether the value is certainly at most that delta.
+    /// Whether the value is proved to be at most that delta.
     fits: bool,
-    /// How far it is above, in logits and in floating point: a guide for where to look next.
+    /// Its approximate distance above delta, in logits: it only guides the search.
     excess: f64,
 }
 
-/// A double x in `range` with `curve(x) <= delta` and, as far as the curve decreases, at most [`TOLERANCE`] above the
-/// least one; `None` when there is none. `guess` may be wrong.
+/// A double x in `range` with `curve(x) <= delta`, at most [`TOLERANCE`] above the least one if the curve decreases;
+/// `None` if there is none. `guess` only affects the time.
 pub(super) fn least_argument(delta: f64, guess: f64, range: [f64; 2], curve: impl Fn(&Ball) -> Ball) -> Option<f64> {
     let probe = |argument| probe(&curve, argument, delta);
     let [mut low, mut high] = range;
@@ -59,7 +59,7 @@ fn narrow(probed: Probe, low: &mut f64, high: &mut f64, found: &mut bool) {
     }
 }
 
-/// Whether `curve(argument) <= delta`, for certain.
+/// Whether `curve(argument) <= delta` is proved.
 pub(super) fn fits(delta: f64, argument: f64, curve: impl Fn(&Ball) -> Ball) -> bool {
     probe(&curve, argument, delta).fits
 }

@@ -1,15 +1,13 @@
 //! The votes of random subsets: the counting half of A_samp (Smith and Thakurta 2013, "Differentially private feature
 //! selection via stability arguments, and the robustness of the lasso"; Dwork and Roth 2014, "The algorithmic foundations
 //! of differential privacy", Algorithm 14).
-//!
-//! | module | what |
+//! | module | content |
 //! | --- | --- |
 //! | [`subsets`] | random subsets, drawn without being stored |
-//! | [`statistics`] | what each subset votes for |
-//!
-//! The subsets do not depend on the data, and privacy holds whatever they are: it rests on the number of subsets that a
-//! position is in, which is counted. So subsets are no secret, and their distribution matters for usefulness only. The votes
-//! are secret.
+//! | [`statistics`] | the vote of each subset |
+//! The subsets do not depend on the data, and privacy holds for all subsets: it depends on the number of subsets that
+//! contain a position, which is counted. So subsets are public, and their distribution matters only for utility. The
+//! votes are secret.
 
 pub mod statistics;
 pub mod subsets;
@@ -23,13 +21,13 @@ use crate::error::Error;
 use crate::rng::{SecureRng, Wiped};
 use crate::threads::on_threads;
 
-/// Draws subsets and counts what they vote for.
+/// Draws subsets and counts their votes.
 ///
 /// ```
 /// use dpnoise_core::stability::bootstrap::{Bootstrap, Mode};
 /// let mut votes = Bootstrap::new(&Mode::new(&[0, 1, 1, 1, 1, 1], 2)?, 0.4, 2)?;
 /// votes.add_vartime(10_000)?;
-/// let counts = votes.counts(); // for 0, for 1, and for nothing as the subset was empty
+/// let counts = votes.counts(); // for 0, for 1, and for none if the subset is empty
 /// assert!(counts[1] > counts[0] && counts.iter().sum::<u64>() == 10_000);
 /// assert!(votes.most_appearances() < 5_000);
 /// # Ok::<(), dpnoise_core::Error>(())
@@ -38,7 +36,7 @@ pub struct Bootstrap {
     voters: Vec<Voter>,
 }
 
-/// What a thread has of its own.
+/// The state of one thread.
 struct Voter {
     statistic: Box<dyn Statistic>,
     subsets: Subsets,
@@ -68,7 +66,7 @@ impl Bootstrap {
     /// Draws `subsets` more, shared among the threads, each of which has its own freshly keyed generator.
     ///
     /// # Errors
-    /// [`Error::Randomness`]; the votes are of no use then.
+    /// [`Error::Randomness`]; discard the votes then.
     pub fn add_vartime(&mut self, subsets: u64) -> Result<(), Error> {
         let threads = self.voters.len() as u64;
         let shares = (0..threads).map(|i| subsets / threads + u64::from(i < subsets % threads));
@@ -80,7 +78,7 @@ impl Bootstrap {
     /// The same on one thread, with words from `rng`.
     ///
     /// # Errors
-    /// [`Error::Randomness`]; the votes are of no use then.
+    /// [`Error::Randomness`]; discard the votes then.
     pub fn add_with_vartime<R: TryCryptoRng + ?Sized>(&mut self, subsets: u64, rng: &mut R) -> Result<(), Error> {
         self.voters[0].vote_vartime(rng, subsets)
     }
@@ -92,7 +90,7 @@ impl Bootstrap {
         (0..values).map(|value| self.voters.iter().map(|voter| voter.counts[value]).sum()).collect()
     }
 
-    /// In how many subsets that position is which is in most.
+    /// The largest number of subsets that contain the same position.
     #[must_use]
     pub fn most_appearances(&self) -> u64 {
         let appearances = |position| self.voters.iter().map(move |voter| voter.subsets.appearances(position)).sum();

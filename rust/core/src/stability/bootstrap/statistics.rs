@@ -1,11 +1,11 @@
-//! Functions of a subset, with few values, that are fast.
+//! Fast functions of a subset, with few values.
 
 use std::sync::Arc;
 
 use crate::error::Error;
 use crate::rng::Wiped;
 
-/// A function of the rows at some positions of the data. It must depend on nothing else.
+/// A function of the rows at some positions of the data, and of nothing else.
 pub trait Statistic: Send + Sync {
     /// The number of rows.
     fn positions(&self) -> usize;
@@ -44,7 +44,7 @@ impl Statistic for Mode {
     }
 
     fn value_vartime(&mut self, subset: &[u32]) -> usize {
-        // The count above the code's complement: without a branch, whose outcome could not be predicted.
+        // The count above the code's complement, compared without a branch, since it would be unpredictable.
         let mut best = 0;
         for code in self.codes.at(subset) {
             self.counts[code] += 1;
@@ -55,7 +55,7 @@ impl Statistic for Mode {
     }
 }
 
-/// Up to here counting is faster than selecting.
+/// Up to this many values counting is faster than selecting.
 const FEW_VALUES: usize = 256;
 
 /// The lower median: the code of rank ceil(size / 2).
@@ -107,12 +107,11 @@ impl Statistic for Median {
     }
 }
 
-/// So many rows as there can be, of entries up to this, have a finite sum.
+/// The sum of entries up to this is finite for any possible number of rows.
 const LARGEST: f64 = f64::from_bits((1023 + 990) << 52);
 
-/// Which column of a matrix has the largest sum; of several, the first.
-///
-/// The sums are made in double precision, row after row: rounded, but the same wherever they are made.
+/// The column of a matrix with the largest sum; the first one of several.
+/// The sums are computed in double precision, row after row: rounded, but the same on every machine.
 #[derive(Clone)]
 pub struct ArgmaxColumnSum {
     matrix: Arc<Wiped<f64>>,
@@ -125,7 +124,7 @@ impl ArgmaxColumnSum {
     ///
     /// # Errors
     /// [`Error::Parameter`] when `columns` is zero or does not divide the length, [`Error::Data`] for an entry that is
-    /// no number or of a magnitude above 2^990.
+    /// NaN or above 2^990 in magnitude.
     pub fn new(matrix: &[f64], columns: usize) -> Result<Self, Error> {
         if columns == 0 || !matrix.len().is_multiple_of(columns) {
             return Err(Error::parameter("columns", columns, "a positive divisor of the number of entries"));

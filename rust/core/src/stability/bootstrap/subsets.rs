@@ -6,22 +6,21 @@ use crate::error::Error;
 use crate::params::{Delta, Scale};
 use crate::samplers::{Geometric, Sampler};
 
-/// So many skips are drawn at a time: they stay in the first-level cache.
+/// The number of skips to draw at a time: they fit into the first-level cache.
 const SKIPS: usize = 2048;
 
-/// A stream of random subsets of the positions 0 to n - 1, each of which is in each subset with probability q,
-/// independently. It counts in how many subsets each position was.
-///
-/// Only the positions in a subset take time, n q on average: between one and the next, over the borders of subsets, there
-/// is a geometric number of others. q is that of the nearest double to the geometric distribution's scale,
-/// -1 / ln(1 - q).
+/// A stream of random subsets of the positions 0 to n - 1: each subset contains each position independently with
+/// probability q. It counts the subsets that contain each position.
+/// The time is in the order of the positions in subsets, n q for each subset on average: the gap between one and the
+/// next, also across subsets, is geometric. q is rounded to that of the double nearest to the geometric distribution's
+/// scale, -1 / ln(1 - q).
 pub struct Subsets {
     n: u64,
     skips: Geometric,
     drawn: Vec<i64>,
-    /// How many of `drawn` are used up.
+    /// The number of `drawn` that are used up.
     used: usize,
-    /// The next position to be in a subset, as counted from the beginning of the next subset.
+    /// The next position in a subset, counted from the beginning of the next subset.
     next: Option<u64>,
     subset: Vec<u32>,
     appearances: Vec<u32>,
@@ -52,7 +51,7 @@ impl Subsets {
     /// Draws `count` subsets and shows each to `visit`, in ascending order.
     ///
     /// # Errors
-    /// [`Error::Randomness`]; the stream is of no use then.
+    /// [`Error::Randomness`]; discard the stream then.
     pub fn draw<R: TryCryptoRng + ?Sized>(
         &mut self,
         rng: &mut R,
@@ -67,7 +66,7 @@ impl Subsets {
             };
             while position < self.n {
                 self.subset.push(position as u32);
-                // A count that saturates is above every limit.
+                // A saturated count is above every limit.
                 let appearances = &mut self.appearances[position as usize];
                 *appearances = appearances.saturating_add(1);
                 position += 1 + self.skip(rng)?;
@@ -78,7 +77,7 @@ impl Subsets {
         Ok(())
     }
 
-    /// In how many subsets a position was; at most 2^32 - 1.
+    /// The number of subsets that contained a position; at most 2^32 - 1.
     ///
     /// # Panics
     /// When there is no such position.
