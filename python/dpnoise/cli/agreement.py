@@ -1,4 +1,4 @@
-"""Of which protocol and domain the reports are that are counted together: what is given, or what most files say."""
+"""The common protocol and domain of the counted reports: the given ones, or those of most files."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from dpnoise.local import _parquet
 
 @dataclass(frozen=True)
 class Agreement:
-    """What all files must agree with; None where that is left to them."""
+    """The protocol and domain that all files must have; None if the files decide."""
 
     protocol: local.FrequencyProtocol | None = None
     domain: list[str] | None = None
@@ -37,19 +37,19 @@ class Agreement:
         return protocol, domain
 
     def check_state(self, state: State) -> None:
-        """Refuse a state that does not agree."""
+        """Refuse a state of another protocol or domain."""
         state.check_same("--spec", self.protocol or state.accumulator.protocol, state.domain)
         state.check_same("--domain-file", state.accumulator.protocol, self.domain or state.domain)
 
     def of_most(self, files: Sequence[Path]) -> State | None:
-        """Return an empty state of the kind that most files are of, None if none of them can be used."""
+        """Return an empty state with the protocol and domain of most files, None if no file can be used."""
         kinds: Counter[tuple[local.FrequencyProtocol, tuple[str, ...]]] = Counter()
         examples: dict[object, Path] = {}
         for path in files:
             try:
                 protocol, domain = self.kind_of(_parquet.open_reports(path))
             except (InputError, ParameterError, OSError):
-                continue  # it is named when its turn comes to be counted
+                continue  # the file is named later, when it would be counted
             kind = (protocol, tuple(domain))
             kinds[kind] += 1
             examples.setdefault(kind, path)

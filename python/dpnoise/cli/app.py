@@ -1,4 +1,4 @@
-"""The commands put together, and the one place where an error becomes a line and an exit code."""
+"""The program with its commands; errors become a line and an exit code here."""
 
 import signal
 import sys
@@ -15,7 +15,7 @@ from dpnoise._files import InUse, NotWritten
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError, guarded_stdout
 
-_STOPPED: Final = 130  # what typer makes of KeyboardInterrupt
+_STOPPED: Final = 130  # typer's exit code for KeyboardInterrupt
 
 COMMANDS: Final = {
     "demo": "Estimate the occupations of 32,561 people in the local and in the central model, and compare.",
@@ -24,8 +24,8 @@ COMMANDS: Final = {
     "estimate": "Estimate from reports how often every value of the domain occurs.",
     "merge": "Merge states, as if one run had counted all reports.",
     "release": "Answer a question about a column with differential privacy.",
-    "ledger": "Show a ledger: every spend, what has been spent in all, and what remains of the budget.",
-    "audit": "Audit the mechanisms of this installation: show how much privacy they lose at least.",
+    "ledger": "Show a ledger: every spend, the total, and the remaining budget.",
+    "audit": "Audit the mechanisms of this installation: bound their privacy loss from below.",
 }
 """The first line of help of each command, all that is shown of those that are not run."""
 
@@ -48,7 +48,7 @@ def _program(
 
 def app_for(words: Sequence[str]) -> typer.Typer:
     """Give the program with the command that `words` name; the modules of the others are not imported."""
-    # Tracebacks stay plain: typer's own show the local variables, and those hold private data.
+    # Tracebacks stay plain: typer's own show local variables, which hold private data.
     app = typer.Typer(
         help="Exact randomness for differential privacy.",
         add_completion=False,
@@ -79,7 +79,7 @@ def run(app: typer.Typer, arguments: Sequence[str] | None) -> int:
 
 
 def _outcome(app: typer.Typer, arguments: Sequence[str] | None) -> tuple[int, str | None]:
-    """Run a command; give its exit code and, if it has failed, the line that says why."""
+    """Run a command; give its exit code and, after a failure, the line for stderr."""
     try:
         result = app(args=None if arguments is None else list(arguments), prog_name="dpnoise", standalone_mode=False)
         sys.stdout.flush()
@@ -100,7 +100,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str] | None) -> tuple[int, st
             raise
         return 2, message_of(error)
     except Exception as error:
-        # What the option parser raises has a different base class from one typer to the next; the method stays.
+        # The base class of the option parser's errors depends on the version of typer; the method does not.
         if not hasattr(error, "format_message"):
             raise
         return 2, " ".join(error.format_message().split())

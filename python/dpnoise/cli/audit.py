@@ -1,4 +1,4 @@
-"""``dpnoise audit``: the installed build's own claims, held against experiments."""
+"""``dpnoise audit``: the claims of the installed build, tested by experiments."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,10 +25,10 @@ def audit(
     plot: Annotated[Path | None, typer.Option(help="Also draw a bar chart: .png, .svg or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Audit the mechanisms of this installation: show how much privacy they lose at least.
+    """Audit the mechanisms of this installation: bound their privacy loss from below.
 
-    Each one releases two neighbouring inputs many times. From how often the most telling event occurs follows a lower
-    bound of epsilon. One above what the mechanism claims refutes the claim: the exit code is 4 then.
+    Each one releases two neighbouring inputs many times. The frequencies of an event bound epsilon from below. A bound
+    above the claimed epsilon refutes the claim: the exit code is 4 then.
     """
     if plot is not None:
         suffix_of(plot, plots.SUFFIXES, "the plot")

@@ -19,12 +19,12 @@ from dpnoise.cli.sources import sha256
 from dpnoise.cli.state import State, StateFile
 from dpnoise.local import _arrow, _parquet
 
-_SAVE_SECONDS: Final = 30  # a crash loses at most the work of so long, or of one file
+_SAVE_SECONDS: Final = 30  # seconds: a crash loses at most this much work, or that of one file
 
 
 @dataclass
 class Collection:
-    """What a run has counted, and what became of each file."""
+    """The counts of a run, and the outcome for each file."""
 
     target: StateFile | None = None
     state: State | None = None
@@ -36,7 +36,7 @@ class Collection:
     saved: int = 0
 
     def save(self) -> None:
-        """Write the state, if there is news, and let no signal cut that short."""
+        """Write the state if it has changed; signals are deferred until it is written."""
         if self.target is not None and self.state is not None and self.counted > self.saved:
             with _signals.deferred():
                 self.target.write(self.state)
@@ -61,7 +61,7 @@ def collected(
     try:
         _count(files, collection, agreement, threads)
         yield collection
-    except (OutputError, typer.Exit):  # it has been tried to save it
+    except (OutputError, typer.Exit):  # saving it has been tried
         raise
     except BaseException as error:
         with _signals.ignored():
@@ -75,7 +75,7 @@ def collected(
 
 
 def _count(files: Sequence[Path], collection: Collection, agreement: Agreement, threads: int | None) -> None:
-    # To hash a file takes longer than to count it, and one file alone is compared with nothing.
+    # Hashing a file takes longer than counting it, and a single file is compared with nothing.
     identify = sha256 if collection.target is not None or len(files) > 1 else str
     last_save = monotonic()
     with progress("counting", sum(map(_size, files)), "bytes") as advance:
@@ -119,14 +119,14 @@ def _take_in(
             raise InputError(f"{part.name} cannot be used: {error}") from None
         advance(size * len(batch) / file.rows)
     part.sources[identity] = name
-    # Both at once as far as a signal is concerned: what is counted is what is said to be.
+    # A signal cannot separate the two: the counts and the list of counted files always agree.
     with _signals.deferred():
         collection.state = part if state is None else state.joined(part)
         collection.counted += 1
 
 
 def _naming(path: Path, error: Exception) -> str:
-    """Return what is wrong with a file; a disk that cannot be read does not say which file it was."""
+    """Return the error with the name of the file, which an error of the disk lacks."""
     message = message_of(error)
     return message if str(path) in message else f"{path}: {message}"
 

@@ -1,4 +1,4 @@
-"""What the commands share in talking to people, to other programs and to the file system."""
+"""Output to people, other programs and the file system, for all commands."""
 
 import json
 import math
@@ -23,18 +23,18 @@ class InputError(Error):
 
 
 class Interrupted(Error):
-    """A signal has stopped the program. The message is one line and says what has been kept."""
+    """A signal has stopped the program. The message is one line and says what was saved."""
 
 
 def complain(message: str) -> None:
-    """Say on stderr what has gone wrong, if that is still open."""
+    """Print an error to stderr, if stderr is still open."""
     if sys.stderr is not None:  # print would take stdout instead
         with suppress(OSError):
             print("dpnoise:", message, file=sys.stderr, flush=True)
 
 
 def message_of(error: Exception) -> str:
-    """Return what an error says, in one line; an error of the system names its file."""
+    """Return the message of an error, in one line; an error of the system names its file."""
     if isinstance(error, NotWritten):
         return f"{error.filename!r} could not be written: {error.strerror}"
     if isinstance(error, OSError) and error.strerror is not None:
@@ -55,7 +55,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def quantity(n: int, noun: str) -> str:
-    """Return so many of something in words: ``1 file``, ``2 files``."""
+    """Return a number with its noun: ``1 file``, ``2 files``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
@@ -81,7 +81,7 @@ def suffix_of(path: Path, allowed: Sequence[str], what: str) -> str:
 
 
 def check_target(path: Path, sources: Sequence[Path] = ()) -> None:
-    """Refuse, before any work is done, a target that could not be written or that would replace a source."""
+    """Refuse, before any work is done, a target that cannot be written or that would replace a source."""
     if not path.parent.is_dir():
         raise InputError(f"{str(path)!r} cannot be written: the directory {str(path.parent)!r} does not exist")
     if path.exists() and not path.is_file():
@@ -96,5 +96,5 @@ def check_target(path: Path, sources: Sequence[Path] = ()) -> None:
 
 
 def is_occupied(path: Path) -> bool:
-    """Return whether there is something in the file that could be lost."""
+    """Return whether the file has content that could be lost."""
     return path.exists() and path.stat().st_size > 0

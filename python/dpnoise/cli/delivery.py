@@ -1,4 +1,4 @@
-"""Handing over what is finished: all of it is tried, what fails is named, and nothing is lost in silence."""
+"""Delivery of results: every output is tried, and each failure is named."""
 
 import errno
 import io
@@ -14,7 +14,7 @@ from dpnoise.cli.console import message_of
 
 
 class OutputError(Error):
-    """What was asked for has not arrived everywhere. The message is one line and says where not."""
+    """A result has not arrived everywhere. The message is one line and names the failed outputs."""
 
     code = 5
 
@@ -27,13 +27,13 @@ class Stdout:
         self._failure = "it is closed" if stream is None else ""
 
     def write(self, text: str) -> int:
-        """Write, perhaps to a buffer."""
+        """Write, possibly to a buffer."""
         with self._explained():
             written: int = self._stream.write(text)
         return written
 
     def flush(self) -> None:
-        """Write what is in the buffer, if nothing has failed before."""
+        """Flush the buffer, if nothing has failed before."""
         if not self._failure:
             with self._explained():
                 self._stream.flush()
@@ -43,8 +43,8 @@ class Stdout:
         return self._stream is not None and bool(self._stream.isatty())
 
     def check(self) -> None:
-        """Refuse one that is closed or that nobody reads, as far as that shows before anything is written."""
-        with self._explained(), suppress(io.UnsupportedOperation):  # a stream of Python's alone is no pipe
+        """Refuse a closed stream or pipe, as far as that can be detected before a write."""
+        with self._explained(), suppress(io.UnsupportedOperation):  # a stream without a file descriptor is no pipe
             if hasattr(select, "poll"):
                 poll = select.poll()
                 poll.register(self._stream.fileno(), 0)
@@ -52,7 +52,7 @@ class Stdout:
                     raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def drop(self) -> None:
-        """Give up what cannot be written, about which Python would complain when the process ends."""
+        """Discard the unwritten buffer, since Python would report it at the end of the process."""
         if self._failure and self._stream is not None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
@@ -87,20 +87,20 @@ def guarded_stdout(program: bool) -> Iterator[None]:
 
 
 def check_stdout() -> None:
-    """Refuse to go on if nobody would read what is printed."""
+    """Refuse to continue if stdout has no reader."""
     if isinstance(sys.stdout, Stdout):
         sys.stdout.check()
 
 
 def deliver(*steps: Callable[[], object]) -> None:
-    """Take every step, also when one fails; at the end it is said which have failed."""
+    """Take every step, also after a failure; then raise an error that names the failed ones."""
     failed = []
     for step in steps:
         try:
             step()
             sys.stdout.flush()
         except Exception as error:
-            # What an error says that is not known here might show a value.
+            # The message of an unknown error might show a value.
             failed.append(message_of(error) if isinstance(error, Error | OSError) else type(error).__name__)
     if failed:
         raise OutputError("; ".join(dict.fromkeys(failed)))

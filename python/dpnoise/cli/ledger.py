@@ -1,4 +1,4 @@
-"""``dpnoise ledger``: what has been spent of a budget, and what is left."""
+"""``dpnoise ledger``: the spends from a budget, and the remaining budget."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +14,9 @@ def ledger(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A ledger that dpnoise.accounting.Ledger has made.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show a ledger: every spend, what has been spent in all, and what remains of the budget.
+    """Show a ledger: every spend, the total, and the remaining budget.
 
-    It is opened for reading alone. Other programs may spend from it meanwhile.
+    It is opened read-only. Other programs may spend from it at the same time.
     """
     opened = Ledger.open_readonly(path)
     entries = opened.entries()

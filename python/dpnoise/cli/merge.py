@@ -28,7 +28,7 @@ def merge(
             merged = merged.joined(other)
         target = StateFile(output)
         if output.exists():
-            target.read()  # what is replaced must have been a state
+            target.read()  # only a state may be replaced
         target.write(merged)
 
     accumulator = merged.accumulator

@@ -1,4 +1,4 @@
-"""The options that commands share, and what is built from them."""
+"""Options of several commands, and the objects that are built from them."""
 
 import csv
 from collections.abc import Callable
@@ -70,7 +70,7 @@ _BY_EPSILON: dict[ProtocolName, Callable[..., Scheme]] = {
 
 
 def build_protocol(name: ProtocolName, k: int, epsilon: float | None, p: float | None, q: float | None) -> Scheme:
-    """Return the protocol `name` over `k` values; the parameters are refused if they do not belong to it."""
+    """Return the protocol `name` over `k` values; refuse parameters of other protocols."""
     if name is ProtocolName.ue:
         if p is None or q is None or epsilon is not None:
             raise InputError("--protocol ue takes --p and --q, and no --epsilon because that follows from them")
@@ -85,13 +85,13 @@ def build_protocol(name: ProtocolName, k: int, epsilon: float | None, p: float |
 
 
 def name_of(protocol: local.Protocol) -> str:
-    """Return what the command line calls a protocol that follows from k and epsilon."""
+    """Return the command line's name of a protocol with parameters k and epsilon."""
     names: dict[object, ProtocolName] = {make: name for name, make in _BY_EPSILON.items()}
     return names.get(type(protocol), ProtocolName.rr).value
 
 
 def perturb_codes(protocol: Scheme, codes: NDArray[np.int64], threads: int | None) -> NDArray[np.uint8]:
-    """Return one report per code as the rows of a matrix, whatever the protocol takes and gives."""
+    """Return one report per code as the rows of a matrix, for every protocol."""
     if isinstance(protocol, local.RandomizedResponse):
         return protocol.perturb(codes == 1, threads=threads).view(np.uint8).reshape(-1, 1)
     return protocol.perturb(codes, threads=threads)
@@ -100,7 +100,7 @@ def perturb_codes(protocol: Scheme, codes: NDArray[np.int64], threads: int | Non
 def read_domain(text: str | None, file: Path | None) -> Domain:
     """Return the domain given as comma-separated `text` or as the lines of `file`."""
     if text is not None and file is None:
-        # The rules of CSV, so that a value may hold a comma: --domain '"a, b",c'.
+        # By the rules of CSV, so a value may contain a comma: --domain '"a, b",c'.
         labels = next(csv.reader([text], skipinitialspace=True), [])
     elif file is not None and text is None:
         try:

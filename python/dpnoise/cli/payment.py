@@ -1,4 +1,4 @@
-"""An answer and its price: whoever pays and gets no answer is told, and does not pay again unawares."""
+"""Payment for answers: an error says whether a missing answer was paid for, since the same command would pay again."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class Undelivered(OutputError):
 
 
 class Purse(Ledger):
-    """A ledger that knows whether it has paid: None while it is paying."""
+    """A ledger that records whether it has paid: None while it is paying."""
 
     paid: bool | None = False
 
@@ -33,7 +33,7 @@ class Purse(Ledger):
 
 
 class Sale:
-    """A block in which an answer is paid for, drawn and delivered; what goes wrong is said with what it means."""
+    """A block in which an answer is paid for, drawn and delivered; its errors say whether the cost was spent."""
 
     def __init__(self, purse: Purse | None) -> None:
         self.purse = purse
@@ -69,6 +69,6 @@ class Sale:
 
 
 def _cause(error: BaseException) -> str:
-    """Say what went wrong; the message of an error that is not known here might show a value."""
+    """Give the cause of a failure, but not the message of an unknown error, which might show a value."""
     known = isinstance(error, OSError | OutputError | dpnoise.RandomnessError)
     return message_of(error) if isinstance(error, Exception) and known else type(error).__name__

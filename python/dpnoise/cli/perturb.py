@@ -1,4 +1,4 @@
-"""``dpnoise perturb``: what the clients do, for a file that holds one private value per row."""
+"""``dpnoise perturb``: the work of the clients, for a file with one private value per row."""
 
 from pathlib import Path
 from time import perf_counter
@@ -59,7 +59,7 @@ def perturb(
     belong to the domain; with --missing it is a missing value instead, unless it is quoted.
 
     Every run on the same data spends epsilon anew, so a file of reports is not replaced unless --force is given. Only
-    drawing the randomness takes constant time; reading the file and looking values up do not.
+    the randomisation is constant-time; reading the file and looking values up are not.
     """
     started = perf_counter()
     labels = read_domain(domain, domain_file)

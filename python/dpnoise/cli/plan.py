@@ -1,4 +1,4 @@
-"""``dpnoise plan``: which protocol to choose, before anybody is asked."""
+"""``dpnoise plan``: a comparison of protocols before the collection."""
 
 import math
 from dataclasses import asdict
@@ -21,8 +21,8 @@ def plan(
 ) -> None:
     """Compare the protocols: accuracy, size of a report and work of the server.
 
-    The smallest detectable count is how many people must have a value, so that its estimate is, with a probability of
-    95 %, above what the estimates of values that nobody has stay below, all of them with a probability of 95 %.
+    With a probability of 95 %, the estimates of all values that do not occur stay below a threshold. With a probability
+    of 95 %, a value with the smallest detectable count has an estimate above this threshold.
     """
     candidates = local.plan(n=n, k=k, epsilon=epsilon)
     if as_json:

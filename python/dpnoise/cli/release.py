@@ -39,7 +39,7 @@ class QueryName(Enum):
 
 
 class RelationName(Enum):
-    """The neighbour relations."""
+    """The neighbouring relations."""
 
     add_remove = "add/remove"
     substitute = "substitute"
@@ -97,11 +97,12 @@ def release(
 ) -> None:
     """Answer a question about a column with differential privacy.
 
-    One row is one person. The cost is taken from the ledger, if one is given, before noise is drawn; if the budget does
-    not suffice, nothing is spent or released. In CSV an empty field is a missing value, unless it is quoted.
+    One row is one person. The cost is taken from the ledger, if one is given, before noise is drawn; if the remaining
+    budget does not suffice, nothing is spent or released. In CSV an empty field is a missing value, unless it is
+    quoted.
 
     The exit code 6 means that the ledger has paid and that the answer has not arrived everywhere: a second run would
-    pay again. With --output the file is made, with room for the answer, before anything is spent.
+    pay again. With --output the file is created, with reserved space for the answer, before anything is spent.
     """
     suffix = None if output is None else _check_output(output, [source, *filter(None, (domain_file, ledger))])
     groups = _groups(edges, domain, domain_file, delta) if query is QueryName.histogram else {}
@@ -123,7 +124,7 @@ def release(
         file = None
         if output is not None:
             opened.enter_context(locked(output))
-            _check_free(output)  # nobody else can have taken the name since the first look
+            _check_free(output)  # another process may have taken the name since the first check
             file = opened.enter_context(atomic_write(output, reserve=_RESERVE))
         try:
             answer = sale.release(question, data, label or f"{query.value} of {column}")
@@ -158,7 +159,7 @@ def _check_free(output: Path) -> None:
         raise InputError(f"{str(output)!r} is there already, and an answer replaces no file: give another name")
 
 
-# What each question takes, beside epsilon and the relation.
+# The options of each question, besides epsilon and the relation.
 _TAKES: dict[QueryName, frozenset[str]] = {
     QueryName.count: frozenset({"--value"}),
     QueryName.sum: frozenset({"--bounds"}),

@@ -11,7 +11,7 @@ SUFFIX = ".parquet"
 
 
 def expand(sources: Sequence[Path]) -> tuple[list[Path], dict[str, str]]:
-    """Return the files that words of the command line stand for, and what is wrong with a word, by the word."""
+    """Return the files that the arguments stand for, and the error of each invalid argument."""
     files: list[Path] = []
     failed = {}
     for source in sources:
@@ -23,10 +23,10 @@ def expand(sources: Sequence[Path]) -> tuple[list[Path], dict[str, str]]:
 
 
 def reports_files(source: Path) -> list[Path]:
-    """Return the files of reports that a word of the command line stands for.
+    """Return the files of reports that an argument stands for.
 
-    A directory stands for the ones below it. What begins with "." or "_" is left out there, as engines call what is not
-    data, or not complete yet. A path that does not exist may be a pattern.
+    A directory stands for the files below it, except names that begin with "." or "_", which engines use for metadata
+    and incomplete files. A path that does not exist may be a pattern.
     """
     if source.is_dir():
         found = [path for path in _below(source) if path.name.lower().endswith(SUFFIX)]

@@ -1,9 +1,9 @@
-"""What has been counted so far, as a file: to go on later, and to merge.
+"""The counts so far, as a file: to continue later, and to merge.
 
-docs/reference/cli.md describes the file: JSON, so that any program can look at it.
+docs/reference/cli.md describes the file: JSON, so that any program can read it.
 
-A source is identified by the SHA-256 of its content. So a copy, a link and a file that was renamed are known again; the
-same reports written anew, for example with another compression or in one file with others, are not.
+A source is identified by the SHA-256 of its content. So copies, links and renamed files are recognised. The same
+reports written anew, for example with another compression or in one file with others, are not.
 """
 
 import base64
@@ -24,7 +24,7 @@ _VERSION: Final = 1
 
 @dataclass
 class State:
-    """Reports that have been counted, what their values stand for, and which files they came from."""
+    """The counts of reports, the labels of their values, and the source files."""
 
     name: str
     """What messages call it: a path in quotes, or words."""
@@ -34,7 +34,7 @@ class State:
     """The path of each source, by the SHA-256 of its content."""
 
     def check_same(self, name: str, protocol: Specification, domain: list[str]) -> None:
-        """Refuse what was made with another protocol or domain."""
+        """Refuse another protocol or domain."""
         own = self.accumulator.protocol
         if protocol != own:
             raise InputError(f"{name} is of another protocol than {self.name}: {protocol!r}, not {own!r}")
@@ -42,10 +42,10 @@ class State:
             raise InputError(f"{name} has another domain than {self.name}")
 
     def joined(self, other: "State") -> "State":
-        """Return this state with the counts of another one; refuse one that holds a file that this one holds, too.
+        """Return this state with the counts of another one; refuse one with a file that this one has, too.
 
-        The counts are added up in `other`, which is used up. This state stays as it is: whoever is interrupted before
-        the new one is in its place has the old one, whole.
+        The counts are added to those of `other`, which must not be used afterwards. This state does not change, so it
+        is intact after an interrupt.
         """
         self.check_same(other.name, other.accumulator.protocol, other.domain)
         shared = [path for sha256, path in other.sources.items() if sha256 in self.sources]
@@ -60,14 +60,14 @@ class State:
 
 
 class StateFile:
-    """The file that a state is kept in. Whoever changes it holds its lock; programs that know of none are noticed."""
+    """The file of a state. A writer holds its lock; changes by programs that ignore the lock are detected."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._content: bytes | None = None
 
     def read(self) -> State:
-        """Return the state, or refuse what is none."""
+        """Return the state; refuse a file that is no state."""
         content = self.path.read_bytes()
         self._content = content
         name = repr(str(self.path))

@@ -1,6 +1,6 @@
 """Reading columns, writing reports and estimates: a batch at a time, so memory does not grow with rows.
 
-No message of Arrow's is passed on: those about CSV quote the offending row, and the rows are private.
+Messages of Arrow are not passed on: those about CSV quote the offending row, and rows are private.
 """
 
 import csv
@@ -33,7 +33,7 @@ _CSV: Final = (
 
 @dataclass(frozen=True)
 class Column:
-    """A column to be read once: how many rows it has, if that is known beforehand, and its batches."""
+    """A column that is read once: its number of rows, if that is known beforehand, and its batches."""
 
     rows: int | None
     batches: Iterator[pa.Array]
@@ -42,8 +42,8 @@ class Column:
 def open_column(path: Path, name: str, *, empty_is_missing: bool, batch_rows: int, numeric: bool = False) -> Column:
     """Open one column of a Parquet or CSV file; its batches have at most `batch_rows` rows.
 
-    CSV has no mark for a missing value. So an empty field is the empty string, or, if `empty_is_missing`, a missing
-    value unless it is quoted. All fields are texts there, also if the column must be `numeric`.
+    CSV has no marker for a missing value. So an empty field is the empty string, or, with `empty_is_missing`, a missing
+    value unless it is quoted. All fields of CSV are texts, also if the column must be `numeric`.
     """
     if suffix_of(path, (".parquet", ".csv", ".csv.gz"), "the input") == ".parquet":
         return _open_parquet(path, name, batch_rows, numeric)
@@ -98,8 +98,8 @@ def report_writer(
     # Files are told apart by their content, and two of a few reports each could be the same by chance.
     metadata = metadata_of(protocol, Domain(domain)) | {_FILE_KEY: secrets.token_hex(16)}
     schema = pa.schema([pa.field(REPORT, pa.binary(protocol.report_bytes), nullable=False)], metadata=metadata)
-    # Reports are random bits: compression, dictionaries and minima would cost time and save nothing, and damage shows
-    # in nothing but a checksum.
+    # Reports are random bits: compression, dictionaries and minima would cost time and save nothing, and only a
+    # checksum detects damage.
     with pq.ParquetWriter(
         target, schema, compression="none", use_dictionary=False, write_statistics=False, write_page_checksum=True
     ) as writer:
@@ -133,7 +133,7 @@ def write_table(
 
 
 def is_table(path: Path, columns: Sequence[str]) -> bool:
-    """Return whether `write_table` may have written the file, with these columns."""
+    """Return whether the file could be an output of `write_table` with these columns."""
     try:
         if path.suffix.lower() == ".parquet":
             names: list[str] = pq.read_schema(path).names
@@ -189,7 +189,7 @@ def _all_of(rows: int, batches: Iterator[pa.RecordBatch], path: Path) -> Iterato
 
 def _check_column(path: Path, name: str, names: Sequence[str]) -> None:
     if name not in names:
-        # The first line of a CSV file without a header is somebody's.
+        # The first line of a CSV file without a header is a person's row.
         found = (
             f"columns are {listing(names)}" if path.suffix == ".parquet" else f"first line names {len(names)} columns"
         )
@@ -207,6 +207,6 @@ def _damage_named(path: Path, kind: str) -> Iterator[None]:
 
 
 def _each(batches: Iterator[pa.RecordBatch], path: Path, kind: str) -> Iterator[pa.RecordBatch]:
-    """Yield from `batches`, naming the file if the reader fails; errors of whoever takes the batches are theirs."""
+    """Yield from `batches`, naming the file if the reader fails; errors of the consumer pass through."""
     with _damage_named(path, kind):
         yield from batches
