@@ -410,14 +410,14 @@ def test_bad_outcomes() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: audit.check(never, 0, 1, n=1000), "epsilon must be given, the one that is claimed"),
+        (lambda: audit.check(never, 0, 1, n=1000), "epsilon must be given for the claim"),
         (lambda: audit.check(never, 0, 1, epsilon=-1.0, n=1000), "epsilon must be zero or more and finite, got -1.0"),
         (lambda: audit.check(never, Database("a"), "a", epsilon=1.0, n=1000), "x_prime must be a Database, got str"),
         (lambda: are_neighbours(Database(), Database(), "swap"), 'relation must be "add/remove" or "substitute", got'),  # type: ignore[arg-type]
         (lambda: Database.from_counts({"a": -1}), "every count must be an integer from 0 to .*, got -1"),
         (lambda: Database("a").remove("b"), "record must be in the database to be removed"),
-        (lambda: Database("ab").histogram("a"), "universe must hold every possible record, but one"),
-        (lambda: Database("ab").histogram("abb"), "universe must hold every possible record once"),
+        (lambda: Database("ab").histogram("a"), "universe must list every possible record, but one"),
+        (lambda: Database("ab").histogram("abb"), "universe must list every possible record once"),
         (lambda: attacks.low_order_bits(never), "epsilon must be given"),
         (lambda: attacks.low_order_bits(never, epsilon=1.0, scale=0.0), "scale must be positive and finite, got 0.0"),
         (lambda: attacks.precision(never, epsilon=1.0, sensitivity=-1), "sensitivity must be positive and finite"),

@@ -307,7 +307,7 @@ def test_foreign_files_are_left_as_they_are(path: Path) -> None:
 def test_a_newer_ledger_is_left_as_it_is(path: Path) -> None:
     Ledger(path, epsilon=1.0)
     edit(path, "PRAGMA user_version = 3")
-    refused(path, "is a ledger of version 3, and this dpnoise knows version 2")
+    refused(path, "is a ledger of version 3, and this dpnoise reads version 2")
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_a_readonly_ledger_spends_nothing(path: Path) -> None:
     Ledger(path, epsilon=1.0).spend(PrivacyCost(0.25))
     ledger = Ledger.open_readonly(path)
     for call in (lambda: ledger.spend(PrivacyCost(0.0)), lambda: ledger.release(Laplace(epsilon=0.1), 1.0)):
-        with pytest.raises(LedgerError, match="was opened for queries alone"):
+        with pytest.raises(LedgerError, match="was opened read-only"):
             call()
     Ledger(path).spend(PrivacyCost(0.25))
     assert ledger.spent == held(0.5), "it sees what others spend meanwhile"

@@ -1,4 +1,4 @@
-"""Costs of different neighbour relations never add up: a row that is replaced is one removed and one added."""
+"""Costs of different neighbouring relations never add up: a row that is replaced is one removed and one added."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_ledger_keeps_its_relation(memory_path: Path, relation: Any, first: An
         ledger.spend(first)
     spent = ledger.spent
     other: Any = REPLACE if relation == ADD else ADD
-    message = f'^cost must be for the neighbour relation of the ledger, "{relation}", got "{other}"'
+    message = f'^cost must be for the neighbouring relation of the ledger, "{relation}", got "{other}"'
     for wrong in (PrivacyCost(1.0, relation=other), queries.Sum(**BOUNDS, relation=other)):
         with pytest.raises(ParameterError, match=message):
             ledger.spend(wrong)
@@ -93,7 +93,7 @@ def test_what_was_found_is_refused(memory_path: Path) -> None:
     total = queries.Sum(bounds=(90, 100), epsilon=1.0, relation="substitute")
     assert queries.Sum(bounds=(90, 100), epsilon=1.0).sensitivity == 10 * total.sensitivity
     for account in (lambda: ledger.release(total, COLUMN), lambda: Accountant().compose(total)):
-        with pytest.raises(ParameterError, match="must be for the neighbour relation of the"):
+        with pytest.raises(ParameterError, match="must be for the neighbouring relation of the"):
             account()
     assert ledger.spent.epsilon == 1.0
 
@@ -103,7 +103,7 @@ def test_an_accountant_keeps_its_relation() -> None:
     assert Accountant().compose(noisy, sample_rate=0.5).compose(Laplace(epsilon=0.1)).relation == ADD
     accountant = Accountant(relation=REPLACE)
     accountant.compose(queries.Count(epsilon=0.1, relation=REPLACE)).compose(PrivacyCost(0.1))
-    message = '^mechanism must be for the neighbour relation of the accountant, "substitute", got "add/remove"'
+    message = '^mechanism must be for the neighbouring relation of the accountant, "substitute", got "add/remove"'
     for wrong in (noisy, queries.Count(epsilon=0.1), PrivacyCost(0.1, relation=ADD)):
         with pytest.raises(ParameterError, match=message):
             accountant.compose(wrong)
@@ -113,7 +113,7 @@ def test_an_accountant_keeps_its_relation() -> None:
 
 def test_compositions_refuse_a_mixture_and_keep_what_they_know() -> None:
     one, other, any_one = PrivacyCost(1.0, 0.1, ADD), PrivacyCost(1.0, 0.1, REPLACE), PrivacyCost(1.0, 0.1)
-    message = re.escape('costs must be for one neighbour relation, got "add/remove" and "substitute"')
+    message = re.escape('costs must be for one neighbouring relation, got "add/remove" and "substitute"')
     for compose in (compose_sequential, compose_parallel):
         with pytest.raises(ParameterError, match=message):
             compose([one, any_one, other])
@@ -123,9 +123,9 @@ def test_compositions_refuse_a_mixture_and_keep_what_they_know() -> None:
     assert accounting.group_privacy(one, 2).relation == ADD
     assert accounting.amplify_by_poisson_sampling(any_one, sample_rate=0.5).relation == ADD
     assert accounting.amplify_by_sampling_without_replacement(other, size=1, population=2).relation == REPLACE
-    with pytest.raises(ParameterError, match="must be for the neighbour relation of the sample"):
+    with pytest.raises(ParameterError, match="must be for the neighbouring relation of the sample"):
         accounting.amplify_by_poisson_sampling(other, sample_rate=0.5)
-    with pytest.raises(ParameterError, match="must be for the neighbour relation of the sample"):
+    with pytest.raises(ParameterError, match="must be for the neighbouring relation of the sample"):
         accounting.amplify_by_sampling_without_replacement(one, size=1, population=2)
 
 

@@ -159,7 +159,7 @@ def test_numpy_numbers():
 def test_a_cost_that_is_of_no_local_report():
     for cost, message in (
         (PrivacyCost(1.0, 1e-9), "cost must have a delta of 0, got 1e-09"),
-        (PrivacyCost(1.0, relation="add/remove"), "cost must be for the neighbour relation of the shuffled reports"),
+        (PrivacyCost(1.0, relation="add/remove"), "cost must be for the neighbouring relation of the shuffled reports"),
     ):
         with pytest.raises(ParameterError, match="^" + message):
             amplify_by_shuffling(cost, n=10**6, delta=1e-9)

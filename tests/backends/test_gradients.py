@@ -278,9 +278,14 @@ ONES = np.ones((2, 3), np.float32)
 @pytest.mark.parametrize(
     ("given", "clip_norm", "error", "message"),
     [
-        ([], 1.0, ParameterError, "gradients must have a number for each example, got none"),
-        ([np.ones((2, 0))], 1.0, ParameterError, "gradients must have a number for each example, got none"),
-        ([ONES, ONES[:1]], 1.0, ParameterError, "gradients must have as many rows in all arrays"),
+        ([], 1.0, ParameterError, "gradients must have at least one coordinate for each example, got none"),
+        (
+            [np.ones((2, 0))],
+            1.0,
+            ParameterError,
+            "gradients must have at least one coordinate for each example, got none",
+        ),
+        ([ONES, ONES[:1]], 1.0, ParameterError, "gradients must have the same number of rows in all arrays"),
         ([ONES.astype(complex)], 1.0, TypeError, "gradients must be real numbers of at most 64 bits, got dtype"),
         ([ONES], 0.0, ParameterError, r"clip_norm must be from 2\*\*-80 to 2\*\*80, got 0.0"),
         ([ONES[:0]], math.nan, ParameterError, "clip_norm must be from"),

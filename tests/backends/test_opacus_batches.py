@@ -59,7 +59,7 @@ def test_the_order_of_batches_in_secure_mode():
 )
 def test_samplers_that_secure_mode_does_not_know(sampler):
     loader = DataLoader(TensorDataset(*examples(10)), batch_size=5, sampler=sampler)
-    with pytest.raises(ValueError, match="knows no secure sampler in place of that of data_loader"):
+    with pytest.raises(ValueError, match="data_loader must have the sampler of shuffle=True"):
         parts_of(ours.PrivacyEngine(secure_mode=True), loader=loader, poisson_sampling=False)
 
 

@@ -105,7 +105,7 @@ def test_rows_that_are_not_finite_count_as_zeros(bad):
 
 @pytest.mark.parametrize("sums_of", [clipped_sums, clipped_sums_on_device])
 def test_how_many_rows_differ_is_not_told(sums_of):
-    with pytest.raises(ParameterError, match=r"^gradients must have as many rows in all arrays$"):
+    with pytest.raises(ParameterError, match=r"^gradients must have the same number of rows in all arrays$"):
         sums_of([torch.ones(2, 3), torch.ones(5)], 1.0)
 
 

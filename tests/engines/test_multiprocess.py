@@ -102,7 +102,7 @@ def test_a_file_given_twice_is_refused(unary, tmp_path):
     path = write(tmp_path / "a.parquet", unary.protocol, unary.reports)
     link = tmp_path / "b.parquet"
     link.hardlink_to(path)
-    with pytest.raises(ParameterError, match=r"^parts must have no file twice, got .*b\.parquet' again$"):
+    with pytest.raises(ParameterError, match=r"^parts must have each file once, got .*b\.parquet' twice$"):
         multiprocess.collect(unary.protocol, [path, link], processes=2)
 
 

@@ -26,7 +26,7 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
     -------
     PrivacyCost
         ``size * epsilon``, and delta times ``(exp(size * epsilon) - 1) / (exp(epsilon) - 1)``, rounded up. The
-        neighbour relation is that of ``cost``, taken ``size`` times.
+        neighbouring relation is that of ``cost``, taken ``size`` times.
 
     Raises
     ------

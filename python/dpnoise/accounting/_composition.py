@@ -30,13 +30,13 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     -------
     PrivacyCost
         The sums of the epsilons and of the deltas, as decimal numbers: three times 0.1 is 0.3. A sum that no float
-        represents is rounded up. The neighbour relation is that of the costs.
+        represents is rounded up. The neighbouring relation is that of the costs.
 
     Raises
     ------
     ParameterError
         When the deltas sum to 1 or more, or the epsilons to more than a float holds, or the costs are not all for one
-        neighbour relation.
+        neighbouring relation.
 
     References
     ----------
@@ -72,7 +72,7 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     Raises
     ------
     ParameterError
-        When there are no costs, or they are not all for one neighbour relation.
+        When there are no costs, or they are not all for one neighbouring relation.
 
     References
     ----------
@@ -123,7 +123,7 @@ def compose_advanced(
     Returns
     -------
     PrivacyCost
-        Of all releases together, with the ``delta`` or ``epsilon`` that was given. The neighbour relation is that of
+        Of all releases together, with the ``delta`` or ``epsilon`` that was given. The neighbouring relation is that of
         ``cost``.
 
     Raises

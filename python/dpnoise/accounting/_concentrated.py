@@ -68,7 +68,7 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
     Returns
     -------
     float
-        Epsilon, rounded up. The neighbour relation is that of rho.
+        Epsilon, rounded up. The neighbouring relation is that of rho.
 
     Raises
     ------

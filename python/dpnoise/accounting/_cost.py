@@ -70,7 +70,7 @@ def common_relation(costs: Iterable[PrivacyCost]) -> Relation | None:
     found = {cost.relation for cost in costs} - {None}
     if len(found) > 1:
         raise ParameterError(
-            'costs must be for one neighbour relation, got "add/remove" and "substitute": give the queries the same '
+            'costs must be for one neighbouring relation, got "add/remove" and "substitute": give the queries the same '
             "relation="
         )
     return found.pop() if found else None
@@ -80,6 +80,6 @@ def check_same_relation(what: str, relation: Relation | None, expected: Relation
     """Refuse a cost for another relation than that of a ledger or accountant."""
     if relation not in (None, expected):
         raise ParameterError(
-            f'{what} must be for the neighbour relation of the {owner}, "{expected}", got "{relation}": a row that is '
-            "replaced is one removed and one added"
+            f'{what} must be for the neighbouring relation of the {owner}, "{expected}", got "{relation}": '
+            "a replaced row is one removed and one added"
         )

@@ -124,7 +124,7 @@ class LedgerFile:
     def write(self) -> Iterator[sqlite3.Connection]:
         """Give a connection with the write lock; its changes are on disk at the end, or rolled back by an error."""
         if self.readonly:
-            raise LedgerError(f"{str(self.path)!r} was opened for queries alone")
+            raise LedgerError(f"{str(self.path)!r} was opened read-only")
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
@@ -228,7 +228,7 @@ class LedgerFile:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise LedgerError(
-                f"{str(self.path)!r} is a ledger of version {version}, and this dpnoise knows version {_VERSION}"
+                f"{str(self.path)!r} is a ledger of version {version}, and this dpnoise reads version {_VERSION}"
             )
 
     def _check_contents(self, connection: sqlite3.Connection) -> None:

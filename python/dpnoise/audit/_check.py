@@ -119,5 +119,5 @@ def claim_of(mechanism: Any, epsilon: float | None, delta: float | None) -> Priv
     """Give the claim that the caller states, or that of the mechanism itself."""
     epsilon = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
     if epsilon is None:
-        raise TypeError("epsilon must be given, the one that is claimed: the mechanism has no attribute epsilon")
+        raise TypeError("epsilon must be given for the claim: the mechanism has no attribute epsilon")
     return PrivacyCost(epsilon, getattr(mechanism, "delta", 0.0) if delta is None else delta)

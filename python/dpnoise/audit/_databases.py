@@ -112,9 +112,9 @@ class Database:
             When a record is not in the universe, or something is in it twice.
         """
         if len(set(universe)) != len(universe):
-            raise ParameterError("universe must hold every possible record once, but something is in it twice")
+            raise ParameterError("universe must list every possible record once, but one is repeated")
         if not self._counts.keys() <= set(universe):
-            raise ParameterError("universe must hold every possible record, but one of the database is missing")
+            raise ParameterError("universe must list every possible record, but one of the database is missing")
         return np.array([self.count(record) for record in universe], np.int64)
 
     def add(self, record: Hashable) -> Database:

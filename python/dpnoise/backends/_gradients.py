@@ -63,7 +63,7 @@ def clipped_sum(
     arrays = [array for array in gradients if math.prod(array.shape[1:]) > 0]
     width = sum(math.prod(array.shape[1:]) for array in arrays)
     if width == 0:
-        raise ParameterError("gradients must have a number for each example, got none")
+        raise ParameterError("gradients must have at least one coordinate for each example, got none")
     sums = np.zeros(width, np.int64)
     dtype = np.result_type(*arrays)
     count = max(1, len(arrays[0]))
@@ -89,7 +89,7 @@ def _is_ready(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
 def check_rows(gradients: Sequence[Any]) -> None:
     """Refuse arrays of different lengths; the message must not reveal the number of examples, which is private."""
     if len(set(map(len, gradients))) > 1:
-        raise ParameterError("gradients must have as many rows in all arrays")
+        raise ParameterError("gradients must have the same number of rows in all arrays")
 
 
 def noisy(

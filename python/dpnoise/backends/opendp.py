@@ -245,7 +245,7 @@ def _number(domain: Any) -> Any:
 def _check_positive(constructor: str, scale: float) -> None:
     if not scale > 0:
         raise ParameterError(
-            f"scale must be positive, got {scale!r}; what has no noise is made by opendp.measurements.{constructor}"
+            f"scale must be positive, got {scale!r}; without noise use opendp.measurements.{constructor}"
         )
 
 

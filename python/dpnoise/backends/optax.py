@@ -190,8 +190,8 @@ def _leaves(updates: Any) -> tuple[list[Any], Any]:
     leaves = jax.tree.leaves(updates)
     if jax.sharding.get_abstract_mesh().manual_axes:
         raise NotImplementedError(
-            "under shard_map and pmap each device would draw noise of its own, for sums that others may know: use "
-            "update outside, on sharded gradients, for which noise is drawn once"
+            "update must not be called under shard_map or pmap, where each device would draw noise of its own for the "
+            "same sum: call it outside, on sharded gradients, for which noise is drawn once"
         )
     dtype = jnp.result_type(np.float32, *leaves)
     if dtype not in (np.float32, np.float64):

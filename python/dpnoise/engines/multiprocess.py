@@ -100,7 +100,7 @@ def _named(parts: Iterable[Any]) -> Iterator[tuple[str, Any]]:
         status = os.stat(part)
         identity = (status.st_dev, status.st_ino)  # the same for every link to a file
         if identity in seen:
-            raise ParameterError(f"parts must have no file twice, got {os.fspath(part)!r} again")
+            raise ParameterError(f"parts must have each file once, got {os.fspath(part)!r} twice")
         seen.add(identity)
         yield repr(os.fspath(part)), part
 

@@ -108,7 +108,7 @@ fn add<T: Real + Element>(
     let width = matrices.iter().try_fold(0usize, |sum, matrix| sum.checked_add(matrix.width()));
     if matrices.iter().any(|matrix| matrix.height() != height) || width != Some(sums.len()) {
         return Err(ParameterError::new_err(
-            "gradients must have as many rows in all arrays, and a column for each sum",
+            "gradients must have the same number of rows in all arrays, and a column for each sum",
         ));
     }
     let part = (NUMBERS / sums.len()).max(1);

@@ -65,7 +65,7 @@ def secure(loader: Any) -> Any:
     elif type(sampler) is data.BatchSampler and _shuffles_all(sampler.sampler):
         ours = data.BatchSampler(Shuffler(len(sampler.sampler)), sampler.batch_size, sampler.drop_last)
     else:
-        raise ValueError("secure_mode knows no secure sampler in place of that of data_loader, only of shuffle=True")
+        raise ValueError("data_loader must have the sampler of shuffle=True in secure_mode, which replaces no other")
     # A loader refuses a new sampler because iterations may have changed the old one; there were none yet.
     object.__setattr__(loader, "batch_sampler", ours)
     return loader
