@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::instruction_set;
 use crate::rng::{self, Wiped, wipe};
 
-/// The planes of the first comparison are at most so many.
+/// The largest number of planes of the first comparison.
 const PLANES: u32 = 64;
 
 /// 2^64
@@ -148,7 +148,7 @@ mod tests {
         (0..planes).flat_map(|digit| [((uniform >> digit & 1) as u8).wrapping_neg(); TILE_BYTES]).collect()
     }
 
-    /// One coin, decided by these words, and the bytes that are left of them.
+    /// One coin, decided by these words, and the remaining bytes of them.
     fn toss(p: f64, planes: u32, uniform: u64, further: &[u64]) -> (Result<bool, Error>, usize) {
         let mut script = tile(planes, uniform);
         // All 512 coins of the tile are alike, and open ones take words one after the other: script all of them alike.

@@ -1,4 +1,4 @@
-//! The functions that samplers draw from, as certified intervals at any precision.
+//! The densities of the samplers, as certified intervals at any precision.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arch::trials::{BINS, Layout};
@@ -71,7 +71,7 @@ impl Density {
         Self { shape, rate: factor.times(&constants.log2_e), rate_error }
     }
 
-    /// Bounds of f(x). Public or not, x takes no influence on the time.
+    /// Bounds of f(x), in a time that does not depend on x.
     pub(super) fn at(&self, x: u64, constants: &Constants) -> Interval {
         match self.shape {
             Shape::Exponential => self.power(x, 1, constants),
@@ -87,7 +87,7 @@ impl Density {
         }
     }
 
-    /// Bounds of what f falls by beyond the decay.
+    /// Bounds of the factor by which f falls beyond the decay.
     pub(super) fn excess(&self, k: u64, constants: &Constants) -> Interval {
         match self.shape {
             Shape::Exponential => Interval::exact(Fixed::from_integer(1, constants.log2_e.limbs())),

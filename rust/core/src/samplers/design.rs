@@ -1,4 +1,4 @@
-//! How a histogram proposal is laid out for a scale.
+//! The layout of a histogram proposal for a scale.
 //!
 //! Everything here is a mathematical function of the scale and the [`Design`], independent of machine and precision;
 //! `discrete_laplace.md` gives the formulas.
@@ -10,11 +10,11 @@ use dpnoise_kernels::arith::interval::Interval;
 use super::density::{Density, Shape};
 use crate::params::Ratio;
 
-/// The free choices of a proposal. Every design samples the same distribution; they differ in speed, and in how often
-/// the rare paths are taken. The library chooses one by the scale; others are for tests.
+/// The free parameters of a proposal. Every design samples the same distribution; designs differ in speed, and in the
+/// frequency of the rare paths. The library chooses a design by the scale; others are for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
-    /// How the bins are laid out.
+    /// The layout of the bins.
     pub layout: Layout,
     /// Weights are multiples of 2^(32 - weight_bits), so that only the upper bits of the bin word matter.
     pub weight_bits: u32,
@@ -76,7 +76,7 @@ pub(super) fn tables(
     let relative: Vec<Interval> = relative.collect();
     let total = 1u64 << weight_bits;
     let sum = relative.iter().skip(1).fold(relative[0].clone(), Interval::plus);
-    // Half a unit of slack keeps the quotient off a whole number when the sum is 1 and next to nothing.
+    // Half a unit of slack keeps the quotient from being an integer if the sum is 1 and a tiny remainder.
     let amplitude = sum.times_integer(2).times_within_vartime(2 * (total - BINS as u64) - 1)?;
     let mut weights = relative.into_iter().map(|w| w.times_integer(amplitude).ceiling()).collect::<Option<Vec<_>>>()?;
     // Rounding up added less than 1 to each of the 64 weights, so the sum is still at most the total.
@@ -96,16 +96,15 @@ pub(super) fn tables(
 }
 
 /// The alias table (Walker 1977, Vose 1991) of weights that sum to 2^32, in whole numbers.
-///
-/// A column that is short of its 2^26 is topped up by one that has too much; last come, first served, so that the table
-/// is a function of the weights alone.
+/// A column below its 2^26 is filled from a column above it, in last-in-first-out order, which makes the table a
+/// function of the weights alone.
 fn alias_table(weights: &[u32; BINS]) -> [u32; BINS] {
     const CAPACITY: u64 = 1 << COLUMN_BITS;
     let mut rest = weights.map(u64::from);
     let mut table = [0; BINS];
     let (mut short, mut long): (Vec<usize>, Vec<usize>) = (0..BINS).partition(|&bin| rest[bin] < CAPACITY);
     while let Some(bin) = short.pop() {
-        // What is missing in short columns is too much in long ones, as the weights sum to 64 capacities.
+        // The deficit of short columns equals the excess of long ones, since the weights sum to 64 capacities.
         let donor = *long.last().expect("a donor is left");
         table[bin] = (rest[bin] as u32) << 6 | donor as u32;
         rest[donor] -= CAPACITY - rest[bin];

@@ -1,6 +1,6 @@
 //! The discrete Gaussian distribution (Canonne, Kamath and Steinke 2020).
-//!
-//! It is the sampler of [`super::discrete_laplace`] for f(x) = exp(-x^2 / (2 sigma^2)); what differs is said there.
+//! It is the sampler of [`super::discrete_laplace`] for f(x) = exp(-x^2 / (2 sigma^2)); the differences are documented
+//! there.
 
 use core::ops::Deref;
 
@@ -41,7 +41,7 @@ impl DiscreteGaussian {
     /// As for [`DiscreteGaussian::new`].
     ///
     /// # Panics
-    /// When the design has no room for this sigma.
+    /// When this sigma is out of the range of the design.
     pub fn with_design(sigma: Scale, design: Design) -> Result<Self, Error> {
         check(sigma)?;
         Ok(Self(Histogram::with_design(Shape::Gaussian, sigma, true, design)))

@@ -30,7 +30,7 @@ impl DiscreteLaplace {
     /// The same distribution by another proposal, for tests.
     ///
     /// # Panics
-    /// When the design has no room for this scale.
+    /// When this scale is out of the range of the design.
     #[must_use]
     pub fn with_design(scale: Scale, design: Design) -> Self {
         Self(Histogram::with_design(Shape::Exponential, scale, true, design))

@@ -1,4 +1,4 @@
-//! The geometric distribution: exponential noise of one side.
+//! The geometric distribution: one-sided exponential noise.
 //!
 //! It is the sampler of [`super::discrete_laplace`] with m = 1 for all bins and no sign; the proofs are the same.
 
@@ -29,7 +29,7 @@ impl Geometric {
     /// The same distribution by another proposal, for tests.
     ///
     /// # Panics
-    /// When the design has no room for this scale.
+    /// When this scale is out of the range of the design.
     #[must_use]
     pub fn with_design(scale: Scale, design: Design) -> Self {
         Self(Histogram::with_design(Shape::Exponential, scale, false, design))

@@ -18,7 +18,7 @@ pub struct Grid {
 const EXACT: f64 = (1u64 << kernel::LIMIT) as f64;
 
 impl Grid {
-    /// What a granularity may be, for error messages.
+    /// The allowed granularities, for error messages.
     pub const ALLOWED: &'static str = "a power of two from 2**-1019 to 2**900";
 
     /// The grid with granularity `granularity`.
@@ -28,7 +28,7 @@ impl Grid {
     pub fn new(granularity: f64) -> Result<Self, Error> {
         let bits = granularity.to_bits();
         let exponent = (bits >> 52) as i32 - 1023;
-        // A positive normal power of two has nothing but its exponent field.
+        // Only the exponent field of a positive normal power of two is not zero.
         if bits << 12 == 0 && granularity.is_sign_positive() && (-1019..=900).contains(&exponent) {
             Ok(Self { exponent })
         } else {
@@ -80,8 +80,8 @@ impl Grid {
 
     /// Rounds every value to the grid, half up, adds `noise` steps, and rounds the exact sum once to a double.
     ///
-    /// Constant-time in the values, which must be finite; and in noise below 2^53, beyond which a scale of at most 2^44
-    /// steps goes with a probability below 2^-738.
+    /// Constant-time in the values, which must be finite, and in noise below 2^53; for a scale of at most 2^44 steps
+    /// larger noise has a probability below 2^-738.
     ///
     /// # Errors
     /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
@@ -128,7 +128,7 @@ impl Grid {
     }
 }
 
-/// Whether all values are finite. Every value is looked at, whatever the others are.
+/// Whether all values are finite. Every value is always checked.
 #[must_use]
 pub fn all_finite(values: &[f64]) -> bool {
     values.iter().fold(true, |finite, x| finite & x.is_finite())

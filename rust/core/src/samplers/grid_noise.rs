@@ -1,6 +1,5 @@
 //! Laplace and Gaussian noise over the real numbers: integer noise, in steps of a grid.
-//!
-//! [`super::grid`] has the proof of what adding it to a value gives.
+//! [`super::grid`] proves the guarantee for a value with this noise.
 
 use rand_core::TryCryptoRng;
 
@@ -70,7 +69,7 @@ impl Sampler for GridNoise {
     }
 }
 
-/// The grid of a granularity, or else the finest one of at least 2^default; and the noise in its steps.
+/// The grid of a granularity, by default the finest one of at least 2^default; and the noise in its steps.
 fn on_grid<N>(
     name: &'static str,
     scale: RealScale,

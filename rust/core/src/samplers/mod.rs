@@ -1,17 +1,16 @@
 //! Noise and coins: exact distribution, constant time, in bulk.
-//!
-//! | module | what |
+//! | module | content |
 //! | --- | --- |
 //! | [`discrete_laplace`] | P(x) proportional to exp(-\|x\| / scale) |
 //! | [`discrete_gaussian`] | P(x) proportional to exp(-x^2 / (2 sigma^2)) |
 //! | [`geometric`] | P(x) proportional to exp(-x / scale), for x = 0, 1, 2, ... |
-//! | [`Sampler`] | how they are drawn from |
-//! | [`histogram`] | the sampler that these share |
-//! | [`design`] | how a histogram proposal is laid out for a scale |
-//! | `density` | the functions that are drawn from, as certified intervals |
+//! | [`Sampler`] | the trait of all samplers |
+//! | [`histogram`] | the common sampler of the noise |
+//! | [`design`] | the layout of a histogram proposal for a scale |
+//! | `density` | the densities, as certified intervals |
 //! | [`bernoulli`] | P(true) = p |
 //! | [`selection`] | which candidate: P(i) proportional to exp(-d_i / scale), and permute-and-flip |
-//! | `uniform` | a whole number below a secret one |
+//! | `uniform` | an integer below a secret one |
 //! | [`grid`] | real values on a grid, and integer noise on them |
 //! | [`grid_noise`] | Laplace and Gaussian noise over the real numbers |
 //! | `last_noise` | noise that is kept for a next release of as many values |

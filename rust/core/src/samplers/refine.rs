@@ -1,7 +1,7 @@
 //! The exact decision of a trial: is U w < a, for a uniform U whose bits are drawn as far as they are needed?
 //!
 //! Numbers are intervals in fixed point. The first comparison, at 256 bits, takes the same time for every value; it
-//! leaves a trial open with a probability below 2^-62, and only then the work depends on the values.
+//! leaves a trial open with a probability below 2^-62, and only then does the work depend on the values.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::exp::{Constants, FIRST_LIMBS};
@@ -12,10 +12,10 @@ use zeroize::Zeroizing;
 
 use crate::error::Error;
 
-/// What a comparison at one precision tells.
+/// The result of a comparison at one precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It is decided, whatever the further bits of U.
+    /// It is decided for all further bits of U.
     Decided,
     /// The further bits of U decide.
     NeedsBits,
@@ -78,8 +78,7 @@ pub(super) fn bernoulli<R: TryCryptoRng + ?Sized>(
 }
 
 /// Decides U w < a exactly, where the first 63 bits of U are `prefix` and `sides` gives w and a at a precision.
-///
-/// The answer is secret; that it took further bits or more precision is declassified for the given reason.
+/// The answer is secret; the need for further bits or more precision is declassified for the given reason.
 ///
 /// Bits are drawn only when the ones at hand leave the answer open, which is a property of the numbers and not of the
 /// precision at which they were computed.
@@ -92,7 +91,7 @@ pub(super) fn is_below<R: TryCryptoRng + ?Sized>(
     prefix: u64,
     sides: impl Fn(&Constants) -> (Interval, Interval),
 ) -> Result<bool, Error> {
-    // With room for all the words that it will ever take: growing would leave a copy behind.
+    // With capacity for the largest number of words: reallocation would leave a copy behind.
     let mut uniform = Uniform(Zeroizing::new(Vec::with_capacity(FIRST_LIMBS)));
     uniform.0.push(prefix);
     let mut wider: Constants;
@@ -139,7 +138,7 @@ mod tests {
         // 63 bits are 31 pairs 01 and a 0: the next word continues with 10...
         assert_eq!(decide(third, &[0xaaaa_aaaa_aaaa_aaa9], 1, 3), Ok((true, 0)));
         assert_eq!(decide(third, &[0xaaaa_aaaa_aaaa_aaab], 1, 3), Ok((false, 0)));
-        // However long the bits go on agreeing, the answer is found and no word too many is drawn.
+        // The answer is found, with no superfluous word, for any number of agreeing bits.
         let mut further = vec![0xaaaa_aaaa_aaaa_aaaa; 9];
         further.push(0);
         further.push(7);

@@ -1,4 +1,4 @@
-//! How distributions are drawn from: one sample or many, with secure randomness or the caller's.
+//! The trait of samplers: one sample or many, with secure randomness or the caller's.
 
 use rand_core::TryCryptoRng;
 
@@ -6,9 +6,9 @@ use crate::error::Error;
 use crate::rng::SecureRng;
 use crate::threads::{self, NOISE, Pause, go_on};
 
-/// A distribution, prepared for drawing from it.
+/// A distribution with its tables.
 pub trait Sampler: Sync {
-    /// What is drawn.
+    /// The type of a sample.
     type Item: Copy + Default + Send;
 
     /// Fills `out` with independent samples, with random words of `rng`.
@@ -25,10 +25,10 @@ pub trait Sampler: Sync {
         self.fill_pausing(out, threads, &mut go_on)
     }
 
-    /// Fills `out` as [`Sampler::fill`] does, and asks `pause` now and then whether to go on.
+    /// Fills `out` as [`Sampler::fill`] does, and calls `pause` between pieces of work.
     ///
     /// # Errors
-    /// As for [`Sampler::fill`], and what `pause` says.
+    /// As for [`Sampler::fill`], and the error of `pause`.
     fn fill_pausing(&self, out: &mut [Self::Item], threads: usize, pause: &mut Pause<'_>) -> Result<(), Error> {
         threads::fill(out, NOISE, threads, pause, |rng, _, part| self.fill_with(part, rng))
     }

@@ -1,4 +1,4 @@
-//! A uniform whole number below a secret one.
+//! A uniform integer below a secret one.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use rand_core::TryCryptoRng;
