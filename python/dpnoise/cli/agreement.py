@@ -67,7 +67,7 @@ class Agreement:
 
 
 def read_agreement(specification: Path | None, domain_file: Path | None) -> Agreement:
-    """Read what ``--spec`` and ``--domain-file`` give."""
+    """Read the files of ``--spec`` and ``--domain-file``."""
     domain = None if domain_file is None else list(read_domain(None, domain_file))
     if specification is None:
         return Agreement(None, domain)

@@ -115,7 +115,7 @@ def perturb(
 
 
 def _codes(values: pa.Array, domain: Domain, missing: str | None, column: str) -> NDArray[np.int64]:
-    """Return the index of every value in the domain; a value that has none is an error that does not show it."""
+    """Return the index of every value in the domain; the error for a value outside does not show the value."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     values = values.cast(pa.large_string())

@@ -95,7 +95,7 @@ def report_writer(
     target: BinaryIO, protocol: local.Protocol, domain: Sequence[str]
 ) -> Iterator[Callable[[NDArray[np.uint8]], None]]:
     """Write a Parquet file of reports; yields a function that takes a batch of them as rows of bytes."""
-    # Files are told apart by their content, and two of a few reports each could be the same by chance.
+    # Files are identified by their content, and two files of few reports could be equal by chance.
     metadata = metadata_of(protocol, Domain(domain)) | {_FILE_KEY: secrets.token_hex(16)}
     schema = pa.schema([pa.field(REPORT, pa.binary(protocol.report_bytes), nullable=False)], metadata=metadata)
     # Reports are random bits: compression, dictionaries and minima would cost time and save nothing, and only a
