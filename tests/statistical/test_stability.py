@@ -100,6 +100,7 @@ def test_unstable_answers_show_no_more_than_delta() -> None:
 FAR_APART = ([0.0, 0.0, 1.0, 1.0], [-(2.0**500), 0.0, 1.0, 1.0])
 
 
+@pytest.mark.filterwarnings("ignore:delta=")
 def test_the_printed_threshold_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = stability.StableScale(epsilon=EPSILON, delta=DELTA)
 
