@@ -1,6 +1,7 @@
 """The structure check accepts this repository and catches every kind of planted violation."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -249,3 +250,10 @@ def test_exit_code_and_message(tmp_path):
     assert caught.stdout.startswith("rust/core/src/error.rs:1: error (leaf) imports upward")
     nothing_to_check = subprocess.run([sys.executable, SCRIPT, tmp_path / "python"], capture_output=True, check=False)
     assert nothing_to_check.returncode == 1
+
+
+def test_every_test_file_of_the_core_is_compiled():
+    # The integration tests are modules of one program: Cargo does not look for files by itself.
+    folder = ROOT / "rust/core/tests"
+    named = set(re.findall(r"^mod (\w+);", (folder / "all.rs").read_text(), re.MULTILINE))
+    assert named == {file.stem for file in folder.glob("*.rs")} - {"all"}
