@@ -431,17 +431,16 @@ _ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 def declared(root: Path) -> list[tuple[str, frozenset[str]]]:
     """Return the kernels that sources below `root` declare by dispatch!, and their pointers to public memory.
 
-    A kernel with a type parameter is there once for each of its types.
+    A kernel with a type parameter comes twice: there are two types, or it would not have one.
     """
     kernels: list[tuple[str, frozenset[str]]] = []
     for file in sorted(root.rglob("*.rs")):
         source = file.read_text(encoding="utf-8")
-        for call in re.finditer(r"dispatch!\(\s*\w+,\s*\w+(?:<\w+: \w+ in ([^<>]+)>)?\(([^()]*)\)\s*\);", source):
+        for call in re.finditer(r"dispatch!\(\s*\w+,\s*\w+(<\w+: \w+>)?\(([^()]*)\)\s*\);", source):
             function = re.findall(r"\bfn (\w+)", source[: call.start()])[-1]
             module = "::".join(part for part in file.relative_to(root).with_suffix("").parts if part != "mod")
             types = [argument.split(":", 1)[1].strip() for argument in call[2].split(",") if ":" in argument]
-            instances = call[1].count(",") + 1 if call[1] else 1
-            kernels += instances * [(f"{module}::{function}", _pointers_to_public(types))]
+            kernels += (2 if call[1] else 1) * [(f"{module}::{function}", _pointers_to_public(types))]
     return kernels
 
 

@@ -203,11 +203,11 @@ def test_kernels_are_read_from_the_sources(tmp_path):
         pub(crate) fn clip<T: Real>(backend: Backend, rows: &[T], tables: &Tables) {
             dispatch!(
                 instructions,
-                clip_lanes<T: Real in f32, f64>(rows: &[T], tables: &Tables)
+                clip_lanes<T: Real>(rows: &[T], tables: &Tables)
             );
         }"""
     )
-    clip = ("lanes::sums::clip", {"rdx"})  # of singles, and of doubles
+    clip = ("lanes::sums::clip", {"rdx"})  # for two types
     expected = [("lanes::sums::add", {"r8"}), ("lanes::sums::scale", {"rdx"}), clip, clip]
     assert kernel_flow.declared(tmp_path) == expected
     assert ("trials::run", {"rdi"}) in kernel_flow.declared(ROOT / "rust/kernels/src/arch")

@@ -56,7 +56,7 @@ impl Real for f64 {
 /// Adds the square of number i of row r to `sums[r][i % LANES]`, for rows of `stride` numbers, of which those that do not
 /// fill the lanes are left out.
 pub fn add_squares<T: Real>(instructions: InstructionSet, rows: &[T], stride: usize, sums: &mut [[f64; LANES]]) {
-    dispatch!(instructions, squares<T: Real in f32, f64>(rows: &[T], stride: usize, sums: &mut [[f64; LANES]]));
+    dispatch!(instructions, squares<T: Real>(rows: &[T], stride: usize, sums: &mut [[f64; LANES]]));
 }
 
 /// Multiplies each of some rows of `stride` numbers by its factor, rounds the products to whole numbers, half to even, and
@@ -74,7 +74,7 @@ pub fn add_scaled<T: Real>(
 ) {
     dispatch!(
         instructions,
-        scaled<T: Real in f32, f64>(rows: &[T], stride: usize, ahead: usize, factors: &Factors, sums: &mut [i64])
+        scaled<T: Real>(rows: &[T], stride: usize, ahead: usize, factors: &Factors, sums: &mut [i64])
     );
 }
 

@@ -58,14 +58,13 @@ impl InstructionSet {
 /// Calls a kernel, a function that is generic over [`Vectors`](super::lanes::Vectors), in the version for an instruction
 /// set: `dispatch!(instructions, kernel(argument: Type, ...))`.
 ///
-/// A kernel may have one more type parameter, with a bound and all types that it takes:
-/// `dispatch!(instructions, kernel<T: Real in f32, f64>(argument: &[T], ...))`.
+/// A kernel may have one more type parameter: `dispatch!(instructions, kernel<T: Real>(argument: &[T], ...))`.
 ///
 /// Secrets are passed behind references: scripts/kernel_flow.py takes what is passed by value to be public.
 macro_rules! dispatch {
     (
         $instructions:expr,
-        $kernel:ident $(<$parameter:ident: $bound:ident in $($instance:ty),+>)? ($($argument:ident: $type:ty),*)
+        $kernel:ident $(<$parameter:ident: $bound:ident>)? ($($argument:ident: $type:ty),*)
     ) => {{
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,popcnt")]
@@ -80,7 +79,7 @@ macro_rules! dispatch {
             unsafe { $kernel::<crate::arch::lanes::Avx512 $(, $parameter)?>($($argument),*) }
         }
         #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
-        crate::arch::instruction_set::keep_arguments!($($parameter = $($instance),+;)? fn($($type),*));
+        crate::arch::instruction_set::keep_arguments!($($parameter)? ($($type),*));
         match $instructions.kind() {
             // SAFETY: plain code runs on every CPU.
             crate::arch::instruction_set::Kind::Portable => unsafe {
@@ -96,19 +95,16 @@ macro_rules! dispatch {
     }};
 }
 
-/// Takes the address of a function `avx512` for each type: then the optimiser leaves the arguments as they are declared,
-/// where scripts/kernel_flow.py reads them.
+/// Takes the address of a function `avx512`: then the optimiser leaves the arguments as they are declared, where
+/// scripts/kernel_flow.py reads them.
 #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
 macro_rules! keep_arguments {
-    ($parameter:ident = $($instance:ty),+; $($kernel:tt)*) => {
-        $(const _: () = {
-            type $parameter = $instance;
-            crate::arch::instruction_set::keep_arguments!($($kernel)*);
-        };)+
-    };
-    ($($kernel:tt)*) => {
+    (($($type:ty),*)) => {
         #[used]
-        static KERNEL: unsafe $($kernel)* = avx512;
+        static KERNEL: unsafe fn($($type),*) = avx512;
+    };
+    ($parameter:ident ($($type:ty),*)) => {
+        core::hint::black_box::<unsafe fn($($type),*)>(avx512::<$parameter>);
     };
 }
 

@@ -22,7 +22,7 @@ impl Vectors for Avx2 {
 /// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
 unsafe fn load<T>(source: &[T]) -> __m256i {
-    assert!(size_of_val(source) >= 32);
+    assert!(source.len() >= 32 / size_of::<T>());
     // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
     unsafe { _mm256_loadu_si256(source.as_ptr().cast()) }
 }
@@ -33,7 +33,7 @@ unsafe fn load<T>(source: &[T]) -> __m256i {
 /// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
 unsafe fn store<T>(vector: __m256i, target: &mut [T]) {
-    assert!(size_of_val(target) >= 32);
+    assert!(target.len() >= 32 / size_of::<T>());
     // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
     unsafe { _mm256_storeu_si256(target.as_mut_ptr().cast(), vector) }
 }
@@ -88,6 +88,21 @@ impl Lanes64 for Words64 {
         keep.count_ones() as usize
     }
 
+    // Not by `load` and `store`: see avx512.rs.
+    #[inline(always)]
+    unsafe fn load_f64(source: &[f64]) -> __m256d {
+        let doubles: &[f64; 4] = source.first_chunk().expect("N doubles");
+        // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
+        unsafe { _mm256_loadu_pd(doubles.as_ptr()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_f64(a: __m256d, target: &mut [f64]) {
+        let doubles: &mut [f64; 4] = target.first_chunk_mut().expect("N doubles");
+        // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
+        unsafe { _mm256_storeu_pd(doubles.as_mut_ptr(), a) }
+    }
+
     intrinsics! {
         fn splat(word: u64) -> Self { Self(_mm256_set1_epi64x(word.cast_signed())) }
         fn load(source: &[i64]) -> Self { Self(load(source)) }
@@ -126,8 +141,6 @@ impl Lanes64 for Words64 {
         fn bitcast_u64(a: __m256d) -> Self { Self(_mm256_castpd_si256(a)) }
 
         fn splat_f64(value: f64) -> __m256d { _mm256_set1_pd(value) }
-        fn load_f64(source: &[f64]) -> __m256d { _mm256_castsi256_pd(load(source)) }
-        fn store_f64(a: __m256d, target: &mut [f64]) { store(_mm256_castpd_si256(a), target) }
         fn add_f64(a: __m256d, b: __m256d) -> __m256d { _mm256_add_pd(a, b) }
         fn sub_f64(a: __m256d, b: __m256d) -> __m256d { _mm256_sub_pd(a, b) }
         fn mul_f64(a: __m256d, b: __m256d) -> __m256d { _mm256_mul_pd(a, b) }

@@ -12,8 +12,8 @@ pub(crate) struct Portable;
 impl Vectors for Portable {
     const REGISTERS: usize = 16;
     type U64 = Words64<8>; // enough work at a time to hide the latency of the table scans
-    type U32 = Words32<8>;
-    type Register32 = Words32<2>; // of the baseline of x86-64 and aarch64
+    type U32 = Words32<16, 8>;
+    type Register32 = Words32<4, 2>; // of the baseline of x86-64 and aarch64
 }
 
 /// `N` words; a mask is all ones or zero.
@@ -219,66 +219,56 @@ impl<const N: usize> Lanes64 for Words64<N> {
     }
 }
 
-/// 2 `N` words, in two halves; a mask is all ones or zero.
+/// `N` words, twice `HALF`; a mask is all ones or zero.
 #[derive(Clone, Copy)]
-pub(crate) struct Words32<const N: usize>([[u32; N]; 2]);
+pub(crate) struct Words32<const N: usize, const HALF: usize>([u32; N]);
 
-impl<const N: usize> Words32<N> {
-    #[inline(always)]
-    fn map(self, f: impl Fn(u32) -> u32) -> Self {
-        Self(self.0.map(|half| half.map(&f)))
-    }
-
+impl<const N: usize, const HALF: usize> Words32<N, HALF> {
     #[inline(always)]
     fn zip(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
-        Self(array::from_fn(|half| array::from_fn(|i| f(self.0[half][i], other.0[half][i]))))
-    }
-
-    /// Lane i holds `lane(i)`.
-    #[inline(always)]
-    fn from_fn(lane: impl Fn(usize) -> u32) -> Self {
-        Self(array::from_fn(|half| array::from_fn(|i| lane(half * N + i))))
+        Self(array::from_fn(|i| f(self.0[i], other.0[i])))
     }
 }
 
-impl<const N: usize> Lanes32 for Words32<N> {
-    const N: usize = 2 * N;
-    type Wide = Words64<N>;
+impl<const N: usize, const HALF: usize> Lanes32 for Words32<N, HALF> {
+    const N: usize = N;
+    type Wide = Words64<HALF>;
     type Mask = Self;
 
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
-        Self([[word; N]; 2])
+        Self([word; N])
     }
 
     #[inline(always)]
     unsafe fn load(source: &[u32]) -> Self {
-        Self::from_fn(|i| source[i])
+        Self(*source.first_chunk().expect("N words"))
     }
 
     #[inline(always)]
     unsafe fn load_le_bytes(source: &[u8]) -> Self {
         let words = source.as_chunks().0;
-        Self::from_fn(|i| u32::from_le_bytes(words[i]))
+        Self(array::from_fn(|i| u32::from_le_bytes(words[i])))
     }
 
     #[inline(always)]
     unsafe fn load_f32(source: &[f32]) -> Self {
-        Self::from_fn(|i| source[i].to_bits())
+        let singles: &[f32; N] = source.first_chunk().expect("N singles");
+        Self(singles.map(f32::to_bits))
     }
 
     #[inline(always)]
     unsafe fn store_le_bytes(self, target: &mut [u8]) {
-        for (bytes, word) in target.as_chunks_mut().0.iter_mut().zip(self.0.as_flattened()) {
+        for (bytes, word) in target.as_chunks_mut().0.iter_mut().zip(self.0) {
             *bytes = word.to_le_bytes();
         }
     }
 
     #[inline(always)]
     unsafe fn look_up(self, table: &[u32; 64]) -> Self {
-        let mut found = [[0; N]; 2];
+        let mut found = [0; N];
         for (entry, &value) in (0..).zip(table) {
-            for (found, &index) in found.as_flattened_mut().iter_mut().zip(self.0.as_flattened()) {
+            for (found, &index) in found.iter_mut().zip(&self.0) {
                 *found |= value & u32::from(index == entry).wrapping_neg();
             }
         }
@@ -307,17 +297,17 @@ impl<const N: usize> Lanes32 for Words32<N> {
 
     #[inline(always)]
     unsafe fn shl(self, count: u32) -> Self {
-        self.map(|word| word << count)
+        Self(self.0.map(|word| word << count))
     }
 
     #[inline(always)]
     unsafe fn shr(self, count: u32) -> Self {
-        self.map(|word| word >> count)
+        Self(self.0.map(|word| word >> count))
     }
 
     #[inline(always)]
     unsafe fn rotate_left(self, count: u32) -> Self {
-        self.map(|word| word.rotate_left(count))
+        Self(self.0.map(|word| word.rotate_left(count)))
     }
 
     #[inline(always)]
@@ -332,27 +322,29 @@ impl<const N: usize> Lanes32 for Words32<N> {
 
     #[inline(always)]
     unsafe fn select(self, other: Self, mask: Self) -> Self {
-        let [chosen, others] = [self.zip(mask, |word, mask| word & mask), other.zip(mask, |word, mask| word & !mask)];
-        chosen.zip(others, |a, b| a | b)
+        Self(array::from_fn(|i| self.0[i] & mask.0[i] | other.0[i] & !mask.0[i]))
     }
 
     #[inline(always)]
     unsafe fn bitmask(mask: Self) -> u64 {
-        mask.0.as_flattened().iter().enumerate().fold(0, |bits, (i, lane)| bits | u64::from(lane & 1) << i)
+        mask.0.into_iter().enumerate().fold(0, |bits, (i, lane)| bits | u64::from(lane & 1) << i)
     }
 
     #[inline(always)]
-    unsafe fn widen(self) -> [Words64<N>; 2] {
-        self.0.map(|half| Words64(half.map(u64::from)))
+    unsafe fn widen(self) -> [Words64<HALF>; 2] {
+        let half = |first: usize| Words64(array::from_fn(|i| self.0[first + i].into()));
+        [half(0), half(HALF)]
     }
 
     #[inline(always)]
-    unsafe fn widen_f64(self) -> [[f64; N]; 2] {
-        self.0.map(|half| half.map(f64::from))
+    unsafe fn widen_f64(self) -> [[f64; HALF]; 2] {
+        let half = |first: usize| array::from_fn(|i| self.0[first + i].into());
+        [half(0), half(HALF)]
     }
 
     #[inline(always)]
-    unsafe fn widen_f32(self) -> [[f64; N]; 2] {
-        self.0.map(|half| half.map(|bits| f32::from_bits(bits).into()))
+    unsafe fn widen_f32(self) -> [[f64; HALF]; 2] {
+        let half = |first: usize| array::from_fn(|i| f32::from_bits(self.0[first + i]).into());
+        [half(0), half(HALF)]
     }
 }
