@@ -16,26 +16,28 @@ impl Vectors for Avx2 {
     type Register32 = Words32;
 }
 
-/// The first 32 bytes of `source`.
+/// The first `N` items of `source`, which fill a vector.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
-unsafe fn load<T>(source: &[T]) -> __m256i {
-    assert!(source.len() >= 32 / size_of::<T>());
+unsafe fn load<T, const N: usize>(source: &[T]) -> __m256i {
+    const { assert!(size_of::<[T; N]>() == 32) };
+    let items: &[T; N] = source.first_chunk().expect("N items");
     // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
-    unsafe { _mm256_loadu_si256(source.as_ptr().cast()) }
+    unsafe { _mm256_loadu_si256(items.as_ptr().cast()) }
 }
 
-/// Writes a vector to the first 32 bytes of `target`.
+/// Writes a vector to the first `N` items of `target`, which it fills.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
-unsafe fn store<T>(vector: __m256i, target: &mut [T]) {
-    assert!(target.len() >= 32 / size_of::<T>());
+unsafe fn store<T, const N: usize>(vector: __m256i, target: &mut [T]) {
+    const { assert!(size_of::<[T; N]>() == 32) };
+    let items: &mut [T; N] = target.first_chunk_mut().expect("N items");
     // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
-    unsafe { _mm256_storeu_si256(target.as_mut_ptr().cast(), vector) }
+    unsafe { _mm256_storeu_si256(items.as_mut_ptr().cast(), vector) }
 }
 
 /// Four words; a mask is all ones or zero.
@@ -82,7 +84,7 @@ impl Lanes64 for Words64 {
         let keep = declassify(Reason::Rejection, keep);
         // SAFETY: the caller has the instruction set.
         unsafe {
-            let order = load(&ORDERS[keep as usize & 15]);
+            let order = load::<_, 8>(&ORDERS[keep as usize & 15]);
             Self(_mm256_permutevar8x32_epi32(self.0, order)).store(target);
         }
         keep.count_ones() as usize
@@ -105,10 +107,10 @@ impl Lanes64 for Words64 {
 
     intrinsics! {
         fn splat(word: u64) -> Self { Self(_mm256_set1_epi64x(word.cast_signed())) }
-        fn load(source: &[i64]) -> Self { Self(load(source)) }
-        fn load_le_bytes(source: &[u8]) -> Self { Self(load(source)) }
-        fn store(self, target: &mut [i64]) { store(self.0, target) }
-        fn store_le_bytes(self, target: &mut [u8]) { store(self.0, target) }
+        fn load(source: &[i64]) -> Self { Self(load::<_, 4>(source)) }
+        fn load_le_bytes(source: &[u8]) -> Self { Self(load::<_, 32>(source)) }
+        fn store(self, target: &mut [i64]) { store::<_, 4>(self.0, target) }
+        fn store_le_bytes(self, target: &mut [u8]) { store::<_, 32>(self.0, target) }
         fn prefetch(address: *const u8) { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
 
         fn add(self, other: Self) -> Self { Self(_mm256_add_epi64(self.0, other.0)) }
@@ -162,15 +164,15 @@ impl Lanes32 for Words32 {
 
     intrinsics! {
         fn splat(word: u32) -> Self { Self(_mm256_set1_epi32(word.cast_signed())) }
-        fn load(source: &[u32]) -> Self { Self(load(source)) }
-        fn load_le_bytes(source: &[u8]) -> Self { Self(load(source)) }
-        fn load_f32(source: &[f32]) -> Self { Self(load(source)) }
-        fn store_le_bytes(self, target: &mut [u8]) { store(self.0, target) }
+        fn load(source: &[u32]) -> Self { Self(load::<_, 8>(source)) }
+        fn load_le_bytes(source: &[u8]) -> Self { Self(load::<_, 32>(source)) }
+        fn load_f32(source: &[f32]) -> Self { Self(load::<_, 8>(source)) }
+        fn store_le_bytes(self, target: &mut [u8]) { store::<_, 32>(self.0, target) }
         fn look_up(self, table: &[u32; 64]) -> Self {
             let mut parts = [self.0; 8];
             for (part, eighth) in parts.iter_mut().zip(table.as_chunks::<8>().0) {
                 // The permutation looks at the lower 3 bits of the index.
-                *part = _mm256_permutevar8x32_epi32(load(eighth), self.0);
+                *part = _mm256_permutevar8x32_epi32(load::<_, 8>(eighth), self.0);
             }
             for i in 0..4 {
                 parts[i] = choose::<28>(parts[2 * i], parts[2 * i + 1], self.0);

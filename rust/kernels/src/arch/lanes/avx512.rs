@@ -15,26 +15,28 @@ impl Vectors for Avx512 {
     type Register32 = Words32;
 }
 
-/// The first 64 bytes of `source`.
+/// The first `N` items of `source`, which fill a vector.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
-unsafe fn load<T>(source: &[T]) -> __m512i {
-    assert!(source.len() >= 64 / size_of::<T>());
+unsafe fn load<T, const N: usize>(source: &[T]) -> __m512i {
+    const { assert!(size_of::<[T; N]>() == 64) };
+    let items: &[T; N] = source.first_chunk().expect("N items");
     // SAFETY: the caller has the instruction set; that many bytes are readable, and no alignment is asked for.
-    unsafe { _mm512_loadu_si512(source.as_ptr().cast()) }
+    unsafe { _mm512_loadu_si512(items.as_ptr().cast()) }
 }
 
-/// Writes a vector to the first 64 bytes of `target`.
+/// Writes a vector to the first `N` items of `target`, which it fills.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`]; `T` is an integer or a float.
 #[inline(always)]
-unsafe fn store<T>(vector: __m512i, target: &mut [T]) {
-    assert!(target.len() >= 64 / size_of::<T>());
+unsafe fn store<T, const N: usize>(vector: __m512i, target: &mut [T]) {
+    const { assert!(size_of::<[T; N]>() == 64) };
+    let items: &mut [T; N] = target.first_chunk_mut().expect("N items");
     // SAFETY: the caller has the instruction set; that many bytes are writable, and no alignment is asked for.
-    unsafe { _mm512_storeu_si512(target.as_mut_ptr().cast(), vector) }
+    unsafe { _mm512_storeu_si512(items.as_mut_ptr().cast(), vector) }
 }
 
 /// Eight words.
@@ -80,10 +82,10 @@ impl Lanes64 for Words64 {
 
     intrinsics! {
         fn splat(word: u64) -> Self { Self(_mm512_set1_epi64(word.cast_signed())) }
-        fn load(source: &[i64]) -> Self { Self(load(source)) }
-        fn load_le_bytes(source: &[u8]) -> Self { Self(load(source)) }
-        fn store(self, target: &mut [i64]) { store(self.0, target) }
-        fn store_le_bytes(self, target: &mut [u8]) { store(self.0, target) }
+        fn load(source: &[i64]) -> Self { Self(load::<_, 8>(source)) }
+        fn load_le_bytes(source: &[u8]) -> Self { Self(load::<_, 64>(source)) }
+        fn store(self, target: &mut [i64]) { store::<_, 8>(self.0, target) }
+        fn store_le_bytes(self, target: &mut [u8]) { store::<_, 64>(self.0, target) }
         fn prefetch(address: *const u8) { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
 
         fn add(self, other: Self) -> Self { Self(_mm512_add_epi64(self.0, other.0)) }
@@ -132,12 +134,13 @@ impl Lanes32 for Words32 {
 
     intrinsics! {
         fn splat(word: u32) -> Self { Self(_mm512_set1_epi32(word.cast_signed())) }
-        fn load(source: &[u32]) -> Self { Self(load(source)) }
-        fn load_le_bytes(source: &[u8]) -> Self { Self(load(source)) }
-        fn load_f32(source: &[f32]) -> Self { Self(load(source)) }
-        fn store_le_bytes(self, target: &mut [u8]) { store(self.0, target) }
+        fn load(source: &[u32]) -> Self { Self(load::<_, 16>(source)) }
+        fn load_le_bytes(source: &[u8]) -> Self { Self(load::<_, 64>(source)) }
+        fn load_f32(source: &[f32]) -> Self { Self(load::<_, 16>(source)) }
+        fn store_le_bytes(self, target: &mut [u8]) { store::<_, 64>(self.0, target) }
         fn look_up(self, table: &[u32; 64]) -> Self {
-            let [a, b, c, d] = [load(&table[..16]), load(&table[16..32]), load(&table[32..48]), load(&table[48..])];
+            let (a, b) = (load::<_, 16>(&table[..16]), load::<_, 16>(&table[16..]));
+            let (c, d) = (load::<_, 16>(&table[32..]), load::<_, 16>(&table[48..]));
             // The permutation looks at the lower 5 bits of the index.
             let (first, second) = (_mm512_permutex2var_epi32(a, self.0, b), _mm512_permutex2var_epi32(c, self.0, d));
             let upper = _mm512_test_epi32_mask(self.0, _mm512_set1_epi32(32));
