@@ -242,7 +242,7 @@ OF_MODES = {
     "NaN": MISSING,
     "None": MISSING,
     "a masked value": MISSING,
-    "dates": "x must be of texts, of numbers or of booleans, got dtype datetime64",
+    "dates": "x must be of texts, of numbers or of booleans, got datetime64",
     "texts and numbers": "x must be of texts, of numbers or of booleans, got int and str",
 }
 
