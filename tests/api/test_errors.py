@@ -83,7 +83,10 @@ def test_the_native_module_raises_them() -> None:
             "Accountant takes its parameters by name, use method=, relation=",
         ),
         (lambda: dpnoise.sgd.NoisyGradient(1.0), "NoisyGradient takes its parameters by name, use clip_norm=, "),
-        (lambda: dpnoise.local.LocalHashing(4, 1.0), "LocalHashing takes its parameters by name, use k=, domain=, epsilon=, g="),
+        (
+            lambda: dpnoise.local.LocalHashing(4, 1.0),
+            "LocalHashing takes its parameters by name, use k=, domain=, epsilon=, g=",
+        ),
     ],
 )
 def test_parameters_by_position_are_told_their_names(make: Any, message: str) -> None:

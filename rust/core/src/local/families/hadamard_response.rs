@@ -163,7 +163,7 @@ impl Reports for Entries {
         EFFORT
     }
 
-    fn count(self, _backend: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+    fn count(self, _instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
         // The reports with each column, those with -1 subtracted.
         let mut balance = vec![0i64; self.end() as usize / 2];
         let width = self.bits().div_ceil(8);

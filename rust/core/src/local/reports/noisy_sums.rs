@@ -117,6 +117,26 @@ impl NoisySums {
     }
 }
 
+impl NoisySums {
+    /// Adds the well-formed rows to the counters, and gives the number of the others.
+    fn add_rows(self, rows: &[u8], counters: &mut [u64]) -> u64 {
+        let mut rejected = 0;
+        for row in rows.chunks_exact(NUMBER_BYTES * counters.len()) {
+            let numbers = row.as_chunks::<NUMBER_BYTES>().0;
+            let largest = numbers.iter().fold(0, |largest, &number| u32::from_le_bytes(number).max(largest));
+            if largest > self.largest() {
+                rejected += 1;
+                continue;
+            }
+            // At most `most` reports are counted, so that no sum overflows: without a check the loop is vector code.
+            for (counter, &number) in counters.iter_mut().zip(numbers) {
+                *counter = counter.wrapping_add(u64::from(u32::from_le_bytes(number)));
+            }
+        }
+        rejected
+    }
+}
+
 impl Reports for NoisySums {
     fn bits(self) -> usize {
         8 * NUMBER_BYTES * self.columns as usize
@@ -139,19 +159,9 @@ impl Reports for NoisySums {
     }
 
     /// Adds up the well-formed rows.
-    fn count(self, _backend: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
-        let (mut counters, mut rejected) = (vec![0; self.counters()], 0);
-        for row in rows.chunks_exact(NUMBER_BYTES * self.counters()) {
-            let numbers = row.as_chunks::<NUMBER_BYTES>().0;
-            let largest = numbers.iter().fold(0, |largest, &number| u32::from_le_bytes(number).max(largest));
-            if largest > self.largest() {
-                rejected += 1;
-                continue;
-            }
-            for (counter, &number) in counters.iter_mut().zip(numbers) {
-                *counter += u64::from(u32::from_le_bytes(number));
-            }
-        }
+    fn count(self, _instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+        let mut counters = vec![0; self.counters()];
+        let rejected = self.add_rows(rows, &mut counters);
         (counters, rejected)
     }
 

@@ -61,7 +61,7 @@ impl Reports for Numbers {
         EFFORT
     }
 
-    fn count(self, _backend: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+    fn count(self, _instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
         let mut counters = vec![0; self.counters()];
         let rejected =
             for_each_number(rows, self.bits().div_ceil(8), self.end, |number| counters[number as usize] += 1);
