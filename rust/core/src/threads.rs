@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use crate::error::Error;
-use crate::rng::SecureRng;
+use crate::rng::{SecureRng, wiped_on_error};
 
 /// The number of threads that this process may use. It is read once, since reading it takes longer than a small
 /// release.
@@ -71,19 +71,16 @@ where
 {
     check_threads(threads)?;
     let Division { piece, unit } = division;
-    let mut pieces = out.chunks_mut(piece).enumerate();
-    let result: Result<(), Error> = pieces.try_for_each(|(index, out)| {
-        pause()?;
-        let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
-        let parts = out.chunks_mut(part).enumerate().collect();
-        let first = |part_index| index * piece + part_index * part;
-        let results = on_threads(parts, |(index, out)| work(&mut SecureRng::new()?, first(index), out));
-        results.into_iter().collect()
-    });
-    if result.is_err() {
-        out.fill(T::default());
-    }
-    result
+    wiped_on_error(out, |out| {
+        out.chunks_mut(piece).enumerate().try_for_each(|(index, out)| {
+            pause()?;
+            let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
+            let parts = out.chunks_mut(part).enumerate().collect();
+            let first = |part_index| index * piece + part_index * part;
+            let results = on_threads(parts, |(index, out)| work(&mut SecureRng::new()?, first(index), out));
+            results.into_iter().collect()
+        })
+    })
 }
 
 /// Runs `work` on every part, each on its own thread. The calling thread takes the first part, and every part for which

@@ -12,6 +12,7 @@ use super::reports::Reports;
 use super::spec::{self, Field, Given};
 use super::values::{Input, Values, check_out};
 use crate::error::Error;
+use crate::rng::wiped_on_error;
 use crate::threads::{self, Division, Pause, check_threads};
 
 /// Below this many random bytes a further thread costs more than it gains.
@@ -181,13 +182,4 @@ fn checked<'a, F: Family>(family: &F, values: Values<'a>, out: &[u8]) -> Result<
     let width = family.report_bytes();
     check_out(out, values.people(width), width)?;
     Ok(values)
-}
-
-/// The result of `fill`, and all of `out` wiped if it failed: half-randomised data must not stay behind.
-fn wiped_on_error(out: &mut [u8], fill: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<(), Error> {
-    let result = fill(out);
-    if result.is_err() {
-        out.fill(0);
-    }
-    result
 }

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
-use crate::rng::SecureRng;
+use crate::rng::{SecureRng, wiped_on_error};
 use crate::samplers::Histogram;
 use crate::threads::{self, NOISE, Pause, go_on};
 
@@ -92,11 +92,7 @@ pub trait Noisy: Sync {
     fn release_with<R: TryCryptoRng + ?Sized>(&self, values: &mut [Self::Value], rng: &mut R) -> Result<(), Error> {
         self.check(values)?;
         let noise = self.noise(values.len())?;
-        let result = noise.perturb(rng, values, |values, noise| self.add(values, noise));
-        if result.is_err() {
-            values.fill(Self::Value::default());
-        }
-        result
+        wiped_on_error(values, |values| noise.perturb(rng, values, |values, noise| self.add(values, noise)))
     }
 
     /// Releases one value.

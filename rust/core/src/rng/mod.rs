@@ -15,7 +15,7 @@ pub(crate) use chacha::DerivedRng;
 pub use chacha::{SecureRng, SeededRng};
 pub use process::ProcessMark;
 pub use scripted::{Exhausted, ScriptedRng};
-pub(crate) use wipe::{Wiped, wipe};
+pub(crate) use wipe::{Wiped, wipe, wiped_on_error};
 pub use word_buffer::WordBuffer;
 
 use rand_core::TryCryptoRng;

@@ -12,6 +12,18 @@ pub(crate) fn wipe<T: Copy + Default>(items: &mut [T]) {
     optimization_barrier(items);
 }
 
+/// The result of `fill`, and all of `out` wiped if it failed: what is half made must not stay behind.
+pub(crate) fn wiped_on_error<T: Copy + Default, R, E>(
+    out: &mut [T],
+    fill: impl FnOnce(&mut [T]) -> Result<R, E>,
+) -> Result<R, E> {
+    let result = fill(out);
+    if result.is_err() {
+        wipe(out);
+    }
+    result
+}
+
 /// A buffer that is wiped when it is dropped.
 #[derive(Default)]
 pub(crate) struct Wiped<T: Copy + Default>(Vec<T>);

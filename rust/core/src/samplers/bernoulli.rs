@@ -7,7 +7,7 @@ use rand_core::TryCryptoRng;
 use super::sampler::Sampler;
 use crate::error::Error;
 use crate::instruction_set;
-use crate::rng::{self, Wiped, wipe};
+use crate::rng::{self, Wiped, wipe, wiped_on_error};
 
 /// The largest number of planes of the first comparison.
 const PLANES: u32 = 64;
@@ -118,11 +118,7 @@ impl Sampler for Bernoulli {
     type Item = bool;
 
     fn fill_with<R: TryCryptoRng + ?Sized>(&self, out: &mut [bool], rng: &mut R) -> Result<(), Error> {
-        let result = self.try_fill(rng, out);
-        if result.is_err() {
-            out.fill(false);
-        }
-        result
+        wiped_on_error(out, |out| self.try_fill(rng, out))
     }
 }
 

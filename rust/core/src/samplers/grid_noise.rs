@@ -10,6 +10,7 @@ use super::histogram::Histogram;
 use super::sampler::Sampler;
 use crate::error::Error;
 use crate::params::{RealScale, Scale};
+use crate::rng::wiped_on_error;
 
 /// Noise n g, with integer noise n and the granularity g of a grid.
 ///
@@ -61,11 +62,7 @@ impl Sampler for GridNoise {
 
     fn fill_with<R: TryCryptoRng + ?Sized>(&self, out: &mut [f64], rng: &mut R) -> Result<(), Error> {
         out.fill(0.0);
-        let result = self.noise.perturb(rng, out, |zeros, noise| self.grid.add_noise(zeros, noise));
-        if result.is_err() {
-            out.fill(0.0);
-        }
-        result
+        wiped_on_error(out, |out| self.noise.perturb(rng, out, |zeros, noise| self.grid.add_noise(zeros, noise)))
     }
 }
 

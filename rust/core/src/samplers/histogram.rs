@@ -14,7 +14,7 @@ use super::sampler::Sampler;
 use crate::error::Error;
 use crate::instruction_set;
 use crate::params::Scale;
-use crate::rng::{self, Wiped, wipe};
+use crate::rng::{self, Wiped, wipe, wiped_on_error};
 
 /// A sampler of the integers whose density is an exponential or a Gaussian of the magnitude.
 #[derive(Clone, Debug)]
@@ -83,11 +83,7 @@ impl Histogram {
     /// # Errors
     /// [`Error::Randomness`] when `rng` fails; `out` is zero then.
     pub fn fill_counted<R: TryCryptoRng + ?Sized>(&self, out: &mut [i64], rng: &mut R) -> Result<Rarities, Error> {
-        let result = self.try_fill(rng, out);
-        if result.is_err() {
-            wipe(out);
-        }
-        result
+        wiped_on_error(out, |out| self.try_fill(rng, out))
     }
 
     /// Draws a sample for each of `values` and has `add` combine them, some at a time.

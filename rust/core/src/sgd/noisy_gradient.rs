@@ -7,7 +7,7 @@ use rand_core::TryCryptoRng;
 use super::{Clipping, Real};
 use crate::error::Error;
 use crate::params::{Ratio, Scale};
-use crate::rng::Wiped;
+use crate::rng::{Wiped, wiped_on_error};
 use crate::samplers::{DiscreteGaussian, LastNoise};
 use crate::threads::{self, NOISE, Pause, go_on};
 
@@ -126,11 +126,8 @@ impl NoisyGradient {
         out: &mut [T],
         rng: &mut R,
     ) -> Result<(), Error> {
-        let result = self.add_noise(&self.noise(out.len()), sums, out, rng);
-        if result.is_err() {
-            out.fill(T::default());
-        }
-        result
+        let noise = self.noise(out.len());
+        wiped_on_error(out, |out| self.add_noise(&noise, sums, out, rng))
     }
 
     fn add_noise<T: Real, R: TryCryptoRng + ?Sized>(
