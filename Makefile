@@ -40,18 +40,21 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 # The workers keep all cores busy: threads of NumPy's matrix products would only wait for each other.
 test-python statistical: export OPENBLAS_NUM_THREADS := 1
 
-test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests on all cores, with the debugging allocators of -X dev
-	$(BIN)/python -X dev -m pytest --ignore=tests/engines --numprocesses auto --dist worksteal
+# Unlike -X dev, this reaches the workers and what tests start: the debugging allocators notice writes outside of objects.
+test-python test-engines test-tumult test-torch: export PYTHONDEVMODE := 1
+
+test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the long ones, on all cores, in development mode
+	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --numprocesses auto --dist worksteal
 
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
-	$(BIN)/python -X dev -m pytest tests/engines
+	$(BIN)/python -m pytest tests/engines
 
 test-tumult: $(TUMULT)/.native ## test the backend of Tumult Core, in an environment with its older NumPy (needs Java 17)
-	$(TUMULT)/bin/python -X dev -m pytest $(wildcard tests/backends/*tumult*.py tests/statistical/backends/*tumult*.py) \
+	$(TUMULT)/bin/python -m pytest $(wildcard tests/backends/*tumult*.py tests/statistical/backends/*tumult*.py) \
 		tests/test_readme.py -k tumult
 
 test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opacus (PyTorch takes 5 GB)
-	$(BIN)/python -X dev -m pytest tests/backends tests/test_readme.py -k opacus
+	$(BIN)/python -m pytest tests/backends tests/test_readme.py -k opacus
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests, with SAMPLES=10000000 each, and kill ledgers

@@ -48,11 +48,17 @@ def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
     run_blocks(page)
 
 
-SHORT = {"compare_protocols.py": "4", "dp_sgd_adult.py": "20", "dp_sgd_adult_optax.py": "20"}
+SHORT = {"dp_sgd_adult.py": "20", "dp_sgd_adult_optax.py": "20"}
 """The argument with which an example repeats less. `make statistical` runs all examples as they are."""
 
 
-@pytest.mark.parametrize("example", sorted(ROOT.glob("examples/[!_]*.py")), ids=lambda path: path.name)
+EXAMPLES = [
+    pytest.param(path, marks=pytest.mark.long if path.name == "compare_protocols.py" else [], id=path.name)
+    for path in sorted(ROOT.glob("examples/[!_]*.py"))
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_the_example_runs(example, tmp_path):
     host = example.stem.rpartition("_")[2]
     if (BACKENDS / f"{host}.md").exists():

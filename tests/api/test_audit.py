@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpnoise import DiscreteLaplace, Laplace, ParameterError, audit, local
+from dpnoise import DiscreteLaplace, Laplace, ParameterError, audit, local, mechanisms, queries, stability
 from dpnoise.audit import Database, are_neighbours, attacks, histogram_distance
+from dpnoise.audit._cases import CASES
 from dpnoise.audit._clopper_pearson import lower_bound, upper_bound
 from dpnoise.audit._outcomes import outcomes_of
 from dpnoise.audit._statistics import lowest_set_bit
@@ -228,6 +230,23 @@ def test_the_text_of_a_report() -> None:
     # log of (0.025^(1/500)) / (1 - 0.025^(1/500)), as in the textbook.
     root = 0.025 ** (1 / 500)
     assert report.bound.epsilon == pytest.approx(math.log(root / (1 - root)), abs=1e-6)
+
+
+# --- the cases of the self-audit -------------------------------------------------------------------------------------
+
+
+def test_every_mechanism_is_audited() -> None:
+    named = [getattr(module, name) for module in (mechanisms, local, queries) for name in module.__all__]
+    made = [thing for thing in named if isinstance(thing, type) and "epsilon" in signature(thing).parameters]
+    assert {mechanisms.Laplace, local.CountMeanSketch, queries.Quantile} <= set(made)
+    # What a client with a memo reports is not independent of what it reported before.
+    without_memo = {
+        thing.__name__ for thing in made if "memo" not in signature(getattr(thing, "perturb", thing)).parameters
+    }
+    # The bootstrap takes millions of subsets for a release: its test is audited on votes, in tests/statistical.
+    stable = {name for name in stability.__all__ if "epsilon" in signature(getattr(stability, name)).parameters}
+    assert {"StableValue", "ProposeTestRelease", "StableBootstrap"} <= stable
+    assert without_memo | (stable - {"StableBootstrap"}) <= {case.name.partition(" ")[0] for case in CASES}
 
 
 # --- databases -----------------------------------------------------------------------------------------------------

@@ -121,10 +121,9 @@ def test_estimates_do_not_change():
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
 def test_the_split_does_not_show(protocol):
-    reports = reports_of(protocol, 3000)
-    whole = counted(protocol, reports)
-    for size in (7, 128, 1024, 3000):
-        streamed, merged = protocol.accumulator(), protocol.accumulator()
+    for size, parts in ((7, 40), (128, 20), (1024, 3)):
+        reports = reports_of(protocol, size * parts - 5)
+        whole, streamed, merged = counted(protocol, reports), protocol.accumulator(), protocol.accumulator()
         for first in range(0, len(reports), size)[::-1]:
             part = reports[first : first + size]
             streamed.add(part, threads=2)

@@ -115,8 +115,12 @@ class Memory:
     def holds(self, *patterns: Patterns) -> dict[str, int]:
         """Count, by place, what is found of the patterns."""
         wanted = np.unique(np.concatenate(patterns))
+        low = np.uint64(2**20 - 1)  # most words are told apart by their low bits, which takes no search
+        candidates = np.zeros(2**20, bool)
+        candidates[wanted & low] = True
         found: dict[str, int] = {}
-        for name, words in self.parts:
+        for name, every in self.parts:
+            words = every[candidates[every & low]]
             nearest = wanted[np.searchsorted(wanted[:-1], words)]
             if count := int(np.sum(nearest == words)):
                 found[name] = found.get(name, 0) + count
@@ -186,8 +190,7 @@ GROUPS = 512  # more than any of these calls takes from a stream
 def test_keys_and_words_are_gone(call: str, known_randomness: Path) -> None:
     memory = memory_after(CALLS[call], known_randomness)
     assert memory.keys
-    assert memory.holds(*map(windows, memory.keys)) == {}
-    assert memory.holds(*map(windows, memory.streams(GROUPS))) == {}
+    assert memory.holds(*map(windows, [*memory.keys, *memory.streams(GROUPS)])) == {}
 
 
 @pytest.mark.parametrize("instruction_set", ["portable", "avx2", "avx512"])

@@ -1,13 +1,12 @@
 """What the audit shows of each mechanism is below its claim; what it shows of planted faults is above.
 
-A correct mechanism is refuted with a probability of at most 1e-7 in each test.
+A correct mechanism is refuted with a probability of at most 1e-9 in each test.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,9 +14,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpnoise import audit, local, mechanisms, samplers, stability
+from dpnoise import audit, samplers
 from dpnoise.audit import _self_audit
 from dpnoise.audit._cases import CASES, Case
+
+pytestmark = pytest.mark.long
 
 Floats = NDArray[np.float64]
 
@@ -41,21 +42,7 @@ SUBTLE = {"AboveThreshold", "Mean", "TopK"}  # these show their loss only to tho
 # A variance is one number made of two sums with half of epsilon each; a scale has two tests, and either one will do.
 HALF = {"Variance", "StableScale"}  # they lose half of epsilon at most
 EPSILON = 1.0
-SURE = 1 - 1e-7
-
-
-def test_every_mechanism_is_audited() -> None:
-    named = [getattr(module, name) for module in (mechanisms, local) for name in module.__all__]
-    made = [thing for thing in named if isinstance(thing, type) and "epsilon" in signature(thing).parameters]
-    assert {mechanisms.Laplace, local.CountMeanSketch} <= set(made)
-    # What a client with a memo reports is not independent of what it reported before.
-    without_memo = {
-        thing.__name__ for thing in made if "memo" not in signature(getattr(thing, "perturb", thing)).parameters
-    }
-    # The bootstrap takes millions of subsets for a release: its test is audited on votes, in test_stable_bootstrap.py.
-    stable = {name for name in stability.__all__ if "epsilon" in signature(getattr(stability, name)).parameters}
-    assert {"StableValue", "ProposeTestRelease", "StableBootstrap"} <= stable
-    assert without_memo | (stable - {"StableBootstrap"}) <= {case.name.partition(" ")[0] for case in CASES}
+SURE = 1 - 1e-9
 
 
 @pytest.mark.parametrize("plain", [True, False])

@@ -17,6 +17,8 @@ from dpnoise import audit, stability
 from dpnoise._native import StabilityTest
 from dpnoise.stability import _median_and_mode
 
+pytestmark = pytest.mark.long
+
 N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 15_000)), 100_000)
 EPSILON, DELTA = 1.0, 0.037  # noise is above 2 with a probability of 0.0364, above 1 with 0.0989
 # The middle value changes, and so does the most frequent one.

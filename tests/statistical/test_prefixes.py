@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
 from dpnoise import local
 
+pytestmark = pytest.mark.long
+
 ALARM = 1e-9
-LONG = "DPNOISE_TEST_SAMPLES" in os.environ
-REPETITIONS = 1000 if LONG else 700
-FEWER = REPETITIONS if LONG else 250  # for faults that are found by far
+REPETITIONS = 1000
 LEVEL = 0.8
 VALUES = np.array([0xBEEF, 0xBE00])
 TRUTH = np.array([36_000, 4_000])
@@ -38,11 +38,11 @@ class Collections:
     wrong: int
 
 
-def collections(repetitions: int = FEWER, epsilon: float = EPSILON, level: float = LEVEL) -> Collections:
+def collections(epsilon: float = EPSILON, level: float = LEVEL) -> Collections:
     """Collect reports, made with any epsilon, and read with ours."""
     values = np.repeat(VALUES, TRUTH)
-    counts, held, wrong = np.empty((repetitions, TRUTH.size)), 0, 0
-    for row in range(repetitions):
+    counts, held, wrong = np.empty((REPETITIONS, TRUTH.size)), 0, 0
+    for row in range(REPETITIONS):
         protocol = local.PrefixExtension(epsilon=EPSILON, **SHAPE, seed=row)
         sender = local.PrefixExtension(epsilon=epsilon, **SHAPE, seed=row)
         found = protocol.estimate(sender.perturb(values), level=level)
@@ -53,9 +53,7 @@ def collections(repetitions: int = FEWER, epsilon: float = EPSILON, level: float
     return Collections(counts, held, wrong)
 
 
-@functools.cache
-def honest() -> Collections:
-    return collections(REPETITIONS)
+honest = functools.cache(collections)
 
 
 def variance(levels: int = 2) -> NDArray[np.float64]:
@@ -112,5 +110,5 @@ def test_wrong_values_and_failing_intervals_are_as_rare_as_promised() -> None:
 
 def test_lists_that_promise_too_much_are_found() -> None:
     """The positive control: at a lower level more than the fifth that is allowed have a wrong value."""
-    found = collections(REPETITIONS, level=0.1 if LONG else 1e-3)
+    found = collections(level=0.1)
     assert found.wrong > stats.binom(REPETITIONS, 1 - LEVEL).isf(ALARM)

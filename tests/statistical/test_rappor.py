@@ -1,4 +1,4 @@
-"""Decoding RAPPOR: bias, intervals and false discoveries over a thousand collections, or two hundred in a short run.
+"""Decoding RAPPOR: bias, intervals and false discoveries over a thousand collections.
 
 A correct decoder is rejected with a probability of 1e-9 by each check, if errors are taken as normal; each check is
 also run on a planted fault, which it must find. ``pytest -rP`` shows the figures.
@@ -7,7 +7,6 @@ also run on a planted fault, which it must find. ``pytest -rP`` shows the figure
 from __future__ import annotations
 
 import functools
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,11 +16,11 @@ from scipy import stats
 
 from dpnoise import local
 
+pytestmark = pytest.mark.long
+
 ALARM = 1e-9
-# `make statistical` collects more. A mean error of 0.4 standard deviations of one count is found by a thousand
-# collections with a power of 1 - 1e-9, and one of 0.9 by two hundred.
-LONG = "DPNOISE_TEST_SAMPLES" in os.environ
-REPETITIONS = 1000 if LONG else 200
+# A mean error of 0.4 standard deviations of one count is found with a power of 1 - 1e-9.
+REPETITIONS = 1000
 LEVEL = 0.95
 TRUTH = np.array([800, 400, 400, 200, 160])
 TEXTS = ["plum", "pear", "quince", "fig", "apple"]
@@ -113,7 +112,7 @@ def test_another_permanent_round_is_found(name: str) -> None:
     assert np.abs(bias(found)).max() > stats.norm.isf(ALARM / (2 * TRUTH.size))
 
 
-def unlisted(num_cohorts: int, num_bloombits: int = 32, repetitions: int = 300 if LONG else 150) -> Collections:
+def unlisted(num_cohorts: int, num_bloombits: int = 32, repetitions: int = 300) -> Collections:
     """Collect where most people have a text that is not listed; texts, and so Bloom filters, are others each time."""
     rappor = local.Rappor(num_bloombits=num_bloombits, num_hashes=2, num_cohorts=num_cohorts, **FLIPS)
     found = Collections(np.zeros((0, 4)), np.zeros((0, 4), bool), np.zeros(repetitions, bool))
@@ -153,11 +152,8 @@ def test_texts_that_somebody_has_are_found_as_significant() -> None:
 
 
 def test_intervals_of_too_small_errors_are_found() -> None:
-    """The positive control of intervals: those of a collector who takes a quarter of the errors for none.
-
-    In a short run it is half of them: 135 of 200 such intervals hold, give or take 7, and 160 would have to.
-    """
+    """The positive control of intervals: those of a collector who takes a quarter of the errors for none."""
     found = honest("few bits")
     width = stats.norm.isf((1 - LEVEL) / 2) * found.counts.std(axis=0)
-    short = Collections(found.counts, np.abs(found.counts - TRUTH) < (0.75 if LONG else 0.5) * width, found.false)
+    short = Collections(found.counts, np.abs(found.counts - TRUTH) < 0.75 * width, found.false)
     assert not intervals_hold(short)

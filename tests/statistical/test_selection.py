@@ -16,6 +16,8 @@ from scipy import stats
 
 from dpnoise import AboveThreshold, Exponential, ReportNoisyMax, TopK
 
+pytestmark = pytest.mark.long
+
 # `make statistical` draws more.
 N = int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // 100
 FALSE_ALARM = 1e-9

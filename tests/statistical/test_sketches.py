@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,10 +20,10 @@ from scipy import stats
 
 from dpnoise import local
 
+pytestmark = pytest.mark.long
+
 ALARM = 1e-9
-LONG = "DPNOISE_TEST_SAMPLES" in os.environ
 REPETITIONS = 1000
-FEWER = REPETITIONS if LONG else 250  # for faults, and where the variance of collisions is not what has to be seen
 LEVEL = 0.95
 TRUTH = np.array([800, 400, 400, 200, 120, 80, 0, 0])
 TEXTS = ["plum", "pear", "quince", "fig", "apple", "medlar", "melon", "date"]
@@ -60,7 +59,7 @@ def collections(name: str, seeds: list[int], epsilon: float | None = None) -> Co
     return Collections(counts, held)
 
 
-honest = functools.cache(lambda name: collections(name, list(range(REPETITIONS if "many" in name else FEWER))))
+honest = functools.cache(lambda name: collections(name, list(range(REPETITIONS))))
 
 
 def variances(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -120,14 +119,14 @@ def test_intervals_hold_as_often_as_they_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_reports_of_another_epsilon_are_found(name: str) -> None:
-    found = collections(name, list(range(FEWER)), SHAPES[name][1]["epsilon"] / (1.2 if LONG else 1.5))
+    found = collections(name, list(range(REPETITIONS)), SHAPES[name][1]["epsilon"] / 1.2)
     assert np.abs(bias(name, found)).max() > LIMIT
 
 
 @pytest.mark.parametrize("name", ["count mean sketch, many collisions", "Hadamard, many collisions"])
 def test_hash_functions_that_never_change_are_found(name: str) -> None:
     """What collisions do is not a matter of chance then: mean errors stay, and some intervals fail all the time."""
-    found = collections(name, [SEED] * FEWER)
+    found = collections(name, [SEED] * REPETITIONS)
     assert np.abs(bias(name, found)).max() > LIMIT
     assert not intervals_hold(found)
 

@@ -17,6 +17,8 @@ from dpnoise._native import StabilityTest
 from dpnoise.audit._cases import _proposal
 from dpnoise.stability import _scale
 
+pytestmark = pytest.mark.long
+
 # `make statistical` releases so many; each is a call.
 N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 20_000)), 100_000)
 ALARM = 1e-9

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from dpnoise import audit
 from dpnoise._native import StabilityTest
 from dpnoise.stability._stable_bootstrap import _released
 from dpnoise.stability._subset_votes import NativeFunction, Votes
+
+pytestmark = pytest.mark.long
 
 # `make statistical` draws more.
 N = min(int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // 300, 100_000)

@@ -28,8 +28,11 @@ def sum_from(start: int, sigma: mpf) -> mpf:
         return mpmath.exp(-(mpf(k) ** 2) / (2 * sigma**2))
 
     if sigma < 100:
-        last = max(start, 0) + int(25 * sigma) + 30
-        return mpmath.fsum(density(k) for k in range(start, last))
+        # One term follows from the last one by two products, which cost less than an exponential.
+        total, term, ratio, square = mpf(0), density(start), density(start + 1) / density(start), density(1) ** 2
+        for _ in range(start, max(start, 0) + int(25 * sigma) + 30):
+            total, term, ratio = total + term, term * ratio, ratio * square
+        return total
     x = start / sigma
     total = sigma * mpmath.sqrt(mpmath.pi / 2) * mpmath.erfc(x / mpmath.sqrt(2)) + density(start) / 2
     for n in range(1, 60, 2):  # Euler and Maclaurin; hermite is the physicists' polynomial

@@ -4,12 +4,15 @@ rust/kernels/src/arch/chacha.rs, with which it shares no code.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 BLOCKS = 16
 GROUP = 64 * BLOCKS  # bytes
 
 
+@functools.lru_cache(4096)
 def key_stream(key: bytes, groups: int) -> bytes:
     """Give the first bytes of the stream under a key of 32 bytes, 1024 to a group."""
     counter = np.arange(BLOCKS * groups, dtype=np.uint64)

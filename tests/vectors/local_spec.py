@@ -14,7 +14,9 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
-from tests.vectors.key_stream import key_stream
+import numpy as np
+
+from tests.vectors.key_stream import GROUP, key_stream
 from tests.vectors.noise_spec import Sampler, shift_for
 
 CHUNK = 1024
@@ -57,6 +59,19 @@ class Words:
     def end_request(self) -> None:
         """Use up a unit that is begun, as a key stream does after each request for bytes."""
         self.taken += -self.taken % self.unit
+
+
+class DerivedWords(Words):
+    """The words of a key stream, made as far as they are taken."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(key_stream(key, 1), unit=4)
+        self.key = key
+
+    def take(self, size: int) -> int:
+        while self.taken + size > len(self.stream):
+            self.stream = key_stream(self.key, 4 * len(self.stream) // GROUP)
+        return super().take(size)
 
 
 def below(k: int, count: int, words: Words) -> list[int]:
@@ -190,9 +205,11 @@ def flipped(bits: list[bool], spec: dict[str, Any], words: Words, round_: str = 
     """Flip bits, tile by tile; a digit of the numbers of all bits of a tile comes before the next digit."""
     p, q, planes = (spec[round_ + name] for name in ("p", "q", "planes"))
     for first in range(0, len(bits), TILE):
-        digits = [words.take(TILE // 8) for _ in range(planes)]
-        for i, bit in enumerate(bits[first : first + TILE]):
-            number = sum((plane >> i & 1) << j for j, plane in enumerate(digits))
+        numbers = np.zeros(TILE, np.uint64)
+        for j in range(planes):
+            digits = np.frombuffer(words.take(TILE // 8).to_bytes(TILE // 8, "little"), np.uint8)
+            numbers |= np.unpackbits(digits, bitorder="little").astype(np.uint64) << np.uint64(j)
+        for bit, number in zip(bits[first : first + TILE], numbers.tolist(), strict=False):
             yield number < (p if bit else q)
 
 
@@ -221,7 +238,7 @@ def permanent_words(spec: dict[str, Any], question: str, secret: bytes, purpose:
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
     asked = sha256(text.encode()).digest() + sha256(question.encode()).digest()
     message = b"dpnoise" + bytes([purpose]) + asked + number.to_bytes(8, "little")
-    return Words(key_stream(hmac.digest(secret, message, "sha256"), 256), unit=4)
+    return DerivedWords(hmac.digest(secret, message, "sha256"))
 
 
 def of_rows(rows: list[list[bool]]) -> bytes:

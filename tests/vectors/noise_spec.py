@@ -52,13 +52,10 @@ def is_below(words: Words, uniform: int, threshold: mpmath.mpf | Fraction) -> bo
     bits = 63
     while True:
         assert bits < 400, "more bits than the precision allows for"
-        below, above = Fraction(uniform, 2**bits), Fraction(uniform + 1, 2**bits)
-        if not isinstance(threshold, Fraction):
-            below, above = (mpmath.mpf(side.numerator) / side.denominator for side in (below, above))
-        if above <= threshold:
-            return True
-        if below >= threshold:
-            return False
+        scaled = threshold * 2**bits
+        floor = int(scaled)
+        if uniform != floor or floor == scaled:
+            return uniform < floor
         uniform = uniform << 64 | words.take(8)
         bits += 64
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("opacus", reason="needs Opacus: pip install 'dpnoise[opacus]'")
 
 import torch

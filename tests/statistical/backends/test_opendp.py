@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'dpnoise[opendp]'")
 
 import opendp.prelude as dp

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("optax", reason="needs optax: pip install 'dpnoise[optax]', with Python 3.11 or later")
 
 import jax.numpy as jnp

@@ -5,6 +5,8 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("pipeline_dp", reason="needs PipelineDP: pip install 'dpnoise[pipeline-dp]'")
 
 import pipeline_dp

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("pydp", reason="needs PyDP: pip install 'dpnoise[pydp]'")
 
 from backends.two_samples import ALARM, N, p_value, planted

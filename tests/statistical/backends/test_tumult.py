@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("tmlt.core", reason="Tumult Core needs an environment of its own: make test-tumult")
 
 import pandas as pd
