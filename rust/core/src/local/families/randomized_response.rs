@@ -7,7 +7,7 @@
 //!
 //! A report is epsilon-locally differentially private with epsilon = ln(p / (1-p)).
 //!
-//! A report is one byte, 0 or 1. Inside, eight values share a byte of every plane, so no random bit is wasted.
+//! A report is one byte, 0 or 1. Internally, eight values share a byte of every plane, so no random bit is wasted.
 
 use dpnoise_kernels::arch::planes::TILE_BYTES;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
@@ -139,7 +139,7 @@ impl Family for RandomizedResponse {
         Some(Law::Supports(self.flip.support()))
     }
 
-    /// Reports support "yes" alone; what is estimated is "no" and "yes".
+    /// Reports support only "yes"; the estimates are for "no" and "yes".
     fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
         let estimate = self.law()?.estimate(n, counters);
         let (yes, error) = (estimate.counts[0], estimate.standard_errors[0]);
