@@ -1,9 +1,9 @@
 //! The bit flip of thresholding with histogram encoding: which noisy bits exceed a threshold.
 //!
 //! Histogram encoding adds Laplace noise of scale 2/epsilon to each bit of a one-hot row. A client that then reports
-//! only which sums exceed a threshold theta sends independent bits: p = 1 - e^(-epsilon (1 - theta) / 2) / 2 and q =
-//! e^(-epsilon theta / 2) / 2 (Wang, Blocki, Li, Jha 2017, section 4.2). So the bits are drawn with these probabilities
-//! directly, without noise.
+//! only which sums exceed a threshold theta sends independent bits: p = 1 - e^(-epsilon (1 - theta) / 2) / 2 and
+//! q = e^(-epsilon theta / 2) / 2 (Wang, Blocki, Li, Jha 2017, section 4.2). So the bits are drawn with these
+//! probabilities directly, without noise.
 //!
 //! # Privacy
 //!

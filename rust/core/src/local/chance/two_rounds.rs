@@ -34,8 +34,8 @@ impl TwoFlips {
     /// `epsilon_first`; `None` if no such round exists.
     ///
     /// A symmetric flip multiplies the deviation of a probability from 1/2 by a factor r. So it turns P and Q, twice
-    /// the deviations of p and q from 1/2, into r P and r Q. The logarithm of the ratio is then 2 artanh(r P) - 2
-    /// artanh(r Q), and with t = tanh(epsilon / 2) it is epsilon for t P Q r^2 + (P - Q) r = t.
+    /// the deviations of p and q from 1/2, into r P and r Q. The logarithm of the ratio is then
+    /// 2 artanh(r P) - 2 artanh(r Q), and with t = tanh(epsilon / 2) it is epsilon for t P Q r^2 + (P - Q) r = t.
     #[must_use]
     pub fn after(permanent: BitFlip, epsilon_first: f64) -> Option<Self> {
         let half = (1u64 << (permanent.planes() - 1)) as f64;

@@ -1,14 +1,14 @@
 //! Windows: a number near the true one with probability keep / 2^planes, otherwise a uniform one.
 //!
-//! There are k positions and N = k + width - 1 outputs. The *window* of position l consists of l, l + 1, ..., l +
-//! width - 1. A position is replaced by a uniform output of its window, and a [`Mixture`] of all N outputs randomises
-//! that. A window of width 1 is generalised randomised response.
+//! There are k positions and N = k + width - 1 outputs. The *window* of position l consists of l, l + 1, ...,
+//! l + width - 1. A position is replaced by a uniform output of its window, and a [`Mixture`] of all N outputs
+//! randomises that. A window of width 1 is generalised randomised response.
 //!
 //! # Privacy
 //!
 //! With m = keep / 2^planes, an output has probability (1 - m)/N + m/width if it is in the window, and (1 - m)/N if it
-//! is not. Every output is outside of some window unless k = 1. So the largest likelihood ratio of two positions is 1 +
-//! m N / ((1 - m) width), an exact fraction. If the position is itself drawn at random, depending on the sender's
+//! is not. Every output is outside of some window unless k = 1. So the largest likelihood ratio of two positions is
+//! 1 + m N / ((1 - m) width), an exact fraction. If the position is itself drawn at random, depending on the sender's
 //! number, the probabilities are averages of these, and their ratio is no larger.
 
 use rand_core::TryCryptoRng;
