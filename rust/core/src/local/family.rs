@@ -17,7 +17,7 @@ use crate::threads::{self, Division, Pause, check_threads};
 /// Below this many random bytes a further thread costs more than it gains.
 const RANDOM_BYTES_PER_THREAD: usize = 1 << 19;
 
-/// The caller is asked whether to go on before about so many bytes of reports are made.
+/// The caller is asked whether to go on before about this many bytes of reports are made.
 const PIECE_BYTES: usize = 1 << 24;
 
 /// A family of protocols, which differ only in their parameters. Everything specific to a family is here.

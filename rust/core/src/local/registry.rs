@@ -281,7 +281,7 @@ impl Protocol {
         on_family!(self, family => family.reports().most())
     }
 
-    /// The work of counting one of so many reports, in bytes of packed bits that take the same time to count.
+    /// The work of counting one of `reports` reports, in bytes of packed bits that take the same time to count.
     pub(crate) fn effort(&self, reports: usize) -> usize {
         on_family!(self, family => family.reports().effort(reports))
     }

@@ -90,7 +90,7 @@ pub(crate) trait Input<'a>: Copy + Sync {
     /// The number of people, where a report has `width` bytes.
     fn people(self, width: usize) -> usize;
 
-    /// The bytes of reports in multiples of which threads share the work, unless the family knows better.
+    /// The bytes of reports in multiples of which threads share the work, unless the family says otherwise.
     fn unit(width: usize) -> usize {
         CHUNK * width
     }

@@ -137,7 +137,11 @@ impl Selection {
         self.scale
     }
 
-    /// Chooses a candidate with probability proportional to exp(-depth / scale), and returns its index.
+    /// Chooses a candidate with probability proportional to exp(-depth / scale), and returns its index: the exponential
+    /// mechanism (McSherry and Talwar 2007).
+    ///
+    /// With scores of sensitivity D, in steps of the grid, it is epsilon-differentially private for a scale of 2 D /
+    /// epsilon, or of D / epsilon if between neighbours all scores rise or all fall.
     ///
     /// # Errors
     /// [`Error::Randomness`] when `rng` fails.
@@ -165,7 +169,9 @@ impl Selection {
     }
 
     /// Chooses uniformly among the candidates whose coins show heads, which they do with probability exp(-depth /
-    /// scale), and returns its index.
+    /// scale), and returns its index: permute-and-flip (McKenna and Sheldon 2020).
+    ///
+    /// It is epsilon-differentially private for the same scales as [`Selection::softmax`].
     ///
     /// # Errors
     /// [`Error::Randomness`] when `rng` fails.

@@ -272,7 +272,7 @@ unsafe fn locate_lanes<S: Vectors>(weights: &[i64], depths: &[i64], sums: &Row, 
             let target = V::<S>::load(&targets[first..]);
             let mut sum = V::<S>::load(&sums[first..]);
             let [mut at, mut depth] = [V::<S>::splat(0); 2];
-            // From the last row up, so that the first one whose sum exceeds the target is what stays.
+            // From the last row up, so that the first one whose sum exceeds the target remains.
             for row in (0..weights.len() / COLUMNS).rev() {
                 let exceeds = target.less_than(sum);
                 at = V::<S>::splat(row as u64).select(at, exceeds);

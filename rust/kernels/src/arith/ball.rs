@@ -269,7 +269,7 @@ impl Ball {
         Some((floor(&self.mantissa - self.radius)?, floor(&self.mantissa + self.radius)?))
     }
 
-    /// How the number compares with another, where the balls tell.
+    /// How the number compares with another; `None` where the balls do not decide it.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let difference = self - other;

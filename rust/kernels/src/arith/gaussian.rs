@@ -20,7 +20,7 @@ const TINY: i64 = -(1 << 16);
 pub fn mills_ratio(x: &Ball) -> Ball {
     let precision = x.precision();
     let square = x * x;
-    // A quarter of the precision is what the series may lose by cancellation.
+    // The series may lose a quarter of the precision by cancellation.
     if (&square - &Ball::integer(precision / 4, precision)).is_positive() {
         if x.is_positive() {
             return by_continued_fraction(x);

@@ -33,6 +33,9 @@ use crate::local::values::rows;
 use crate::rng::Wiped;
 
 /// The count mean sketch of values, which are fingerprints of texts.
+///
+/// A report is epsilon-locally differentially private for any hash functions (Apple 2017, "Learning with privacy at
+/// scale", CMS).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CountMeanSketch {
     epsilon: f64,

@@ -39,6 +39,9 @@ use crate::local::values::Remembering;
 use crate::rng::Wiped;
 
 /// dBitFlipPM over k values.
+///
+/// All reports on one value together are epsilon-locally differentially private (Ding, Kulkarni and Yekhanin 2017,
+/// "Collecting telemetry data privately").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DBitFlip {
     k: u32,

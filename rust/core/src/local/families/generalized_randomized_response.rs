@@ -24,6 +24,9 @@ use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
 
 /// Randomised response over k values.
+///
+/// A report is epsilon-locally differentially private (Kairouz, Oh, Viswanath 2014; Wang, Blocki, Li, Jha 2017, section
+/// 4.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GeneralizedRandomizedResponse {
     epsilon: f64,

@@ -32,6 +32,9 @@ use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given};
 
 /// The Hadamard count mean sketch of values, which are fingerprints of texts.
+///
+/// A report is epsilon-locally differentially private for any hash functions (Apple 2017, "Learning with privacy at
+/// scale", HCMS).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HadamardCountMeanSketch {
     epsilon: f64,

@@ -35,6 +35,9 @@ use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
 
 /// The Hadamard response over k values.
+///
+/// A report is epsilon-locally differentially private (Bassily and Smith 2015, "Local, private, efficient protocols for
+/// succinct histograms").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HadamardResponse {
     k: u32,

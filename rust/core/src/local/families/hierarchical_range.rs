@@ -35,6 +35,9 @@ use crate::local::values::check_below;
 use crate::rng::Wiped;
 
 /// Hierarchical ranges over k ordered values.
+///
+/// A report is epsilon-locally differentially private (Cormode, Kulkarni, Srivastava 2019, "Answering range queries
+/// under local differential privacy", section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HierarchicalRange {
     k: u32,

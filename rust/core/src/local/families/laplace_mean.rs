@@ -18,6 +18,9 @@ use crate::local::spec::{Field, Given};
 use crate::rng::{Wiped, fill_bytes};
 
 /// The Laplace mechanism for the mean of numbers in [-1, 1].
+///
+/// A report is epsilon-locally differentially private (Dwork, McSherry, Nissim, Smith 2006, "Calibrating noise to
+/// sensitivity in private data analysis").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LaplaceMean {
     epsilon: f64,

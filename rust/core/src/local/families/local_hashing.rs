@@ -25,6 +25,9 @@ use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
 
 /// Local hashing of k values.
+///
+/// A report is epsilon-locally differentially private (Wang, Blocki, Li and Jha 2017, "Locally differentially private
+/// protocols for frequency estimation").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalHashing {
     epsilon: f64,

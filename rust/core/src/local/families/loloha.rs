@@ -51,6 +51,10 @@ use crate::local::values::Remembering;
 use crate::rng::Wiped;
 
 /// LOLOHA over k values.
+///
+/// All reports on one hash together are `epsilon_permanent`-locally differentially private, and a single report is so
+/// for `epsilon_first` (Arcolezi, Pinzón, Palamidessi and Gambs 2023, "Frequency estimation of evolving data under
+/// local differential privacy").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loloha {
     epsilon: f64,

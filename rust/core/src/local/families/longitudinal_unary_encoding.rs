@@ -42,6 +42,9 @@ pub enum Permanent {
 }
 
 /// Longitudinal unary encoding of k values.
+///
+/// All reports on one value together are `epsilon_permanent`-locally differentially private, and a single report is so
+/// for `epsilon_first` (Arcolezi, Couchot, Al Bouna and Xiao 2022: L-OSUE and L-SUE).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LongitudinalUnaryEncoding {
     k: u32,

@@ -41,6 +41,9 @@ use crate::local::reports::text_hash::fingerprint;
 use crate::local::spec::{Field, Given};
 
 /// Prefix extension over values of some binary digits.
+///
+/// A report is epsilon-locally differentially private (Wang, Li and Jha 2018, "Locally differentially private heavy
+/// hitter identification"; Bassily, Nissim, Stemmer and Thakurta 2017, "Practical locally private heavy hitters").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrefixExtension {
     epsilon: f64,

@@ -1,7 +1,7 @@
-//! Randomised response: one bit, told truly with probability p and falsely with probability 1 - p.
+//! Randomised response: one bit, reported truthfully with probability p and flipped with probability 1 - p.
 //!
 //! Source: Warner 1965, "Randomized response: a survey technique for eliminating evasive answer bias". The two-coin
-//! form (answer truly on heads, else as a second coin says) is p = 3/4, epsilon = ln 3.
+//! form (answer truthfully on heads, otherwise as a second coin says) is p = 3/4, epsilon = ln 3.
 //!
 //! # Privacy
 //!
@@ -28,6 +28,9 @@ const TILE_VALUES: usize = 8 * TILE_BYTES;
 const CHUNK_TILES: usize = 16;
 
 /// Binary randomised response.
+///
+/// A report is epsilon-locally differentially private (Warner 1965, "Randomized response: a survey technique for
+/// eliminating evasive answer bias").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomizedResponse {
     epsilon: f64,

@@ -65,6 +65,10 @@ pub struct Probabilities {
 }
 
 /// RAPPOR of values, which are fingerprints of texts.
+///
+/// All reports on one text together are locally differentially private with the epsilon that follows from f, and a
+/// single report with the smaller one that follows from f, p and q (Erlingsson, Pihur and Korolova 2014, "RAPPOR:
+/// randomized aggregatable privacy-preserving ordinal response").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rappor {
     epsilon: f64,
@@ -89,7 +93,7 @@ impl Rappor {
     ///
     /// # Errors
     /// [`Error::Parameter`] unless `num_bloombits` is a power of two from 8 to 2^20, `num_hashes` from 1 to 16 and at most half
-    /// of it, `num_cohorts` from 1 to 65536, and all of them multiplied at most 2^24; unless 0 < f < 1 and 0 < p < q < 1,
+    /// of it, `num_cohorts` from 1 to 65536, and their product at most 2^24; unless 0 < f < 1 and 0 < p < q < 1,
     /// both epsilons are from 2^-20 to 32, and 62 binary digits are enough for both rounds.
     pub fn new(num_bloombits: u64, num_hashes: u64, num_cohorts: u64, given: Probabilities) -> Result<Self, Error> {
         let hashes = check_shape(num_bloombits, num_hashes, num_cohorts)?;

@@ -30,6 +30,9 @@ use crate::local::spec::{Field, Given};
 use crate::local::values::rows;
 
 /// The square wave over k bins.
+///
+/// A report is epsilon-locally differentially private (Li, Wang, Lopuhaä-Zwakenberg, Skoric and Li 2020, "Estimating
+/// numerical distributions under local differential privacy").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SquareWave {
     epsilon: f64,

@@ -43,6 +43,9 @@ const COIN_BYTES: usize = 8;
 const CHUNK_WORDS: usize = 1 << 12;
 
 /// Subset selection among k values.
+///
+/// A report is epsilon-locally differentially private (Ye and Barg 2018, "Optimal schemes for discrete distribution
+/// estimation under locally differential privacy").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SubsetSelection {
     epsilon: f64,

@@ -24,6 +24,9 @@ use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
 
 /// The summation with histogram encoding of k values.
+///
+/// A report is epsilon-locally differentially private (Wang, Blocki, Li, Jha 2017, "Locally differentially private
+/// protocols for frequency estimation", section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SummationHistogramEncoding {
     k: u32,

@@ -27,6 +27,9 @@ use crate::local::values::{Input, ValueKind, Values, check_below};
 use crate::rng::Wiped;
 
 /// Unary encoding of k values, with a bit flip of one kind.
+///
+/// A report is epsilon-locally differentially private (Wang, Blocki, Li, Jha 2017, "Locally differentially private
+/// protocols for frequency estimation").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unary<F> {
     k: u32,

@@ -56,6 +56,8 @@ const ALPHA_DIGITS: u32 = 24;
 const COIN_BYTES: usize = 4;
 
 /// A protocol for the mean of numbers in [-1, 1], with windows of some kind.
+///
+/// A report is epsilon-locally differentially private.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowMean<K> {
     epsilon: f64,
@@ -64,9 +66,14 @@ pub struct WindowMean<K> {
 }
 
 /// Duchi's protocol: a randomised sign.
+///
+/// Source: Duchi, Jordan and Wainwright 2018, "Minimax optimal procedures for locally private estimation".
 pub type DuchiMean = WindowMean<Duchi>;
 
 /// The piecewise protocol.
+///
+/// Source: Wang, Xiao, Yang et al. 2019, "Collecting and analyzing multidimensional data with local differential
+/// privacy", algorithm 2, on a grid.
 pub type PiecewiseMean = WindowMean<Piecewise>;
 
 impl DuchiMean {
@@ -188,6 +195,8 @@ impl<K: Kind> Family for WindowMean<K> {
 }
 
 /// The hybrid protocol: one of the two others, at random.
+///
+/// A report is epsilon-locally differentially private (Wang, Xiao, Yang et al. 2019, section III-C).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HybridMean {
     epsilon: f64,

@@ -20,7 +20,7 @@ const BYTES_AT_ONCE: usize = 1 << 24;
 /// The bits encoded before they are flipped, while they are in the first-level cache.
 pub(crate) const CHUNK_BYTES: usize = 64 * TILE_BYTES;
 
-/// Rows of so many bits; unused bits of the last byte are zero.
+/// Rows of this many bits; unused bits of the last byte are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits(pub(crate) u32);
 

@@ -14,7 +14,7 @@ pub(crate) const HEADER_BYTES: usize = 2;
 /// The bytes of reports that are sorted by group at once: many for each group, so that counting them is fast.
 const BYTES_AT_ONCE: usize = 1 << 26;
 
-/// Groups of reports with so many bits, a multiple of 8.
+/// Groups of reports with `bits` bits each, a multiple of 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cohorts {
     pub(crate) groups: u32,

@@ -44,7 +44,7 @@ pub(crate) trait Reports: Copy {
         u64::MAX
     }
 
-    /// The work of counting one of so many reports, in bytes of packed bits that take the same time to count.
+    /// The work of counting one of `reports` reports, in bytes of packed bits that take the same time to count.
     fn effort(self, reports: usize) -> usize;
 
     /// The counters of the well-formed rows, and the number of malformed ones.

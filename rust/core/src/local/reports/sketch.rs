@@ -1,7 +1,7 @@
 //! Sketches: tables of rows with a hash function each, in which every report belongs to one row.
 //!
 //! A client draws a row uniformly and reports, randomised, which of `width` columns the row's hash function gives its value
-//! (the fingerprint of a text). The collector keeps a table, and estimates the count of whatever value it asks for.
+//! (the fingerprint of a text). The collector keeps a table, and can estimate the count of any value.
 //!
 //! # Estimation
 //!
