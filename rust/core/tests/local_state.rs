@@ -292,7 +292,7 @@ fn counters_that_a_transform_has_no_room_for_are_refused() {
     assert_eq!(Accumulator::from_bytes(&full.to_bytes()).unwrap(), full);
     assert!(message(full.clone().merge(&full)).contains("more than 9223372036854775807 reports"));
     counters[6] = 1;
-    assert!(message(Accumulator::from_counters(protocol, most + 1, counters)).contains("can lead to"));
+    assert!(message(Accumulator::from_counters(protocol, most + 1, counters)).contains("must be possible for n"));
 }
 
 /// Every report is for one value: counters that do not add up are damage, whatever their size.
@@ -302,7 +302,7 @@ fn counters_of_single_values_must_add_up() {
     assert!(Accumulator::from_counters(protocol, 6, vec![1, 2, 3]).is_ok());
     for counters in [vec![1, 2, 2], vec![6, 1, 0], vec![u64::MAX, 7, 0]] {
         let refused = message(Accumulator::from_counters(protocol, 6, counters));
-        assert_eq!(refused, "counters must be what n = 6 reports can lead to, got others");
+        assert_eq!(refused, "counters must be possible for n = 6 reports, got impossible ones");
     }
     assert!(message(Accumulator::from_counters(protocol, 6, vec![6])).starts_with("counters must be 3 counters"));
     let mut bytes = Accumulator::from_counters(protocol, 6, vec![1, 2, 3]).unwrap().to_bytes();

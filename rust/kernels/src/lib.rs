@@ -3,10 +3,10 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`arith`] | exact numbers |
-//! | [`arch`] | kernels over vectors, and what the operating system is asked for |
+//! | [`arch`] | vector kernels, and calls of the operating system |
 //!
-//! Every function is constant-time in its secrets unless its name ends in `_vartime`; what that promises is written in
-//! `samplers` of dpnoise-core.
+//! Every function is constant-time in its secrets unless its name ends in `_vartime`; `samplers` of dpnoise-core says
+//! what that guarantees.
 
 pub mod arch;
 pub mod arith;

@@ -1,10 +1,11 @@
 //! Unbiased counts from the collector's counters, and their standard errors: one law for all protocols.
 //!
-//! A report *supports* a value when it is counted for it: because a bit is set, or because it is the value. If C of n
-//! reports support a value, and a report does with probability p if its sender has the value and q otherwise, then the
-//! number of people who have it is estimated, without bias, by c = (C - n q) / (p - q). The variance over n of the estimate for a value of frequency f is
-//! q(1-q)/(p-q)^2 + f(1-p-q)/(p-q) (Wang, Blocki, Li, Jha 2017, equations 2 and 3). Estimates are not clipped: a rare
-//! value's may be negative, and clipping it would bias every sum over values.
+//! A report *supports* a value when it is counted for it: because a bit is set, or because it is the value. Let C of n
+//! reports support a value, and let a report do so with probability p if its sender has the value and q otherwise. Then
+//! c = (C - n q) / (p - q) is an unbiased estimate of the number of people who have the value. The variance over n of
+//! the estimate for a value of frequency f is q(1-q)/(p-q)^2 + f(1-p-q)/(p-q) (Wang, Blocki, Li, Jha 2017, equations 2
+//! and 3). Estimates are not clipped: that of a rare value may be negative, and clipping it would bias every sum over
+//! values.
 //!
 //! Nothing here is private: it is computed from reports that their senders randomised.
 
@@ -50,7 +51,8 @@ impl Support {
 pub enum Law {
     /// A counter is the number of reports that support a value.
     Supports(Support),
-    /// A counter is the sum of numbers, each `offset`, noise of the given variance, and `unit` if the sender has the value.
+    /// A counter is a sum over reports of `offset`, noise of the given variance, and `unit` if the sender has the
+    /// value.
     Sums {
         /// What a report adds for its sender's value.
         unit: u32,
@@ -62,7 +64,7 @@ pub enum Law {
 }
 
 impl Law {
-    /// How often a report supports values, if that is what it does.
+    /// The probabilities with which a report supports values, if that is what counters count.
     #[must_use]
     pub fn support(self) -> Option<Support> {
         match self {
@@ -83,7 +85,7 @@ impl Law {
         }
     }
 
-    /// The estimate for every value, of which `counters` is what `n` reports add up to; zeros for no reports.
+    /// The estimate for every value from the `counters` of `n` reports; zeros for no reports.
     pub(crate) fn estimate(self, n: u64, counters: &[u64]) -> Estimate {
         let counts: Vec<f64> = counters.iter().map(|&counter| self.count(n, counter)).collect();
         let standard_error = |&count: &f64| {

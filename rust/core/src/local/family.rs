@@ -1,5 +1,4 @@
-//! What a protocol is: the facets that every family of them has, and how reports are made in bulk, the same way for
-//! all.
+//! What every family of protocols defines, and how reports are made in bulk, in the same way for all families.
 
 use core::fmt::Debug;
 
@@ -18,16 +17,16 @@ use crate::threads::{self, Division, Pause, check_threads};
 /// Below this many random bytes a further thread costs more than it gains.
 const RANDOM_BYTES_PER_THREAD: usize = 1 << 19;
 
-/// The caller is asked whether to go on before about so many bytes of reports are made.
+/// The caller is asked whether to go on before about this many bytes of reports are made.
 const PIECE_BYTES: usize = 1 << 24;
 
-/// A family of protocols, which differ in parameters alone. All that is particular to it is here.
+/// A family of protocols, which differ only in their parameters. Everything specific to a family is here.
 pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// The name in specifications.
     const NAME: &'static str;
 
-    /// What the number of values is called: for sketches they are the columns of their tables, for RAPPOR the bits of a
-    /// row.
+    /// The name of the number of values: for sketches it is that of the columns of their tables, for RAPPOR that of the
+    /// bits of a row.
     const NAME_OF_K: &'static str = "k";
 
     /// The form of the reports.
@@ -38,17 +37,17 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
 
     // --- parameters --------------------------------------------------------------------------------------------------
 
-    /// The number of values; for numbers, of the positions that they are put on.
+    /// The number of values; for protocols on numbers, of the positions that numbers are put on.
     fn k(&self) -> u32;
 
-    /// The epsilon that was asked for.
+    /// The requested epsilon.
     fn requested_epsilon(&self) -> f64;
 
-    /// The parameters in specifications, but for these two.
+    /// The parameters in specifications, except these two.
     fn fields(&self) -> Vec<Field>;
 
-    /// The protocol with `k` values and the requested `epsilon`, which is in range, and what else is `given`. Whether
-    /// it has all of the fields that are given is checked afterwards.
+    /// The protocol with `k` values, the requested `epsilon`, which is in range, and the other `given` parameters. The
+    /// caller checks afterwards that the given fields are those of the protocol.
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error>;
 
     // --- privacy -----------------------------------------------------------------------------------------------------
@@ -56,15 +55,14 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// The logarithm of the largest likelihood ratio of all reports on one value, rounded up.
     fn epsilon(&self) -> f64;
 
-    /// Of protocols with two rounds, the same of a single report, and what was asked for.
+    /// For protocols with two rounds: the same for a single report, and the epsilon requested for it.
     fn first(&self) -> Option<(f64, f64)> {
         None
     }
 
-    // --- people's devices: nothing may let time or addresses depend on a value or a secret ---------------------------
+    // --- people's devices: time and addresses must not depend on a value or a secret ---------------------------------
 
-    /// Checks that all values can be reported on, without a branch: how many cannot, or which, does not show in the
-    /// time.
+    /// Checks without a branch that all values can be reported on: the time does not show how many cannot, or which.
     fn check(&self, values: Self::Values<'_>) -> Result<(), Error>;
 
     /// About how many random bits a report takes, derived ones included.
@@ -75,8 +73,8 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
         <Self::Values<'static>>::unit(self.report_bytes())
     }
 
-    /// Fills `out`, which begins at byte `first` of the matrix of all reports on `values`, all of them checked. What is
-    /// not randomised yet must not get there, since `out` may be memory that others can read.
+    /// Fills `out`, which begins at byte `first` of the matrix of all reports on `values`, all of them checked. Nothing
+    /// may be written to `out` before it is randomised, since `out` may be memory that others can read.
     fn randomise<R>(&self, rng: &mut R, values: Self::Values<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized;
@@ -86,22 +84,22 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// The form of the reports.
     fn reports(&self) -> Self::Reports;
 
-    /// How counts follow from the collector's counters; none where reports are not counted by value.
+    /// How counts follow from the collector's counters; `None` where reports are not counted by value.
     fn law(&self) -> Option<Law> {
         None
     }
 
-    /// Unbiased estimates of how many people have each value; none where reports are not counted by value.
+    /// Unbiased estimates of how many people have each value; `None` where reports are not counted by value.
     fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
         self.law().map(|law| law.estimate(n, counters))
     }
 
-    /// Estimates of how many people have each of the `candidates`, fingerprints of texts; none but for sketches.
+    /// Estimates of how many people have each of the `candidates`, fingerprints of texts; `None` except for sketches.
     fn estimate_candidates(&self, _counters: &[u64], _candidates: &[i64]) -> Option<Estimate> {
         None
     }
 
-    /// Estimates of how many people have values that begin like each of the `candidates`, prefixes of one level; none
+    /// Estimates of how many people have values with each of the `candidates` as a prefix, all of one level; `None`
     /// where there is no such level.
     fn estimate_prefixes(&self, _n: u64, _counters: &[u64], _level: u32, _candidates: &[i64]) -> Option<Estimate> {
         None
@@ -126,13 +124,13 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
         spec::to_json(Self::NAME, self.all_fields())
     }
 
-    /// What is derived from secrets for the answers to a question.
+    /// Derives permanent randomness from secrets, for the answers to a question.
     fn derivation(&self, question: &str) -> Derivation {
         Derivation::new(spec::digest(&self.to_json()), question)
     }
 }
 
-/// The protocol that is given, whose parameters are those that its epsilon gives.
+/// Reads the given protocol, and checks that its parameters are those that its epsilon gives.
 pub(crate) fn read<F: Family>(given: &Given) -> Result<F, Error> {
     let (k, epsilon) = (given.integer(F::NAME_OF_K)?, given.number("epsilon")?);
     check_epsilon(epsilon)?;
@@ -171,7 +169,8 @@ pub(crate) fn perturb<F: Family>(
     })
 }
 
-/// The values in the kind that the family takes, if all of them can be reported on, and `out` has a row for each.
+/// The values, once it is checked that the family takes this kind, that all of them can be reported on, and that `out`
+/// has a row for each.
 fn checked<'a, F: Family>(family: &F, values: Values<'a>, out: &[u8]) -> Result<F::Values<'a>, Error> {
     let given = values.kind();
     let values = <F::Values<'a>>::of(values).ok_or_else(|| {

@@ -1,15 +1,16 @@
-//! What people's devices keep between reports: a secret of 32 bytes each, and nothing else.
+//! What people's devices keep between reports: a secret of 32 bytes per person, and nothing else.
 //!
-//! Whatever a protocol wants to be permanent - the answer to a value, a hash function, a choice of buckets - is derived
-//! from the secret each time it is needed, so that it is the same in every process, for ever. That is `Derivation`:
-//! ChaCha12 under the key
+//! Everything permanent in a protocol - the answer to a value, a hash function, a choice of buckets - is derived from
+//! the secret each time it is needed, so it is always the same, in every process. That is `Derivation`: ChaCha12 under
+//! the key
 //!
 //! HMAC-SHA256(secret, `dpnoise` | purpose | SHA-256 of the canonical specification | SHA-256 of the question | number)
 //!
-//! with a purpose of one byte, the name of the question in UTF-8, and a number of eight bytes, little-endian. HMAC-SHA256 and ChaCha12 are taken to be pseudo-random
-//! functions, as every generator here is; then what is derived for different purposes, protocols, questions or numbers is independent.
-//! The whole digest of the specification goes in, not the 8 bytes of its id: a collector who found two specifications with
-//! the same id would otherwise see the same random words used twice.
+//! with a purpose of one byte, the name of the question in UTF-8, and a number of eight bytes, little-endian.
+//! HMAC-SHA256 and ChaCha12 are assumed to be pseudo-random functions, as for every generator here; then the words
+//! derived for different purposes, protocols, questions or numbers are independent. The whole digest of the
+//! specification goes in, not the 8 bytes of its id: otherwise a collector who found two specifications with the same
+//! id would see the same random words used twice.
 //!
 //! Both functions take the same time and touch the same memory for all secrets and numbers.
 //!
@@ -49,11 +50,11 @@ impl ClientMemo {
     /// Draws the secrets of `n` people.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when there is no memory for them, [`Error::Randomness`] when the system has no randomness.
+    /// [`Error::Parameter`] when they do not fit in memory, [`Error::Randomness`] when the system has no randomness.
     pub fn generate(n: u64) -> Result<Self, Error> {
         let length = usize::try_from(n).ok();
         let Some(mut secrets) = length.and_then(Wiped::try_new) else {
-            return Err(Error::parameter("n", n, "a number of people whose secrets, of 32 bytes, fit the memory"));
+            return Err(Error::parameter("n", n, "a number of people whose secrets, of 32 bytes each, fit in memory"));
         };
         fill_bytes(&mut SecureRng::new()?, secrets.as_flattened_mut())?;
         Ok(Self(secrets))
@@ -62,7 +63,7 @@ impl ClientMemo {
     /// The memo of the people with these indices.
     ///
     /// # Panics
-    /// When there is no person with an index.
+    /// When an index is out of range.
     #[must_use]
     pub fn select(&self, indices: impl ExactSizeIterator<Item = usize>) -> Self {
         let mut secrets = Wiped::new(indices.len());
@@ -76,7 +77,7 @@ impl ClientMemo {
         &self.0
     }
 
-    /// Its bytes. Whoever has them has the secrets.
+    /// The memo as bytes. Whoever has them has the secrets.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(PREAMBLE_BYTES + size_of_val(self.secrets()) + CHECKSUM_BYTES);
@@ -91,7 +92,7 @@ impl ClientMemo {
     /// Reads a memo back.
     ///
     /// # Errors
-    /// [`Error::State`] that says what is wrong, when the bytes are anything but a memo.
+    /// [`Error::State`] that says what is wrong, when the bytes are not a memo.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let wrong = |problem: &str| Err(Error::State(problem.into()));
         if bytes.len() < MAGIC.len() || !bytes.starts_with(&MAGIC) {
@@ -122,7 +123,7 @@ impl ClientMemo {
     }
 }
 
-/// In a time that depends on the number of people alone.
+/// Takes a time that depends only on the number of people.
 impl PartialEq for ClientMemo {
     fn eq(&self, other: &Self) -> bool {
         let pairs = self.0.as_flattened().iter().zip(other.0.as_flattened());
@@ -139,17 +140,17 @@ impl fmt::Debug for ClientMemo {
     }
 }
 
-/// What a stream of derived random words is for.
+/// The purpose of a stream of derived random words.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(crate) enum Purpose {
-    /// What a person keeps whatever the value is: a hash function, a choice of buckets.
+    /// What a person keeps for all values: a hash function, a choice of buckets.
     Person = 1,
     /// The permanent answer to one value.
     Answer = 2,
 }
 
-/// What is derived from secrets for the answers to one question with one protocol.
+/// Derives permanent randomness from secrets, for the answers to one question with one protocol.
 pub(crate) struct Derivation {
     specification: [u8; 32],
     question: [u8; 32],

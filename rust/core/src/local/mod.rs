@@ -7,14 +7,14 @@
 //! | --- | --- | --- |
 //! | `spec` | specifications: parameters, canonical JSON, id | |
 //! | `estimate` | unbiased counts and their standard errors | |
-//! | `memo` | what people keep between reports: a secret each | |
-//! | `chance` | exact probabilities, and what draws by them | `spec`, `estimate` |
-//! | `values` | what reports are made of | `chance`, `memo` |
+//! | `memo` | what devices keep between reports: one secret per person | |
+//! | `chance` | exact probabilities, and the samplers that use them | `spec`, `estimate` |
+//! | `values` | the values that reports are made of | `chance`, `memo` |
 //! | `reports` | the forms of reports: encoded, written, counted | those above |
 //! | `family` | what a family of protocols consists of, and reports in bulk | those above |
 //! | `families` | the families, a file each | those above |
 //! | `registry` | all of them as one type, a line each | those above |
-//! | `collect` | the collector's counters, their bytes, and messages | those above |
+//! | `collect` | the collector's counters, their serialised form, and messages | those above |
 //!
 //! ```
 //! use dpnoise_core::local::{Accumulator, OptimizedUnaryEncoding, Protocol, Values};
@@ -29,7 +29,7 @@
 //! # Ok::<(), dpnoise_core::Error>(())
 //! ```
 //!
-//! People who are asked again and again keep a secret each:
+//! For repeated questions, each person keeps a secret:
 //!
 //! ```
 //! use dpnoise_core::local::{ClientMemo, LongitudinalUnaryEncoding, Permanent, Protocol, Remembering, Values};

@@ -1,4 +1,4 @@
-//! All protocols: a family of them is a file in `families`, and a line here.
+//! All protocols: each family is a file in `families` and a line here.
 
 use rand_core::TryCryptoRng;
 
@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 use crate::threads::{Pause, go_on};
 
-/// Why reports are rejected that are none.
+/// Why inputs that are not reports are rejected.
 const MISSING_REPORT: &str = "missing report";
 pub(crate) const WRONG_LENGTH: &str = "wrong length";
 pub(crate) const WRONG_HEADER: &str = "wrong header";
 
-/// Makes the enumeration of these families, and `on_family!`, which does the same with whichever a protocol is of. The
-/// macro within this macro needs a `$` of its own, which is handed in.
+/// Makes the enumeration of these families, and `on_family!`, which evaluates one expression for a protocol of any
+/// family. That inner macro needs a `$` of its own, which is passed in.
 macro_rules! families {
     ($dollar:tt $($code:literal $family:ident,)*) => {
         /// The checked parameters of a local protocol. Public: they are part of what is announced.
@@ -94,15 +94,15 @@ macro_rules! families {
                 }
             }
 
-            /// What the number of values is called: for sketches they are the columns of their tables.
+            /// The name of the number of values: for sketches it is that of the columns of their tables.
             pub(crate) fn name_of_k(&self) -> &'static str {
                 match self {
                     $(Self::$family(_) => <families::$family as Family>::NAME_OF_K,)*
                 }
             }
 
-            /// What values reports are made of; unary encodings, of [`ValueKind::Integers`], take also
-            /// [`ValueKind::OneHot`].
+            /// The kind of values that reports are made of. Unary encodings, which take [`ValueKind::Integers`], also
+            /// take [`ValueKind::OneHot`].
             #[must_use]
             pub fn takes(&self) -> ValueKind {
                 match self {
@@ -141,34 +141,34 @@ families! { $
 
 /// The parameters.
 impl Protocol {
-    /// The number of values that an answer may have; for numbers, of the positions that they are put on, and for
-    /// sketches of the columns of their tables, for RAPPOR of the bits of a Bloom filter.
+    /// The number of values that an answer may have. It is the number of positions for protocols on numbers, of columns
+    /// of a table for sketches, and of bits of a Bloom filter for RAPPOR.
     #[must_use]
     pub fn k(&self) -> u32 {
         on_family!(self, family => family.k())
     }
 
-    /// The epsilon that was asked for.
+    /// The requested epsilon.
     #[must_use]
     pub fn requested_epsilon(&self) -> f64 {
         on_family!(self, family => family.requested_epsilon())
     }
 
-    /// The epsilon of the guarantee: the exact one, rounded up to a double; never above the requested one, and at least
-    /// 0.999 of it except for thresholding, which gives some of it away.
+    /// The epsilon of the guarantee: the exact one, rounded up to a double. It is never above the requested one, and at
+    /// least 0.999 of it except for thresholding, which loses some of it.
     #[must_use]
     pub fn epsilon(&self) -> f64 {
         on_family!(self, family => family.epsilon())
     }
 
-    /// The epsilon of a single report, of protocols with two rounds, where [`Protocol::epsilon`] is that of all reports
-    /// on one value together; exact and rounded up, at least 0.999 of the requested one.
+    /// For protocols with two rounds, the epsilon of a single report, where [`Protocol::epsilon`] is that of all
+    /// reports on one value together; exact and rounded up, at least 0.999 of the requested one.
     #[must_use]
     pub fn epsilon_first(&self) -> Option<f64> {
         on_family!(self, family => family.first()).map(|(achieved, _)| achieved)
     }
 
-    /// The epsilon that was asked for of a single report, of protocols with two rounds.
+    /// For protocols with two rounds, the epsilon requested for a single report.
     #[must_use]
     pub fn requested_epsilon_first(&self) -> Option<f64> {
         on_family!(self, family => family.first()).map(|(_, requested)| requested)
@@ -200,9 +200,10 @@ impl Protocol {
     /// row of `report_bytes` bytes of `out` for each.
     ///
     /// # Errors
-    /// [`Error::Data`] unless all values can be reported on, which does not tell which, and [`Error::Parameter`] when
-    /// they are not of the kind that [`Protocol::takes`], when `out` has not one row per value, and for no threads,
-    /// before anything is drawn; [`Error::Randomness`] when the system has no randomness: then `out` is all zero.
+    /// [`Error::Data`] unless all values can be reported on; the message does not say which cannot.
+    /// [`Error::Parameter`] when the values are not of the kind that [`Protocol::takes`] gives, when `out` does not
+    /// have one row per value, and for zero threads. Both come before anything is drawn. [`Error::Randomness`] when the
+    /// system has no randomness; then `out` is all zero.
     pub fn perturb(&self, values: Values<'_>, out: &mut [u8], threads: usize) -> Result<(), Error> {
         self.perturb_pausing(values, out, threads, &mut go_on)
     }
@@ -210,7 +211,7 @@ impl Protocol {
     /// Randomises values as [`Protocol::perturb`] does, and asks `pause` now and then whether to go on.
     ///
     /// # Errors
-    /// As for [`Protocol::perturb`]; and what `pause` says: then `out` is all zero.
+    /// As for [`Protocol::perturb`], and the errors of `pause`; then `out` is all zero.
     pub fn perturb_pausing(
         &self,
         values: Values<'_>,
@@ -247,26 +248,28 @@ impl Protocol {
         on_family!(self, family => family.report_bytes())
     }
 
-    /// What the collector counts: the values that reports support, of randomised response only "yes"; or all reports.
+    /// The number of counters: one for each value that reports support (only "yes" for randomised response), or one for
+    /// each possible report.
     #[must_use]
     pub fn counters(&self) -> usize {
         on_family!(self, family => family.reports().counters())
     }
 
-    /// How counts follow from the collector's counters; none where reports are not counted by value.
+    /// How counts follow from the collector's counters; `None` where reports are not counted by value.
     #[must_use]
     pub fn law(&self) -> Option<Law> {
         on_family!(self, family => family.law())
     }
 
-    /// How often a report supports its sender's value and any other; none where reports do not support values.
+    /// The probabilities with which a report supports its sender's value and any other; `None` where reports do not
+    /// support values.
     #[must_use]
     pub fn support(&self) -> Option<Support> {
         self.law().and_then(Law::support)
     }
 
-    /// Why reports are rejected, in the order in which the counts are stored; the first is found by looking at a
-    /// report, the others are for what is none.
+    /// The reasons for rejecting reports, in the order in which the counts are stored. The first one is for malformed
+    /// reports, the others are for inputs that are not reports.
     #[must_use]
     pub fn rejection_reasons(&self) -> [&'static str; 4] {
         let malformed = on_family!(self, family => family.reports().malformed());
@@ -278,17 +281,17 @@ impl Protocol {
         on_family!(self, family => family.reports().most())
     }
 
-    /// About how many bytes of packed bits are counted in the time that one of so many reports takes.
+    /// The work of counting one of `reports` reports, in bytes of packed bits that take the same time to count.
     pub(crate) fn effort(&self, reports: usize) -> usize {
         on_family!(self, family => family.reports().effort(reports))
     }
 
-    /// The counters of the well-formed rows, and the number of the others.
+    /// The counters of the well-formed rows, and the number of malformed ones.
     pub(crate) fn count(&self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
         on_family!(self, family => family.reports().count(instructions, rows))
     }
 
-    /// Whether `n` reports can lead to these counters.
+    /// Whether these counters are possible for `n` reports.
     pub(crate) fn are_possible(&self, n: u64, counters: &[u64]) -> bool {
         n <= self.most_reports() && on_family!(self, family => family.reports().are_possible(n, counters))
     }

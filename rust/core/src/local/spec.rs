@@ -1,11 +1,11 @@
-//! Specifications: what a report means, as canonical JSON, and the id of that.
+//! Specifications: the meaning of a report as canonical JSON, and its id.
 //!
 //! A specification is JSON with sorted keys and no spaces, for example
-//! `{"epsilon":1.0,"k":15,"p":512,"planes":10,"protocol":"optimized_unary_encoding","q":276,"version":1}`: the
-//! probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`, with what
-//! else a client has to know (`g` and `prime` of local hashing, the `order` of a Hadamard matrix, the size `omega` of
-//! sets, the `width` of windows, the share `alpha` of a hybrid and its second probability); `epsilon` is the one that
-//! was requested, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of its
+//! `{"epsilon":1.0,"k":15,"p":512,"planes":10,"protocol":"optimized_unary_encoding","q":276,"version":1}`. The
+//! probabilities are `p` / 2^`planes` and `q` / 2^`planes`, or, instead of these two, `keep` / 2^`planes`, together
+//! with everything else that a client needs (`g` and `prime` of local hashing, the `order` of a Hadamard matrix, the
+//! size `omega` of sets, the `width` of windows, the share `alpha` of a hybrid and its second probability). `epsilon`
+//! is the requested one, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of the
 //! SHA-256. Two collectors hold the same protocol if and only if their specifications are the same bytes.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const MAX_JSON_BYTES: usize = 4096;
 /// The smallest number of values.
 pub const MIN_K: u64 = 2;
 
-/// The largest number of values; unary encoding makes reports of 2 MiB of them.
+/// The largest number of values; reports of unary encoding then have 2 MiB.
 pub const MAX_K: u64 = 1 << 24;
 
 /// Checks a number of values.
@@ -52,7 +52,7 @@ pub(crate) fn digest(json: &str) -> [u8; 32] {
     Sha256::digest(json).into()
 }
 
-/// A specification that somebody gave, canonical or not.
+/// A specification as given, canonical or not.
 pub(crate) struct Given(Map<String, Value>);
 
 impl Given {
@@ -94,7 +94,7 @@ impl Given {
         self.field(name)?.as_f64().ok_or_else(|| invalid(&format!("the field {name:?} is not a number")))
     }
 
-    /// Checks that these are the `parameters`, which were computed from some of them, and no others.
+    /// Checks that the given fields are the `parameters`, which were computed from some of them, and no others.
     pub(crate) fn check(&self, parameters: &[Field]) -> Result<(), Error> {
         let is_known =
             |name: &str| ["protocol", "version"].contains(&name) || parameters.iter().any(|own| own.0 == name);
@@ -111,12 +111,12 @@ impl Given {
     }
 }
 
-/// The refusal of a protocol that there is not.
+/// The error for an unknown protocol.
 pub(crate) fn unknown(protocol: &str, known: &[&str]) -> Error {
     invalid(&format!("unknown protocol {protocol:?}; this release knows {}", known.join(", ")))
 }
 
-/// The refusal of a specification that contradicts itself.
+/// The error for a specification that contradicts itself.
 pub(crate) fn inconsistent() -> Error {
     invalid("its probabilities are not those that its epsilon gives")
 }

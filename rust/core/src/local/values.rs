@@ -1,4 +1,4 @@
-//! What protocols make reports of: the values of some people, of one of a few kinds.
+//! The values that reports are made of, of several kinds.
 
 use core::ops::Range;
 
@@ -8,10 +8,10 @@ use super::chance::mixture::CHUNK;
 use super::memo::Secret;
 use crate::error::Error;
 
-/// About as many bytes of reports of people who remember are made at once: few enough for the first-level cache.
+/// About how many bytes of longitudinal reports are made at once: few enough for the first-level cache.
 const CHUNK_BYTES: usize = 1 << 12;
 
-/// The values of some people. They are private: there is no way to print them.
+/// The values of some people. They are private and cannot be printed.
 #[derive(Clone, Copy)]
 pub enum Values<'a> {
     /// Integers below k, or below 2^bits, or fingerprints of texts.
@@ -20,21 +20,21 @@ pub enum Values<'a> {
     Numbers(&'a [f64]),
     /// Answers to a question: 1 for yes, 0 for no.
     Answers(&'a [u8]),
-    /// Integers below k as [`one_hot`](super::one_hot) rows, which unary encodings take in place of them.
+    /// Integers below k as [`one_hot`](super::one_hot) rows, which unary encodings also take.
     OneHot(&'a [u8]),
-    /// Integers, or fingerprints, of people who are asked again and again.
+    /// Integers, or fingerprints, of people who report repeatedly and keep a secret.
     Remembering(Remembering<'a>),
 }
 
-/// The values of people who keep a secret each, from which all is derived that is permanent in their reports.
+/// The values of people who keep a secret each, from which everything permanent in their reports is derived.
 #[derive(Clone, Copy)]
 pub struct Remembering<'a> {
     /// One value for each person.
     pub values: &'a [i64],
     /// One secret for each person, as [`ClientMemo`](super::ClientMemo) keeps them.
     pub secrets: &'a [Secret],
-    /// What they are asked: what is permanent in answers to one question is independent of what is in those to another,
-    /// even of the same form.
+    /// The question. What is permanent in answers to one question is independent of what is permanent in answers to
+    /// another, even of the same form.
     pub question: &'a str,
 }
 
@@ -67,7 +67,7 @@ impl ValueKind {
 }
 
 impl Values<'_> {
-    /// Which kind they are of.
+    /// Their kind.
     pub(crate) fn kind(self) -> ValueKind {
         match self {
             Self::Integers(_) => ValueKind::Integers,
@@ -90,7 +90,7 @@ pub(crate) trait Input<'a>: Copy + Sync {
     /// The number of people, where a report has `width` bytes.
     fn people(self, width: usize) -> usize;
 
-    /// The bytes of reports in multiples of which threads share the work, unless the family knows better.
+    /// The bytes of reports in multiples of which threads share the work, unless the family says otherwise.
     fn unit(width: usize) -> usize {
         CHUNK * width
     }
@@ -135,7 +135,7 @@ impl<'a> Input<'a> for Remembering<'a> {
 }
 
 impl Remembering<'_> {
-    /// Checks that there is a secret for each value, and that the values are below `k` if there is one.
+    /// Checks that there is a secret for each value, and that the values are below `k` if it is given.
     pub(crate) fn check(self, k: Option<u32>) -> Result<(), Error> {
         if self.secrets.len() != self.values.len() {
             let allowed = format!("one of {} people, one for each value", self.values.len());
@@ -144,8 +144,8 @@ impl Remembering<'_> {
         k.map_or(Ok(()), |k| check_below(k, self.values))
     }
 
-    /// Fills `out`, which begins at byte `first` of all rows of `width` bytes, with what `report` makes of some secrets
-    /// and as many values: of few people at a time.
+    /// Fills `out`, which begins at byte `first` of all rows of `width` bytes, with the rows that `report` makes of
+    /// some secrets and as many values, for a few people at a time.
     pub(crate) fn in_chunks(
         self,
         width: usize,
@@ -164,12 +164,12 @@ impl Remembering<'_> {
     }
 }
 
-/// The reports of `width` bytes of people who remember that are made at once.
+/// How many longitudinal reports of `width` bytes are made at once.
 fn rows_at_once(width: usize) -> usize {
     (CHUNK_BYTES / width).clamp(1, CHUNK)
 }
 
-/// Which people have the rows of `width` bytes that `out` is for, which begins at byte `first` of all rows.
+/// The people whose rows of `width` bytes `out` holds, which begins at byte `first` of all rows.
 pub(crate) fn rows(first: usize, out: &[u8], width: usize) -> Range<usize> {
     first / width..(first + out.len()) / width
 }

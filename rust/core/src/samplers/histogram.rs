@@ -33,7 +33,7 @@ const CHUNK: usize = 2048;
 pub struct Rarities {
     /// Trials in all.
     pub trials: u64,
-    /// Trials that floating point left open.
+    /// Trials that floating point left undecided.
     pub refinements: u64,
     /// Trials that proposed the tail.
     pub tails: u64,
@@ -86,7 +86,7 @@ impl Histogram {
         wiped_on_error(out, |out| self.try_fill(rng, out))
     }
 
-    /// Draws a sample for each of `values` and has `add` combine them, some at a time.
+    /// Draws a sample for each of `values` and combines them by `add`, some at a time.
     ///
     /// # Errors
     /// [`Error::Randomness`] when `rng` fails, and those of `add`; some of the values are combined then and some are not,
@@ -122,7 +122,7 @@ impl Histogram {
                 let in_place = rest.len() >= TRIALS;
                 let packed = if in_place { &mut *rest } else { &mut **spare };
                 trials::run(instructions, &self.tables, words, trials, packed);
-                // What is done from here on depends on these masks, and so may be seen.
+                // From here on, time and addresses may depend on these masks.
                 trials.accepted = declassify(Reason::Rejection, trials.accepted);
                 trials.undecided = declassify(Reason::Refinement, trials.undecided);
                 trials.tail = declassify(Reason::Tail, trials.tail);
@@ -169,7 +169,7 @@ impl Histogram {
         Ok(accepted.then(|| proposal.value()))
     }
 
-    /// The outcome of a trial that chose the tail bin: see "The tail" in the documentation of the discrete Laplace.
+    /// The outcome of a trial that chose the tail bin; see "The tail" in the documentation of the discrete Laplace.
     fn tail<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, proposal: &Proposal) -> Result<Option<i64>, Error> {
         let shift = self.tables.layout.shift();
         let start = self.tables.layout.bin_start(TAIL as u32).0 << shift;
@@ -235,8 +235,8 @@ impl Rarities {
     }
 }
 
-/// How many blocks' words are fetched at once while `missing` values are, and how many trials a block has: four blocks
-/// if all of their values will be needed, and a small one for a handful of values.
+/// How many blocks' words are fetched at once, and how many trials a block has, while `missing` values are missing:
+/// four blocks if all of their values will be needed, and a small one for a handful of values.
 fn fetch(missing: usize) -> (usize, usize) {
     match missing {
         0..=8 => (1, FEW_TRIALS),
@@ -245,7 +245,7 @@ fn fetch(missing: usize) -> (usize, usize) {
     }
 }
 
-/// What a call works on, in one place so that one wipe takes all.
+/// The working memory of a call, in one place so that one wipe clears all of it.
 struct Workspace {
     words: Wiped<u8>,
     trials: Trials,

@@ -18,17 +18,17 @@ use crate::instruction_set::{self, InstructionSet};
 use crate::params::Scale;
 use crate::rng::{Wiped, fill_bytes};
 
-/// So many candidates are worked on at a time: they stay in the first-level cache, and the weights of a column add up to
-/// less than 2^62.
+/// The number of candidates that are processed at a time: they stay in the first-level cache, and the weights of a
+/// column add up to less than 2^62.
 const BLOCK: usize = 2048;
 
 /// Candidates, by their scores on a grid.
 pub struct Candidates<'a> {
     instructions: InstructionSet,
     grid: Grid,
-    /// Of whole blocks.
+    /// Those of whole blocks.
     front: &'a [f64],
-    /// The rest, in a block that is filled up with retired candidates.
+    /// The rest, in a block padded with retired candidates.
     end: Wiped<f64>,
     /// The best score.
     best: Zeroizing<f64>,
@@ -65,7 +65,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Those of `scores`, finite but for the [`RETIRED`] ones, that are not retired; one must be left.
+    /// The candidates among `scores` that are not [`RETIRED`]. Their scores must be finite, and one must be left.
     pub(crate) fn remaining(grid: Grid, scores: &'a [f64]) -> Result<Self, Error> {
         Self::survey(grid, scores).map(|(candidates, _)| candidates)
     }
@@ -123,7 +123,7 @@ impl Selection {
     /// [`Error::Parameter`] when the scale is below 2^-10.
     pub fn new(scale: Scale) -> Result<Self, Error> {
         let rate = Shape::Exponential.rate(scale.ratio());
-        // Then the rate times a depth is below 2^62.
+        // Refused, so that the rate times a depth stays below 2^62.
         if rate > 2f64.powi(11) {
             let value = format!("{:e}", scale.ratio().to_f64());
             return Err(Error::parameter("scale", value, "at least 2**-10 steps of the grid"));
@@ -137,7 +137,11 @@ impl Selection {
         self.scale
     }
 
-    /// Chooses a candidate with probability proportional to exp(-depth / scale), and returns its index.
+    /// Chooses a candidate with probability proportional to exp(-depth / scale), and returns its index: the exponential
+    /// mechanism (McSherry and Talwar 2007).
+    ///
+    /// With scores of sensitivity D, in steps of the grid, it is epsilon-differentially private for a scale of 2 D /
+    /// epsilon, or of D / epsilon if between neighbours all scores rise or all fall.
     ///
     /// # Errors
     /// [`Error::Randomness`] when `rng` fails.
@@ -164,8 +168,10 @@ impl Selection {
         }
     }
 
-    /// Chooses evenly among the candidates whose coins show heads, which they do with probability exp(-depth / scale),
-    /// and returns its index.
+    /// Chooses uniformly among the candidates whose coins show heads, which they do with probability exp(-depth /
+    /// scale), and returns its index: permute-and-flip (McKenna and Sheldon 2020).
+    ///
+    /// It is epsilon-differentially private for the same scales as [`Selection::softmax`].
     ///
     /// # Errors
     /// [`Error::Randomness`] when `rng` fails.
@@ -186,7 +192,8 @@ impl Selection {
             *sums = kernel::sums(candidates.instructions, &work.weights);
         }
         let heads = total(&sums);
-        // With room for all that it will ever take, as good as always: growing would leave a copy behind.
+        // Room for more attempts than are ever made, except with negligible probability: growing would leave a copy
+        // behind.
         let mut taken = Zeroizing::new(Vec::with_capacity(8));
         let mut outcome = Outcome::default();
         loop {
@@ -234,7 +241,7 @@ impl Selection {
     }
 }
 
-/// How many candidates are always looked at: all are in vain with a probability below 2^-64.
+/// The number of attempts that are always made: all of them fail with a probability below 2^-64.
 fn attempts(count: usize) -> usize {
     match count {
         0..=0x2_0000 => 2,
@@ -243,7 +250,7 @@ fn attempts(count: usize) -> usize {
     }
 }
 
-/// A number that is not taken yet, the `rank`-th such; and from now on it is taken. `taken` is sorted.
+/// Takes the `rank`-th number that is not taken yet, and returns it. `taken` is sorted.
 fn untaken(rank: u128, taken: &mut Vec<u128>) -> u128 {
     let number = taken.iter().fold(rank, |number, &other| number.wrapping_add(u128::from(number >= other)));
     let mut last = number;
@@ -261,7 +268,7 @@ fn total(sums: &[Row]) -> u128 {
     sums.as_flattened().iter().fold(0, |total, &sum| total.wrapping_add(sum.cast_unsigned().into()))
 }
 
-/// A block that is worked on.
+/// The working memory for one block.
 struct Workspace {
     scores: Wiped<f64>,
     depths: Wiped<i64>,
@@ -286,11 +293,11 @@ impl Workspace {
     }
 }
 
-/// Where a number falls, when all candidates lie side by side with their weights as lengths: block by block, and in a block
-/// column by column.
+/// The place where a number falls, when all candidates lie side by side with their weights as lengths: block by block,
+/// and in a block column by column.
 struct Place {
     block: u64,
-    /// What is left of the number in its column; nowhere in the others.
+    /// The remainder of the number in its column; [`NOWHERE`] in the others.
     targets: Zeroizing<Row>,
     /// Whether there is such a place.
     exists: u64,

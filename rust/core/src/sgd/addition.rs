@@ -1,4 +1,4 @@
-//! The rows of one matrix, of several whose rows are clipped together, and their sums.
+//! The rows of a matrix, one of several whose rows are clipped together, and the sums of its columns.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub struct Matrix<'a, T> {
 }
 
 impl<T> fmt::Debug for Matrix<'_, T> {
-    /// Numbers and rows are private.
+    /// Prints neither the numbers nor how many rows there are: both are private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Matrix").field("width", &self.width).finish_non_exhaustive()
     }
@@ -33,13 +33,13 @@ impl<'a, T> Matrix<'a, T> {
         Self { numbers, width }
     }
 
-    /// How many numbers a row has.
+    /// The length of a row.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     #[must_use]
     pub fn height(&self) -> usize {
         self.numbers.len() / self.width
@@ -48,7 +48,7 @@ impl<'a, T> Matrix<'a, T> {
     /// Some of the rows.
     ///
     /// # Panics
-    /// When there are none of that number.
+    /// When the range is out of bounds.
     #[must_use]
     pub fn rows(&self, rows: Range<usize>) -> Self {
         Self { numbers: &self.numbers[rows.start * self.width..rows.end * self.width], ..*self }
@@ -60,16 +60,16 @@ const CACHED: usize = 1 << 20;
 
 /// The addition of rows of a matrix to the sums of its columns.
 ///
-/// Every number is read twice: for the norm of its row, and for the sum. The second time it comes from a cache, where a
-/// block of [`ROWS`] rows fits. The memory would be idle then, so the next block is prefetched: that saves a fifth of the
-/// time (f32, 1000 to 10 000 columns). Longer rows come from memory twice.
+/// Every number is read twice: for the norm of its row, and for the sum. If a block of [`ROWS`] rows fits in a cache,
+/// the second read comes from there. Memory would be idle meanwhile, so the next block is prefetched, which saves a
+/// fifth of the time (f32, 1000 to 10 000 columns). Longer rows are read from memory twice.
 pub(super) struct Addition<'a, T: Real> {
     matrix: Matrix<'a, T>,
     /// Whether a block fits in a cache, with those of the other matrices.
     cached: bool,
-    /// Of as many columns as whole lanes hold.
+    /// The sums of the columns that fill whole lanes.
     sums: &'a mut [i64],
-    /// Of the tail, which are the other columns; and of the tail padded with zeros to fill the lanes.
+    /// The sums of the tail, which is the other columns; below, those of the tail padded with zeros to whole lanes.
     tail_sums: &'a mut [i64],
     padded_sums: Wiped<i64>,
     /// The padded tails of a block of rows.
@@ -77,7 +77,7 @@ pub(super) struct Addition<'a, T: Real> {
 }
 
 impl<'a, T: Real> Addition<'a, T> {
-    /// Additions to `sums`, which are as many as columns, where rows of all matrices together have `width` numbers.
+    /// Additions to `sums`, one for each column; a row of all matrices together has `width` numbers.
     pub(super) fn new(matrix: Matrix<'a, T>, width: usize, sums: &'a mut [i64]) -> Self {
         let cached = ROWS * width * size_of::<T>() <= CACHED;
         let (sums, tail_sums) = sums.split_at_mut(matrix.width - matrix.width % LANES);
@@ -122,7 +122,7 @@ impl<'a, T: Real> Addition<'a, T> {
     }
 }
 
-/// Adds sums to sums, of which there may be fewer.
+/// Adds `more` to `sums`, number by number.
 pub(super) fn add(sums: &mut [i64], more: &[i64]) {
     for (sum, &more) in sums.iter_mut().zip(more) {
         *sum = sum.wrapping_add(more);

@@ -34,11 +34,11 @@ const STEPS_EXPONENT: i32 = 32;
 /// The least and the largest clip norm are 2^-this and 2^this.
 const RANGE_EXPONENT: i32 = 80;
 
-/// Below this many columns for each a further thread costs more than it gains, for some hundred rows: how many there are
-/// is private, and a thread that is started for one row more would show it.
+/// With fewer columns per thread than this, another thread costs more than it gains, for some hundred rows. The number
+/// of rows is private, so it must not decide how many threads are started.
 const THREAD_COLUMNS: usize = 1 << 9;
 
-/// So many rows may be added up at once.
+/// The most rows that may be added in one call.
 const MOST_ROWS: usize = 1 << 31;
 
 impl Clipping {
@@ -85,7 +85,8 @@ impl Clipping {
     /// The result is the same for every order of the rows, every number of threads and on every CPU. How many of the
     /// `threads` are used follows from the number of columns and that of processors alone.
     ///
-    /// Sums are modulo 2^64: they are exact up to 2^31 clip norms, for all that is added to the same `sums`.
+    /// Sums are modulo 2^64. They are exact while the total of all that is added to the same `sums` is at most 2^31
+    /// clip norms.
     ///
     /// # Errors
     /// [`Error::Data`] for more than 2^31 rows; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no
@@ -97,8 +98,9 @@ impl Clipping {
         self.add_together(&[Matrix::new(rows, sums.len())], sums, threads)
     }
 
-    /// The same where the gradient of an example is a row of each of the `matrices`, as of the layers of a model. It is
-    /// clipped as one; `sums` are those of the first matrix, the second one and so on.
+    /// Does the same for gradients in pieces, such as the layers of a model: the gradient of an example is a row of
+    /// each of the `matrices`, and is clipped as one. `sums` has the sums of the first matrix, then those of the second
+    /// one and so on.
     ///
     /// ```
     /// use dpnoise_core::sgd::{Clipping, Matrix};
@@ -115,8 +117,8 @@ impl Clipping {
     /// As for [`Clipping::add`].
     ///
     /// # Panics
-    /// When the matrices have not as many columns as there are `sums`, or not as many rows as each other; when there are
-    /// none, or `threads` is zero.
+    /// When the columns of the matrices are not as many as `sums`, or the matrices differ in their number of rows; when
+    /// there are no matrices, or `threads` is zero.
     pub fn add_together<T: Real>(&self, matrices: &[Matrix<T>], sums: &mut [i64], threads: usize) -> Result<(), Error> {
         let instructions = instruction_set::current()?;
         let (height, width) = (matrices[0].height(), sums.len());
@@ -129,7 +131,7 @@ impl Clipping {
         Ok(())
     }
 
-    /// Adds all rows, in so many parts of nearly equal size, each on a thread of its own.
+    /// Adds all rows in this many parts of nearly equal size, each on a thread of its own.
     fn add_in_parts<T: Real>(
         &self,
         instructions: InstructionSet,
@@ -178,8 +180,8 @@ impl Clipping {
         additions.into_iter().for_each(Addition::finish);
     }
 
-    /// What a row of `width` numbers in so many matrices may be as long as, in steps: so much less than the clip norm that
-    /// no rounding makes the row longer than that.
+    /// The length, in steps, to which rows of `width` numbers in this many matrices are clipped: enough below the clip
+    /// norm that no rounding makes a row longer than that.
     fn ceiling(&self, width: usize, matrices: usize) -> f64 {
         let roundings = width as f64 / LANES as f64 + matrices as f64 + 99.0;
         self.clip_norm / self.granularity * (1.0 - roundings * 2f64.powi(-53))
@@ -251,7 +253,7 @@ mod tests {
         order_and_threads_do_not_matter(|x| x as f32);
     }
 
-    /// The sums of the columns of `rows`, that many at a time in a matrix of their own.
+    /// The sums of the columns of `rows`, split into matrices of these widths.
     fn sums_together<T: Real>(clipping: &Clipping, rows: &[T], widths: &[usize], threads: usize) -> Vec<i64> {
         let width = widths.iter().sum();
         let layers = widths.iter().scan(0, |first, width| Some(replace(first, *first + width)..*first));
@@ -372,8 +374,8 @@ mod tests {
         }
     }
 
-    /// Where equal numbers at the norm are half a step and a little more above the grid, all are rounded up: the clip norm
-    /// alone would not do as the sensitivity.
+    /// Equal numbers at the norm that are a little more than half a step above the grid are all rounded up: the clip
+    /// norm alone would be too small as the sensitivity.
     #[test]
     fn rounding_makes_rows_longer_than_the_norm() {
         let clipping = Clipping::new(1.0).unwrap();

@@ -13,7 +13,9 @@ use crate::threads::{self, NOISE, Pause, go_on};
 
 /// The mean of clipped gradients, with discrete Gaussian noise on their sum.
 ///
-/// What is divided by is the batch size that is expected: how many examples a batch has is private.
+/// The divisor is the expected batch size, since the actual number of examples in a batch is private. For neighbours
+/// that differ by one example, added or removed, a step on all data is 1 / (2 z^2)-zCDP with z the noise multiplier:
+/// see `sgd/clipping.md`.
 ///
 /// ```
 /// use dpnoise_core::sgd::NoisyGradient;
@@ -62,7 +64,7 @@ impl NoisyGradient {
         self.noise_multiplier
     }
 
-    /// What the noisy sum is divided by.
+    /// The divisor of the noisy sum.
     #[must_use]
     pub fn expected_batch_size(&self) -> f64 {
         self.expected_batch_size
@@ -98,10 +100,10 @@ impl NoisyGradient {
     /// batch size; on up to `threads` threads, and asks `pause` now and then whether to go on.
     ///
     /// # Errors
-    /// As for [`NoisyGradient::step`], and what `pause` says.
+    /// As for [`NoisyGradient::step`], and the errors of `pause`.
     ///
     /// # Panics
-    /// When there are less sums than numbers in `out`.
+    /// When there are fewer sums than numbers in `out`.
     pub fn release<T: Real>(
         &self,
         sums: &[i64],
@@ -119,7 +121,7 @@ impl NoisyGradient {
     /// [`Error::Randomness`] when `rng` fails, and then `out` is zeros.
     ///
     /// # Panics
-    /// When there are less sums than numbers in `out`.
+    /// When there are fewer sums than numbers in `out`.
     pub fn release_with<T: Real, R: TryCryptoRng + ?Sized>(
         &self,
         sums: &[i64],

@@ -74,7 +74,7 @@ impl Race {
         }
     }
 
-    /// A count up to this cannot change the result.
+    /// A count of at most this cannot change the result.
     fn second(&self) -> usize {
         self.below.max(self.above)
     }
@@ -89,7 +89,7 @@ impl Race {
 /// Runs up to this length are searched at every position, longer ones at some positions.
 const SHORT: usize = 16;
 
-/// So many positions are compared without branches, so the compiler vectorises it.
+/// The number of positions that are compared without branches, so that the compiler vectorises the comparison.
 const BLOCK: usize = 64;
 
 /// The first position of the next run of more than `length` equal values, from the first position of a run on.

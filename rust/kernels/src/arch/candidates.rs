@@ -1,8 +1,8 @@
 //! Scores as depths below the best one, their weights, and the candidate that a number falls on: the passes over all
-//! candidates that a selection is made of. See `samplers/selection.md` for the definitions and the proofs.
+//! candidates of which a selection consists. See `samplers/selection.md` for the definitions and the proofs.
 //!
 //! Arrays of candidates have a multiple of [`COLUMNS`] items and are read as rows of that many. Every operation on
-//! doubles is rounded by itself, so that all instruction sets give the same weights.
+//! doubles is rounded separately, so that all instruction sets give the same weights.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
 use core::array;
@@ -21,7 +21,7 @@ pub const UNIT: u64 = 1 << UNIT_BITS;
 /// The binary logarithm of [`UNIT`].
 pub const UNIT_BITS: u32 = 51;
 
-/// No score counts as further from another than this.
+/// The largest difference between scores; larger ones are reduced to this.
 pub const FURTHEST: u64 = 1 << 51;
 
 /// The score of a candidate that cannot be chosen.
@@ -33,11 +33,11 @@ pub const RETIRED_DEPTH: i64 = 1 << 62;
 /// A target that no sum of weights reaches.
 pub const NOWHERE: i64 = 1 << 62;
 
-/// 1.5 * 2^52: added to a number of at most 2^51 in magnitude it rounds to a whole one, which is then at the low end of
-/// the bits.
+/// 1.5 * 2^52: added to a number of at most 2^51 in magnitude, it rounds that to an integer, which is then in the low
+/// bits of the sum.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// What lifts a computed weight above the exact one.
+/// The factor that raises a computed weight above the exact one.
 const MARGIN: f64 = 1.0 + 9.094_947_017_729_282e-13; // 1 + 2^-40
 
 /// A number for each column.
@@ -61,10 +61,10 @@ pub struct Found {
     pub depths: Row,
 }
 
-/// Looks for the largest score and the largest magnitude of each column.
+/// Finds the largest score and the largest magnitude of each column.
 ///
 /// # Panics
-/// When there are no scores, or no whole number of rows.
+/// When there are no scores, or they are not whole rows.
 #[must_use]
 pub fn extremes(instructions: InstructionSet, scores: &[f64]) -> Extremes {
     assert!(!scores.is_empty() && scores.len().is_multiple_of(COLUMNS));
@@ -74,11 +74,11 @@ pub fn extremes(instructions: InstructionSet, scores: &[f64]) -> Extremes {
     found
 }
 
-/// Sets each depth to the number of steps of 2^exponent from `best` down to the score, both rounded to the grid: negative
-/// where it is up, and at most [`FURTHEST`] either way; or to [`RETIRED_DEPTH`].
+/// Sets each depth to the number of steps of 2^exponent from `best` down to the score, both rounded to the grid:
+/// negative where the score is above, and at most [`FURTHEST`] in magnitude; or to [`RETIRED_DEPTH`].
 ///
 /// # Panics
-/// When there is no whole number of rows, or not as many depths; or the exponent is outside [-1019, 900].
+/// When the scores are not whole rows, or not as many as depths; or the exponent is outside [-1019, 900].
 pub fn measure(instructions: InstructionSet, exponent: i32, best: &f64, scores: &[f64], depths: &mut [i64]) {
     assert!((-1019..=900).contains(&exponent));
     assert!(scores.len().is_multiple_of(COLUMNS) && scores.len() == depths.len());
@@ -89,7 +89,7 @@ pub fn measure(instructions: InstructionSet, exponent: i32, best: &f64, scores: 
 /// where the candidate is retired.
 ///
 /// # Panics
-/// When there is no whole number of rows, or not as many weights.
+/// When the depths are not whole rows, or not as many as weights.
 pub fn weigh(instructions: InstructionSet, rate: f64, depths: &[i64], weights: &mut [i64]) {
     assert!(depths.len().is_multiple_of(COLUMNS) && depths.len() == weights.len());
     dispatch!(instructions, weigh_lanes(rate: f64, depths: &[i64], weights: &mut [i64]));
@@ -99,7 +99,7 @@ pub fn weigh(instructions: InstructionSet, rate: f64, depths: &[i64], weights: &
 /// row into a byte, those of the first column lowest. Each takes 8 bytes of `words`.
 ///
 /// # Panics
-/// When there is no whole number of rows, or not as many words or bytes.
+/// When the weights are not whole rows, or there are not as many words or bytes.
 pub fn flip(instructions: InstructionSet, words: &[u8], weights: &mut [i64], packed: &mut [u8]) {
     assert!(words.len() == 8 * weights.len() && weights.len() == COLUMNS * packed.len());
     dispatch!(instructions, flip_lanes(words: &[u8], weights: &mut [i64], packed: &mut [u8]));
@@ -108,7 +108,7 @@ pub fn flip(instructions: InstructionSet, words: &[u8], weights: &mut [i64], pac
 /// The sum of the weights of each column; it must be below 2^62.
 ///
 /// # Panics
-/// When there is no whole number of rows.
+/// When the weights are not whole rows.
 #[must_use]
 pub fn sums(instructions: InstructionSet, weights: &[i64]) -> Row {
     assert!(weights.len().is_multiple_of(COLUMNS));
@@ -121,7 +121,7 @@ pub fn sums(instructions: InstructionSet, weights: &[i64]) -> Row {
 /// Finds in each column, with these sums, the candidate that its target falls on.
 ///
 /// # Panics
-/// When there is no whole number of rows, or not as many depths.
+/// When the weights are not whole rows, or not as many as depths.
 #[must_use]
 pub fn locate(instructions: InstructionSet, weights: &[i64], depths: &[i64], sums: &Row, targets: &Row) -> Found {
     assert!(weights.len().is_multiple_of(COLUMNS) && weights.len() == depths.len());
@@ -131,10 +131,10 @@ pub fn locate(instructions: InstructionSet, weights: &[i64], depths: &[i64], sum
     result
 }
 
-/// Copies the scores to `kept` if all bits of `chosen` are set; if none is, leaves that as it was.
+/// Copies the scores to `kept` if all bits of `chosen` are set; if none is, leaves `kept` as it was.
 ///
 /// # Panics
-/// When there is no whole number of rows, or there are not as many places.
+/// When the scores are not whole rows, or not as many as there are places.
 pub fn keep_if(instructions: InstructionSet, chosen: &u64, scores: &[f64], kept: &mut [f64]) {
     assert!(scores.len().is_multiple_of(COLUMNS) && scores.len() == kept.len());
     dispatch!(instructions, keep_if_lanes(chosen: &u64, scores: &[f64], kept: &mut [f64]));
@@ -143,7 +143,7 @@ pub fn keep_if(instructions: InstructionSet, chosen: &u64, scores: &[f64], kept:
 /// Retires the candidate with this index.
 ///
 /// # Panics
-/// When there is no whole number of rows.
+/// When the scores are not whole rows.
 pub fn retire(instructions: InstructionSet, index: &u64, scores: &mut [f64]) {
     assert!(scores.len().is_multiple_of(COLUMNS));
     dispatch!(instructions, retire_lanes(index: &u64, scores: &mut [f64]));
@@ -190,7 +190,7 @@ unsafe fn measure_lanes<S: Vectors>(exponent: i32, best: &f64, scores: &[f64], d
         for first in (0..scores.len()).step_by(V::<S>::N) {
             let given = V::<S>::load_f64(&scores[first..]);
             let score = round::<V<S>>(exponent, given);
-            // Exact up to the furthest, and more than that where it is not.
+            // Exact up to the furthest; where it is inexact, it is more than that.
             let steps = V::<S>::min_f64(V::<S>::mul_f64(V::<S>::sub_f64(best, score), inverse), furthest);
             let steps = V::<S>::sub_f64(zero, V::<S>::min_f64(V::<S>::sub_f64(zero, steps), furthest));
             let depth = V::<S>::bitcast_u64(V::<S>::add_f64(steps, rounder)).sub(V::<S>::bitcast_u64(rounder));
@@ -272,7 +272,7 @@ unsafe fn locate_lanes<S: Vectors>(weights: &[i64], depths: &[i64], sums: &Row, 
             let target = V::<S>::load(&targets[first..]);
             let mut sum = V::<S>::load(&sums[first..]);
             let [mut at, mut depth] = [V::<S>::splat(0); 2];
-            // From the last row up, so that the first one whose sum exceeds the target is what stays.
+            // From the last row up, so that the first one whose sum exceeds the target remains.
             for row in (0..weights.len() / COLUMNS).rev() {
                 let exceeds = target.less_than(sum);
                 at = V::<S>::splat(row as u64).select(at, exceeds);
@@ -313,7 +313,7 @@ unsafe fn retire_lanes<S: Vectors>(index: &u64, scores: &mut [f64]) {
         let [retired, infinity] = [RETIRED, f64::INFINITY].map(|bound| V::<S>::splat(bound.to_bits()));
         for first in (0..scores.len()).step_by(V::<S>::N) {
             let place = V::<S>::load(&columns).add(V::<S>::splat(first as u64));
-            // A minimum: of a choice between the old score and a new one the optimiser makes a store of some lanes.
+            // A minimum, because the optimiser turns a choice between the old score and a new one into a masked store.
             let bound = retired.select(infinity, place.xor(index).less_than(one)).bitcast_f64();
             let score = V::<S>::min_f64(V::<S>::load_f64(&scores[first..]), bound);
             V::<S>::store_f64(score, &mut scores[first..]);

@@ -5,7 +5,7 @@
 use super::instruction_set::{InstructionSet, dispatch};
 use super::lanes::{Lanes32, Lanes64, Vectors};
 
-/// Rows are padded with zeros to a multiple of this many numbers: that many partial sums of squares there are.
+/// Rows are padded with zeros to a multiple of this many numbers, which is also the number of partial sums of squares.
 pub const LANES: usize = 32;
 
 /// Factors are made for this many rows at once.
@@ -14,8 +14,8 @@ pub const ROWS: usize = 8;
 /// No instruction set needs more pairs of vectors for the partial sums.
 const MOST_PAIRS: usize = 4;
 
-/// 3/2 2^52: added to a number below 2^51 in magnitude, it rounds that to a whole one, half to even, and in the bits of
-/// the sum the whole number is what they differ by from these.
+/// 3/2 2^52: added to a number below 2^51 in magnitude, it rounds that to an integer, half to even. The bits of the sum
+/// minus those of this constant are the integer.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
 /// How many bytes ahead rows from memory are prefetched. With hardware prefetching alone, both passes take a fifth more
@@ -25,7 +25,7 @@ pub const AHEAD: usize = 1 << 12;
 /// The bytes of a cache line.
 const LINE: usize = 64;
 
-/// By what rows are multiplied.
+/// The factors by which rows are multiplied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Factors {
     /// The factor of each row.
@@ -53,14 +53,15 @@ impl Real for f64 {
     }
 }
 
-/// Adds the square of number i of row r to `sums[r][i % LANES]`, for rows of `stride` numbers, of which those that do not
+/// Adds the square of number i of row r to `sums[r][i % LANES]`, for rows of `stride` numbers; the numbers that do not
 /// fill the lanes are left out.
 pub fn add_squares<T: Real>(instructions: InstructionSet, rows: &[T], stride: usize, sums: &mut [[f64; LANES]]) {
     dispatch!(instructions, squares<T: Real>(rows: &[T], stride: usize, sums: &mut [[f64; LANES]]));
 }
 
-/// Multiplies each of some rows of `stride` numbers by its factor, rounds the products to whole numbers, half to even, and
-/// adds these to `sums`, modulo 2^64. Products must be below 2^51. Prefetches what is `ahead` bytes after each number.
+/// Multiplies each of some rows of `stride` numbers by its factor, rounds the products to integers, half to even, and
+/// adds these to `sums`, modulo 2^64. Products must be below 2^51. Prefetches the memory `ahead` bytes after each
+/// number.
 ///
 /// # Panics
 /// When `sums` is not padded to a multiple of [`LANES`], or longer than a row, or there are more than [`ROWS`].
@@ -94,7 +95,7 @@ pub fn factors(instructions: InstructionSet, ceiling: f64, unit: f64, squares: &
 /// Vectors of doubles.
 type Pair<S> = [<<S as Vectors>::U64 as Lanes64>::F64; 2];
 
-/// How numbers get into vectors of doubles.
+/// Loads numbers into vectors of doubles.
 trait Loaded: Sized {
     /// The first numbers of `source`, as many as a pair of vectors holds; zero where they are tiny or `mask` is zero
     /// instead of all ones.
@@ -113,7 +114,7 @@ trait Loaded: Sized {
 impl Loaded for f32 {
     #[inline(always)]
     unsafe fn load<S: Vectors>(source: &[f32], mask: u64) -> Pair<S> {
-        /// All singles but zero and subnormal ones have one of these.
+        /// Every single except zero and subnormal ones has one of these bits.
         const EXPONENT: u32 = 0xff << 23;
         // SAFETY: passed on from the caller.
         unsafe { S::U32::load_f32(source).zero_unless_any(S::U32::splat(EXPONENT & mask as u32)).widen_f32() }
@@ -129,7 +130,7 @@ impl Loaded for f32 {
 impl Loaded for f64 {
     #[inline(always)]
     unsafe fn load<S: Vectors>(source: &[f64], mask: u64) -> Pair<S> {
-        /// All doubles from 2^-511 have one of these.
+        /// Every double of at least 2^-511 in magnitude has one of these bits.
         const UPPER: u64 = 0b11 << 61;
         let half = |first: usize| {
             // SAFETY: passed on from the caller.
@@ -266,19 +267,19 @@ unsafe fn scale<S: Vectors>(ceiling: f64, unit: f64, squares: &[f64; ROWS], fact
     }
 }
 
-/// 1/sqrt(x) to a relative error of 2^-50, without a division, for x from 2^-1022; for 0 something above 2^500.
+/// 1/sqrt(x) to a relative error of 2^-50, without a division, for x from 2^-1022; for 0, a number above 2^500.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
 unsafe fn inverse_square_root<V: Lanes64>(x: V::F64) -> V::F64 {
-    /// Less half of x's bits, these are the bits of an approximation to 4%.
+    /// These bits minus half of those of x are the bits of an approximation to 4%.
     const GUESS: u64 = 0x5fe6_eb50_c7b5_37a9;
     // SAFETY: passed on from the caller.
     unsafe {
         let mut y = V::splat(GUESS).sub(V::bitcast_u64(x).shr(1)).bitcast_f64();
         for _ in 0..4 {
-            // Half of y and not of x, which may be subnormal: processors take longer for such numbers.
+            // Half of y is taken and not of x, which could become subnormal: processors take longer for such numbers.
             let half = V::mul_f64(y, V::splat_f64(0.5));
             let correction = V::sub_f64(V::splat_f64(1.5), V::mul_f64(V::mul_f64(x, half), y));
             y = V::mul_f64(y, correction);
@@ -316,7 +317,7 @@ mod tests {
     }
 
     fn bits(numbers: &[f64]) -> Vec<u64> {
-        // Which NaN comes of several is not laid down.
+        // It is not specified which of several NaNs results.
         numbers.iter().map(|x| if x.is_nan() { u64::MAX } else { x.to_bits() }).collect()
     }
 

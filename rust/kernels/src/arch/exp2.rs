@@ -3,16 +3,16 @@
 
 use super::lanes::Lanes64;
 
-/// 2^(63 - t) for t >= 0: with a relative error below 2^-45 up to t = 1000, and some number near 2^-937 beyond.
+/// 2^(63 - t) for t >= 0: with a relative error below 2^-45 up to t = 1000, and a number near 2^-937 beyond.
 ///
-/// Where it is not `FUSED` every operation is rounded by itself, so that all instruction sets give the same bits. The
+/// Unless it is `FUSED`, every operation is rounded separately, so that all instruction sets give the same bits. The
 /// bound holds either way.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
 pub(super) unsafe fn exp2_neg_times_2_63<V: Lanes64, const FUSED: bool>(t: V::F64) -> V::F64 {
-    // Adding and subtracting 1.5 * 2^52 rounds to a whole number k, whose bits are then at the low end of the sum.
+    // Adding and subtracting 1.5 * 2^52 rounds to an integer k, whose bits are then in the low bits of the sum.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
     // SAFETY: passed on from the caller.
     unsafe {

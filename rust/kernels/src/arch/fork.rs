@@ -1,7 +1,8 @@
-//! A number that the child of a fork forgets.
+//! A number that is reset in the child of a fork.
 //!
-//! On Linux it stands on a page that the kernel clears in every child, also in that of a raw system call, which the C
-//! library never hears of; on other Unix systems the C library's `fork()` clears it. Where there is no fork, nothing does.
+//! On Linux it is on a page that the kernel clears in every child, including that of a raw system call, which bypasses
+//! the C library; on other Unix systems a handler of the C library's `fork()` clears it. Where there is no fork,
+//! nothing does.
 #![allow(unsafe_code, reason = "the interface of the operating system")]
 
 use core::sync::atomic::AtomicU64;
@@ -14,7 +15,7 @@ use std::sync::OnceLock;
 /// The number, which starts at 0 and is 0 again in the child of a fork.
 ///
 /// # Errors
-/// What the system says when it has no memory for one more handler of forks.
+/// The system's error when it has no memory for another fork handler.
 #[cfg(unix)]
 pub fn forgotten() -> io::Result<&'static AtomicU64> {
     use core::ffi::c_int;
@@ -55,7 +56,7 @@ pub fn forgotten() -> io::Result<&'static AtomicU64> {
 
 static STATIC: AtomicU64 = AtomicU64::new(0);
 
-/// A number on a page of its own, which is never given back; none on kernels before Linux 4.14.
+/// A number on a page of its own, which is never unmapped; `None` on kernels before Linux 4.14.
 #[cfg(target_os = "linux")]
 fn cleared_by_the_kernel() -> Option<&'static AtomicU64> {
     use core::ptr;

@@ -12,10 +12,10 @@ pub const LIMIT: u32 = 53;
 /// No vector has more lanes.
 const WIDEST: usize = 8;
 
-/// Rounds every value to the multiples of 2^exponent, half up, and adds as many of them as its `noise` says, with one
-/// rounding of the exact sum.
+/// Rounds every value to the multiples of 2^exponent, half up, and adds its `noise` in steps of that, with one rounding
+/// of the exact sum.
 ///
-/// Where the noise is beyond the limit the value stays as it was, and the answer is true.
+/// Where the noise is beyond the limit, the value stays as it was, and the function returns true.
 ///
 /// # Panics
 /// When there are fewer values than noise, or the exponent is outside [-1019, 900].
@@ -51,7 +51,7 @@ unsafe fn add_lanes<S: Vectors>(exponent: i32, noise: &[i64], values: &mut [f64]
         *left |= unsafe { add_vector::<S::U64>(exponent, &padded_noise, &mut padded) };
         values[rest.clone()].copy_from_slice(&padded[..rest.len()]);
         (padded, padded_noise) = ([0.0; WIDEST], [0; WIDEST]);
-        optimization_barrier(&(padded, padded_noise)); // they are wiped, though no one reads them again
+        optimization_barrier(&(padded, padded_noise)); // the wipe stays, although nothing reads them again
     }
 }
 

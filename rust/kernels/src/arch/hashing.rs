@@ -1,8 +1,8 @@
 //! How many reports of local hashing support each value.
 //!
 //! Value v is hashed to x = a v + b modulo a prime P, and the report supports v if x is in the report's class, an
-//! interval of residues. A *walk* stands for a report: x minus the beginning of that interval, modulo P, begins at
-//! `start` for v = 0, grows by `step` = a from value to value, and is in the interval when it is below `length`.
+//! interval of residues. A *walk* stands for a report: x minus the beginning of that interval, modulo P, is `start` for
+//! v = 0, grows by `step` = a from value to value, and is in the interval when it is below `length`.
 //!
 //! Reports are public: nothing here needs to be constant-time.
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
@@ -78,7 +78,7 @@ unsafe fn walk_abreast<V: Lanes32>(
             let mut below = 0;
             for ((place, &step), &length) in places.iter_mut().zip(&steps).zip(&lengths) {
                 below += V::bitmask(place.less_than(length)).count_ones();
-                // Of a number below 2 P and the same less P modulo 2^32, the smaller one is its residue.
+                // For x below 2 P, the smaller one of x and x - P modulo 2^32 is the residue of x.
                 let next = place.add(step);
                 *place = next.min(next.add(minus_prime));
             }

@@ -1,6 +1,6 @@
 //! Instruction sets, found at run time, and how kernels are compiled for each.
 
-/// An instruction set that this CPU has. Values come only from [`InstructionSet::available`] and so are proof of that.
+/// An instruction set that this CPU has. Values come only from [`InstructionSet::available`], and so prove that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstructionSet(Kind);
 
@@ -17,10 +17,10 @@ impl InstructionSet {
     /// The code that runs everywhere.
     pub const PORTABLE: Self = Self(Kind::Portable);
 
-    /// The names that are known, on whatever CPU.
+    /// All known names, whichever of them this CPU has.
     pub const NAMES: [&str; 3] = ["portable", "avx2", "avx512"];
 
-    /// What this CPU offers, slowest first.
+    /// The instruction sets of this CPU, slowest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
         #[allow(unused_mut, reason = "only x86-64 has more to offer")]
@@ -60,7 +60,7 @@ impl InstructionSet {
 ///
 /// A kernel may have one more type parameter: `dispatch!(instructions, kernel<T: Real>(argument: &[T], ...))`.
 ///
-/// Secrets are passed behind references: scripts/kernel_flow.py takes what is passed by value to be public.
+/// Secrets are passed by reference: scripts/kernel_flow.py treats what is passed by value as public.
 macro_rules! dispatch {
     (
         $instructions:expr,
@@ -95,7 +95,7 @@ macro_rules! dispatch {
     }};
 }
 
-/// Takes the address of a function `avx512`: then the optimiser leaves the arguments as they are declared, where
+/// Takes the address of a function `avx512`, so that the optimiser leaves its arguments as they are declared, where
 /// scripts/kernel_flow.py reads them.
 #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
 macro_rules! keep_arguments {

@@ -7,20 +7,20 @@
 //! | [`chacha`] | ChaCha12, sixteen blocks at a time |
 //! | [`trials`] | the histogram proposal of the noise samplers, 64 trials at a time |
 //! | `exp2` | the fast exponential, with its error bound |
-//! | [`candidates`] | scores as depths below the best, their weights, and the one of them that a number falls on |
+//! | [`candidates`] | scores as depths below the best, their weights, and the candidate that a number falls on |
 //! | [`grid`] | integer noise on real numbers |
 //! | [`clipping`] | squares, scaling and exact addition of clipped gradients |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`hashing`] | which values the reports of local hashing support |
 //! | [`popcount`] | column sums of a packed bit matrix |
 //! | [`registers`] | clearing the vector registers afterwards |
-//! | [`fork`] | what the child of a fork forgets |
-//! | [`secrecy`] | which memory is secret, and what may be known of it: for `make constant-time` |
+//! | [`fork`] | a number that is reset in the child of a fork |
+//! | [`secrecy`] | marks on secrets, and reasons to declassify, for `make constant-time` |
 //! | `planted` | kernels with planted faults, compiled for `make constant-time` alone |
 //!
 //! A kernel is written once, over a trait, and gives the same output from the same input on every instruction set.
-//! `unsafe` stands here for vendor intrinsics, behind an [`InstructionSet`] that proves that the CPU has them, and for
-//! what the operating system has to be asked.
+//! `unsafe` is used for vendor intrinsics, behind an [`InstructionSet`] that proves that the CPU has them, and for
+//! calls of the operating system.
 
 pub mod candidates;
 pub mod chacha;

@@ -5,8 +5,8 @@
 //! where T is `p` if the data bit is 1 and `q` if it is 0; so it is 1 with probability exactly T / 2^planes.
 //!
 //! U < T is decided from the lowest digit up: where T has digit 1, `acc = !u | acc`; where it has 0, `acc = !u & acc`.
-//! All planes are always read. Stopping at the first digit that decides would be faster, and would tell the digit of T
-//! at which it stopped, which depends on the data bit.
+//! All planes are always read. Stopping at the first digit that decides would be faster, but would reveal the digit of
+//! T at which it stopped, which depends on the data bit.
 //!
 //! The only branches are on the digits of `p` and `q`, which are public.
 

@@ -101,7 +101,7 @@ unsafe fn add_block<S: Vectors>(block: &[u8], super_row: usize, counters: &mut [
     let ahead = (BLOCK_BYTES * strips).div_ceil(block.len());
     for (i, counter) in counters.iter_mut().enumerate() {
         let at = strip_start(i, super_row);
-        // Hardware prefetchers do not follow this order: strip by strip, then those of the next block.
+        // Hardware prefetchers do not follow this order: strip by strip, then the strips of the next block.
         let soon_at = strip_start((i + ahead) % strips, super_row) + (i + ahead) / strips * block.len();
         for word in (0..STRIP_WORDS).step_by(S::U64::N) {
             // SAFETY: passed on from the caller; N words follow, since N divides the words of a strip.
@@ -214,7 +214,7 @@ unsafe fn gather<S: Vectors>(planes: &[[i64; STRIP_WORDS]], sums: &mut Sums) {
 fn spread(sums: &Sums, i: usize, super_row: usize, row_bytes: usize, counters: &mut [u64]) {
     let start = strip_start(i, super_row);
     let mut column = i * STRIP_BYTES % row_bytes;
-    // What lies before is counted by the strip before.
+    // Earlier bytes are counted by the strip before.
     for byte in i * STRIP_BYTES - start..STRIP_BYTES {
         let (word, field, bits) = (byte / 8, byte % 8 * 8 / FIELD_BITS, byte % 2 * 8..);
         for (counter, sums) in counters[8 * column..8 * column + 8].iter_mut().zip(&sums[bits]) {

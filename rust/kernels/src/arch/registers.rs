@@ -1,11 +1,11 @@
-//! Vector registers, cleared.
+//! Clearing the vector registers.
 //!
-//! A kernel leaves random words and samples in them. There they would stay until the registers are used again, and
-//! might yet reach memory: a dynamic linker that binds a function when it is first called saves all vector registers on
-//! the stack, and so does the operating system when it delivers a signal.
+//! A kernel leaves random words and samples in them. They would stay there until the registers are used again, and
+//! could still reach memory: a dynamic linker that binds a function when it is first called saves all vector registers
+//! on the stack, and so does the operating system when it delivers a signal.
 #![allow(unsafe_code, reason = "instructions that name registers")]
 
-/// Writes zeros to registers by one instruction each: its parts before and after the register's name.
+/// Writes zeros to registers, by one instruction each, given as its parts before and after the register's name.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! zero {
     ($before:literal, $after:literal, $($register:tt)*) => {
@@ -21,7 +21,7 @@ macro_rules! zero {
 }
 
 /// Clears the vector registers of a CPU with AVX or AVX-512, whatever instruction set is in use: the C library copies
-/// memory with what the CPU has.
+/// memory with the registers that the CPU has.
 #[cfg(target_arch = "x86_64")]
 pub fn clear() {
     #[target_feature(enable = "avx512f")]
@@ -58,7 +58,7 @@ mod tests {
         super::clear();
     }
 
-    /// What a call of [`super::clear`] makes of a secret in a register.
+    /// What is left of a secret in a register after a call of [`super::clear`].
     macro_rules! cleared {
         ($register:literal) => {{
             let mut word: u64 = 0x5ec2_e7c0_ffee_5ec2;

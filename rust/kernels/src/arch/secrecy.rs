@@ -1,31 +1,33 @@
 //! Marks on secrets, for `make constant-time`.
 //!
-//! That check compiles the library with `--cfg dpnoise_secrecy` and runs it under valgrind's memcheck. What is poisoned
-//! counts as undefined there, whatever is computed from it too, and memcheck reports each jump and each address that
-//! depends on it. What may be known all the same is declassified, for one of the reasons below. In every other build
+//! That check compiles the library with `--cfg dpnoise_secrecy` and runs it under valgrind's memcheck. Poisoned memory
+//! counts as undefined there, and so does everything computed from it; memcheck reports each jump and each address that
+//! depends on it. What may be revealed nevertheless is declassified, for one of the reasons below. In every other build
 //! both functions do nothing.
 #![allow(unsafe_code, reason = "valgrind is spoken to in inline assembly")]
 
-/// Why something that was computed from secrets may decide what is executed, and which addresses are used.
+/// Why something computed from secrets may decide which code is executed and which addresses are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Theorem 1 of `samplers/discrete_laplace.md`: which trials are accepted is independent of the accepted values.
     Rejection,
-    /// Theorem 2 there: whether a trial was refined, and how, says next to nothing about its value.
+    /// Theorem 2 there: whether a trial was refined, and how, reveals next to nothing about its value.
     Refinement,
-    /// "The tail" there: proposed with a probability that does not depend on data, and in the output with at most 2^-64.
+    /// "The tail" there: proposed with a probability that does not depend on data, and in the output with a
+    /// probability of at most 2^-64.
     Tail,
     /// `samplers/bernoulli.md`: 64 digits leave a coin open with a probability of at most 2^-64.
     OpenCoin,
-    /// `samplers/selection.md`: more attempts or bits than always are needed with a probability below 2^-59.
+    /// `samplers/selection.md`: more than the fixed number of attempts or bits is needed with a probability below
+    /// 2^-59.
     Selection,
     /// `samplers/grid.md`: noise beyond 2^53 steps has a probability below 2^-738.
     HugeNoise,
-    /// What a mechanism releases, made private by its noise: what it does next may depend on it.
+    /// What a mechanism releases, made private by its noise: later steps may depend on it.
     Answer,
-    /// That data are not what a function is defined for: the caller gets an error that says so, and nothing else.
+    /// That a function is not defined for its data: the caller gets an error that says so, and nothing else.
     Refusal,
-    /// An overflow that is proved not to occur, but checked.
+    /// A check for an overflow that is proved not to occur.
     Overflow,
 }
 
@@ -74,7 +76,7 @@ pub mod memcheck {
     static POISONED: AtomicU64 = AtomicU64::new(0);
     static DECLASSIFIED: [AtomicU64; Reason::ALL.len()] = [const { AtomicU64::new(0) }; _];
 
-    /// What was done since the program started.
+    /// Counts since the program started.
     #[derive(Clone, Copy, Debug)]
     pub struct Counts {
         /// Bytes that were poisoned.

@@ -50,7 +50,7 @@ pub enum Sides {
     Two,
 }
 
-/// What a trial needs to know; all of it public.
+/// The tables of a trial, all of them public.
 #[derive(Clone, Debug)]
 pub struct Tables {
     /// How bins are laid out.
@@ -72,7 +72,7 @@ pub struct Tables {
     pub window: f64,
 }
 
-/// What became of a block's trials. Bit i of a mask speaks of trial i; the masks exclude each other.
+/// The outcomes of a block's trials. Bit i of a mask is that of trial i; the masks are disjoint.
 #[derive(Clone, Debug)]
 pub struct Trials {
     /// The proposed values; meaningless where the tail bin was chosen.
@@ -196,8 +196,8 @@ pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal
             part.store(lanes);
         }
     }
-    // As lanes that differ and are all wanted, these are computed as in the kernel. Of one lane the optimiser would make a
-    // search through the tables that branches.
+    // All lanes are made to seem different and wanted, so that they are computed as in the kernel. For a single lane
+    // the optimiser would make a search through the tables that branches.
     let [bin, magnitude, weight, amplitude] = black_box(lanes).map(|lanes| lanes[0].cast_unsigned());
     Proposal {
         bin: bin as usize,
@@ -219,7 +219,7 @@ impl Proposal {
 }
 
 impl Tables {
-    /// Whether a proposal is the second zero that must not count.
+    /// Whether a proposal is the second zero, which must not count.
     #[must_use]
     pub fn is_negative_zero(&self, proposal: &Proposal) -> bool {
         (self.sides != Sides::Folded) & proposal.negative & (proposal.magnitude == 0)

@@ -1,7 +1,7 @@
 //! Real numbers of any magnitude and precision, each known to lie within a radius of a midpoint.
 //!
 //! Every operation gives a ball that contains all results for arguments in the given balls, so an inequality that holds
-//! for a whole ball is proved, however the ball was computed. For public numbers: time depends on them.
+//! for a whole ball is proved, however the ball was computed. Only for public numbers: the time depends on them.
 
 use core::cmp::Ordering;
 use core::ops::{Add, Mul, Neg, Sub};
@@ -46,7 +46,7 @@ impl Ball {
         Self::rounded(mantissa, &BigUint::ZERO, exponent, precision)
     }
 
-    /// The circle's constant.
+    /// The number pi.
     #[must_use]
     pub fn pi(precision: u64) -> Self {
         static PI: OnceLock<Ball> = OnceLock::new();
@@ -74,7 +74,7 @@ impl Ball {
         &arctan_of_inverse(5).times(16) - &arctan_of_inverse(239).times(4)
     }
 
-    /// The ball of all numbers that are at least `low`'s least and at most `high`'s greatest one.
+    /// The ball of all numbers from the least number of `low` to the greatest number of `high`.
     #[must_use]
     pub fn hull(low: &Self, high: &Self) -> Self {
         let middle = (low + high).scaled(-1);
@@ -182,7 +182,7 @@ impl Ball {
         Self::hull(&root(&self.mantissa - self.radius), &root(&self.mantissa + self.radius))
     }
 
-    /// e to the power of this ball: the Taylor series after as many halvings as make the argument small, and as many
+    /// e to the power of this ball: the Taylor series after enough halvings to make the argument small, and as many
     /// squarings.
     #[must_use]
     pub fn exp(&self) -> Self {
@@ -239,7 +239,7 @@ impl Ball {
         to_f64(&self.mantissa, -shift).ln() + (self.exponent + shift) as f64 * core::f64::consts::LN_2
     }
 
-    /// How many leading bits of the number are known, or so.
+    /// About how many leading bits of the number are known.
     #[must_use]
     pub fn accuracy(&self) -> u64 {
         self.mantissa.bits().saturating_sub(u64::from(u64::BITS - self.radius.leading_zeros()))
@@ -269,7 +269,7 @@ impl Ball {
         Some((floor(&self.mantissa - self.radius)?, floor(&self.mantissa + self.radius)?))
     }
 
-    /// How the number compares with another, where the balls tell.
+    /// How the number compares with another; `None` where the balls do not decide it.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let difference = self - other;
@@ -282,7 +282,7 @@ impl Ball {
         }
     }
 
-    /// The ball, with as many bits dropped as make it fit.
+    /// The ball, with enough bits dropped to fit the precision.
     fn rounded(mantissa: BigInt, radius: &BigUint, exponent: i64, precision: u64) -> Self {
         let excess = mantissa.bits().saturating_sub(precision).max(radius.bits().saturating_sub(31));
         if excess == 0 {
@@ -323,7 +323,7 @@ impl Add for &Ball {
         let gap = (high.exponent - low.exponent) as u64;
         let room = (precision + 2).saturating_sub(high.greatest_magnitude().bits());
         if low.greatest_magnitude().bits() + room <= gap {
-            // The lower term is at most a unit of the other one, after that got room.
+            // After the shift, the lower term is at most one unit of the other one.
             let radius = (BigUint::from(high.radius) << room) + 1u32;
             return Ball::rounded(&high.mantissa << room, &radius, high.exponent - room as i64, precision);
         }

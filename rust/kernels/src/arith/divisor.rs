@@ -1,4 +1,4 @@
-//! Division by a public number, in a time that does not depend on what is divided.
+//! Division by a public number, in a time that does not depend on the dividend.
 
 use super::mask;
 
@@ -6,7 +6,7 @@ use super::mask;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Divisor {
     divisor: u64,
-    /// ceil(2^64 / divisor); modulo 2^64 for 1, which nobody divides by.
+    /// ceil(2^64 / divisor), for a divisor of at least 2.
     reciprocal: u64,
 }
 

@@ -1,8 +1,8 @@
 //! Non-negative fixed-point numbers of any precision.
 //!
 //! A [`Fixed`] with `n` fractional limbs is an integer multiple of one *ulp*, 2^(-64 n), below 2^64. Every operation
-//! runs in a time that depends on `n` alone, never on the value; rounding is always down. Who needs an interval keeps
-//! the error in ulps beside the number.
+//! runs in a time that depends on `n` alone, never on the value; rounding is always down. Callers that need an interval
+//! keep the error in ulps beside the number.
 
 use super::mask;
 use crate::arch::secrecy::{Reason, declassify};
@@ -155,7 +155,7 @@ impl Fixed {
         self.clone().subtract(other)
     }
 
-    /// Subtracts in place, modulo 2^64, and tells whether the result wrapped.
+    /// Subtracts in place, modulo 2^64, and returns whether the result wrapped.
     fn subtract(&mut self, other: &Self) -> bool {
         let mut borrow = false;
         for (a, &b) in self.0.iter_mut().zip(&other.0) {
@@ -242,7 +242,7 @@ impl Fixed {
     pub fn shifted_right(mut self, shift: u64) -> Self {
         let n = self.0.len();
         let (limb_shift, bit_shift) = (shift >> 6, shift as u32 & 63);
-        // Whole limbs: every distance is tried, and one kept, so that no address depends on the shift.
+        // Whole limbs: every distance is tried and one result is kept, so that no address depends on the shift.
         let mut moved = Self::zero(n);
         for distance in 0..n {
             let keep = mask(limb_shift == distance as u64);

@@ -9,10 +9,10 @@ use super::ball::Ball;
 const SMOOTH: u64 = 32;
 const STEEP: u64 = 8;
 
-/// How many terms of that formula there are at most.
+/// The largest number of terms of that formula.
 const TERMS: usize = 24;
 
-/// No more is told of exp of less than this.
+/// For exponents below this, exp is only bounded.
 const TINY: i64 = -(1 << 16);
 
 /// The Mills ratio R(x) = (1 - Phi(x)) / phi(x) of the standard normal distribution, for any real x.
@@ -20,7 +20,7 @@ const TINY: i64 = -(1 << 16);
 pub fn mills_ratio(x: &Ball) -> Ball {
     let precision = x.precision();
     let square = x * x;
-    // A quarter of the precision is what the series may lose by cancellation.
+    // The series may lose a quarter of the precision by cancellation.
     if (&square - &Ball::integer(precision / 4, precision)).is_positive() {
         if x.is_positive() {
             return by_continued_fraction(x);
@@ -58,7 +58,7 @@ fn by_continued_fraction(x: &Ball) -> Ball {
     Ball::integer(1, x.precision()).divided_by(&tail)
 }
 
-/// exp(x); or as an error, where that is next to nothing, a ball of what it might be.
+/// exp(x); as an error, where that is negligible, a ball that contains it.
 ///
 /// # Errors
 /// When x is certainly below -2^16.

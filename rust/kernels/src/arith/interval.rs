@@ -49,15 +49,16 @@ impl Interval {
         Self { low: self.low.times_integer(factor), high: self.high.times_integer(factor) }
     }
 
-    /// The number, which must be positive, rounded up to a whole one; or `None` when the bounds do not tell.
+    /// The number, which must be positive, rounded up to an integer; or `None` when the bounds do not decide it.
     #[must_use]
     pub fn ceiling(&self) -> Option<u64> {
         let up = |x: &Fixed| x.integer() + u64::from(x.clone().fraction() != Fixed::zero(x.limbs()));
-        // Being positive, it rounds up to 1 at least, however little the lower bound knows.
+        // A positive number rounds up to at least 1, even where the lower bound is 0.
         Some(up(&self.low).max(1)).filter(|&whole| whole == up(&self.high))
     }
 
-    /// The largest whole n with n * self <= `limit`, or `None` when the bounds do not tell; `self` is in [2^-16, 2^64).
+    /// The largest integer n with n * self <= `limit`, or `None` when the bounds do not decide it; `self` is in
+    /// [2^-16, 2^64).
     #[must_use]
     pub fn times_within_vartime(&self, limit: u64) -> Option<u64> {
         let most = |x: &Fixed| {

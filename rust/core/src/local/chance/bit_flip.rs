@@ -2,19 +2,20 @@
 //!
 //! # Privacy
 //!
-//! With p > q, the likelihood ratio of one bit's two inputs is at most max(p/q, (1-q)/(1-p)). When two inputs differ in
-//! two bits, one set here and one set there (one-hot rows), it is at most p(1-q) / ((1-p)q), and this is attained.
+//! With p > q, the likelihood ratio of one bit's two inputs is at most max(p/q, (1-q)/(1-p)). Two different one-hot
+//! rows differ in two bits, each of them set in one of the rows. Their likelihood ratio is at most p(1-q) / ((1-p)q),
+//! and this is attained.
 //!
 //! # The choice of the number of planes
 //!
 //! The smallest number of planes is chosen whose probabilities, rounded in the private direction, never exceed the
 //! requested epsilon and achieve at least 0.999 of it. Sixty-two planes always suffice for a symmetric or optimised
-//! flip: raising q by at most 2^-62 lowers ln((1-q)/q) by at most 2^-62 / (q(1-q)) <= 2^-60 e^x, x its value before;
-//! that is below 0.001 x for every x from 2^-21 to 32.
+//! flip: if ln((1-q)/q) is x, raising q by at most 2^-62 lowers it by at most 2^-62 / (q(1-q)) <= 2^-60 e^x; that is
+//! below 0.001 x for every x from 2^-21 to 32.
 //!
 //! # Drawing
 //!
-//! Random words are drawn for some tiles at a time and handed to the kernel.
+//! Random words are drawn for several tiles at a time and passed to the kernel.
 
 use dpnoise_kernels::arch::planes::{self, TILE_BYTES};
 use rand_core::TryCryptoRng;
@@ -37,17 +38,17 @@ pub struct BitFlip {
     q: u64,
 }
 
-/// In how many bits two inputs differ, which decides the likelihood ratio.
+/// The number of bits in which neighbouring inputs differ, which determines the likelihood ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Neighbours {
-    /// In one bit: a single answer, yes or no.
+    /// One bit: a single answer, yes or no.
     OneBit,
-    /// In two bits, one set here and one set there: one-hot rows.
+    /// Two bits, each of them set in one of the inputs: one-hot rows.
     OneHot,
 }
 
 impl BitFlip {
-    /// Takes integer thresholds as they are.
+    /// The flip with these integer thresholds, without rounding.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless 0 < q < p < 2^planes and 2 <= planes <= 62.
@@ -89,13 +90,13 @@ impl BitFlip {
         Self::smallest(epsilon, epsilon, neighbours, |planes, q| Self { planes, p: 1 << (planes - 1), q })
     }
 
-    /// The flip for given probabilities of one-hot rows, and the epsilon that they ask for.
+    /// The flip with the given probabilities for one-hot rows, and the epsilon that they request.
     ///
-    /// Probabilities with few binary digits are kept as they are. The epsilon asked for is that of p rounded up and
-    /// q rounded down to 62 binary digits (most doubles that are not tiny have no more), rounded up to a double.
+    /// Probabilities with few binary digits are kept as they are. The requested epsilon is that of p rounded up and q
+    /// rounded down to 62 binary digits (most doubles that are not tiny have no more), rounded up to a double.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless 0 < q < p < 1, the epsilon asked for is in range, and 62 planes achieve 0.999 of it.
+    /// [`Error::Parameter`] unless 0 < q < p < 1, the requested epsilon is in range, and 62 planes achieve 0.999 of it.
     pub fn custom(p: f64, q: f64) -> Result<(Self, f64), Error> {
         for (name, value) in [("p", p), ("q", q)] {
             if !(0.0 < value && value < 1.0) {
@@ -152,7 +153,7 @@ impl BitFlip {
         LikelihoodRatio { numerator, denominator }
     }
 
-    /// How often a bit is reported as 1, if it is 1 and if it is 0.
+    /// The probabilities that a bit is reported as 1, if it is 1 and if it is 0.
     #[must_use]
     pub fn support(self) -> Support {
         Support { p: self.p, q: self.q, one: 1 << self.planes }
@@ -200,7 +201,7 @@ impl Flipper {
         Ok(Self { instructions: instruction_set::current()?, flip, random: Wiped::new(tiles * tile) })
     }
 
-    /// Flips every bit of `data`. A last, incomplete tile takes the random words of a whole one.
+    /// Flips every bit of `data`. A last, incomplete tile uses the random words of a whole one.
     pub(crate) fn flip<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R, data: &mut [u8]) -> Result<(), Error> {
         let (planes, p, q) = (self.flip.planes(), self.flip.p(), self.flip.q());
         let whole = data.len() / TILE_BYTES * TILE_BYTES;
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(coins.epsilon(), ln_upper_vartime(3, 1));
     }
 
-    /// Fewer planes do not achieve it, whatever q; and one less in q is no longer private.
+    /// No q with fewer planes achieves epsilon, and a q smaller by one is no longer private.
     #[test]
     fn the_choice_is_the_smallest_and_the_closest() {
         for epsilon in [MIN_EPSILON, 0.01, 0.5, 1.0, 3f64.ln(), 4.0] {

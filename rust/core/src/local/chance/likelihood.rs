@@ -1,8 +1,8 @@
 //! Likelihood ratios as exact fractions, and the fewest binary digits that achieve an epsilon.
 //!
 //! A report is epsilon-locally differentially private when no two inputs make it more than e^epsilon times as likely.
-//! The largest ratio is a fraction of whole numbers here, compared exactly with e^epsilon: no logarithm is rounded in
-//! the wrong direction.
+//! Here the largest ratio is a fraction of integers and is compared exactly with e^epsilon, so no logarithm is rounded
+//! in the wrong direction.
 
 use core::ops::RangeInclusive;
 
@@ -19,15 +19,15 @@ pub const MAX_EPSILON: f64 = 32.0;
 /// The most binary digits of the probabilities.
 pub(crate) const MAX_PLANES: u32 = 62;
 
-/// The part of the requested epsilon that must be achieved.
+/// The fraction of the requested epsilon that must be achieved.
 const ACHIEVED_PART: f64 = 0.999;
 
-/// The largest ratio of the probabilities of one report between two inputs; at least 1.
+/// The largest ratio between the probabilities of one report under two inputs; at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LikelihoodRatio {
     /// The larger probability over a common denominator, below 2^124.
     pub numerator: u128,
-    /// The smaller one, not zero.
+    /// The smaller probability, not zero.
     pub denominator: u128,
 }
 
@@ -71,11 +71,11 @@ pub(crate) fn fewest_planes(
     range.find_map(|planes| {
         let last = last(planes);
         let private = |numerator| ratio(planes, numerator).is_at_most(epsilon);
-        // The guess is off by a few steps at most; the exact test has the last word.
+        // The guess is off by a few steps at most; the exact test decides.
         let guess = ((1u64 << planes) as f64 / divisor).ceil() as u64;
         let beyond = ratio(planes, guess.saturating_sub(2).clamp(1, last));
         if beyond.epsilon_near() < 0.998 * epsilon {
-            return None; // too coarse by far: no need to look closely
+            return None; // far too coarse: no exact test is needed
         }
         let mut numerator = guess.clamp(1, last + 1);
         while numerator <= last && !private(numerator) {
@@ -88,7 +88,7 @@ pub(crate) fn fewest_planes(
     })
 }
 
-/// Checks the epsilons of all reports on one value, and of a single one.
+/// Checks the epsilon of all reports on one value and that of a single report.
 ///
 /// # Errors
 /// [`Error::Parameter`] unless both are in the range of the local protocols, and the second is below the first.

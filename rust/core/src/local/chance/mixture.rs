@@ -1,4 +1,4 @@
-//! Dyadic mixtures: the value with probability keep / 2^planes, otherwise any of the k values, all equally likely.
+//! Dyadic mixtures: the value with probability keep / 2^planes, otherwise a uniform one of the k values.
 //!
 //! # Privacy
 //!
@@ -10,15 +10,15 @@
 //!
 //! The smallest number of planes is chosen with which the largest private `keep` achieves at least 0.999 of the
 //! requested epsilon. The denominator k 2^planes must stay within 2^62, so that estimates are computed exactly. It has
-//! to be about 2^10 (k + x)^2 / ((1 + x) epsilon), with x = e^epsilon - 1: too much only if k is large and epsilon
-//! small at once.
+//! to be about 2^10 (k + x)^2 / ((1 + x) epsilon), with x = e^epsilon - 1, which is too large only for a large k
+//! together with a small epsilon.
 //!
 //! # Drawing
 //!
 //! Random words are drawn for a chunk of values at a time. For a chunk, `rng` gives the coins of all values, then the
-//! index words of all values, then, value by value, what rejected index words are replaced with. A coin has 16, 32 or
-//! 64 bits: the fewest that hold the planes of the mixture, which are its upper digits. An index word has 16 bits for
-//! up to 256 values, otherwise 32. All are little-endian.
+//! index words of all values, then, value by value, the replacements of rejected index words. A coin has 16, 32 or 64
+//! bits: the fewest that hold the planes of the mixture, which are its upper digits. An index word has 16 bits for up
+//! to 256 values, otherwise 32. All are little-endian.
 //!
 //! # Exactness
 //!
@@ -28,11 +28,11 @@
 //!
 //! # Constant time
 //!
-//! A rejection is seen by the clock. Whether a word is rejected is decided by that word alone, which is then dropped;
-//! words are independent of each other, of the coins and of the values. So what time and the number of drawn words show
-//! is a function of dropped words, and independent of values and reports: Theorem 1 of `samplers/discrete_laplace.md`,
-//! with a trial for every index word. An index is drawn for kept values, too, and a mask selects, without branch or
-//! address.
+//! A rejection shows in the running time. Whether a word is rejected depends on that word alone, and the word is then
+//! dropped; words are independent of each other, of the coins and of the values. So the time and the number of drawn
+//! words are a function of dropped words, independent of values and reports: Theorem 1 of
+//! `samplers/discrete_laplace.md`, with a trial for every index word. An index is drawn for kept values, too, and a
+//! mask selects without a branch or an address that depends on the coin.
 
 use core::hint::black_box;
 
@@ -68,7 +68,7 @@ impl Mixture {
         Self::of_windows(k, 1, epsilon)
     }
 
-    /// The mixture of `k` values for `epsilon` when it is not known which of `width` values is kept: each is as likely.
+    /// The mixture of `k` values for `epsilon` when the kept value is a uniform one of `width` values.
     ///
     /// # Errors
     /// As for [`Mixture::new`].
@@ -99,14 +99,14 @@ impl Mixture {
         self.window_ratio(1)
     }
 
-    /// The largest likelihood ratio when the value is any of `width` values with the same probability.
+    /// The largest likelihood ratio when the value is a uniform one of `width` values.
     pub(crate) fn window_ratio(self, width: u32) -> LikelihoodRatio {
         let other = u128::from((1 << self.planes) - self.keep) * u128::from(width);
         let kept = u128::from(self.keep) * u128::from(self.k);
         LikelihoodRatio { numerator: other + kept, denominator: other }
     }
 
-    /// How often a report is the value, and how often it is any given other.
+    /// The probabilities that a report is the value, and that it is any given other one.
     #[must_use]
     pub fn support(self) -> Support {
         let (k, one) = (u64::from(self.k), 1 << self.planes);
@@ -132,7 +132,7 @@ impl Mixture {
         self.keep
     }
 
-    /// The random bytes for one value, but for rejected words.
+    /// The random bytes for one value, not counting rejected words.
     pub(crate) fn random_bytes(self) -> usize {
         coin_bytes(self) + index_bytes(self.k)
     }
@@ -207,8 +207,8 @@ fn number<const BYTES: usize>(bytes: [u8; BYTES]) -> u64 {
     u64::from_le_bytes(all)
 }
 
-/// Fills `out` with numbers below `k`, all equally likely: `rng` gives one index word for each, and then, in their
-/// order, what rejected words are replaced with.
+/// Fills `out` with uniform numbers below `k`: `rng` gives one index word for each, and then, in their order, the
+/// replacements of rejected words.
 pub(crate) fn uniform<R: TryCryptoRng + ?Sized>(rng: &mut R, k: u32, out: &mut [u64]) -> Result<(), Error> {
     let mut words = Wiped::new(out.len() * index_bytes(k));
     fill_bytes(rng, &mut words)?;
@@ -218,8 +218,7 @@ pub(crate) fn uniform<R: TryCryptoRng + ?Sized>(rng: &mut R, k: u32, out: &mut [
     }
 }
 
-/// Fills `out` with numbers below `k`, all equally likely, made of `words`; rejected ones are replaced by words of
-/// `rng`.
+/// Fills `out` with uniform numbers below `k`, made of `words`; rejected ones are replaced by words of `rng`.
 fn below<const BYTES: usize, R, T>(rng: &mut R, k: u32, words: &mut [u8], out: &mut [T]) -> Result<(), Error>
 where
     R: TryCryptoRng + ?Sized,
@@ -261,7 +260,7 @@ mod tests {
     use super::super::likelihood::{MAX_EPSILON, MIN_EPSILON};
     use super::*;
 
-    /// Fewer planes do not achieve it, whatever is kept; and keeping one more is no longer private.
+    /// No mixture with fewer planes achieves epsilon, and a larger `keep` is no longer private.
     #[test]
     fn the_choice_is_the_smallest_and_the_closest() {
         for k in [2, 3, 15, 1024] {

@@ -1,14 +1,15 @@
 //! The bit flip of thresholding with histogram encoding: which noisy bits exceed a threshold.
 //!
-//! Histogram encoding adds Laplace noise of scale 2/epsilon to each bit of a one-hot row, and a client that then tells
-//! only which sums exceed a threshold theta reports independent bits: p = 1 - e^(-epsilon (1 - theta) / 2) / 2 and
+//! Histogram encoding adds Laplace noise of scale 2/epsilon to each bit of a one-hot row. A client that then reports
+//! only which sums exceed a threshold theta sends independent bits: p = 1 - e^(-epsilon (1 - theta) / 2) / 2 and
 //! q = e^(-epsilon theta / 2) / 2 (Wang, Blocki, Li, Jha 2017, section 4.2). So the bits are drawn with these
-//! probabilities, and no noise is.
+//! probabilities directly, without noise.
 //!
 //! # Privacy
 //!
-//! As of every unary encoding. Thresholding loses some of what the noise could have told: with theta = 1/2 the ratio is
-//! (2 e^(epsilon/4) - 1)^2, and it is below e^epsilon for every theta. The exact one is announced.
+//! The guarantee is that of every unary encoding. Thresholding discards some of the information in the noisy bits: with
+//! theta = 1/2 the ratio is (2 e^(epsilon/4) - 1)^2, and it is below e^epsilon for every theta. The protocol announces
+//! the exact one.
 //!
 //! # The choice of the threshold and of the number of planes
 //!
@@ -49,7 +50,7 @@ impl BitFlip {
     }
 }
 
-/// The flip of the threshold `theta` / 64, if that many planes have room for it.
+/// The flip of the threshold `theta` / 64, if it fits that many planes.
 fn at(epsilon: f64, theta: u32, planes: u32) -> Option<BitFlip> {
     let half = |steps: u32| epsilon * f64::from(steps) / f64::from(2 * STEPS);
     let not_p = half_exp(half(STEPS - theta), planes);
@@ -60,7 +61,7 @@ fn at(epsilon: f64, theta: u32, planes: u32) -> Option<BitFlip> {
 fn half_exp(exponent: f64, planes: u32) -> u64 {
     let half = 1u64 << (planes - 1);
     let enough = |numerator: u64| ln_at_most_vartime(half.into(), numerator.into(), exponent);
-    // The guess is off by a step or two; the exact test has the last word.
+    // The guess is off by a step or two; the exact test decides.
     let mut numerator = ((half as f64 * (-exponent).exp()) as u64).max(1);
     while !enough(numerator) {
         numerator += 1;
@@ -81,7 +82,7 @@ mod tests {
         for epsilon in [MIN_EPSILON, 0.01, 0.5, 1.0, 4.0, 10.0, MAX_EPSILON] {
             let flip = BitFlip::threshold(epsilon).unwrap();
             let support = flip.support();
-            // From q and from p the same threshold follows.
+            // q and p imply the same threshold.
             let from_q = -2.0 / epsilon * (2.0 * support.probability(support.q)).ln();
             let from_p = 1.0 + 2.0 / epsilon * (2.0 * support.probability(support.one - support.p)).ln();
             assert!((from_q - from_p).abs() < 0.01, "{epsilon}: {from_q} {from_p}");
@@ -90,7 +91,7 @@ mod tests {
         }
     }
 
-    /// Nor is any as good as the optimised flip (Wang et al. 2017, section 5).
+    /// No threshold is as good as the optimised flip, either (Wang et al. 2017, section 5).
     #[test]
     fn no_other_threshold_is_better() {
         for epsilon in [0.5, 1.0, 4.0] {

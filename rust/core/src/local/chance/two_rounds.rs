@@ -1,13 +1,13 @@
-//! Two rounds of randomisation: one for ever, and one more for each report.
+//! Two rounds of randomisation: a permanent one, and an instantaneous one for each report.
 //!
-//! What was flipped, or kept by chance, is flipped or kept by chance again. Two flips are a flip, and two mixtures a
-//! mixture, with probabilities that are exact again; so the collector counts reports as if there were one round.
+//! The instantaneous round randomises the outcome of the permanent one. Two flips compose to a flip, and two mixtures
+//! to a mixture, again with exact probabilities; so the collector counts reports as if there were one round.
 //!
 //! # Privacy
 //!
-//! All reports on one value are made from its permanent answer without another look at the value. So together they tell no
-//! more than that answer: the likelihood ratio of the first round bounds that of any number of them. A single report has the
-//! likelihood ratio of both rounds as one, which is smaller.
+//! All reports on one value are post-processing of its permanent answer, so the likelihood ratio of the permanent round
+//! bounds that of any number of them. A single report has the likelihood ratio of both rounds composed, which is
+//! smaller.
 
 use super::bit_flip::{BitFlip, Neighbours};
 use super::likelihood::{LikelihoodRatio, MAX_PLANES, fewest_planes};
@@ -15,7 +15,7 @@ use super::mixture::Mixture;
 use crate::error::Error;
 use crate::local::spec::Field;
 
-/// Flips of one-hot rows, for ever and for each report.
+/// A permanent and an instantaneous flip of one-hot rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TwoFlips {
     permanent: BitFlip,
@@ -23,7 +23,7 @@ pub struct TwoFlips {
 }
 
 impl TwoFlips {
-    /// Both rounds; none if their binary digits together are more than 62.
+    /// Both rounds; `None` if they have more than 62 binary digits together.
     #[must_use]
     pub fn new(permanent: BitFlip, instantaneous: BitFlip) -> Option<Self> {
         let planes = permanent.planes() + instantaneous.planes();
@@ -31,11 +31,11 @@ impl TwoFlips {
     }
 
     /// A permanent round and the symmetric one with the fewest planes after which a single report achieves
-    /// `epsilon_first`; none if there is none.
+    /// `epsilon_first`; `None` if no such round exists.
     ///
-    /// A symmetric flip that keeps its input's deviation from 1/2 with factor r makes P and Q, twice the deviations
-    /// from 1/2 of p and q, into r P and r Q. The logarithm of the ratio is then 2 artanh(r P) - 2 artanh(r Q), and with
-    /// t = tanh(epsilon / 2) it is epsilon for t P Q r^2 + (P - Q) r = t.
+    /// A symmetric flip multiplies the deviation of a probability from 1/2 by a factor r. So it turns P and Q, twice
+    /// the deviations of p and q from 1/2, into r P and r Q. The logarithm of the ratio is then
+    /// 2 artanh(r P) - 2 artanh(r Q), and with t = tanh(epsilon / 2) it is epsilon for t P Q r^2 + (P - Q) r = t.
     #[must_use]
     pub fn after(permanent: BitFlip, epsilon_first: f64) -> Option<Self> {
         let half = (1u64 << (permanent.planes() - 1)) as f64;
@@ -53,19 +53,19 @@ impl TwoFlips {
         found.map(|(planes, q)| make(planes, q))
     }
 
-    /// The round whose outcome stays the same.
+    /// The permanent round.
     #[must_use]
     pub fn permanent(self) -> BitFlip {
         self.permanent
     }
 
-    /// The round of every report.
+    /// The instantaneous round.
     #[must_use]
     pub fn instantaneous(self) -> BitFlip {
         self.instantaneous
     }
 
-    /// Both rounds as one.
+    /// Both rounds, composed.
     #[must_use]
     pub fn both(self) -> BitFlip {
         let (first, second) = (self.permanent, self.instantaneous);
@@ -89,7 +89,7 @@ impl TwoFlips {
     }
 }
 
-/// Mixtures of the same values, for ever and for each report.
+/// A permanent and an instantaneous mixture of the same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TwoMixtures {
     permanent: Mixture,
@@ -97,8 +97,8 @@ pub struct TwoMixtures {
 }
 
 impl TwoMixtures {
-    /// A permanent round and the one with the fewest planes after which a single report achieves `epsilon_first`; none
-    /// if there is none.
+    /// A permanent round and the one with the fewest planes after which a single report achieves `epsilon_first`;
+    /// `None` if no such round exists.
     #[must_use]
     pub fn after(permanent: Mixture, epsilon_first: f64) -> Option<Self> {
         let k = permanent.k();
@@ -123,13 +123,13 @@ impl TwoMixtures {
         self.both().likelihood_ratio()
     }
 
-    /// The round whose outcome stays the same.
+    /// The permanent round.
     #[must_use]
     pub fn permanent(self) -> Mixture {
         self.permanent
     }
 
-    /// The round of every report.
+    /// The instantaneous round.
     #[must_use]
     pub fn instantaneous(self) -> Mixture {
         self.instantaneous
@@ -146,7 +146,7 @@ impl TwoMixtures {
         ]
     }
 
-    /// Both rounds as one: kept twice, or else any.
+    /// Both rounds, composed: the value if both keep it, or else a uniform one.
     #[must_use]
     pub fn both(self) -> Mixture {
         let (first, second) = (self.permanent, self.instantaneous);
@@ -154,7 +154,7 @@ impl TwoMixtures {
     }
 }
 
-/// The refusal of epsilons that 62 binary digits are too few for.
+/// The error for epsilons that need more than 62 binary digits.
 pub(crate) fn too_fine(epsilon_permanent: f64, epsilon_first: f64) -> Error {
     let given = format!("{epsilon_permanent:?} and {epsilon_first:?}");
     let allowed = "such that two rounds of at most 62 binary digits together achieve 0.999 of both";
@@ -165,7 +165,7 @@ pub(crate) fn too_fine(epsilon_permanent: f64, epsilon_first: f64) -> Error {
 mod tests {
     use super::*;
 
-    /// A round with one plane fewer, or with one less chance of flipping, does not do.
+    /// One plane fewer does not achieve `first`, and a flipping probability smaller by one step is not private.
     #[test]
     fn the_second_round_is_the_smallest_and_the_closest() {
         for (permanent, first) in [(2.0, 1.0), (1.0, 0.999), (4.0, 0.01), (0.5, 0.1), (9.0, 8.0), (16.0, 2.0)] {

@@ -1,15 +1,15 @@
-//! Windows: a number near the true one with probability keep / 2^planes, otherwise any number.
+//! Windows: a number near the true one with probability keep / 2^planes, otherwise a uniform one.
 //!
-//! There are k positions and N = k + width - 1 outputs. A position l becomes each of l, l + 1, ..., l + width - 1 with
-//! the same probability, the *window* of l, and what comes out of that is a [`Mixture`] of all N outputs. A window of width 1
-//! is generalised randomised response.
+//! There are k positions and N = k + width - 1 outputs. The *window* of position l consists of l, l + 1, ...,
+//! l + width - 1. A position is replaced by a uniform output of its window, and a [`Mixture`] of all N outputs
+//! randomises that. A window of width 1 is generalised randomised response.
 //!
 //! # Privacy
 //!
-//! With m = keep / 2^planes, an output has probability (1 - m)/N + m/width if it is in the window, and (1 - m)/N if it is
-//! not. Every output is outside of some window unless k = 1. So the largest likelihood ratio of two positions is
-//! 1 + m N / ((1 - m) width), an exact fraction. A position that is itself drawn at random, depending on the sender's
-//! number, makes averages of these probabilities, and so no larger a ratio.
+//! With m = keep / 2^planes, an output has probability (1 - m)/N + m/width if it is in the window, and (1 - m)/N if it
+//! is not. Every output is outside of some window unless k = 1. So the largest likelihood ratio of two positions is
+//! 1 + m N / ((1 - m) width), an exact fraction. If the position is itself drawn at random, depending on the sender's
+//! number, the probabilities are averages of these, and their ratio is no larger.
 
 use rand_core::TryCryptoRng;
 
@@ -53,7 +53,7 @@ impl Window {
         self.mixture.k()
     }
 
-    /// What is done to a random number of the window.
+    /// The mixture that randomises a uniform output of the window.
     #[must_use]
     pub fn mixture(self) -> Mixture {
         self.mixture
@@ -72,7 +72,7 @@ impl Window {
         fields
     }
 
-    /// The random bytes for one position, but for rejected words.
+    /// The random bytes for one position, not counting rejected words.
     pub(crate) fn random_bytes(self) -> usize {
         index_bytes(self.width) + self.mixture.random_bytes()
     }
@@ -91,8 +91,8 @@ impl Slider {
         Self { window, offsets: Wiped::new(length.min(CHUNK)), mixer: Mixer::new(window.mixture, length) }
     }
 
-    /// Makes outputs of up to [`CHUNK`] positions, all below k: `rng` gives where in the windows, and then what the
-    /// mixture takes.
+    /// Replaces up to [`CHUNK`] positions, all below k, by outputs: `rng` gives the places in the windows, and then the
+    /// words of the mixture.
     pub(crate) fn slide<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R, positions: &mut [u32]) -> Result<(), Error> {
         let offsets = &mut self.offsets[..positions.len()];
         uniform(rng, self.window.width, offsets)?;

@@ -1,8 +1,8 @@
-//! The collector's counters: how many reports support each value, because its bit is set or because they are it; or, where
-//! reports are not counted by value, how often each report came.
+//! The collector's counters: how many reports support each value, that is, have its bit set or are the value; or, where
+//! reports are not counted by value, how often each report occurred.
 //!
-//! The state is whole numbers alone, so merging is associative and commutative, and the result is bit-identical however
-//! the reports were split. Adding the same reports, or merging the same state, twice counts them twice.
+//! The state consists of integers, so merging is associative and commutative, and the result is bit-identical however
+//! the reports were split. Adding the same reports twice, or merging the same state twice, counts them twice.
 //!
 //! Reports are private already; nothing here needs to be constant-time.
 
@@ -34,29 +34,30 @@ impl Accumulator {
         Self { protocol, n: 0, rejected, counters: vec![0; protocol.counters()] }
     }
 
-    /// What `n` reports leave behind of which `counters[i]` support value i.
+    /// The accumulator of `n` reports, of which `counters[i]` support value i.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless there are as many counters as the protocol has, and `n` reports can lead to them.
+    /// [`Error::Parameter`] unless there are as many counters as the protocol has, and they are possible for `n`
+    /// reports.
     pub fn from_counters(protocol: Protocol, n: u64, counters: Vec<u64>) -> Result<Self, Error> {
         if counters.len() != protocol.counters() {
             let allowed = format!("{} counters", protocol.counters());
             return Err(Error::parameter("counters", format!("{} counters", counters.len()), allowed));
         }
         if !protocol.are_possible(n, &counters) {
-            return Err(Error::parameter("counters", "others", format!("what n = {n} reports can lead to")));
+            return Err(Error::parameter("counters", "impossible ones", format!("possible for n = {n} reports")));
         }
         Ok(Self { n, counters, ..Self::new(protocol) })
     }
 
     /// Adds a matrix of reports with rows of `row_bytes` bytes, on up to `threads` threads.
     ///
-    /// A row whose unused bits are not all zero, or whose number is not that of a report, is malformed: it is not counted,
-    /// but counted as rejected.
+    /// A row whose unused bits are not all zero, or whose number is not that of a report, is malformed and is counted
+    /// as rejected.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for rows of another width than the protocol's, bytes that are no whole rows, or no threads;
-    /// [`Error::State`] when there would be more than 2^64 - 1 reports. Then nothing has been added.
+    /// [`Error::Parameter`] for rows of another width than the protocol's, bytes that are not whole rows, or zero
+    /// threads; [`Error::State`] when there would be more than 2^64 - 1 reports. Then nothing has been added.
     pub fn add(&mut self, reports: &[u8], row_bytes: usize, threads: usize) -> Result<(), Error> {
         check_threads(threads)?;
         let width = self.protocol.report_bytes();
@@ -84,8 +85,8 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Counts `count` rows as rejected for one of the reasons of the protocol's family; for those that are no report and
-    /// cannot be given to [`Accumulator::add`].
+    /// Counts `count` rows as rejected for one of the reasons of the protocol's family. This is for inputs that are not
+    /// reports and cannot be passed to [`Accumulator::add`].
     ///
     /// # Errors
     /// [`Error::Parameter`] for an unknown reason; [`Error::State`] when there would be more than 2^64 - 1 reports. Then
@@ -141,13 +142,13 @@ impl Accumulator {
         reasons.zip(self.rejected.iter().copied()).filter(|&(_, count)| count > 0)
     }
 
-    /// How many reports support each value, or how often each report came.
+    /// How many reports support each value, or how often each report occurred.
     #[must_use]
     pub fn counters(&self) -> &[u64] {
         &self.counters
     }
 
-    /// Unbiased estimates of how many people have each value: k of them, for randomised response "no" and "yes"; none
+    /// Unbiased estimates of how many people have each value: k of them, for randomised response "no" and "yes"; `None`
     /// where reports are not counted by value.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
@@ -155,14 +156,14 @@ impl Accumulator {
     }
 
     /// Estimates, unbiased over reports and hash functions, of how many people have each of the `candidates`, which are
-    /// fingerprints of texts; none where reports are not those of a sketch.
+    /// fingerprints of texts; `None` if the protocol is not a sketch.
     #[must_use]
     pub fn estimate_candidates(&self, candidates: &[i64]) -> Option<Estimate> {
         self.protocol.estimate_candidates(&self.counters, candidates)
     }
 
-    /// Estimates of how many people have values that begin like each of the `candidates`, prefixes of one level of
-    /// [`PrefixExtension`](crate::local::PrefixExtension); none where reports are of another protocol, or there is no such
+    /// Estimates of how many people have values with each of the `candidates` as a prefix, all of one level of
+    /// [`PrefixExtension`](crate::local::PrefixExtension); `None` for another protocol, and where there is no such
     /// level.
     #[must_use]
     pub fn estimate_prefixes(&self, level: u32, candidates: &[i64]) -> Option<Estimate> {

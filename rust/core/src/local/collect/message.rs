@@ -21,7 +21,7 @@ const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 12;
 
 impl Protocol {
-    /// What stands before a report in a message.
+    /// The header of a message: everything before the report.
     #[must_use]
     pub fn message_header(&self) -> [u8; HEADER_BYTES] {
         let [a, b, c, d, e, f, g, h] = self.spec_id();
@@ -30,7 +30,7 @@ impl Protocol {
 }
 
 impl Accumulator {
-    /// Adds reports that come as messages. What is no message of this protocol is counted as rejected: for a wrong
+    /// Adds reports that come as messages. A message that is not of this protocol is counted as rejected: for a wrong
     /// header, such as that of another protocol, or a wrong length.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What the collector does: it counts reports, which are private already, and keeps what it has counted.
+//! The collector: it counts reports, which are private already, and stores the counters.
 //!
 //! | module | what |
 //! | --- | --- |

@@ -13,11 +13,11 @@
 //! | 8 | n, the number of reports counted |
 //! | 4 | number R of reasons for rejection: 4 |
 //! | 8 R | the number of reports rejected for each, in the order of [`Protocol::rejection_reasons`] |
-//! | 8 m | the counters: how many reports support each value, m = k, or 1 ("yes") for randomised response; or how often each report came |
+//! | 8 m | the counters: how many reports support each value, m = k, or 1 ("yes") for randomised response; or how often each report occurred |
 //! | 4 | CRC-32C of everything before |
 //!
-//! A state has exactly one form: writing what was read gives the same bytes. The checksum finds accidents; it does not
-//! protect against somebody who alters a state on purpose.
+//! A state has exactly one form: writing what was read gives the same bytes. The checksum detects accidental damage; it
+//! does not protect against deliberate changes.
 
 use super::accumulator::Accumulator;
 use crate::error::Error;
@@ -55,7 +55,7 @@ impl Accumulator {
     /// Reads a state back.
     ///
     /// # Errors
-    /// [`Error::State`] that says what is wrong, when the bytes are anything but the state of an accumulator.
+    /// [`Error::State`] that says what is wrong, when the bytes are not the state of an accumulator.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let mut body = Reader(checked_body(bytes)?);
         let spec_length = u32::from_le_bytes(body.array("specification")?);
@@ -94,7 +94,7 @@ impl Accumulator {
     }
 }
 
-/// What stands between preamble and checksum, both of which are right.
+/// The bytes between preamble and checksum, once both are found right.
 fn checked_body(bytes: &[u8]) -> Result<&[u8], Error> {
     let mut preamble = Reader(bytes);
     if preamble.take(MAGIC.len(), "preamble")? != MAGIC {

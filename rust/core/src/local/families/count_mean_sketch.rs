@@ -1,14 +1,15 @@
-//! The count mean sketch: a random row of a table, and in it one of its columns as a one-hot row of flipped bits.
+//! The count mean sketch: a random row of a table, and the value's column in it as a one-hot row of flipped bits.
 //!
-//! A client draws a row j of the table uniformly, finds the column of its value by the hash function of that row, writes
-//! `width` bits of which that column's alone is set, and flips each symmetrically, as symmetric unary encoding does.
+//! A client draws a row j of the table uniformly, finds the column of its value by the hash function of that row,
+//! writes `width` bits of which only that column's is set, and flips each symmetrically, as symmetric unary encoding
+//! does.
 //!
 //! Source: Apple 2017, "Learning with privacy at scale", algorithms 1 and 2 (CMS).
 //!
 //! # Privacy
 //!
-//! The row is drawn without regard to the value, and given the row two values differ in at most two bits: the guarantee is
-//! that of symmetric unary encoding, whatever the hash functions are.
+//! The row is drawn independently of the value. Given the row, two values differ in at most two bits, so the guarantee
+//! is that of symmetric unary encoding, for any hash functions.
 //!
 //! # Estimation
 //!
@@ -32,6 +33,9 @@ use crate::local::values::rows;
 use crate::rng::Wiped;
 
 /// The count mean sketch of values, which are fingerprints of texts.
+///
+/// A report is epsilon-locally differentially private for any hash functions (Apple 2017, "Learning with privacy at
+/// scale", CMS).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CountMeanSketch {
     epsilon: f64,
@@ -43,7 +47,7 @@ impl CountMeanSketch {
     /// The sketch of `rows` rows of `width` bits, with the hash functions of `seed`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless [`Sketch::new`] takes the shape and 2^-20 <= epsilon <= 32.
+    /// [`Error::Parameter`] unless [`Sketch::new`] accepts the shape and 2^-20 <= epsilon <= 32.
     pub fn new(epsilon: f64, rows: u64, width: u64, seed: u64) -> Result<Self, Error> {
         let sketch = Sketch::new(rows, width, seed)?;
         Ok(Self { epsilon, sketch, flip: BitFlip::symmetric(epsilon, Neighbours::OneHot)? })
@@ -55,7 +59,7 @@ impl CountMeanSketch {
         self.sketch
     }
 
-    /// What is done to a bit.
+    /// The flip of each bit.
     #[must_use]
     pub fn flip(self) -> BitFlip {
         self.flip
@@ -98,7 +102,7 @@ impl Family for CountMeanSketch {
         self.flip.likelihood_ratio(Neighbours::OneHot).epsilon()
     }
 
-    /// Every number is a fingerprint.
+    /// Every integer is a valid fingerprint.
     fn check(&self, _values: &[i64]) -> Result<(), Error> {
         Ok(())
     }

@@ -1,25 +1,25 @@
-//! dBitFlipPM: some bits of the row of a value, flipped once and for ever.
+//! dBitFlipPM: some bits of a value's one-hot row, flipped once and kept.
 //!
-//! A client samples d of the k values once and for ever, and reports the bits of those alone: each is flipped, and the
-//! flipped row of a value stays the same. The row depends only on which sampled value it is, if any: there are d + 1 of
-//! them. Source: Ding, Kulkarni and Yekhanin 2017, "Collecting telemetry data privately".
+//! A client samples d of the k values once and keeps the sample. It reports only the bits of those values. Each bit is
+//! flipped, and the flipped row of a value is kept. The row depends only on which sampled value it is, if any, so there
+//! are d + 1 of them. Source: Ding, Kulkarni and Yekhanin 2017, "Collecting telemetry data privately".
 //!
 //! # Privacy
 //!
-//! The sample is drawn without regard to values, and may be known. Two values differ in at most two of the sampled bits, so
-//! that a symmetric flip for one-hot rows achieves epsilon; for d = 1 they differ in one, and a flip for one bit does. All
-//! reports on one value are one. Reports on m values tell up to m times as much about them, at most d + 1 times; and they
-//! may show *when* the value changed, since nothing is flipped again.
+//! The sample is drawn independently of values, and may be known. Two values differ in at most two of the sampled bits,
+//! so a symmetric flip for one-hot rows achieves epsilon; for d = 1 they differ in one, and a flip for one bit is
+//! enough. All reports on one value are the same. Reports on m values reveal up to m times as much about them, at most
+//! d + 1 times; and they may show *when* the value changed, since nothing is flipped again.
 //!
 //! # Estimation
 //!
 //! A report supports the values whose bits are 1. A value is sampled with probability d / k, so it is supported with
-//! probability p d / k if it is the sender's, and q d / k otherwise: the collector need not know the sample.
+//! probability p d / k if it is the sender's, and q d / k otherwise. The collector need not know the sample.
 //!
 //! # Constant time
 //!
-//! The sample is drawn by rejection, from words derived from the secret alone, whatever the value is. The words of a
-//! permanent row are derived for the value, or for none; flipping takes the same time for all.
+//! The sample is drawn by rejection, from words derived from the secret alone. The words of a permanent row are derived
+//! for the value, or for none if it is not sampled; flipping takes the same time for all.
 //!
 //! A report has k bits, least significant first; those of values that are not sampled are 0.
 
@@ -39,6 +39,9 @@ use crate::local::values::Remembering;
 use crate::rng::Wiped;
 
 /// dBitFlipPM over k values.
+///
+/// All reports on one value together are epsilon-locally differentially private (Ding, Kulkarni and Yekhanin 2017,
+/// "Collecting telemetry data privately").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DBitFlip {
     k: u32,
@@ -76,14 +79,14 @@ impl DBitFlip {
         self.d
     }
 
-    /// How they are flipped.
+    /// The flip of each sampled bit.
     #[must_use]
     pub fn flip(self) -> BitFlip {
         self.flip
     }
 }
 
-/// In how many of `d` sampled bits the rows of two values differ, at most.
+/// The largest number of bits, among `d` sampled ones, in which the rows of two values differ.
 fn neighbours(d: u32) -> Neighbours {
     if d == 1 { Neighbours::OneBit } else { Neighbours::OneHot }
 }
@@ -123,8 +126,8 @@ impl Family for DBitFlip {
         8 * (4 * self.k as usize + self.flip.planes() as usize * self.report_bytes())
     }
 
-    /// The words derived for a person give the sample, as a set of d in subset selection. Those derived for the value, or
-    /// for k if it is not sampled, flip the row, as in unary encoding. `rng` gives nothing.
+    /// The words derived for a person give the sample, as a set of d in subset selection. Those derived for the value,
+    /// or for k if it is not sampled, flip the row, as in unary encoding. `rng` is not used.
     fn randomise<R>(&self, _rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,

@@ -1,13 +1,14 @@
-//! Generalised randomised response: the value itself, or, by chance, any of the k values ("direct encoding").
+//! Generalised randomised response: the value, or with some probability a uniform one of the k values ("direct
+//! encoding").
 //!
 //! Definition: the report is the value with probability p = e^epsilon / (e^epsilon + k - 1), and each other value with
 //! probability q = 1 / (e^epsilon + k - 1) (Kairouz, Oh, Viswanath 2014, "Extremal mechanisms for local differential
 //! privacy"; Wang, Blocki, Li, Jha 2017, "Locally differentially private protocols for frequency estimation", section
-//! 4.1). It is done as a mixture: the value with probability p - q, otherwise a uniform one of all k.
+//! 4.1). It is implemented as a mixture: the value with probability p - q, otherwise a uniform one of all k.
 //!
 //! # Privacy
 //!
-//! A report is epsilon-locally differentially private with epsilon = ln(p/q), see [`Mixture`].
+//! A report is epsilon-locally differentially private with epsilon = ln(p/q); see [`Mixture`].
 //!
 //! A report is a value of ceil(log2 k) bits as 1 to 3 little-endian bytes; unused bits are zero.
 
@@ -23,6 +24,9 @@ use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
 
 /// Randomised response over k values.
+///
+/// A report is epsilon-locally differentially private (Kairouz, Oh, Viswanath 2014; Wang, Blocki, Li, Jha 2017, section
+/// 4.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GeneralizedRandomizedResponse {
     epsilon: f64,
@@ -33,7 +37,7 @@ impl GeneralizedRandomizedResponse {
     /// Randomised response over `k` values with p/q = e^epsilon, rounded towards 1.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless 2 <= k <= 2^24, 2^-20 <= epsilon <= 32 and [`Mixture::new`] takes both together.
+    /// [`Error::Parameter`] unless 2 <= k <= 2^24, 2^-20 <= epsilon <= 32 and [`Mixture::new`] accepts both together.
     pub fn new(k: u64, epsilon: f64) -> Result<Self, Error> {
         Ok(Self { epsilon, mixture: Mixture::new(check_k(k)?, epsilon)? })
     }
@@ -103,7 +107,7 @@ impl Symbols for GeneralizedRandomizedResponse {
         0
     }
 
-    /// There is one seed only.
+    /// There is only one seed.
     fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, _rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
         seeds.fill(0);
         Ok(())

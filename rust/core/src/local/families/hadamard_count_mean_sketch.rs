@@ -8,12 +8,14 @@
 //!
 //! # Privacy
 //!
-//! Row and column are drawn without regard to the value, so only the entry tells anything: randomised response of one bit.
+//! Row and column are drawn independently of the value, so only the entry depends on it: randomised response of one
+//! bit.
 //!
 //! # Estimation
 //!
 //! A report (j, l, s) supports those columns of row j whose entry is s: the sender's, and half of the others; see
-//! `reports/sketch.rs`. How many support each column of a row is a Walsh-Hadamard transform of its counters.
+//! `reports/sketch.rs`. The numbers of reports that support each column of a row are a Walsh-Hadamard transform of its
+//! counters.
 //!
 //! A report is the number 2 (j width + l) + s, and the collector counts each number.
 
@@ -30,6 +32,9 @@ use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given};
 
 /// The Hadamard count mean sketch of values, which are fingerprints of texts.
+///
+/// A report is epsilon-locally differentially private for any hash functions (Apple 2017, "Learning with privacy at
+/// scale", HCMS).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HadamardCountMeanSketch {
     epsilon: f64,
@@ -40,7 +45,7 @@ impl HadamardCountMeanSketch {
     /// The sketch of `rows` rows of `width` columns, with the hash functions of `seed`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless [`Sketch::new`] takes the shape and 2^-20 <= epsilon <= 32.
+    /// [`Error::Parameter`] unless [`Sketch::new`] accepts the shape and 2^-20 <= epsilon <= 32.
     pub fn new(epsilon: f64, rows: u64, width: u64, seed: u64) -> Result<Self, Error> {
         let sketch = Sketch::new(rows, width, seed)?;
         Ok(Self { epsilon, table: TransformedTable { sketch, mixture: Mixture::new(2, epsilon)? } })
@@ -52,7 +57,7 @@ impl HadamardCountMeanSketch {
         self.table.sketch
     }
 
-    /// What is done to an entry.
+    /// The randomisation of the entry.
     #[must_use]
     pub fn mixture(self) -> Mixture {
         self.table.mixture
@@ -85,7 +90,7 @@ impl Family for HadamardCountMeanSketch {
         self.mixture().likelihood_ratio().epsilon()
     }
 
-    /// Every number is a fingerprint.
+    /// Every integer is a valid fingerprint.
     fn check(&self, _values: &[i64]) -> Result<(), Error> {
         Ok(())
     }

@@ -4,18 +4,19 @@
 //! binary digits that v and j share (Sylvester's construction, 1 for -1). A client draws j uniformly, finds the entry
 //! of its value's row, and keeps it with probability e^epsilon / (e^epsilon + 1).
 //!
-//! Source: Bassily and Smith 2015, "Local, private, efficient protocols for succinct histograms". The protocols of Acharya,
-//! Sun and Zhang 2019, "Hadamard response", are others: they send an index alone, and their blocks gain at a large epsilon.
+//! Source: Bassily and Smith 2015, "Local, private, efficient protocols for succinct histograms". The protocols of
+//! Acharya, Sun and Zhang 2019, "Hadamard response", are different: they send only an index, and their blocks are
+//! better at a large epsilon.
 //!
 //! # Privacy
 //!
-//! The column is drawn without regard to the value, so only the entry tells anything: randomised response of one bit.
+//! The column is drawn independently of the value, so only the entry depends on it: randomised response of one bit.
 //!
 //! # Estimation
 //!
 //! A report (j, s) supports v if s is the entry of v's row in column j. Two different rows agree in exactly half of the
-//! columns, so another value is supported with probability 1/2. The supports of all values are a Walsh-Hadamard transform
-//! of the number of reports by column and sign, in a time in the order of n + K log K.
+//! columns, so another value is supported with probability 1/2. The supports of all values are a Walsh-Hadamard
+//! transform of the number of reports by column and sign, in time O(n + K log K).
 //!
 //! A report is the number 2 j + s.
 
@@ -34,6 +35,9 @@ use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
 
 /// The Hadamard response over k values.
+///
+/// A report is epsilon-locally differentially private (Bassily and Smith 2015, "Local, private, efficient protocols for
+/// succinct histograms").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HadamardResponse {
     k: u32,
@@ -56,7 +60,7 @@ impl HadamardResponse {
         self.k.next_power_of_two()
     }
 
-    /// What is done to an entry.
+    /// The randomisation of the entry.
     #[must_use]
     pub fn mixture(self) -> Mixture {
         self.mixture
@@ -123,7 +127,7 @@ impl Symbols for HadamardResponse {
         index_bytes(self.order())
     }
 
-    /// Columns.
+    /// Draws columns.
     fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
         uniform(rng, self.order(), seeds)
     }
@@ -164,7 +168,7 @@ impl Reports for Entries {
     }
 
     fn count(self, _instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
-        // The reports with each column, those with -1 subtracted.
+        // For each column, the number of reports with entry 1 minus that with -1.
         let mut balance = vec![0i64; self.end() as usize / 2];
         let width = self.bits().div_ceil(8);
         let rejected = for_each_number(rows, width, self.end(), |number| {

@@ -1,9 +1,9 @@
 //! Hierarchical ranges: a Hadamard response on the value's ancestor in a random level of a tree.
 //!
-//! The k values, in their order, are the leaves of a tree in which every node has `branching` children (those below the
-//! root may be fewer), a power of two. A client draws one of the levels below the root uniformly, and reports the node
-//! of this level that its value is under by a Hadamard response with the whole epsilon. A range of values is a union of
-//! few nodes, so its count has an error that grows with the logarithm of its length and not with its root.
+//! The k values, in their order, are the leaves of a tree in which every node has `branching` children (the root may
+//! have fewer), a power of two. A client draws one of the levels below the root uniformly, and reports the ancestor of
+//! its value at this level by a Hadamard response with the whole epsilon. A range of values is a union of few nodes, so
+//! the error of its count grows with the logarithm of its length and not with its square root.
 //!
 //! Source: Cormode, Kulkarni, Srivastava 2019, "Answering range queries under local differential privacy", section 4.3
 //! (a hierarchy with Hadamard randomised response), with the levels sampled.
@@ -14,7 +14,7 @@
 //!
 //! # Privacy
 //!
-//! Level and column are drawn without regard to the value, so only the entry tells anything: randomised response of one
+//! Level and column are drawn independently of the value, so only the entry depends on it: randomised response of one
 //! bit.
 //!
 //! # Estimation
@@ -35,6 +35,9 @@ use crate::local::values::check_below;
 use crate::rng::Wiped;
 
 /// Hierarchical ranges over k ordered values.
+///
+/// A report is epsilon-locally differentially private (Cormode, Kulkarni, Srivastava 2019, "Answering range queries
+/// under local differential privacy", section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HierarchicalRange {
     k: u32,
@@ -64,7 +67,7 @@ impl HierarchicalRange {
         Ok(Self { k: k as u32, epsilon, depth, step, mixture: Mixture::new(2, epsilon)? })
     }
 
-    /// The binary logarithm of the number of leaves, those included that are no value.
+    /// The binary logarithm of the number of leaves, including those that are not values.
     #[must_use]
     pub fn depth(self) -> u32 {
         self.depth
@@ -82,7 +85,7 @@ impl HierarchicalRange {
         self.depth.div_ceil(self.step)
     }
 
-    /// What is done to an entry.
+    /// The randomisation of the entry.
     #[must_use]
     pub fn mixture(self) -> Mixture {
         self.mixture
@@ -145,13 +148,13 @@ impl Symbols for HierarchicalRange {
         index_bytes(self.levels()) + index_bytes(1 << self.depth)
     }
 
-    /// A level and a column of each.
+    /// Draws a level and a column for each.
     fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
         let mut columns = Wiped::new(seeds.len());
         uniform(rng, self.levels(), seeds)?;
         uniform(rng, 1 << self.depth, &mut columns)?;
         for (seed, &column) in seeds.iter_mut().zip(&*columns) {
-            // A check for overflow would be a jump on what is still a secret.
+            // An overflow check would be a branch on what is still secret.
             let levels_up = (*seed as u32).wrapping_mul(self.step);
             let nodes = 1u64.wrapping_shl(self.depth.wrapping_sub(levels_up));
             *seed = nodes | column & nodes.wrapping_sub(1);
@@ -161,14 +164,14 @@ impl Symbols for HierarchicalRange {
 
     #[inline(always)]
     fn symbol(&self, seed: u64, value: i64) -> u32 {
-        // The leading ones of seed and node are those of their level: they meet, and add 1 to the parity.
+        // The leading ones of seed and node are both that of their level, so they coincide and add 1 to the parity.
         let bits = 31u32.wrapping_sub((seed as u32 | 1).leading_zeros());
         let node = (1 << self.depth | value as u32).wrapping_shr(self.depth.wrapping_sub(bits));
         (node & seed as u32).count_ones() & 1 ^ 1
     }
 }
 
-/// Numbers of nodes of some levels, with an entry of each.
+/// Numbers of nodes of some levels, each with an entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Nodes {
     depth: u32,
@@ -176,7 +179,7 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// The numbers of all reports, and those between levels, which are none.
+    /// The numbers of all reports, and those between levels, which are not reports.
     fn numbers(self) -> Numbers {
         Numbers::to_transform(4u64 << self.depth)
     }

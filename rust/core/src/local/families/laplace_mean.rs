@@ -1,11 +1,11 @@
-//! A number in [-1, 1] with Laplace noise of scale 2 / epsilon: a collector adds reports up to find the mean.
+//! A number in [-1, 1] with Laplace noise of scale 2 / epsilon; the collector sums reports to estimate the mean.
 //!
-//! Source: Dwork, McSherry, Nissim, Smith 2006, "Calibrating noise to sensitivity in private data analysis", used by every
-//! person for themselves.
+//! Source: Dwork, McSherry, Nissim, Smith 2006, "Calibrating noise to sensitivity in private data analysis", applied by
+//! each person locally.
 //!
-//! The number is rounded at random to a multiple of 1 / unit, so that its mean stays what it is, and discrete Laplace noise is
-//! added: see `reports/noisy_sums.rs`. Rounding does not depend on the noise, and a mean of private
-//! distributions is as private as they are.
+//! The number is rounded at random to a multiple of 1 / unit, without bias, and discrete Laplace noise is added: see
+//! `reports/noisy_sums.rs`. Rounding does not depend on the noise, and a mixture of private distributions is as private
+//! as they are.
 
 use rand_core::TryCryptoRng;
 
@@ -18,6 +18,9 @@ use crate::local::spec::{Field, Given};
 use crate::rng::{Wiped, fill_bytes};
 
 /// The Laplace mechanism for the mean of numbers in [-1, 1].
+///
+/// A report is epsilon-locally differentially private (Dwork, McSherry, Nissim, Smith 2006, "Calibrating noise to
+/// sensitivity in private data analysis").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LaplaceMean {
     epsilon: f64,
@@ -56,7 +59,7 @@ impl Family for LaplaceMean {
         Self::new(epsilon)
     }
 
-    /// The noise is exact.
+    /// The noise is exact, and so is epsilon.
     fn epsilon(&self) -> f64 {
         self.epsilon
     }

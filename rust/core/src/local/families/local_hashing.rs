@@ -8,7 +8,7 @@
 //!
 //! # Privacy
 //!
-//! The hash function is drawn without regard to the value, so only the hash tells anything: generalised randomised
+//! The hash function is drawn independently of the value, so only the hash depends on it: generalised randomised
 //! response over g values.
 //!
 //! A report is the number (a P + b) g + hash.
@@ -25,6 +25,9 @@ use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
 
 /// Local hashing of k values.
+///
+/// A report is epsilon-locally differentially private (Wang, Blocki, Li and Jha 2017, "Locally differentially private
+/// protocols for frequency estimation").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalHashing {
     epsilon: f64,
@@ -39,7 +42,7 @@ impl LocalHashing {
     ///
     /// # Errors
     /// [`Error::Parameter`] unless 2 <= k <= 2^24, 2 <= g <= 2^16, k^2 g is below 2^62, 2^-20 <= epsilon <= 32, and
-    /// [`Mixture::new`] takes g and epsilon together.
+    /// [`Mixture::new`] accepts g and epsilon together.
     pub fn new(k: u64, epsilon: f64, g: Option<u64>) -> Result<Self, Error> {
         let k = check_k(k)?;
         let g = g.unwrap_or_else(|| optimal_g(k, epsilon));

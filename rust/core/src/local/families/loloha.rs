@@ -1,34 +1,34 @@
-//! LOLOHA: local hashing for people who are asked again and again.
+//! LOLOHA: longitudinal local hashing, for people who report repeatedly.
 //!
-//! A client has one hash function from k values to g for ever. The permanent answer to a hash is the hash, or by chance any
-//! of the g; and every report is that permanent answer, or by chance any of the g. Source: Arcolezi, Pinzón, Palamidessi
-//! and Gambs 2023, "Frequency estimation of evolving data under local differential privacy", where g = 2 is BiLOLOHA. The
-//! hash functions are those of `reports/hashing.rs`.
+//! A client keeps one hash function from k values to g. The permanent answer to a hash is the hash, or with some
+//! probability a uniform one of the g; every report is that permanent answer, or with some probability a uniform one of
+//! the g. Source: Arcolezi, Pinzón, Palamidessi and Gambs 2023, "Frequency estimation of evolving data under local
+//! differential privacy", where g = 2 is BiLOLOHA. The hash functions are those of `reports/hashing.rs`.
 //!
 //! # Privacy
 //!
-//! The hash function is drawn without regard to values, so only hashes tell anything. All reports on one hash together
-//! have the likelihood ratio of the permanent round: see `chance/two_rounds.rs`. There are g permanent answers, so reports tell at
-//! most g times as much about all the hashes that there ever were, however often the value changes; but they may show
-//! *when* the hash changed.
+//! The hash function is drawn independently of values, so reports depend on values only through hashes. All reports on
+//! one hash together have the likelihood ratio of the permanent round: see `chance/two_rounds.rs`. There are g
+//! permanent answers, so reports reveal at most g times as much about all hashes of a person together, however often
+//! the value changes; but they may show *when* the hash changed.
 //!
 //! # Estimation
 //!
-//! Two mixtures are a mixture: the law of local hashing with the probability of keeping the hash twice.
+//! Two mixtures compose to a mixture: the law is that of local hashing with the probability of keeping the hash twice.
 //!
 //! # The choice of g
 //!
-//! The paper has a closed form of the instantaneous round that gives a single report `epsilon_first` for g = 2, and less for
-//! a larger g, and an optimal g that goes with it. Here the round is solved for the exact likelihood ratio of a single
-//! report. So whatever g is, the variance is that of local hashing with `epsilon_first`, and so is the optimal g,
-//! e^`epsilon_first` + 1, rounded.
+//! The paper has a closed form of the instantaneous round, which gives a single report `epsilon_first` for g = 2 and
+//! less for a larger g, and an optimal g for that form. Here the round is solved for the exact likelihood ratio of a
+//! single report. So for every g the variance is that of local hashing with `epsilon_first`, and the optimal g is the
+//! same, too: e^`epsilon_first` + 1, rounded.
 //!
 //! # Constant time
 //!
 //! A number is drawn by rejection unless g is a power of two. If the permanent answer to a value were derived from that
-//! value, the time could tell that the value is the same as before. So the permanent answers to all g hashes are derived
-//! each time, from the secret alone, and a mask selects one: what the time shows is a function of dropped words of that
-//! person, whatever the value is.
+//! value, the time could reveal that the value is the same as before. So the permanent answers to all g hashes are
+//! derived each time, from the secret alone, and a mask selects one: the time is a function of dropped words of that
+//! person, for every value.
 //!
 //! A report is a number as in local hashing.
 
@@ -51,6 +51,10 @@ use crate::local::values::Remembering;
 use crate::rng::Wiped;
 
 /// LOLOHA over k values.
+///
+/// All reports on one hash together are `epsilon_permanent`-locally differentially private, and a single report is so
+/// for `epsilon_first` (Arcolezi, Pinzón, Palamidessi and Gambs 2023, "Frequency estimation of evolving data under
+/// local differential privacy").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loloha {
     epsilon: f64,
@@ -83,7 +87,7 @@ impl Loloha {
         Ok(Self { epsilon: epsilon_permanent, epsilon_first, hashing, rounds })
     }
 
-    /// The hash functions, and both rounds as one.
+    /// The hash functions, and both rounds, composed.
     #[must_use]
     pub fn hashing(self) -> Hashing {
         self.hashing

@@ -1,19 +1,20 @@
-//! Longitudinal unary encoding: unary encoding for people who are asked again and again.
+//! Longitudinal unary encoding: unary encoding for people who report repeatedly.
 //!
-//! A client flips the bits of the one-hot row of a value once and for ever, and flips those of the permanent row again for
-//! every report. The permanent round is optimised or symmetric, the instantaneous one symmetric: L-OSUE and L-SUE of
-//! Arcolezi, Couchot, Al Bouna and Xiao 2022, "Improving the utility of locally differentially private protocols for
-//! longitudinal and multidimensional frequency estimates". L-SUE is basic RAPPOR (Erlingsson, Pihur and Korolova 2014).
+//! A client flips the bits of a value's one-hot row once and keeps the result, the permanent row. For every report it
+//! flips the bits of the permanent row again. The permanent round is optimised or symmetric, the instantaneous one
+//! symmetric: L-OSUE and L-SUE of Arcolezi, Couchot, Al Bouna and Xiao 2022, "Improving the utility of locally
+//! differentially private protocols for longitudinal and multidimensional frequency estimates". L-SUE is basic RAPPOR
+//! (Erlingsson, Pihur and Korolova 2014).
 //!
 //! # Privacy
 //!
-//! All reports on one value together have the likelihood ratio of the permanent round: see `chance/two_rounds.rs`. Each value has
-//! a permanent row of its own, so reports on m values tell up to m times as much about them; and they may show *when*
-//! the value changed, since a row then gives way to another.
+//! All reports on one value together have the likelihood ratio of the permanent round: see `chance/two_rounds.rs`. Each
+//! value has a permanent row of its own, so reports on m values reveal up to m times as much about them. They may also
+//! show *when* the value changed, since another permanent row is used from then on.
 //!
 //! # Estimation
 //!
-//! Two flips are a flip: the law of unary encoding with the probabilities of both.
+//! Two flips compose to a flip: the law is that of unary encoding with the probabilities of both rounds composed.
 //!
 //! A report is a row as in unary encoding.
 
@@ -41,6 +42,9 @@ pub enum Permanent {
 }
 
 /// Longitudinal unary encoding of k values.
+///
+/// All reports on one value together are `epsilon_permanent`-locally differentially private, and a single report is so
+/// for `epsilon_first` (Arcolezi, Couchot, Al Bouna and Xiao 2022: L-OSUE and L-SUE).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LongitudinalUnaryEncoding {
     k: u32,

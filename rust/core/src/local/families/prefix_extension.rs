@@ -1,28 +1,30 @@
-//! Prefix extension: frequent values of a domain that is too large to go through, found prefix by prefix.
+//! Prefix extension: frequent values of a domain that is too large to enumerate, found prefix by prefix.
 //!
-//! A value has `bits` binary digits. The lengths of its prefixes are `bits`, `bits` - `step` and so on, as long as they are
-//! above 0: the levels, the shortest first. A client draws one level and reports its prefix of that length, by the Hadamard count mean sketch of that level, with
-//! the whole epsilon. The collector asks for the counts of all prefixes of the first length, extends those that are significant in
-//! all ways to the next, and so on; what is significant at the last level are frequent values, with their counts.
+//! A value has `bits` binary digits. The levels are the lengths of its prefixes: `bits`, `bits` - `step` and so on, as
+//! long as they are above 0, the shortest first. A client draws one level and reports its prefix of that length by the
+//! Hadamard count mean sketch of that level, with the whole epsilon. The collector estimates the counts of all prefixes
+//! of the first length, extends the significant ones in all ways to the next length, and so on. The values that are
+//! significant at the last level are the frequent ones, with their counts.
 //!
-//! Sources: Wang, Li and Jha 2018, "Locally differentially private heavy hitter identification" (the prefix extending method),
-//! and Bassily, Nissim, Stemmer and Thakurta 2017, "Practical locally private heavy hitters" (the sketch of each level). In the
-//! former reports are hashes with a seed of their own, and the collector keeps them all; with a sketch its state has a fixed size
-//! and is merged by adding, and the time to extend does not depend on the number of reports. The price is that of sketches:
-//! collisions.
+//! Sources: Wang, Li and Jha 2018, "Locally differentially private heavy hitter identification" (the prefix extending
+//! method), and Bassily, Nissim, Stemmer and Thakurta 2017, "Practical locally private heavy hitters" (the sketch of
+//! each level). In the former, each report is a hash with its own seed, and the collector keeps all reports. With a
+//! sketch, the collector's state has a fixed size and is merged by addition, and the time to extend does not depend on
+//! the number of reports. The price is that of all sketches: collisions.
 //!
 //! # Privacy
 //!
-//! A client sends one report, on one level drawn without regard to the value: the guarantee is that of the
-//! Hadamard count mean sketch.
+//! A client sends one report, on one level drawn independently of the value: the guarantee is that of the Hadamard
+//! count mean sketch.
 //!
 //! # Estimation
 //!
-//! The clients who drew a level are a random sample of all. Their number m_d who have a prefix is estimated with the standard
-//! error of sketches; n m_d / m, m the size of the sample of n people, has also the variance of the sample,
-//! n (n/m - 1) f (1 - f) for a prefix of frequency f.
+//! The m clients who drew a level are a random sample of all n. The number m_d of them who have a prefix is estimated
+//! with the standard error of sketches. The estimate n m_d / m for all people also has the
+//! variance of the sample, n (n/m - 1) f (1 - f) for a prefix of frequency f.
 //!
-//! Prefixes are hashed as texts of 8 bytes, little-endian. A report is the number 2 (j `width` + l) + s, where j = `rows` * level + row; the collector counts each number.
+//! Prefixes are hashed as texts of 8 bytes, little-endian. A report is the number 2 (j `width` + l) + s, where
+//! j = `rows` * level + row; the collector counts each number.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use rand_core::TryCryptoRng;
@@ -39,6 +41,9 @@ use crate::local::reports::text_hash::fingerprint;
 use crate::local::spec::{Field, Given};
 
 /// Prefix extension over values of some binary digits.
+///
+/// A report is epsilon-locally differentially private (Wang, Li and Jha 2018, "Locally differentially private heavy
+/// hitter identification"; Bassily, Nissim, Stemmer and Thakurta 2017, "Practical locally private heavy hitters").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrefixExtension {
     epsilon: f64,
@@ -50,18 +55,18 @@ pub struct PrefixExtension {
 }
 
 impl PrefixExtension {
-    /// What numbers of binary digits there are: so many fit a signed number.
+    /// The allowed numbers of binary digits: these fit a signed integer.
     pub const BITS: &str = "an integer from 1 to 63";
 
-    /// What steps there are: the collector goes through all extensions of a prefix.
+    /// The allowed steps: the collector tries all extensions of a prefix.
     pub const STEPS: &str = "an integer from 1 to 16";
 
     /// The protocol for values of `bits` binary digits, whose prefixes grow by `step`, with a table of `rows` rows of `width`
     /// columns for each length and the hash functions of `seed`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless 1 <= bits <= 63, 1 <= step <= 16, [`Sketch::new`] takes the tables, they have at most
-    /// 2^24 cells together, and 2^-20 <= epsilon <= 32.
+    /// [`Error::Parameter`] unless 1 <= bits <= 63, 1 <= step <= 16, [`Sketch::new`] accepts the tables, they have at
+    /// most 2^24 cells together, and 2^-20 <= epsilon <= 32.
     pub fn new(bits: u64, epsilon: f64, step: u64, rows: u64, width: u64, seed: u64) -> Result<Self, Error> {
         if !(1..=63).contains(&bits) {
             return Err(Error::parameter("bits", bits, Self::BITS));
@@ -86,7 +91,7 @@ impl PrefixExtension {
         self.rows
     }
 
-    /// What is done to an entry.
+    /// The randomisation of the entry.
     #[must_use]
     pub fn mixture(self) -> Mixture {
         self.tables.mixture
@@ -102,8 +107,8 @@ impl PrefixExtension {
         (self.bits - 1) / self.step
     }
 
-    /// The prefix that a value has at this level. Levels are random words, which must not decide a jump, as that of a check
-    /// for overflow would.
+    /// The prefix that a value has at this level. Levels are random words and must not decide a branch, such as that of
+    /// an overflow check.
     #[inline(always)]
     fn prefix(self, value: i64, level: u32) -> i64 {
         let longer = self.last_level().wrapping_sub(level);
@@ -111,8 +116,8 @@ impl PrefixExtension {
     }
 }
 
-/// What the sketch counts for a prefix: the fingerprint of its 8 bytes. The hash functions of rows are linear, so that prefixes
-/// at equal distances would meet too often three at a time.
+/// What the sketch counts for a prefix: the fingerprint of its 8 bytes. The hash functions of rows are linear, so three
+/// prefixes at equal distances would collide too often.
 #[inline(always)]
 fn hashed(prefix: i64) -> i64 {
     fingerprint(&prefix.to_le_bytes())
@@ -151,7 +156,7 @@ impl Family for PrefixExtension {
         self.mixture().likelihood_ratio().epsilon()
     }
 
-    /// That all values have at most `bits` binary digits, in one pass without a branch.
+    /// Checks in one pass without a branch that all values have at most `bits` binary digits.
     fn check(&self, values: &[i64]) -> Result<(), Error> {
         let bits = self.bits;
         let outside = values.iter().fold(0, |outside, &value| outside | (value as u64) >> bits);

@@ -1,13 +1,13 @@
-//! Randomised response: one bit, told truly with probability p and falsely with probability 1 - p.
+//! Randomised response: one bit, reported truthfully with probability p and flipped with probability 1 - p.
 //!
 //! Source: Warner 1965, "Randomized response: a survey technique for eliminating evasive answer bias". The two-coin
-//! form (answer truly on heads, else as a second coin says) is p = 3/4, epsilon = ln 3.
+//! form (answer truthfully on heads, otherwise as a second coin says) is p = 3/4, epsilon = ln 3.
 //!
 //! # Privacy
 //!
 //! A report is epsilon-locally differentially private with epsilon = ln(p / (1-p)).
 //!
-//! A report is one byte, 0 or 1. Inside, eight values share a byte of every plane, so no random bit is wasted.
+//! A report is one byte, 0 or 1. Internally, eight values share a byte of every plane, so no random bit is wasted.
 
 use dpnoise_kernels::arch::planes::TILE_BYTES;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
@@ -28,6 +28,9 @@ const TILE_VALUES: usize = 8 * TILE_BYTES;
 const CHUNK_TILES: usize = 16;
 
 /// Binary randomised response.
+///
+/// A report is epsilon-locally differentially private (Warner 1965, "Randomized response: a survey technique for
+/// eliminating evasive answer bias").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RandomizedResponse {
     epsilon: f64,
@@ -139,7 +142,7 @@ impl Family for RandomizedResponse {
         Some(Law::Supports(self.flip.support()))
     }
 
-    /// Reports support "yes" alone; what is estimated is "no" and "yes".
+    /// Reports support only "yes"; the estimates are for "no" and "yes".
     fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
         let estimate = self.law()?.estimate(n, counters);
         let (yes, error) = (estimate.counts[0], estimate.standard_errors[0]);

@@ -1,30 +1,32 @@
-//! RAPPOR: a Bloom filter of a text, flipped once and for ever, and then for every report.
+//! RAPPOR: a Bloom filter of a text, flipped once permanently, and then again for every report.
 //!
-//! A client belongs to one of `num_cohorts` cohorts for ever. `num_hashes` hash functions of the cohort give the text bits of a
-//! row of `num_bloombits`, which are set: its Bloom filter. The permanent round makes each bit 1 with probability f/2, 0 with
-//! f/2, and else leaves it, once and for ever; the instantaneous round makes a bit of the permanent row 1 with probability q
-//! if it is 1 and p if it is 0, for every report. Source: Erlingsson, Pihur and Korolova 2014, "RAPPOR: randomized
-//! aggregatable privacy-preserving ordinal response".
+//! A client belongs permanently to one of `num_cohorts` cohorts. The cohort's `num_hashes` hash functions choose bits
+//! of a row of `num_bloombits` for a text, which are set: its Bloom filter. The permanent round, done once, makes each
+//! bit 1 with probability f/2 and 0 with probability f/2, and else leaves it. The instantaneous round, done for every
+//! report, makes a bit of the permanent row 1 with probability q if it is 1 and p if it is 0. Source: Erlingsson, Pihur
+//! and Korolova 2014, "RAPPOR: randomized aggregatable privacy-preserving ordinal response".
 //!
 //! The p and q of the paper are not those of other protocols: here q > p, and both are of the instantaneous round alone.
 //!
 //! # Privacy
 //!
-//! The cohort is chosen without regard to the text. In a cohort the Bloom filters of two texts differ in at most h bits that
-//! are set here and h that are set there, h = `num_hashes`. A pair of such bits has the likelihood ratio of one-hot rows, so
-//! all reports on one text together have at most the h-th power of that of the permanent round, ((1 - f/2) / (f/2))^(2h), and
-//! a single one has at most the h-th power of that of both rounds as one (see `chance/two_rounds.rs`). As 2 h <= `num_bloombits`, two
-//! texts may attain it. The powers have more than 128 binary digits: epsilon is h times the exact logarithm of the ratio of a
-//! pair, which is rounded up, and so is the product.
+//! The cohort is chosen independently of the text. In a cohort the Bloom filters of two texts differ in at most h =
+//! `num_hashes` bits that are set only in the first one, and h that are set only in the second one. A pair of such bits
+//! has the likelihood ratio of one-hot rows. So all reports on one text together have at most the h-th power of that of
+//! the permanent round, ((1 - f/2) / (f/2))^(2h), and a single one has at most the h-th power of that of both rounds
+//! composed (see `chance/two_rounds.rs`). As 2 h <= `num_bloombits`, two texts may attain it. The powers have more than
+//! 128 binary digits, so epsilon is h times the exact logarithm of the ratio of a pair; that is rounded up, and so is
+//! the product.
 //!
-//! A text is its fingerprint of 64 bits, in the Bloom filter as in the derivation of its permanent row. Two texts with the
-//! same fingerprint have the same reports, so nothing tells them apart; two with different ones have independent permanent
-//! rows, be their Bloom filters the same or not. So no more digits of a digest are needed for the guarantee.
+//! A text is represented by its fingerprint of 64 bits, both in the Bloom filter and in the derivation of its permanent
+//! row. Two texts with the same fingerprint have the same reports, so nothing distinguishes them; two with different
+//! ones have independent permanent rows, even if their Bloom filters are the same. So the guarantee needs no more
+//! digits of a digest.
 //!
 //! # Estimation
 //!
-//! Two flips are a flip: a cohort's bits are counted as those of unary encoding, and what the counts of some texts are follows
-//! by regression on the bits of their Bloom filters.
+//! Two flips compose to a flip: a cohort's bits are counted as those of unary encoding, and the counts of some texts
+//! follow by regression on the bits of their Bloom filters.
 //!
 //! A report is the cohort in two bytes, little-endian, then the bits, least significant first. The collector counts, for each
 //! cohort, its reports, and then those with each bit set.
@@ -48,7 +50,7 @@ use crate::local::spec::{Field, Given};
 use crate::local::values::Remembering;
 use crate::rng::Wiped;
 
-/// The hash functions are not chosen: what a seed would change is which texts share bits.
+/// The seed is fixed: another one would only change which texts share bits.
 const SEED: u64 = 0;
 
 /// The probabilities of the paper, as they were given.
@@ -63,6 +65,10 @@ pub struct Probabilities {
 }
 
 /// RAPPOR of values, which are fingerprints of texts.
+///
+/// All reports on one text together are locally differentially private with the epsilon that follows from f, and a
+/// single report with the smaller one that follows from f, p and q (Erlingsson, Pihur and Korolova 2014, "RAPPOR:
+/// randomized aggregatable privacy-preserving ordinal response").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rappor {
     epsilon: f64,
@@ -81,13 +87,13 @@ impl Rappor {
 
     /// RAPPOR with these Bloom filters and, rounded to binary digits, these probabilities.
     ///
-    /// f and p are rounded up, and q down. The permanent round has the fewest digits with which it achieves 0.999 of the epsilon
-    /// that f has, and the other one those with which a single report achieves 0.999 of the one that p and q have after it:
-    /// 0.998 of what all three have.
+    /// f and p are rounded up, and q down. The permanent round has the fewest digits with which it achieves 0.999 of
+    /// the epsilon of f. The instantaneous round has the fewest with which a single report achieves 0.999 of the
+    /// epsilon that p and q have after this permanent round, and so 0.998 of that of all three.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless `num_bloombits` is a power of two from 8 to 2^20, `num_hashes` from 1 to 16 and at most half
-    /// of it, `num_cohorts` from 1 to 65536, and all of them multiplied at most 2^24; unless 0 < f < 1 and 0 < p < q < 1,
+    /// of it, `num_cohorts` from 1 to 65536, and their product at most 2^24; unless 0 < f < 1 and 0 < p < q < 1,
     /// both epsilons are from 2^-20 to 32, and 62 binary digits are enough for both rounds.
     pub fn new(num_bloombits: u64, num_hashes: u64, num_cohorts: u64, given: Probabilities) -> Result<Self, Error> {
         let hashes = check_shape(num_bloombits, num_hashes, num_cohorts)?;
@@ -116,16 +122,16 @@ impl Rappor {
         self.flips
     }
 
-    /// The hash functions of a cohort. Below 65536 nothing wraps; a check of that would be a branch on what is derived from a
-    /// secret.
+    /// The hash functions of a cohort. Nothing wraps below 65536; an overflow check would be a branch on what is
+    /// derived from a secret.
     fn hashes(&self, cohort: u32) -> impl Iterator<Item = RowHash> {
         let Self { hashes, num_hashes, .. } = *self;
         let first = cohort.wrapping_mul(num_hashes);
         (0..num_hashes).map(move |i| hashes.hash(first.wrapping_add(i)))
     }
 
-    /// Fills `out` with the bits that are set in the Bloom filters of fingerprints, for each of them cohort by cohort; where
-    /// two hashes agree a bit comes twice.
+    /// Fills `out` with the bits that are set in the Bloom filters of fingerprints, for each of them cohort by cohort;
+    /// a bit occurs twice where two hashes agree.
     ///
     /// # Panics
     /// Unless `out` has `num_cohorts` times `num_hashes` entries for each fingerprint.
@@ -140,7 +146,7 @@ impl Rappor {
     }
 }
 
-/// The largest likelihood ratio of two bits, one of them set in one Bloom filter and one in the other.
+/// The largest likelihood ratio of a pair of bits, each of them set in one of two Bloom filters.
 fn of_pair(flip: BitFlip) -> LikelihoodRatio {
     flip.likelihood_ratio(Neighbours::OneHot)
 }
@@ -261,7 +267,7 @@ impl Family for Rappor {
         Some((times(self.num_hashes, of_pair(self.flips.both()).epsilon()), self.epsilon_first))
     }
 
-    /// Every number is a fingerprint.
+    /// Every integer is a valid fingerprint.
     fn check(&self, people: Remembering<'_>) -> Result<(), Error> {
         people.check(None)
     }

@@ -1,8 +1,8 @@
-//! The square wave: a number in [0, 1], randomised such that the distribution of many can be estimated.
+//! The square wave: a number in [0, 1], randomised so that the distribution of many can be estimated.
 //!
-//! The number is put into one of k bins, and a [`Window`] of 2 b + 1 of k + 2 b outputs makes the report: the bins up to b
-//! away are likelier than the others. The share b / k is the one with the largest mutual information of input and
-//! report: (epsilon e^epsilon - e^epsilon + 1) / (2 e^epsilon (e^epsilon - 1 - epsilon)).
+//! The number is put into one of k bins, and the report is drawn by a [`Window`] of 2 b + 1 of k + 2 b outputs: the
+//! bins up to b away are likelier than the others. The share b / k is the one with the largest mutual information of
+//! input and report: (epsilon e^epsilon - e^epsilon + 1) / (2 e^epsilon (e^epsilon - 1 - epsilon)).
 //!
 //! Source: Li, Wang, Lopuhaä-Zwakenberg, Skoric and Li 2020, "Estimating numerical distributions under local differential
 //! privacy", section 5, where the number is put into bins before it is randomised.
@@ -13,8 +13,8 @@
 //!
 //! # Estimation
 //!
-//! What the collector keeps is how often each output came. The distribution that makes these counts likeliest is found
-//! step by step, with or without smoothing.
+//! The collector counts how often each output occurred. The distribution of largest likelihood is found iteratively,
+//! with or without smoothing.
 //!
 //! A report is the output.
 
@@ -30,6 +30,9 @@ use crate::local::spec::{Field, Given};
 use crate::local::values::rows;
 
 /// The square wave over k bins.
+///
+/// A report is epsilon-locally differentially private (Li, Wang, Lopuhaä-Zwakenberg, Skoric and Li 2020, "Estimating
+/// numerical distributions under local differential privacy").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SquareWave {
     epsilon: f64,
@@ -63,7 +66,7 @@ impl SquareWave {
 
 /// The best half width of a window over [0, 1]: from 1/2 for a small epsilon to 0 for a large one.
 fn half_width(epsilon: f64) -> f64 {
-    // Divided by e^epsilon, and with what cancels in one function.
+    // Numerator and denominator are divided by e^epsilon; `exp_m1` avoids the cancellation.
     let above = epsilon + (-epsilon).exp_m1();
     let below = epsilon.exp_m1() - epsilon;
     above / (2.0 * below)

@@ -1,27 +1,27 @@
-//! Subset selection: omega of the k values, the sender's among them more often than by chance.
+//! Subset selection: omega of the k values, which include the sender's more often than by chance.
 //!
-//! A uniformly random set of omega values is drawn. With some probability it is made to have the sender's value: if it
-//! does not yet, a uniformly random member is replaced by it. Given that it has the value, the set is uniform among
-//! those that do, and given that it does not, among those that do not; so it is subset selection in the sense of Ye and
-//! Barg 2018, "Optimal schemes for discrete distribution estimation under locally differential privacy", and of Wang,
-//! Huang, Wang et al. 2016, "Mutual information optimally local private discrete distribution estimation". The choice
-//! omega = k / (e^epsilon + 1), rounded, is nearly optimal for the squared error of all counts together.
+//! A uniformly random set of omega values is drawn. With some probability it is made to contain the sender's value: if
+//! it does not yet, a uniformly random member is replaced by it. Given that the set contains the value, it is uniform
+//! among those that do, and given that it does not, among those that do not. So it is subset selection in the sense of
+//! Ye and Barg 2018, "Optimal schemes for discrete distribution estimation under locally differential privacy", and of
+//! Wang, Huang, Wang et al. 2016, "Mutual information optimally local private discrete distribution estimation". The
+//! choice omega = k / (e^epsilon + 1), rounded, is nearly optimal for the squared error of all counts together.
 //!
 //! # Privacy
 //!
-//! With m = keep / 2^planes, a set has the sender's value with probability p = m + (1 - m) omega / k. A set is p (k -
-//! omega) / ((1 - p) omega) = 1 + m k / ((1 - m) omega) times as likely for a sender whose value it has as for one
-//! whose value it has not: C(k-1, omega-1) sets share p, and C(k-1, omega) share 1 - p.
+//! With m = keep / 2^planes, a set contains the sender's value with probability p = m + (1 - m) omega / k. A set is
+//! p (k - omega) / ((1 - p) omega) = 1 + m k / ((1 - m) omega) times as likely for a sender whose value it contains as
+//! for one whose value it does not contain: C(k-1, omega-1) sets share p, and C(k-1, omega) share 1 - p.
 //!
 //! # Estimation
 //!
-//! A report supports its omega values. Another value than the sender's is in it with probability (omega - p) / (k - 1),
-//! the same for all.
+//! A report supports its omega values. Each other value than the sender's is in it with the same probability,
+//! (omega - p) / (k - 1).
 //!
 //! # Constant time
 //!
-//! All members of the first set are secret: whoever knew it, and sees the report, would see what was replaced. How sets
-//! are drawn, and a member is replaced, with masks alone, is in `reports/sets.rs`.
+//! All members of the first set are secret: together with the report they would reveal which one was replaced.
+//! `reports/sets.rs` draws sets, and replaces a member, with masks only.
 //!
 //! A report has k bits, least significant first, omega of them set.
 
@@ -39,15 +39,18 @@ use crate::rng::{Wiped, fill_bytes};
 /// The bytes of a coin.
 const COIN_BYTES: usize = 8;
 
-/// About as many index words are drawn at once: few enough for the first-level cache.
+/// About this many index words are drawn at once: few enough for the first-level cache.
 const CHUNK_WORDS: usize = 1 << 12;
 
 /// Subset selection among k values.
+///
+/// A report is epsilon-locally differentially private (Ye and Barg 2018, "Optimal schemes for discrete distribution
+/// estimation under locally differential privacy").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SubsetSelection {
     epsilon: f64,
     omega: u32,
-    /// Sets are made to have the sender's value with the probability that a mixture keeps a value.
+    /// Sets are made to contain the sender's value with the probability that a mixture keeps a value.
     mixture: Mixture,
 }
 
@@ -78,7 +81,7 @@ impl SubsetSelection {
         self.omega
     }
 
-    /// With which probability sets are made to have the sender's value: that of keeping it.
+    /// The mixture whose probability of keeping a value is that of making a set contain the sender's value.
     #[must_use]
     pub fn mixture(self) -> Mixture {
         self.mixture
@@ -89,7 +92,7 @@ impl SubsetSelection {
         (CHUNK_WORDS / (self.mixture.k() as usize + 1)).max(1)
     }
 
-    /// The numbers that index words are made into: below k, k - 1, ..., 1 for the members, and below omega for which
+    /// The ranges of the numbers that index words are made into: k, k - 1, ..., 1 for the members, and omega for which
     /// member is replaced.
     fn ranges(self) -> Vec<u32> {
         (1..=self.mixture.k()).rev().chain([self.omega]).collect()
@@ -136,8 +139,8 @@ impl Family for SubsetSelection {
     }
 
     /// For a chunk of max(1, floor(4096 / (k + 1))) people, `rng` gives the k + 1 index words of each, then their
-    /// coins, then what rejected index words are replaced with. Index words have 32 bits; coins have 64, of which the
-    /// upper `planes` count.
+    /// coins, then the replacements of rejected index words. Index words have 32 bits; coins have 64, of which the
+    /// upper `planes` are used.
     fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,

@@ -4,12 +4,12 @@
 //!
 //! # Privacy
 //!
-//! Two one-hot rows differ by 1 in two columns, by 2 altogether: see `reports/noisy_sums.rs`.
+//! Two different one-hot rows differ by 1 in two columns, by 2 in the L1 norm: see `reports/noisy_sums.rs`.
 //!
 //! # Estimation
 //!
-//! The sum of a column, without what every report adds to keep it positive, is the number of people with that value, with
-//! noise of variance 8 / epsilon^2 for each report, whatever the frequencies are.
+//! The sum of a column, minus what every report adds to keep it positive, is the number of people with that value, plus
+//! noise of variance 8 / epsilon^2 for each report, for all frequencies.
 
 use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
@@ -24,6 +24,9 @@ use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
 
 /// The summation with histogram encoding of k values.
+///
+/// A report is epsilon-locally differentially private (Wang, Blocki, Li, Jha 2017, "Locally differentially private
+/// protocols for frequency estimation", section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SummationHistogramEncoding {
     k: u32,
@@ -41,7 +44,7 @@ impl SummationHistogramEncoding {
         Ok(Self { k, epsilon, sums: NoisySums::new(k, epsilon)? })
     }
 
-    /// How the numbers of rows are told.
+    /// The encoding of the numbers of rows.
     #[must_use]
     pub fn sums(self) -> NoisySums {
         self.sums
@@ -69,7 +72,7 @@ impl Family for SummationHistogramEncoding {
         Self::new(k, epsilon)
     }
 
-    /// The noise is exact.
+    /// The noise is exact, and so is epsilon.
     fn epsilon(&self) -> f64 {
         self.epsilon
     }

@@ -6,8 +6,8 @@
 //! # Privacy
 //!
 //! A report is epsilon-locally differentially private with epsilon = ln(p(1-q) / ((1-p)q)): two one-hot rows differ in
-//! two bits. The guarantee is for one-hot rows alone; a row with more bits set would be worth more than epsilon, so
-//! it is refused.
+//! two bits. The guarantee is for one-hot rows only; a row with more bits set would cost more than epsilon, so it is
+//! refused.
 //!
 //! A report is ceil(k/8) bytes, least significant bit first; unused bits of the last byte are zero.
 
@@ -26,7 +26,10 @@ use crate::local::spec::{Field, Given, check_k, inconsistent};
 use crate::local::values::{Input, ValueKind, Values, check_below};
 use crate::rng::Wiped;
 
-/// Unary encoding of k values, with a bit flip of some kind.
+/// Unary encoding of k values, with a bit flip of one kind.
+///
+/// A report is epsilon-locally differentially private (Wang, Blocki, Li, Jha 2017, "Locally differentially private
+/// protocols for frequency estimation").
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unary<F> {
     k: u32,
@@ -82,7 +85,7 @@ impl UnaryEncoding {
     /// The encoding of `k` values with the probabilities `p` and `q`, rounded in the private direction.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless 2 <= k <= 2^24 and [`BitFlip::custom`] takes p and q.
+    /// [`Error::Parameter`] unless 2 <= k <= 2^24 and [`BitFlip::custom`] accepts p and q.
     pub fn new(k: u64, p: f64, q: f64) -> Result<Self, Error> {
         let k = check_k(k)?;
         let (flip, epsilon) = BitFlip::custom(p, q)?;
@@ -122,7 +125,7 @@ impl<F> Unary<F> {
     }
 }
 
-/// How unary encodings differ.
+/// How the kinds of unary encodings differ.
 pub(crate) trait Kind: Copy + Debug + PartialEq + Sync {
     /// The name in specifications.
     const NAME: &'static str;
@@ -131,7 +134,7 @@ pub(crate) trait Kind: Copy + Debug + PartialEq + Sync {
     fn from_fields(epsilon: f64, given: &Given) -> Result<BitFlip, Error>;
 }
 
-/// Of [`SymmetricUnaryEncoding`].
+/// The kind of [`SymmetricUnaryEncoding`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Symmetric;
 
@@ -143,7 +146,7 @@ impl Kind for Symmetric {
     }
 }
 
-/// Of [`OptimizedUnaryEncoding`].
+/// The kind of [`OptimizedUnaryEncoding`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Optimized;
 
@@ -155,7 +158,7 @@ impl Kind for Optimized {
     }
 }
 
-/// Of [`ThresholdHistogramEncoding`].
+/// The kind of [`ThresholdHistogramEncoding`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold;
 
@@ -167,14 +170,14 @@ impl Kind for Threshold {
     }
 }
 
-/// Of [`UnaryEncoding`].
+/// The kind of [`UnaryEncoding`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Custom;
 
 impl Kind for Custom {
     const NAME: &'static str = "unary_encoding";
 
-    /// The doubles that were asked for are not recorded; what they promise can be checked without them.
+    /// The requested doubles are not recorded; the guarantee can be checked without them.
     fn from_fields(epsilon: f64, given: &Given) -> Result<BitFlip, Error> {
         let planes = u32::try_from(given.integer("planes")?).unwrap_or(u32::MAX);
         let flip = BitFlip::new(planes, given.integer("p")?, given.integer("q")?)?;
@@ -184,7 +187,7 @@ impl Kind for Custom {
     }
 }
 
-/// Values, or the one-hot rows of them.
+/// Values, or their one-hot rows.
 #[derive(Clone, Copy)]
 pub(crate) enum Encoded<'a> {
     Not(&'a [i64]),

@@ -1,7 +1,7 @@
-//! A number in [-1, 1], randomised such that the mean of many can be estimated without bias.
+//! A number in [-1, 1], randomised so that the mean of many can be estimated without bias.
 //!
-//! The number is rounded at random to one of k positions, evenly spaced from -1 to 1, and a [`Window`] makes the report of
-//! it. Three protocols differ in the windows:
+//! The number is rounded at random to one of k positions, evenly spaced from -1 to 1, and a [`Window`] randomises the
+//! position. Three protocols differ in the windows:
 //!
 //! | | positions | outputs | windows | source |
 //! | --- | --- | --- | --- | --- |
@@ -9,13 +9,13 @@
 //! | piecewise | k | N | of N / (e^(epsilon/2) + 1) | Wang, Xiao, Yang et al. 2019, "Collecting and analyzing multidimensional data with local differential privacy", algorithm 2, on a grid |
 //! | hybrid | | N + 2 | one of the above, at random | Wang et al. 2019, section III-C |
 //!
-//! The hybrid is piecewise with probability 1 - e^(-epsilon/2) if epsilon is above 0.60935..., and never if it is not; with
-//! that choice its largest variance is the smallest of all three.
+//! The hybrid is piecewise with probability 1 - e^(-epsilon/2) if epsilon is above 0.60935..., and otherwise never.
+//! With that choice its largest variance is the smallest of the three.
 //!
 //! # Privacy
 //!
-//! See [`Window`]. Which of its two parts a hybrid uses is in the report, and was drawn without regard to the number: the
-//! ratio is the larger of those of the parts.
+//! See [`Window`]. The report of a hybrid shows which of the two parts was used. That is drawn independently of the
+//! number, so the ratio is the larger one of the two parts.
 //!
 //! # Estimation
 //!
@@ -48,14 +48,16 @@ const MAX_OUTPUTS: u32 = 1 << 12;
 /// The epsilon up to which a hybrid is Duchi's protocol alone (Wang et al. 2019, section III-C).
 const PIECEWISE_ABOVE: f64 = 0.609_352_5;
 
-/// The binary digits of the probability of a hybrid to use its piecewise part: so few that mathematical libraries which
-/// differ in the last digit of the exponential round to the same ones.
+/// The binary digits of the probability that a hybrid uses its piecewise part: few enough that mathematical libraries
+/// whose exponentials differ in the last digit round to the same probability.
 const ALPHA_DIGITS: u32 = 24;
 
-/// The bytes of the coin that decides about it, of which the upper digits count.
+/// The bytes of the coin that decides this, of which the upper digits are used.
 const COIN_BYTES: usize = 4;
 
 /// A protocol for the mean of numbers in [-1, 1], with windows of some kind.
+///
+/// A report is epsilon-locally differentially private.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowMean<K> {
     epsilon: f64,
@@ -64,9 +66,14 @@ pub struct WindowMean<K> {
 }
 
 /// Duchi's protocol: a randomised sign.
+///
+/// Source: Duchi, Jordan and Wainwright 2018, "Minimax optimal procedures for locally private estimation".
 pub type DuchiMean = WindowMean<Duchi>;
 
 /// The piecewise protocol.
+///
+/// Source: Wang, Xiao, Yang et al. 2019, "Collecting and analyzing multidimensional data with local differential
+/// privacy", algorithm 2, on a grid.
 pub type PiecewiseMean = WindowMean<Piecewise>;
 
 impl DuchiMean {
@@ -105,7 +112,7 @@ pub(crate) trait Kind: Copy + Debug + PartialEq + Sync {
     fn window(epsilon: f64) -> Result<Window, Error>;
 }
 
-/// Of [`DuchiMean`].
+/// The kind of [`DuchiMean`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Duchi;
 
@@ -117,14 +124,15 @@ impl Kind for Duchi {
     }
 }
 
-/// Of [`PiecewiseMean`].
+/// The kind of [`PiecewiseMean`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piecewise;
 
 impl Kind for Piecewise {
     const NAME: &'static str = "piecewise_mean";
 
-    /// The widest window that is not too wide for [`MAX_OUTPUTS`], and the outputs that it is the right share of.
+    /// The widest window for which [`MAX_OUTPUTS`] outputs are enough, and the number of outputs of which it is the
+    /// right share.
     fn window(epsilon: f64) -> Result<Window, Error> {
         check_epsilon(epsilon)?;
         let windows = (epsilon / 2.0).exp() + 1.0;
@@ -171,7 +179,7 @@ impl<K: Kind> Family for WindowMean<K> {
         8 * (ROUNDING_BYTES + self.window.random_bytes())
     }
 
-    /// For a chunk, `rng` gives the words that round, then what the window takes.
+    /// For a chunk, `rng` gives the words that round, then those of the window.
     fn randomise<R>(&self, rng: &mut R, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
@@ -186,7 +194,9 @@ impl<K: Kind> Family for WindowMean<K> {
     }
 }
 
-/// One of the two, at random.
+/// The hybrid protocol: one of the two others, at random.
+///
+/// A report is epsilon-locally differentially private (Wang, Xiao, Yang et al. 2019, section III-C).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HybridMean {
     epsilon: f64,
@@ -213,7 +223,7 @@ impl HybridMean {
         self.window
     }
 
-    /// Those of Duchi's part.
+    /// The windows of Duchi's part.
     #[must_use]
     pub fn duchi(self) -> Window {
         self.duchi
@@ -267,7 +277,7 @@ impl Family for HybridMean {
         8 * (2 * ROUNDING_BYTES + self.window.random_bytes() + self.duchi.random_bytes() + COIN_BYTES)
     }
 
-    /// For a chunk, `rng` gives what each part takes, the piecewise one first, and then the coins that choose.
+    /// For a chunk, `rng` gives the words of each part, the piecewise one first, and then the coins that choose.
     fn randomise<R>(&self, rng: &mut R, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,

@@ -11,15 +11,16 @@ use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 use crate::local::values::{check_below, check_out};
 
-/// How many rows are searched for malformed ones before the others are counted together: enough for counting to be fast
-/// wherever the malformed ones are. They are copied for that, so they have at most so many bytes, or are one row.
+/// The rows that are searched for malformed ones at once, before the well-formed ones are counted together: enough for
+/// fast counting wherever the malformed ones are. Well-formed rows may be copied, so their bytes are limited, too,
+/// except for a single row.
 const ROWS_AT_ONCE: usize = 1 << 12;
 const BYTES_AT_ONCE: usize = 1 << 24;
 
 /// The bits encoded before they are flipped, while they are in the first-level cache.
 pub(crate) const CHUNK_BYTES: usize = 64 * TILE_BYTES;
 
-/// Rows of so many bits; unused bits of the last byte are zero.
+/// Rows of this many bits; unused bits of the last byte are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bits(pub(crate) u32);
 
@@ -35,7 +36,7 @@ impl Bits {
         !(0xff >> (8 - used_in_last))
     }
 
-    /// Checks without a branch on the data that every row has exactly one bit set, among those that are used.
+    /// Checks without a branch on the data that every row has exactly one of the used bits set.
     ///
     /// # Errors
     /// [`Error::Data`] otherwise, [`Error::Parameter`] when `rows` is not whole rows.
@@ -83,7 +84,7 @@ impl Reports for Bits {
         self.width()
     }
 
-    /// Malformed rows are looked for only when the count of an unused bit says that there are some.
+    /// Malformed rows are searched for only if the count of an unused bit shows that there are some.
     fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
         let (width, unused) = (self.width(), self.unused());
         let mut counters = vec![0; 8 * width];
@@ -98,7 +99,7 @@ impl Reports for Bits {
     }
 }
 
-/// Counts the bits of rows that are not malformed, and gives the number of the others.
+/// Counts the bits of well-formed rows, and returns the number of malformed ones.
 pub(crate) fn count_well_formed(
     instructions: InstructionSet,
     rows: &[u8],
@@ -120,10 +121,10 @@ pub(crate) fn count_well_formed(
     rejected
 }
 
-/// Writes a row of ceil(k / 8) bytes for every value, with only the value's bit set. **Nothing is private yet.**
+/// Writes a row of ceil(k / 8) bytes for every value, with only the value's bit set. **The rows are not private yet.**
 ///
 /// # Errors
-/// [`Error::Data`] unless all values are in [0, k), [`Error::Parameter`] when `out` has not one row per value.
+/// [`Error::Data`] unless all values are in [0, k), [`Error::Parameter`] when `out` does not have one row per value.
 pub fn one_hot(k: u32, values: &[i64], out: &mut [u8]) -> Result<(), Error> {
     let width = Bits(k).width();
     check_below(k, values)?;

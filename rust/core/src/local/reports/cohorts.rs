@@ -14,7 +14,7 @@ pub(crate) const HEADER_BYTES: usize = 2;
 /// The bytes of reports that are sorted by group at once: many for each group, so that counting them is fast.
 const BYTES_AT_ONCE: usize = 1 << 26;
 
-/// Groups of reports with so many bits, a multiple of 8.
+/// Groups of reports with `bits` bits each, a multiple of 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cohorts {
     pub(crate) groups: u32,
@@ -73,7 +73,7 @@ pub(crate) fn write(groups: &[u64], bits: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Adds the reports of all groups to their `counters`, and gives the number of reports that are of no group.
+/// Adds the reports of all groups to their `counters`, and returns the number of reports that are of no group.
 fn count(instructions: InstructionSet, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
     let bits_bytes = width - HEADER_BYTES;
     let group_counters = 1 + 8 * bits_bytes;
@@ -82,7 +82,7 @@ fn count(instructions: InstructionSet, reports: &[u8], width: usize, counters: &
     let mut rejected = 0;
     let mut bits = Vec::new();
     for some in reports.chunks((BYTES_AT_ONCE / width).max(1) * width) {
-        // Sorted by counting: where each group's reports begin, and after them those of no group.
+        // A counting sort: where each group's reports begin, with those of no group at the end.
         let mut ends = vec![0u32; groups + 1];
         some.chunks_exact(width).for_each(|row| ends[group_of(row).min(groups)] += 1);
         let mut total = 0;

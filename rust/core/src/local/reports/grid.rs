@@ -1,12 +1,12 @@
-//! Numbers as positions on a grid: exactly, and in a time that says nothing about the number.
+//! Numbers as positions on a grid: exactly, and in constant time.
 //!
-//! A double x of at most 1 in magnitude is read as the whole number X = floor(|x| 2^62) and its sign. That is exact for
-//! |x| >= 2^-10, and for all multiples of 2^-62; other numbers get nearer to 0 by less than 2^-62.
+//! A double x of at most 1 in magnitude is read as the integer X = floor(|x| 2^62) and its sign. That is exact
+//! for |x| >= 2^-10, and for all multiples of 2^-62; other numbers are moved towards 0 by less than 2^-62.
 //!
 //! # Constant time
 //!
-//! Floating-point arithmetic takes longer for subnormal numbers on some processors, and comparisons of doubles may become
-//! jumps. So the bits of a double are taken apart as those of a whole number, with shifts and masks.
+//! Floating-point arithmetic takes longer for subnormal numbers on some processors, and comparisons of doubles may be
+//! compiled to branches. So the bits of a double are processed as those of an integer, with shifts and masks.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
@@ -30,14 +30,14 @@ pub(crate) fn check_unsigned(values: &[f64]) -> Result<(), Error> {
     check(values, "must be numbers in [0, 1]", |bits| u8::from(bits > 1f64.to_bits()) & u8::from(bits != SIGN))
 }
 
-/// Infinities and what is no number have larger bits than 1.
+/// The bits of infinities and NaNs are larger than those of 1.
 fn check(values: &[f64], problem: &str, is_outside: impl Fn(u64) -> u8) -> Result<(), Error> {
     let outside = values.iter().fold(0, |outside, value| outside | is_outside(value.to_bits()));
     if declassify(Reason::Refusal, outside == 0) { Ok(()) } else { Err(Error::data("values", problem)) }
 }
 
 /// Puts a number from -1 to 1 on one of the positions 0, ..., k - 1, evenly spaced over that range: on one of its two
-/// neighbours, at random such that the mean is right.
+/// neighbours, at random and without bias.
 ///
 /// The position is floor(((1 + x) (k - 1) 2^62 + u) / 2^63) with u the upper 63 bits of `word`.
 #[inline(always)]
@@ -63,10 +63,10 @@ fn magnitude(x: f64) -> u64 {
     const POINT: u32 = f64::MANTISSA_DIGITS - 1;
     let bits = x.to_bits() & !SIGN;
     let exponent = bits >> POINT;
-    // For subnormal numbers the first digit is 0 instead; they are below 2^-62 all the same.
+    // The first digit of a subnormal number is 0 instead, but such numbers are below 2^-62 either way.
     let digits = (bits & ((1 << POINT) - 1)) | 1 << POINT;
     let shift = 1023u64.wrapping_sub(exponent);
-    // All ones if the shift is beyond the digits, of which nothing is left then.
+    // All ones if the shift exceeds the digits, so that nothing is left of them.
     let nothing = 63u64.wrapping_sub(shift) >> 63;
     (digits << (DIGITS - POINT) >> (shift & 63)) & nothing.wrapping_sub(1)
 }
@@ -103,7 +103,7 @@ mod tests {
             assert_eq!([0, u64::MAX].map(|word| round_at_random(x, 5, word)), [below, below + 1]);
         }
         assert_eq!((round_at_random(-0.0, 2, (1 << 63) - 1), round_at_random(0.0, 2, 1 << 63)), (0, 1));
-        // A subnormal number is nothing, whatever its sign.
+        // A subnormal number of either sign counts as 0.
         assert_eq!(round_at_random(-5e-324, 3, u64::MAX), 1);
     }
 

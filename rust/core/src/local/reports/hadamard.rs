@@ -17,16 +17,18 @@ pub fn entry(row: u32, column: u32) -> u32 {
     (row & column).count_ones() & 1
 }
 
-/// How often a report supports the row whose entry it is made of, and any other: different rows agree half of the time.
+/// The probabilities that a report supports the row of its entry, and any other: different rows agree in half of the
+/// columns.
 pub(crate) fn support_of_entries(mixture: Mixture) -> Support {
     let Support { p, one, .. } = mixture.support();
     Support { p, q: one / 2, one }
 }
 
-/// How many of `n` reports support each row, from the `balance` of those with each column: with 1 less with -1.
+/// How many of `n` reports support each row; `balance` has, for each column, the reports with entry 1 minus those
+/// with -1.
 pub(crate) fn supports(mut balance: Vec<i64>, n: u64) -> Vec<u64> {
     walsh_hadamard(&mut balance);
-    // What supports a row less what does not; and all n together.
+    // The difference of the reports that support a row and the others; both add up to n.
     balance.into_iter().map(|difference| i64::midpoint(n as i64, difference) as u64).collect()
 }
 
@@ -44,12 +46,12 @@ pub fn walsh_hadamard(numbers: &mut [i64]) {
     }
 }
 
-/// A table of whose rows a report tells an entry of their Hadamard transform: the number 2 (row `width` + column) +
-/// entry.
+/// A table whose rows are Hadamard-transformed. A report has one randomised entry of the transform of a row: the number
+/// 2 (row `width` + column) + entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TransformedTable {
     pub(crate) sketch: Sketch,
-    /// What is done to an entry.
+    /// The randomisation of an entry.
     pub(crate) mixture: Mixture,
 }
 
@@ -59,20 +61,20 @@ impl TransformedTable {
         Numbers::to_transform(2 * self.sketch.cells())
     }
 
-    /// How often a report supports its sender's column, and any other of its row: half of the time.
+    /// The probabilities that a report supports its sender's column, and any other of its row: the latter is one half.
     pub(crate) fn support(self) -> Support {
         support_of_entries(self.mixture)
     }
 
-    /// The entry of the Hadamard matrix in the column that is part of `cell`, in the row that the hash of the value in
-    /// the other part, a row of the table, gives.
+    /// The entry for a `cell`, which consists of a row of the table and a column of the Hadamard matrix: that of this
+    /// column, in the matrix row to which the table row hashes the value.
     #[inline(always)]
     pub(crate) fn entry(self, cell: u32, value: impl Fn(u32) -> i64) -> u32 {
         let (row, column) = (cell / self.sketch.width(), cell % self.sketch.width());
         entry(self.sketch.hash(row).column(value(row)), column)
     }
 
-    /// What the `counters` say of some rows.
+    /// The reports and their supports for some rows of the table, from the `counters`.
     pub(crate) fn rows(self, counters: &[u64], rows: Range<u32>) -> impl Iterator<Item = Row> {
         let width = 2 * self.sketch.width() as usize;
         let counters = &counters[rows.start as usize * width..rows.end as usize * width];

@@ -2,20 +2,20 @@
 //!
 //! # The hash functions
 //!
-//! v -> floor(g x / P) with x = (a v + b) mod P, where P is the smallest prime that is at least k and g, and a and b are
-//! drawn uniformly from 0 to P - 1. All P^2 of them are used. So x for two different values is uniform over all pairs of
-//! residues (Carter and Wegman 1979, "Universal classes of hash functions"): the hashes of two values are the same with
-//! a probability that is known exactly, the sum of (c / P)^2 over the classes of c residues each. There is no other
-//! assumption on the hash functions, and estimates are unbiased for every k.
+//! v -> floor(g x / P) with x = (a v + b) mod P, where P is the smallest prime that is at least k and g, and a and b
+//! are drawn uniformly from 0 to P - 1. All P^2 of them are used. So x for two different values is uniform over all
+//! pairs of residues (Carter and Wegman 1979, "Universal classes of hash functions"), and the hashes of two values are
+//! the same with a probability that is known exactly, the sum of (c / P)^2 over the classes of c residues each. No
+//! other assumption on the hash functions is made, and estimates are unbiased for every k.
 //!
 //! A report is the number (a P + b) g + hash.
 //!
 //! # Counting
 //!
-//! A report (a, b, hash) supports v if the hash of v is that hash, that is, if (a v + b) mod P is among the residues with it. These
-//! are an interval, so seen from a v mod P they are an arc of the circle of residues, which begins somewhere else for each b. There
-//! are two ways to count: to walk through all values for every report, and, for many reports on few values, to put all arcs
-//! in a table first.
+//! A report (a, b, hash) supports v if the hash of v is that hash, that is, if (a v + b) mod P is among the residues
+//! with it. These residues are an interval. In terms of a v mod P it is an arc of the circle of residues, whose
+//! beginning depends on b. There are two ways to count: to walk through all values for every report; or, for many
+//! reports on few values, to enter all arcs in a table first.
 
 use dpnoise_kernels::arch::hashing::{WALKERS, Walks, add_supports};
 use dpnoise_kernels::arith::divisor::Divisor;
@@ -39,16 +39,16 @@ const MAX_REPORT_BITS: u32 = 62;
 /// The table of all arcs has the square of P entries; this many circles take 16 MiB.
 const MAX_TABULATED_PRIME: usize = 1 << 11;
 
-/// How often a report must occur on average for it to pay to count reports first.
+/// The average number of occurrences of a report from which it pays to count equal reports first.
 const REPORTS_PER_NUMBER: u64 = 2;
 
-/// How many entries of the table, or values on its circles, are gone through in the time that a table saves for a report.
+/// How many entries of the table, or values on its circles, are processed in the time that a table saves for a report.
 const ENTRIES_PER_REPORT: usize = 8;
 
-/// The walks that are handed to the kernel at once.
+/// The walks that are passed to the kernel at once.
 const BATCH: usize = 16;
 
-/// Which hash functions, and what is done to a hash.
+/// The hash functions, and the randomisation of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hashing {
     k: u32,
@@ -57,7 +57,7 @@ pub struct Hashing {
 }
 
 impl Hashing {
-    /// The hash functions of `k` values, for hashes to which the `mixture` is done.
+    /// The hash functions of `k` values, for hashes that the `mixture` randomises.
     pub(crate) fn new(k: u32, mixture: Mixture) -> Result<Self, Error> {
         let g = mixture.k();
         let prime = (k.max(g)..=u32::MAX).find(|&p| is_prime(p)).expect("there is a prime below twice every number");
@@ -68,13 +68,13 @@ impl Hashing {
         Ok(Self { k, prime: Divisor::new(prime), mixture })
     }
 
-    /// P.
+    /// The prime P.
     #[must_use]
     pub fn prime(self) -> u64 {
         self.prime.get()
     }
 
-    /// What is done to a hash.
+    /// The randomisation of a hash.
     #[must_use]
     pub fn mixture(self) -> Mixture {
         self.mixture
@@ -101,8 +101,8 @@ impl Hashing {
         2 * index_bytes(self.prime() as u32)
     }
 
-    /// The hash of a value, in a time that does not depend on it. Products are below 2^50: a check for overflow would be a
-    /// jump on a secret.
+    /// The hash of a value, in a time that does not depend on it. Products are below 2^50; an overflow check would be a
+    /// branch on a secret.
     #[must_use]
     #[inline(always)]
     pub fn hash(self, a: u64, b: u64, value: u32) -> u32 {
@@ -132,8 +132,9 @@ impl Hashing {
         (hash * self.prime()).div_ceil(u64::from(self.mixture.k()))
     }
 
-    /// How often a report supports its sender's value and any other: the hash is that of the value when it is kept, or
-    /// when it is replaced by itself; and it is that of another value when it is kept and both have the same hash, or
+    /// The probabilities that a report supports its sender's value and any other. The sender's value is supported when
+    /// the hash is kept, or replaced by itself. Another value is supported when the hash is kept and both values have
+    /// it, or when the hash is replaced by that of the other value.
     /// when it is replaced by that.
     ///
     /// Rounded to 52 binary digits.
@@ -158,7 +159,7 @@ fn is_prime(p: u32) -> bool {
 
 /// The number of hashes with the smallest variance of a rare value's count, at most k: e^epsilon + 1, rounded.
 pub(crate) fn optimal_g(k: u32, epsilon: f64) -> u64 {
-    // A float beyond the integers becomes the largest one.
+    // The conversion saturates for numbers beyond the integers.
     (epsilon.exp().round() as u64).saturating_add(1).clamp(2, MAX_G.min(k.into()))
 }
 
@@ -186,7 +187,7 @@ impl Reports for Hashing {
     }
 }
 
-/// Adds to `counters` how many of the `reports` support each value, and gives the number of reports that are none.
+/// Adds to `counters` how many of the `reports` support each value, and returns the number of malformed ones.
 fn count(instructions: InstructionSet, hashing: Hashing, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
     let arcs = Arcs::new(hashing);
     if tabulation_pays(hashing, reports.len() / width, counters.len()) {
@@ -196,7 +197,7 @@ fn count(instructions: InstructionSet, hashing: Hashing, reports: &[u8], width: 
     let mut filled = 0;
     let rejected = for_each_number(reports, width, hashing.reports(), |number| {
         let Arc { a, begin, length } = arcs.arc(number);
-        // A walk begins where v = 0 is on the circle, seen from the arc.
+        // A walk begins at the place of v = 0 on the circle, relative to the beginning of the arc.
         let start = (hashing.prime() & mask(begin > 0)) - begin;
         let (walk, i) = (&mut walks[filled / WALKERS], filled % WALKERS);
         walk.starts[i] = (start as u32).to_le_bytes();
@@ -216,14 +217,15 @@ fn count(instructions: InstructionSet, hashing: Hashing, reports: &[u8], width: 
     rejected
 }
 
-/// Which values v a report supports: those for which a v mod P is among the `length` residues from `begin` on, going around.
+/// The values v that a report supports: those for which a v mod P is among the `length` residues from `begin` on,
+/// cyclically.
 struct Arc {
     a: u64,
     begin: u64,
     length: u64,
 }
 
-/// From reports to arcs.
+/// Converts reports to arcs.
 struct Arcs {
     prime: Divisor,
     g: Divisor,
@@ -246,16 +248,18 @@ impl Arcs {
     }
 }
 
-/// Whether [`tabulate`] is faster than to walk through all values for every report, as it is for many reports on few values.
+/// Whether [`tabulate`] is faster than walking through all values for every report, as it is for many reports on few
+/// values.
 fn tabulation_pays(hashing: Hashing, reports: usize, k: usize) -> bool {
     let prime = hashing.prime() as usize;
     let fits = prime <= MAX_TABULATED_PRIME && i32::try_from(reports).is_ok();
     fits && prime * (prime + k) <= ENTRIES_PER_REPORT * reports
 }
 
-/// [`count`] in two steps, with a table that has P entries for every a. A report supports the values v for which a v mod P is
-/// on an arc of the circle of residues: it adds 1 where the arc begins, and takes 1 away where it has ended. Afterwards running
-/// sums along a circle say how many arcs each residue is on, and the values collect that from the P circles.
+/// [`count`] in two steps, with a table that has P entries for every a. A report supports the values v for which a v
+/// mod P is on an arc of the circle of residues: it adds 1 where the arc begins, and subtracts 1 behind its end.
+/// Running sums along each circle then give the number of arcs on each residue, and each value adds up its residues on
+/// the P circles.
 fn tabulate(arcs: &Arcs, most: u64, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
     let prime = arcs.prime.get() as usize;
     let mut changes = vec![0i32; prime * prime];
@@ -270,7 +274,7 @@ fn tabulate(arcs: &Arcs, most: u64, reports: &[u8], width: usize, counters: &mut
         circle[0] += times & mask(goes_around) as i32;
     };
     let rejected = if most * REPORTS_PER_NUMBER <= (reports.len() / width) as u64 {
-        // Most reports occur more than once: each is looked at once.
+        // Most reports occur more than once: equal ones are processed once.
         let mut times = vec![0; most as usize];
         let rejected = for_each_number(reports, width, most, |number| times[number as usize] += 1);
         (0..).zip(times).for_each(|(number, times)| add(number, times));

@@ -33,24 +33,24 @@ pub(crate) trait Reports: Copy {
     /// The bits of a report.
     fn bits(self) -> usize;
 
-    /// What is wrong with a report that no honest client makes.
+    /// The reason for rejecting a malformed report, which no honest client sends.
     fn malformed(self) -> &'static str;
 
-    /// The number of counters: one for each value that reports support, or for each report that there is.
+    /// The number of counters: one for each value that reports support, or for each possible report.
     fn counters(self) -> usize;
 
-    /// The most reports that the counters have room for, and so has what is computed of them.
+    /// The most reports for which neither the counters nor what is computed from them overflow.
     fn most(self) -> u64 {
         u64::MAX
     }
 
-    /// About how many bytes of packed bits are counted in the time that one of so many reports takes.
+    /// The work of counting one of `reports` reports, in bytes of packed bits that take the same time to count.
     fn effort(self, reports: usize) -> usize;
 
-    /// The counters of the well-formed rows, and the number of the others.
+    /// The counters of the well-formed rows, and the number of malformed ones.
     fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64);
 
-    /// Whether `n` reports can lead to these counters.
+    /// Whether these counters are possible for `n` reports.
     fn are_possible(self, n: u64, counters: &[u64]) -> bool {
         counters.iter().all(|&count| count <= n)
     }

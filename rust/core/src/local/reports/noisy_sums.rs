@@ -1,13 +1,14 @@
-//! Reports that are numbers with discrete Laplace noise: a collector adds them up.
+//! Reports that are numbers with discrete Laplace noise, which the collector sums.
 //!
-//! A number from -1 to 1 is told as a multiple of 1 / `unit`, so that all is done with whole numbers. Two inputs differ by
-//! at most 2 `unit` altogether, so noise of scale t = 2 `unit` / epsilon makes a report epsilon-locally differentially
-//! private: exactly epsilon, for the noise is exact. A sum is clamped to -`bound` ... `bound`, which happens with a
-//! probability below e^-64, is a function of what is private already, and keeps a single liar from adding more than 64
-//! scales. It is sent as the number sum + `bound` in four bytes; a larger one than 2 `bound` is malformed.
+//! A number from -1 to 1 is encoded as a multiple of 1 / `unit`, so that all arithmetic is on integers. Two inputs
+//! differ by at most 2 `unit` in the L1 norm, so noise of scale t = 2 `unit` / epsilon makes a report epsilon-locally
+//! differentially private: exactly epsilon, since the noise is exact. A noisy number is clamped to -`bound` ...
+//! `bound`. Clamping changes it with a probability below e^-64, is post-processing, and keeps a single dishonest client
+//! from adding more than 64 scales. The noisy number plus `bound` is sent in four bytes; if that is above 2 `bound`,
+//! the report is malformed.
 //!
 //! `unit` is the largest power of two up to 2^20 with which the scale is at most 2^21: so a sum over 2^35 reports fits
-//! into a counter, and rounding to 1 / `unit` adds nothing to speak of to the noise.
+//! into a counter, and rounding to 1 / `unit` is negligible beside the noise.
 
 use rand_core::TryCryptoRng;
 
@@ -32,7 +33,7 @@ const MAX_SCALE_LOG2: i32 = 21;
 /// The scales between the largest honest number without noise and the bound.
 const SCALES: u32 = 64;
 
-/// How numbers are told, with noise for an epsilon.
+/// The encoding of numbers, with noise for an epsilon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoisySums {
     unit: u32,
@@ -41,7 +42,7 @@ pub struct NoisySums {
 }
 
 impl NoisySums {
-    /// Reports of `columns` numbers, of which two inputs differ by at most 2 altogether.
+    /// Reports of `columns` numbers; two inputs differ by at most 2 in the L1 norm.
     pub(crate) fn new(columns: u32, epsilon: f64) -> Result<Self, Error> {
         check_epsilon(epsilon)?;
         // epsilon is a normal double: its exponent is the integer part of its binary logarithm.
@@ -51,13 +52,13 @@ impl NoisySums {
         Ok(Self { unit, bound: unit + SCALES * scale, columns })
     }
 
-    /// What 1 is told as.
+    /// The integer that encodes 1.
     #[must_use]
     pub fn unit(self) -> u32 {
         self.unit
     }
 
-    /// The largest magnitude that is told.
+    /// The largest magnitude of a noisy number, to which it is clamped.
     #[must_use]
     pub fn bound(self) -> u32 {
         self.bound
@@ -86,14 +87,14 @@ impl NoisySums {
         Law::Sums { unit: self.unit, offset: self.bound, variance: self.variance(epsilon) }
     }
 
-    /// The variance of a report's number, as a part of the square of what 1 is told as.
+    /// The variance of a report's number, divided by the square of the unit.
     fn variance(self, epsilon: f64) -> f64 {
         let unit = f64::from(self.unit);
         let sinh = (epsilon / (4.0 * unit)).sinh() * unit;
         0.5 / (sinh * sinh)
     }
 
-    /// Fills `out` with numbers: `exact(rng, at, numbers)` puts those that begin with the one at index `at` in a private
+    /// Fills `out` with numbers: `exact(rng, at, numbers)` writes the exact ones from index `at` on to a private
     /// buffer, where noise for `epsilon` is added to them.
     pub(crate) fn fill<R, E>(self, epsilon: f64, rng: &mut R, out: &mut [u8], mut exact: E) -> Result<(), Error>
     where
@@ -118,7 +119,7 @@ impl NoisySums {
 }
 
 impl NoisySums {
-    /// Adds the well-formed rows to the counters, and gives the number of the others.
+    /// Adds the well-formed rows to the counters, and returns the number of malformed ones.
     fn add_rows(self, rows: &[u8], counters: &mut [u64]) -> u64 {
         let mut rejected = 0;
         for row in rows.chunks_exact(NUMBER_BYTES * counters.len()) {

@@ -34,7 +34,7 @@ impl Numbers {
         Self { end: end.into(), most: u64::MAX }
     }
 
-    /// Those whose counters are used for a Walsh-Hadamard transform, which is of signed numbers.
+    /// Numbers whose counters go into a Walsh-Hadamard transform, which is of signed numbers.
     pub(crate) fn to_transform(end: impl Into<u64>) -> Self {
         Self { end: end.into(), most: i64::MAX as u64 }
     }
@@ -73,10 +73,10 @@ impl Reports for Numbers {
     }
 }
 
-/// What is wrong with too large a number.
+/// The reason for rejecting a number that is too large.
 pub(crate) const OUT_OF_RANGE: &str = "value out of range";
 
-/// The bytes of packed bits that are counted in the time that a number takes.
+/// The work of counting a number, in bytes of packed bits that take the same time to count.
 pub(crate) const EFFORT: usize = 2;
 
 /// The bits of numbers below `end`.
@@ -114,7 +114,7 @@ fn write<const WIDTH: usize>(numbers: &[u64], out: &mut [u8]) {
     }
 }
 
-/// Calls `each` with the number of every report that is below `reports`, and gives the number of the others.
+/// Calls `each` with the number of every report that is below `reports`, and returns the number of the others.
 pub(crate) fn for_each_number(rows: &[u8], width: usize, reports: u64, mut each: impl FnMut(u64)) -> u64 {
     on_width!(width, read(rows, reports, &mut each))
 }

@@ -2,9 +2,9 @@
 //!
 //! # Constant time
 //!
-//! Value by value, i is taken into the set if one of k - i equally likely numbers is below the number of members still
-//! missing (Fan, Muller and Rezucha 1962). All members and numbers are secret, so everything is done with masks, in two
-//! passes over all k values. Index words are rejected as in `mixture`, and that says nothing about the others.
+//! Value by value, i joins the set if a uniform number below k - i is less than the number of members still missing
+//! (Fan, Muller and Rezucha 1962). All members and numbers are secret, so everything is done with masks, in two passes
+//! over all k values. Index words are rejected as in `mixture`; a rejection reveals nothing about the other words.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::mask;
@@ -22,7 +22,7 @@ pub(crate) const MAX_K: u32 = 1 << 16;
 /// The bytes of an index word.
 pub(crate) const INDEX_BYTES: usize = 4;
 
-/// Sets of at least and at most so many of k values, as rows of k bits, least significant first.
+/// Sets of `fewest` to `most` of k values, as rows of k bits, least significant first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sets {
     pub(crate) k: u32,
@@ -61,7 +61,7 @@ impl Reports for Sets {
     }
 }
 
-/// Draws sets of so many of k values, all equally likely, in constant time.
+/// Draws sets of a fixed size out of k values, all equally likely, in constant time.
 pub(crate) struct SetDrawer {
     size: u32,
     ranges: Vec<u32>,
@@ -78,8 +78,8 @@ impl SetDrawer {
         Self { size, ranges, rejected_below, words, members }
     }
 
-    /// Writes a set to `set`, a bit for each value, least significant first: `rng` gives k index words, and then what
-    /// rejected ones are replaced with.
+    /// Writes a set to `set`, a bit for each value, least significant first: `rng` gives k index words, and then the
+    /// replacements of rejected ones.
     pub(crate) fn draw<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R, set: &mut [u8]) -> Result<(), Error> {
         fill_bytes(rng, self.words.as_flattened_mut())?;
         replace_rejected(rng, &mut self.words, &self.ranges, &self.rejected_below)?;
@@ -95,7 +95,7 @@ pub(crate) fn number(word: [u8; INDEX_BYTES], range: u32) -> u32 {
     ((u64::from(u32::from_le_bytes(word)) * u64::from(range)) >> 32) as u32
 }
 
-/// Below which remainder an index word is rejected.
+/// The remainder below which an index word is rejected.
 pub(crate) fn rejected_below(range: u32) -> u32 {
     range.wrapping_neg() % range
 }
@@ -133,7 +133,7 @@ where
 
 /// Sets `members[i]` to 1 for the omega values i of the set, and to 0 for the others.
 pub(crate) fn select(omega: u32, value: u32, force: bool, mut numbers: impl Iterator<Item = u32>, members: &mut [u8]) {
-    // All numbers are below 2^31, so differences tell by their sign which one is smaller.
+    // All numbers are below 2^31, so the sign of a difference tells which one is smaller.
     let is_less = |a: u32, b: u32| a.wrapping_sub(b) >> 31;
     let is_same = |a: u32, b: u32| (a ^ b).wrapping_sub(1) >> 31;
     let (mut missing, mut has_value) = (omega, 0);

@@ -1,7 +1,7 @@
 //! Sketches: tables of rows with a hash function each, in which every report belongs to one row.
 //!
 //! A client draws a row uniformly and reports, randomised, which of `width` columns the row's hash function gives its value
-//! (the fingerprint of a text). The collector keeps a table, and estimates the count of whatever value it asks for.
+//! (the fingerprint of a text). The collector keeps a table, and can estimate the count of any value.
 //!
 //! # Estimation
 //!
@@ -14,28 +14,29 @@
 //!
 //! # Its variance
 //!
-//! If any three values are hashed independently, the variance over everything random, hash functions too, is exactly
+//! If any three values are hashed independently, the variance over all randomness, including the hash functions, is
+//! exactly
 //!
 //! V(f) + sum of n_v (n_v - 1) over all v other than d / (r (w - 1)),
 //!
-//! V(f) = n (q' (1 - q') + f (p - q') (1 - p - q')) / (p - q')^2, f the frequency of d, n_v the number of people with value
-//! v, r the number of rows: given the hash functions the reports are independent, and support d with probability
-//! q + (p - q) a_v, a_v the share of rows in which v and d meet, whose variance is (1/w) (1 - 1/w) / r. The first term is
-//! that of the randomisation; the second is what values that share columns with d add by accident, the same way for every
-//! collection with the same hash functions.
+//! where V(f) = n (q' (1 - q') + f (p - q') (1 - p - q')) / (p - q')^2, f is the frequency of d, n_v the number of
+//! people with value v, and r the number of rows. Given the hash functions the reports are independent, and support d
+//! with probability q + (p - q) a_v, where a_v is the share of rows in which v and d collide; its variance is (1/w)
+//! (1 - 1/w) / r. The first term is that of the randomisation. The second is that of values that collide with d, in the
+//! same way for every collection with the same hash functions.
 //!
-//! The sum is estimated from the table itself. Let T_jx be the estimated number of people in column x of row j, of n_j in
-//! that row. The squares of the true numbers sum up to the squares of the T_jx less their variances, sum
-//! n (p (1 - p) + (w - 1) q (1 - q)) / (p - q)^2. In a row they are, in expectation, n_j^2 / w, and 1 - 1/w for each
-//! ordered pair of people with the same value (of a person with itself, too). A pair of different people with the same value
-//! is in the same row with probability 1/r.
+//! The sum is estimated from the table itself. Let T_jx be the estimated number of people in column x of row j, of n_j
+//! in that row. The squares of the true numbers sum up to the squares of the T_jx minus their variances, which sum up
+//! to n (p (1 - p) + (w - 1) q (1 - q)) / (p - q)^2. In a row they are, in expectation, n_j^2 / w, plus 1 - 1/w for
+//! each ordered pair of people with the same value (including a person with themselves). A pair of different people
+//! with the same value is in the same row with probability 1/r.
 
 use super::text_hash::RowHash;
 use crate::error::Error;
 use crate::local::estimate::{Estimate, Support};
 use crate::local::spec::Field;
 
-/// The most cells.
+/// The largest number of cells.
 const MAX_CELLS: u64 = 1 << 24;
 
 /// The table's shape and its hash functions.
@@ -47,13 +48,13 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// What numbers of rows there are: a row's number has two bytes.
+    /// The allowed numbers of rows: a row's number has two bytes.
     pub const ROWS: &str = "an integer from 1 to 65536";
 
-    /// What widths there are.
+    /// The allowed widths.
     pub const WIDTHS: &str = "a power of two from 8 to 2**20";
 
-    /// What seeds there are.
+    /// The allowed seeds.
     pub const SEEDS: &str = "an integer from 0 to 2**32 - 1";
 
     /// A table of `rows` rows of `width` columns, with the hash functions of `seed`.
@@ -88,7 +89,7 @@ impl Sketch {
         self.width
     }
 
-    /// What the hash functions are made of.
+    /// The seed of the hash functions.
     #[must_use]
     pub fn seed(self) -> u32 {
         self.seed
@@ -105,13 +106,13 @@ impl Sketch {
         RowHash::new(self.seed, row, self.width)
     }
 
-    /// Its part of a specification, but for the width, which is what other protocols call k.
+    /// Its part of a specification, except the width, which is what other protocols call k.
     pub(crate) fn fields(self) -> [Field; 2] {
         [("rows", self.rows.into()), ("seed", self.seed.into())]
     }
 }
 
-/// What was collected in one row.
+/// The counts of one row.
 pub(crate) struct Row {
     pub(crate) hash: RowHash,
     /// The number of reports.
@@ -120,7 +121,7 @@ pub(crate) struct Row {
     pub(crate) supports: Vec<u64>,
 }
 
-/// How many people have each of the `candidates`, from rows of `width` columns whose reports support with the
+/// Estimates how many people have each of the `candidates`, from rows of `width` columns whose reports support with the
 /// probabilities `support`.
 pub(crate) fn estimate(rows: impl Iterator<Item = Row>, width: u32, support: Support, candidates: &[i64]) -> Estimate {
     let w = f64::from(width);
@@ -149,7 +150,7 @@ pub(crate) fn estimate(rows: impl Iterator<Item = Row>, width: u32, support: Sup
     Estimate { standard_errors: counts.iter().map(standard_error).collect(), counts, n }
 }
 
-/// How often a report supports its sender's value, and how often another's: at random hash functions.
+/// The probabilities that a report supports its sender's value, and another one, over random hash functions.
 struct Chances {
     p: f64,
     q: f64,

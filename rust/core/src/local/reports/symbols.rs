@@ -1,8 +1,8 @@
 //! Reports that are a number: a public seed and one of g symbols, which depends on the value and is randomised.
 //!
-//! The seed is drawn without regard to the value. Seed and value give a symbol, a [`Mixture`] of all symbols is made of
-//! it, and the report is the number seed * g + symbol. So whoever sees a report learns about the value only what the
-//! randomised symbol says.
+//! The seed is drawn independently of the value. Seed and value give a symbol, a [`Mixture`] of all symbols randomises
+//! it, and the report is the number seed * g + symbol. So a report reveals about the value only what the randomised
+//! symbol reveals.
 
 use rand_core::TryCryptoRng;
 
@@ -12,9 +12,9 @@ use crate::local::chance::mixture::{CHUNK, Mixer, Mixture};
 use crate::local::values::rows;
 use crate::rng::Wiped;
 
-/// A protocol of this kind. Nothing here may let time or addresses depend on a value or a symbol.
+/// A protocol of this kind. Time and addresses must not depend on a value or a symbol.
 pub(crate) trait Symbols {
-    /// What is done to the symbols.
+    /// The randomisation of symbols.
     fn mixture(&self) -> Mixture;
 
     /// About how many random bytes a seed takes.
@@ -61,11 +61,10 @@ where
     Ok(())
 }
 
-/// Makes `numbers`, the seeds, into those of the reports of `symbols`, of which there are `g`, and writes them to
-/// `out`.
+/// Turns the seeds in `numbers` into reports with these `symbols`, of which there are `g`, and writes them to `out`.
 pub(crate) fn write_reports(numbers: &mut [u64], symbols: &[u32], g: u32, width: usize, out: &mut [u8]) {
     for (number, &symbol) in numbers.iter_mut().zip(symbols) {
-        // Reports are below 2^62; a check for overflow would be a jump on a secret.
+        // Reports are below 2^62; an overflow check would be a branch on a secret.
         *number = number.wrapping_mul(g.into()).wrapping_add(symbol.into());
     }
     write_numbers(numbers, width, out);

@@ -5,15 +5,15 @@
 //! where w, a power of two, is the number of columns, and a and b are the first and the last 16 bytes, little-endian, of the
 //! SHA-256 of `dpnoise row`, the public seed (4 bytes, little-endian) and j (4 bytes, little-endian).
 //!
-//! For uniform a and b the hashes of two fingerprints are independent and uniform (Dietzfelbinger 1996, "Universal hashing
-//! and k-wise independent random variables via integer arithmetic without primes"); two texts of a million share a
-//! fingerprint with a probability of 2^-25. Three at equal distances would meet more often, but fingerprints are at
-//! random distances, as far as anybody can tell. Privacy rests on neither: it holds for any hash functions.
+//! For uniform a and b the hashes of two fingerprints are independent and uniform (Dietzfelbinger 1996, "Universal
+//! hashing and k-wise independent random variables via integer arithmetic without primes"); two texts of a million
+//! share a fingerprint with a probability of 2^-25. Three fingerprints at equal distances would collide more often, but
+//! the distances of fingerprints are pseudo-random. Privacy depends on neither: it holds for any hash functions.
 //!
 //! # Constant time
 //!
-//! SHA-256 takes a step for every 64 bytes of a text, so the time of a fingerprint shows how many those are, and nothing
-//! else. Everything that follows works on numbers of one size.
+//! SHA-256 takes a step for every 64 bytes of a text, so the time of a fingerprint reveals the number of these steps,
+//! and nothing else. Everything after that works on numbers of fixed size.
 
 use sha2::{Digest, Sha256};
 
@@ -28,12 +28,12 @@ pub(crate) fn fingerprint(text: &[u8]) -> i64 {
 /// Fills `out` with the fingerprints of texts: text i is `data[offsets[i]..offsets[i + 1]]`.
 ///
 /// # Errors
-/// [`Error::Parameter`] unless the offsets begin with 0, never fall, end with the length of the data, and are one more than
-/// the fingerprints.
+/// [`Error::Parameter`] unless the offsets begin with 0, never decrease, end with the length of the data, and are one
+/// more than the fingerprints.
 pub fn fingerprints(data: &[u8], offsets: &[i64], out: &mut [i64]) -> Result<(), Error> {
     let ends = (offsets.first(), offsets.last().map(|&last| last as u64));
     if ends != (Some(&0), Some(data.len() as u64)) || offsets.len() != out.len() + 1 || !offsets.is_sorted() {
-        let allowed = "as in an Arrow array: from 0 to the length of the data, never falling, one more than texts";
+        let allowed = "as in an Arrow array: from 0 to the length of the data, never decreasing, one more than texts";
         return Err(Error::parameter("offsets", "others", allowed));
     }
     for (out, ends) in out.iter_mut().zip(offsets.windows(2)) {

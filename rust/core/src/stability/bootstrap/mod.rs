@@ -44,7 +44,7 @@ struct Voter {
 }
 
 impl Bootstrap {
-    /// Prepares for subsets that have each position with probability `q`, and for so many threads.
+    /// Prepares for subsets that have each position with probability `q`, and for this many threads.
     ///
     /// # Errors
     /// As for [`Subsets::new`].

@@ -120,7 +120,7 @@ pub struct ArgmaxColumnSum {
 }
 
 impl ArgmaxColumnSum {
-    /// A matrix, row after row, with so many columns.
+    /// The argmax for a matrix, row after row, with this many columns.
     ///
     /// # Errors
     /// [`Error::Parameter`] when `columns` is zero or does not divide the length, [`Error::Data`] for an entry that is

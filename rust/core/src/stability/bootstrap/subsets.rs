@@ -11,9 +11,9 @@ const SKIPS: usize = 2048;
 
 /// A stream of random subsets of the positions 0 to n - 1: each subset contains each position independently with
 /// probability q. It counts the subsets that contain each position.
-/// The time is in the order of the positions in subsets, n q for each subset on average: the gap between one and the
-/// next, also across subsets, is geometric. q is rounded to that of the double nearest to the geometric distribution's
-/// scale, -1 / ln(1 - q).
+/// The time is proportional to the number of positions in subsets, n q for each subset on average: the gap between one
+/// and the next, also across subsets, is geometric. q is rounded to that of the double nearest to the geometric
+/// distribution's scale, -1 / ln(1 - q).
 pub struct Subsets {
     n: u64,
     skips: Geometric,
@@ -48,7 +48,7 @@ impl Subsets {
         })
     }
 
-    /// Draws `count` subsets and shows each to `visit`, in ascending order.
+    /// Draws `count` subsets and passes each to `visit`, in ascending order.
     ///
     /// # Errors
     /// [`Error::Randomness`]; discard the stream then.

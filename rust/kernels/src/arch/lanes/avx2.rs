@@ -44,7 +44,7 @@ unsafe fn store<T, const N: usize>(vector: __m256i, target: &mut [T]) {
 #[derive(Clone, Copy)]
 pub(crate) struct Words64(__m256i);
 
-/// For each choice of four lanes, the 32-bit halves of the chosen ones, in order; then anything.
+/// For each choice of four lanes, the 32-bit halves of the chosen ones, in order; the others are arbitrary.
 const ORDERS: [[u32; 8]; 16] = {
     let mut orders = [[0; 8]; 16];
     let mut keep = 0;
@@ -63,7 +63,7 @@ const ORDERS: [[u32; 8]; 16] = {
     orders
 };
 
-/// As the lower bits of a double between 2^52 and 2^53, words below 2^52 count whole numbers above 2^52.
+/// A word w below 2^52, as the lower bits of a double between 2^52 and 2^53, makes the double 2^52 + w.
 const TWO_52: f64 = 4_503_599_627_370_496.0;
 
 impl Lanes64 for Words64 {
@@ -80,7 +80,7 @@ impl Lanes64 for Words64 {
 
     #[inline(always)]
     unsafe fn compress(self, keep: u64, target: &mut [i64]) -> usize {
-        // Once it may be known, it may address a table.
+        // Once declassified, it may be the index of a table.
         let keep = declassify(Reason::Rejection, keep);
         // SAFETY: the caller has the instruction set.
         unsafe {
@@ -129,8 +129,9 @@ impl Lanes64 for Words64 {
         fn bitmask(mask: __m256i) -> u64 { _mm256_movemask_pd(_mm256_castsi256_pd(mask)) as u64 }
 
         fn convert_f64(self) -> __m256d {
-            // Each half is placed in the significand of a double of fixed exponent, 2^84 or 2^52; the upper one with its
-            // sign bit flipped, which adds 2^63. Taking all that off the upper one is exact, and the sum is rounded once.
+            // Each half is placed in the significand of a double of fixed exponent, 2^84 or 2^52; the upper one with
+            // its sign bit flipped, which adds 2^63. Subtracting all that from the upper one is exact, and the sum is
+            // rounded once.
             const TWO_84: f64 = 19_342_813_113_834_066_795_298_816.0;
             const TWO_63: f64 = 9_223_372_036_854_775_808.0;
             let flip = Self::bitcast_u64(Self::splat_f64(TWO_84)).xor(Self::splat(1 << 31));
@@ -171,7 +172,7 @@ impl Lanes32 for Words32 {
         fn look_up(self, table: &[u32; 64]) -> Self {
             let mut parts = [self.0; 8];
             for (part, eighth) in parts.iter_mut().zip(table.as_chunks::<8>().0) {
-                // The permutation looks at the lower 3 bits of the index.
+                // The permutation uses the lower 3 bits of the index.
                 *part = _mm256_permutevar8x32_epi32(load::<_, 8>(eighth), self.0);
             }
             for i in 0..4 {
@@ -227,7 +228,7 @@ impl Lanes32 for Words32 {
 unsafe fn choose<const LEFT: i32>(a: __m256i, b: __m256i, index: __m256i) -> __m256i {
     // SAFETY: the caller has the instruction set.
     unsafe {
-        // The blend looks at the sign of each lane: move the bit there.
+        // The blend uses the sign bit of each lane, so the bit is moved there.
         let sign = _mm256_castsi256_ps(_mm256_slli_epi32::<LEFT>(index));
         _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), sign))
     }

@@ -57,15 +57,15 @@ impl Lanes64 for Words64 {
 
     #[inline(always)]
     unsafe fn compress(self, keep: u64, target: &mut [i64]) -> usize {
-        // To a register first: the form that writes to memory is slow on some CPUs.
+        // Compressed in a register first: the form that writes to memory is slow on some CPUs.
         // SAFETY: the caller has the instruction set.
         unsafe { Self(_mm512_maskz_compress_epi64(keep as __mmask8, self.0)).store(target) }
-        // Valgrind cannot run this; scripts/kernel_flow.py knows that the number may be known.
+        // Valgrind cannot run this; scripts/kernel_flow.py treats the number as declassified.
         keep.count_ones() as usize
     }
 
-    // Not by `load` and `store`: where lanes are loaded as integers, replaced under a secret mask and stored, the optimiser
-    // makes a store under that mask.
+    // Not by `load` and `store`: if lanes are loaded as integers, replaced under a secret mask and stored, the
+    // optimiser makes a store under that mask.
     #[inline(always)]
     unsafe fn load_f64(source: &[f64]) -> __m512d {
         let doubles: &[f64; 8] = source.first_chunk().expect("N doubles");
@@ -141,7 +141,7 @@ impl Lanes32 for Words32 {
         fn look_up(self, table: &[u32; 64]) -> Self {
             let (a, b) = (load::<_, 16>(&table[..16]), load::<_, 16>(&table[16..]));
             let (c, d) = (load::<_, 16>(&table[32..]), load::<_, 16>(&table[48..]));
-            // The permutation looks at the lower 5 bits of the index.
+            // The permutation uses the lower 5 bits of the index.
             let (first, second) = (_mm512_permutex2var_epi32(a, self.0, b), _mm512_permutex2var_epi32(c, self.0, d));
             let upper = _mm512_test_epi32_mask(self.0, _mm512_set1_epi32(32));
             Self(_mm512_mask_blend_epi32(upper, first, second))

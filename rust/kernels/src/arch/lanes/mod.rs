@@ -9,9 +9,9 @@
 //! A vector holds unsigned words, of 32 bits or 64, and its methods work lane by lane. They are named for what they do:
 //!
 //! - `add`, `less_than`, `splat` and so on work on words; with the ending `_f64` on doubles, as many as 64-bit words.
-//! - `load` and `store` move numbers of this machine, `load_le_bytes` and `store_le_bytes` little-endian bytes.
+//! - `load` and `store` move numbers in native byte order, `load_le_bytes` and `store_le_bytes` little-endian bytes.
 //! - `widen` makes 64-bit lanes from 32-bit lanes: the result has two vectors, that of the lower half first.
-//! - `convert` keeps values and `bitcast` keeps bits; the ending tells the type of the result.
+//! - `convert` keeps values and `bitcast` keeps bits; the ending names the type of the result.
 //!
 //! All methods are `inline(always)`, so that they take on the `target_feature` of the function that a kernel is called
 //! from.
@@ -98,7 +98,7 @@ pub(super) trait Lanes32: Copy {
     unsafe fn rotate_left(self, count: u32) -> Self;
     /// Whether `self` is below `other`, for words below 2^31.
     unsafe fn less_than(self, other: Self) -> Self::Mask;
-    /// The lane where it has one of `bits`, else zero.
+    /// Each lane that has one of `bits` set, else zero.
     unsafe fn zero_unless_any(self, bits: Self) -> Self;
     /// `self` where `mask` is set, else `other`.
     unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
@@ -137,9 +137,9 @@ pub(super) trait Lanes64: Copy {
     unsafe fn store(self, target: &mut [i64]);
     /// Writes the lanes to `target` as little-endian words; it has room for at least `N`.
     unsafe fn store_le_bytes(self, target: &mut [u8]);
-    /// Writes the lanes whose bit in `keep` is set to the front of `target`, in order, and anything to the places
-    /// behind them; `target` has at least `N` words. Returns how many were chosen. Addresses depend on `keep` alone, which
-    /// may be known (Theorem 1).
+    /// Writes the lanes whose bit in `keep` is set to the front of `target`, in order, and arbitrary words to the
+    /// places behind them; `target` has at least `N` words. Returns how many were chosen. Addresses depend only on
+    /// `keep`, which may be declassified (Theorem 1).
     unsafe fn compress(self, keep: u64, target: &mut [i64]) -> usize;
     /// Prefetches the cache line of `address`, which may be any address.
     unsafe fn prefetch(address: *const u8);
@@ -160,7 +160,7 @@ pub(super) trait Lanes64: Copy {
     unsafe fn shl_each(self, counts: Self) -> Self;
     /// Whether `self` is below `other`, for words below 2^63.
     unsafe fn less_than(self, other: Self) -> Self::Mask;
-    /// The lane where it has one of `bits`, else zero.
+    /// Each lane that has one of `bits` set, else zero.
     unsafe fn zero_unless_any(self, bits: Self) -> Self;
     /// `self` where `mask` is set, else `other`.
     unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;

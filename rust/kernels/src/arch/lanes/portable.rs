@@ -128,7 +128,7 @@ impl<const N: usize> Lanes64 for Words64<N> {
 
     #[inline(always)]
     unsafe fn less_than(self, other: Self) -> Self {
-        // Of a comparison that it sees, and a choice by it, the optimiser may make a branch.
+        // The optimiser must not see the comparison: it could make a branch of it and of a choice by it.
         black_box(self.zip(other, |a, b| mask(a < b)))
     }
 
@@ -205,7 +205,8 @@ impl<const N: usize> Lanes64 for Words64<N> {
 
     #[inline(always)]
     unsafe fn floor_f64(a: [f64; N]) -> [f64; N] {
-        // `f64::floor` would be a library call where the target cannot round. Towards zero, and one less if that is more.
+        // `f64::floor` would be a library call where the target cannot round. Truncated towards zero, minus one if that
+        // is larger.
         a.map(|a| {
             // SAFETY: it fits, being below 2^53. (The conversion that saturates has branches.)
             let truncated = unsafe { a.to_int_unchecked::<i64>() } as f64;
