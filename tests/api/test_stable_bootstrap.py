@@ -425,7 +425,7 @@ def test_long_runs_are_announced(monkeypatch):
     monkeypatch.setattr(PythonFunction, "count", unstarted)
     monkeypatch.setattr(PythonFunction, "seconds_per_subset", lambda self, q: 1.0)
     plan = _Plan.of(1000, **EASY)
-    message = f"allow_long must be True for m={plan.subsets:,} subsets, which take about 4 hours; a larger epsilon needs"
+    message = f"allow_long must be True for m={plan.subsets:,} subsets, which take about 4 hours; a larger epsilon"
     with pytest.raises(ParameterError, match=re.escape(message)):
         stability.StableBootstrap(f=len, **EASY).release([0] * 1000)
     with pytest.raises(RuntimeError, match="started"):
