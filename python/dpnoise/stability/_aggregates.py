@@ -25,7 +25,7 @@ from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import mode
 from dpnoise.stability._mechanism import Release, released
 
-NO_ANSWER: Final = "no answer was the commonest"
+NO_ANSWER: Final = "f had no answer more often than any one answer"
 
 # alpha is rounded to the nearest fraction with at most this denominator, so that 0.29 of 100 blocks is 29.
 _DENOMINATOR = 10**6

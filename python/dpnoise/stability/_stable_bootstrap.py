@@ -19,7 +19,7 @@ from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, re
 from dpnoise.stability._subset_votes import NativeFunction, NativeName, Votes, check_name
 
 TOO_OFTEN: Final = "a row was in too many subsets"
-NO_VALUE: Final = "f has no value on most subsets"
+NO_VALUE: Final = "f had no value more often than any one value"
 
 _HOUR: Final = 3600.0
 
