@@ -76,6 +76,8 @@ class Accumulator:
         ------
         ParameterError
             When the state is truncated, damaged (CRC-32C), of a newer version, or not a state; the message says which.
+        TypeError
+            When ``state`` is not bytes.
         """
         return cls._of(_native.LocalAccumulator.from_bytes(state))
 

@@ -31,6 +31,8 @@ class RandomizedResponse(FrequencyProtocol):
     ------
     ParameterError
         When ``epsilon`` is out of range, or the domain is invalid.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -72,7 +74,7 @@ class RandomizedResponse(FrequencyProtocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.bool_]:
-        """Randomise answers: what each person's device does, for any number of people at once.
+        """Randomise answers, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. Time and memory addresses do not depend on answers or reports.
@@ -138,6 +140,8 @@ class GeneralizedRandomizedResponse(ValueProtocol):
     ParameterError
         When a parameter is out of range, or the two need probabilities of more than 62 binary digits, as many values
         with a small epsilon do; unary encoding is more accurate there anyway.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -188,6 +192,8 @@ class LocalHashing(ValueProtocol):
     ParameterError
         When a parameter is out of range, or ``k**2 g`` is not below 2**62, or g and epsilon need probabilities of more
         than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -243,6 +249,8 @@ class HadamardResponse(ValueProtocol):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -291,6 +299,8 @@ class SubsetSelection(ValueProtocol):
     ------
     ParameterError
         When a parameter is out of range, or k and epsilon need probabilities of more than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----

@@ -155,6 +155,8 @@ class SquareWave(NumberProtocol):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----

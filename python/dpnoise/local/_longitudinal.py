@@ -31,7 +31,7 @@ class LongitudinalProtocol(FrequencyProtocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise values: what each person's device does each time it is asked, for any number of people at once.
+        """Randomise values, as each person's device does whenever it is asked, for any number of people at once.
 
         All reports that a person ever makes of one value, with the same memo, are together epsilon-locally
         differentially private for the achieved ``epsilon``. Time and memory addresses do not depend on values, secrets
@@ -126,6 +126,8 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
     ------
     ParameterError
         When a parameter is out of range, or the two epsilons need probabilities of more than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -201,6 +203,8 @@ class LOLOHA(TwoRoundProtocol):
     ------
     ParameterError
         When a parameter is out of range, or the epsilons and g need probabilities of more than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -276,6 +280,8 @@ class DBitFlip(LongitudinalProtocol):
     ------
     ParameterError
         When a parameter is out of range, or k and epsilon need probabilities of more than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----

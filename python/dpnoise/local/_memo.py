@@ -58,6 +58,8 @@ class ClientMemo:
         ------
         ParameterError
             When ``n`` is negative, or the secrets do not fit into memory.
+        TypeError
+            When ``n`` is not an int.
         RandomnessError
             When the operating system provides no randomness.
         """
@@ -80,6 +82,8 @@ class ClientMemo:
         ------
         ParameterError
             When the bytes are truncated, damaged (CRC-32C), of another version, or not a memo; the message says which.
+        TypeError
+            When ``memo`` is not bytes.
         """
         return cls._of(_native.LocalMemo.from_bytes(memo))
 

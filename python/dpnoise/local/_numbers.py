@@ -35,7 +35,7 @@ class NumberProtocol(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise numbers: what each person's device does, for any number of people at once.
+        """Randomise numbers, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. Time and memory addresses do not depend on numbers or reports.
@@ -224,6 +224,8 @@ class MeanProtocol(NumberProtocol):
         ------
         ParameterError
             When a parameter is out of range.
+        TypeError
+            When a parameter is not a number.
         """
         people = integer(n, "n", range(1, 2**64))
         number = real(x, "x")
@@ -292,6 +294,8 @@ class DuchiMean(_WindowMean):
     ------
     ParameterError
         When ``epsilon`` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -327,6 +331,8 @@ class PiecewiseMean(_WindowMean):
     ------
     ParameterError
         When ``epsilon`` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -372,6 +378,8 @@ class HybridMean(_OfWindows):
     ------
     ParameterError
         When ``epsilon`` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -426,6 +434,8 @@ class LaplaceMean(MeanProtocol):
     ------
     ParameterError
         When ``epsilon`` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----

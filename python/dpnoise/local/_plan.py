@@ -85,6 +85,8 @@ def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----

@@ -44,6 +44,8 @@ class PrefixExtension(Protocol):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -106,7 +108,7 @@ class PrefixExtension(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise values: what each person's device does, for any number of people at once.
+        """Randomise values, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. Time and memory addresses do not depend on values or reports.

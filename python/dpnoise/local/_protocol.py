@@ -133,6 +133,8 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
     ParameterError
         When ``text`` is not a specification, or its probabilities do not follow from its epsilon; or when the domain
         has another length, or is invalid.
+    TypeError
+        When ``text`` is not a str.
     """
     return Protocol.from_json(text, domain=domain)
 
@@ -198,6 +200,8 @@ class FrequencyProtocol(Protocol):
         ------
         ParameterError
             When a parameter is out of range.
+        TypeError
+            When a parameter is not a number.
         """
         return self._native.variance(n, frequency)
 
@@ -295,7 +299,7 @@ class OfValues(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise values: what each person's device does, for any number of people at once.
+        """Randomise values, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. Time and memory addresses do not depend on values or reports.

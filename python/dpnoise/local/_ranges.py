@@ -147,6 +147,8 @@ class RangeEstimate(Tabular):
         ------
         ParameterError
             When a value is out of range.
+        TypeError
+            When a value is not an int.
         """
         k = self._tree.shares.size
         first = integer(first, "first", range(k))
@@ -176,6 +178,8 @@ class RangeEstimate(Tabular):
         ------
         ParameterError
             When q is not between 0 and 1.
+        TypeError
+            When q is not a number.
         """
         share = real(q, "q")
         if not 0.0 <= share <= 1.0:
@@ -212,6 +216,8 @@ class HierarchicalRange(OfValues):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------

@@ -46,6 +46,8 @@ class Rappor(Protocol):
     ParameterError
         When a parameter is out of range, one of the epsilons is not from 2**-20 to 32, or the probabilities need more
         than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -151,7 +153,7 @@ class Rappor(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise texts: what each person's device does each time it is asked, for any number of people at once.
+        """Randomise texts, as each person's device does whenever it is asked, for any number of people at once.
 
         All reports that a person ever makes of one text, with the same memo, are together epsilon-locally
         differentially private for the achieved ``epsilon``. The time shows how many blocks of 64 bytes the texts have;

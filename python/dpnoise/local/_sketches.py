@@ -45,7 +45,7 @@ class Sketch(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise texts: what each person's device does, for any number of people at once.
+        """Randomise texts, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. The time shows how many blocks of 64 bytes the texts have; given their fingerprints, time and memory
@@ -192,6 +192,8 @@ class CountMeanSketch(Sketch):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -243,6 +245,8 @@ class HadamardCountMeanSketch(Sketch):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----

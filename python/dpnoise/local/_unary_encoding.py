@@ -163,6 +163,8 @@ class SymmetricUnaryEncoding(UnaryRows):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -197,6 +199,8 @@ class OptimizedUnaryEncoding(UnaryRows):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -242,6 +246,8 @@ class UnaryEncoding(UnaryRows):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -288,6 +294,8 @@ class ThresholdHistogramEncoding(UnaryRows):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -327,6 +335,8 @@ class SummationHistogramEncoding(ValueProtocol):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------

@@ -89,7 +89,7 @@ class PythonFunction:
             yield from map(asking, drawn)
 
     def _in_processes(self, drawn: Iterable[Drawn], processes: int) -> Generator[Counts, None, None]:
-        """Call the function in other processes. A subset that kills them has no value; the rest of its part does."""
+        """Call the function in other processes; if a part of the subsets kills them, find those that do by halving."""
         for subsets, reply in in_processes(self._ask, ((part, part) for part in drawn), processes):
             if not isinstance(reply, Exception):
                 yield reply

@@ -22,7 +22,7 @@ class Found(NamedTuple):
 
 
 def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
-    """Compute the distance to instability of the median: one less than the fewest values to change for it to change.
+    """Compute the distance to instability of the median: one less than the fewest values whose change can change it.
 
     The median is the lower one, of rank ceil(n/2). The distance changes by at most 1 between neighbours, and is 0 if
     any neighbour has a different median. It is exact, so it is not private: do not release it.
@@ -71,7 +71,7 @@ def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
 
 
 def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
-    """Compute the distance to instability of the mode: one less than the fewest values to change for it to change.
+    """Compute the distance to instability of the mode: one less than the fewest values whose change can change it.
 
     The mode is the most frequent value, the smallest of those if there are several. The distance changes by at most 1
     between neighbours, and is 0 if any neighbour has a different mode. It is exact, so it is not private: do not

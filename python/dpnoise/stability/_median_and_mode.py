@@ -65,6 +65,8 @@ class StableMedian(_StableStatistic):
     ------
     ParameterError
         When `epsilon`, `delta` or `relation` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -147,6 +149,8 @@ class StableMode(_StableStatistic):
     ------
     ParameterError
         When `epsilon`, `delta` or `relation` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------

@@ -49,6 +49,8 @@ class StableScale(StableMechanism):
     ------
     ParameterError
         When `epsilon` or `delta` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----

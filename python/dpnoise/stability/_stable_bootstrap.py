@@ -54,7 +54,7 @@ class StableBootstrap(StableMechanism):
         could the order of a set of texts, which differs between processes. The value must be hashable, and picklable
         unless it is a number, text, bytes, None, or a tuple or frozenset of such. These may be nested at most 32 deep.
         The released value is rebuilt from the pickle or its items, with whole numbers as int. Subsets on which the
-        function raises, or returns something else, count together as having no value, and release nothing.
+        function raises, or returns something else, count together as having no value, which is never released.
     epsilon : float
         The total, below 32 ln(1/delta) and above ln(n/delta) ln(1/delta) 2**-25.
     delta : float
@@ -76,7 +76,7 @@ class StableBootstrap(StableMechanism):
     ParameterError
         When a parameter is out of range or does not go with `f`.
     TypeError
-        When a parameter is of another type.
+        When a parameter is of the wrong type.
 
     Notes
     -----

@@ -34,6 +34,8 @@ class StableValue(StableMechanism):
     ------
     ParameterError
         When `epsilon` or `delta` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------

@@ -80,7 +80,7 @@ class SubsampleAndAggregate(StableMechanism):
     ParameterError
         When a parameter is out of range, or missing for the aggregate or given for one that does not take it.
     TypeError
-        When a parameter is of another type.
+        When a parameter is of the wrong type.
 
     Notes
     -----
