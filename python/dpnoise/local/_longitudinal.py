@@ -258,7 +258,7 @@ class LOLOHA(TwoRoundProtocol):
 
 
 class DBitFlip(LongitudinalProtocol):
-    """dBitFlipPM: every person samples d of the k values once, and reports a permanently flipped bit for each of them.
+    """dBitFlipPM: every person samples d of the k values once, and reports a permanently randomised bit for each.
 
     A person's report on a value is always the same. There are d + 1 different reports: one for each sampled value, and
     one for all others together. So a change from one value to another does not show if neither is sampled. The protocol

@@ -114,13 +114,13 @@ class Window(NamedTuple):
         return (self.kept * inside + self.replaced * anywhere + between) * (2.0 / (self.kept * steps)) ** 2
 
     def least_variance(self) -> float:
-        """Give the smallest such variance: without rounding, and with the window in the middle."""
+        """Give a lower bound on that variance: without rounding, and with the window in the middle."""
         inside, anywhere = (self.width**2 - 1) / 12.0, (self.outputs**2 - 1) / 12.0
         return (self.kept * inside + self.replaced * anywhere) * (2.0 / (self.kept * (self.k - 1))) ** 2
 
     def spread(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the probabilities of all outputs when the positions have those of ``shares``."""
-        # Differences of running sums would be faster, but cancellation would swamp the small probabilities.
+        # Not differences of running sums, whose cancellation errors are larger than some of these probabilities.
         moved = np.convolve(shares, np.ones(self.width))
         return np.asarray(self.replaced / self.outputs * shares.sum() + self.kept / self.width * moved)
 
