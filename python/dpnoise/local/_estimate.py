@@ -312,7 +312,7 @@ class Estimate(EstimateTable):
         OSError
             When the file cannot be written; an existing file is kept.
         """
-        from dpnoise import plots  # this imports matplotlib
+        from dpnoise import plots  # only charts need its imports
 
         if labels is None:
             labels = [str(i) for i in range(self.counts.size)] if self.domain is None else self.domain.names
