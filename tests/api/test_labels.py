@@ -506,7 +506,7 @@ def test_labels_that_cannot_be_read_are_refused(metadata: bytes) -> None:
     protocol = local.OptimizedUnaryEncoding(domain=TEXTS, epsilon=1.0)
     batch = protocol.to_arrow(protocol.perturb(TEXTS))
     batch = batch.replace_schema_metadata({**batch.schema.metadata, b"dpnoise.domain": metadata})
-    with pytest.raises(ParameterError, match=r"its metadata 'dpnoise\.domain' (are not JSON|must list 5 texts)"):
+    with pytest.raises(ParameterError, match=r"the metadata 'dpnoise\.domain' (are not JSON|must list 5 texts)"):
         protocol.accumulator().add(batch)
 
 

@@ -283,7 +283,7 @@ def test_messages_are_counted_or_rejected_with_the_reason():
     accumulator.add_messages(bad)
     assert accumulator.rejected_reasons == {"tail bits set": 1, "wrong length": 2, "wrong header": 4}
     before = accumulator.to_bytes()
-    malformed = "reports must all be well-formed when strict is true; malformed are wrong header: 3"
+    malformed = "reports must all be well-formed when strict is true, got malformed: wrong header: 3"
     refuses(ParameterError, malformed, accumulator.add_messages, [*messages, *other], strict=True)
     refuses(TypeError, "messages must be bytes, got str", accumulator.add_messages, [*messages, "no"])
     refuses(ParameterError, "threads must be", accumulator.add_messages, messages, threads=0)

@@ -224,11 +224,11 @@ def test_threads_may_share_an_accumulator():
 def test_strict():
     accumulator = PROTOCOL.accumulator()
     good = pa.array(texts(reports_of(PROTOCOL, 10)), pa.binary())
-    message = "reports must all be well-formed when strict is true; malformed are missing report: 2, wrong length: 3"
+    message = "reports must all be well-formed when strict is true, got malformed: missing report: 2, wrong length: 3"
     mixed = pa.chunked_array([good, pa.array(MALFORMED, pa.binary())])
     refuses(ParameterError, message, accumulator.add, mixed, strict=True)
     bits = np.array([[0, 0], [0, 0x80]], np.uint8)
-    refuses(ParameterError, "malformed are tail bits set: 1", accumulator.add, bits, strict=True)
+    refuses(ParameterError, "got malformed: tail bits set: 1", accumulator.add, bits, strict=True)
     assert accumulator == PROTOCOL.accumulator()
     accumulator.add(good, strict=True)
     assert accumulator.n == 10
@@ -317,7 +317,7 @@ def test_malformed_reports_in_a_parquet_file(table, tmp_path):
     mixed = pa.chunked_array([table["report"].combine_chunks().cast(pa.binary()), pa.array(MALFORMED, pa.binary())])
     pq.write_table(pa.table({"report": mixed}), path)
     accumulator = PROTOCOL.accumulator()
-    refuses(ParameterError, "malformed are missing report: 2", accumulator.add_parquet, path, strict=True)
+    refuses(ParameterError, "got malformed: missing report: 2", accumulator.add_parquet, path, strict=True)
     assert accumulator == PROTOCOL.accumulator()
     accumulator.add_parquet(path)
     assert (accumulator.n, accumulator.rejected_reasons) == (10_000, REASONS)

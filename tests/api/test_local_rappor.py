@@ -200,7 +200,7 @@ def test_candidates_that_cannot_be_decoded_are_refused() -> None:
     one = local.Rappor(num_bloombits=8, num_hashes=1, num_cohorts=1, f=0.01, p=0.01, q=0.99)
     many = [str(i) for i in range(9)]
     refuses(ParameterError, "candidates must have different Bloom filters", one.estimate, one.accumulator(), many)
-    message = "got the same of 'a' and 'a': list each text once"
+    message = "got the same for 'a' and 'a': list each text once"
     refuses(ParameterError, message, RAPPOR.estimate, state, ["b", "a", "c", "a"])
 
 
@@ -217,7 +217,7 @@ def test_bloom_filters_are_the_same_whichever_hash_functions_agree() -> None:
     for text, bits in zip(texts, np.sort(bits_of(rappor, texts)[:, 0]).tolist(), strict=True):
         alike.setdefault(frozenset(bits), {})[tuple(bits)] = text
     one, other = next(list(texts.values())[:2] for texts in alike.values() if len(texts) > 1)
-    message = f"got the same of {one!r} and {other!r}"
+    message = f"got the same for {one!r} and {other!r}"
     refuses(ParameterError, message, rappor.estimate, rappor.accumulator(), [one, other])
 
 

@@ -425,7 +425,7 @@ def test_long_runs_are_announced(monkeypatch):
     monkeypatch.setattr(PythonFunction, "count", unstarted)
     monkeypatch.setattr(PythonFunction, "seconds_per_subset", lambda self, q: 1.0)
     plan = _Plan.of(1000, **EASY)
-    message = f"allow_long must be True for m={plan.subsets:,} subsets, which take about 4 hours; a larger epsilon asks"
+    message = f"allow_long must be True for m={plan.subsets:,} subsets, which take about 4 hours; a larger epsilon"
     with pytest.raises(ParameterError, match=re.escape(message)):
         stability.StableBootstrap(f=len, **EASY).release([0] * 1000)
     with pytest.raises(RuntimeError, match="started"):
@@ -473,7 +473,7 @@ ARGMAX = "argmax_column_sum"
         (ParameterError, "epsilon must be below 32 ln(1/delta) = 442.1, got 442.2", ROWS, "mode", {"epsilon": 442.2}),
         (
             ParameterError,
-            "data must have at least 64 ln(1/delta) / epsilon = 8,842 rows, so that subsets have some, got 1,000",
+            "data must have at least 64 ln(1/delta) / epsilon = 8,842 rows, so that subsets are not empty, got 1,000",
             ROWS,
             "mode",
             {"epsilon": 0.1},
@@ -497,7 +497,7 @@ ARGMAX = "argmax_column_sum"
         ),
         (TypeError, "f must be a text or callable, got int", ROWS, 3, {}),
         (ParameterError, "processes must be None for a native function, got 2", ROWS, "mode", {"processes": 2}),
-        (ParameterError, "threads must be None for a function of Python's, got 2", ROWS, len, {"threads": 2}),
+        (ParameterError, "threads must be None for a Python function, got 2", ROWS, len, {"threads": 2}),
         (ParameterError, "processes must be an integer from 1 to 32767, got 0", ROWS, len, {"processes": 0}),
         (TypeError, "processes must be an int, got float", ROWS, len, {"processes": 2.0}),
         (ParameterError, "threads must be None or a positive integer", ROWS, "mode", {"threads": 0}),

@@ -292,7 +292,7 @@ def test_what_is_no_outcome_counts_as_the_default_or_as_no_answer(failed):
     answers = [failed] * 7 + ["a", "a"]
     assert mode_of(answers, default="c") == "c"
     found = mode_mechanism(answers).attempt(answers)
-    assert found == Release(None, "no answer was the commonest")
+    assert found == Release(None, "f had no answer more often than any one answer")
     assert mode_of(["a"] * 7 + [failed] * 2) == "a"
 
 
@@ -537,38 +537,48 @@ UNUSABLE = {
     "bounds-mixed": (ROWS, {"bounds": [(0, 1), 3]}, TypeError, "bounds must be two numbers"),
     "bounds-scalar": (ROWS, {"bounds": np.array(3.0)}, TypeError, "bounds must be two numbers"),
     "bounds-ragged": (ROWS, {"bounds": [(0, (1, 2)), (0, 1)]}, TypeError, "bounds must be two numbers"),
-    "bounds-unused": (ROWS, VOTES | {"bounds": (0, 1)}, ParameterError, "bounds is not for the aggregate 'noisy_max'"),
+    "bounds-unused": (
+        ROWS,
+        VOTES | {"bounds": (0, 1)},
+        ParameterError,
+        "bounds must be None for the aggregate 'noisy_max'",
+    ),
     "alpha-missing": (ROWS, {"aggregate": "trimmed_mean"}, ParameterError, "alpha must be given for .*'trimmed_mean'"),
-    "alpha-unused": (ROWS, {"alpha": 0.1}, ParameterError, "alpha is not for the aggregate 'mean'"),
-    "delta-unused": (ROWS, {"delta": 1e-9}, ParameterError, "delta is not for the aggregate 'mean'"),
+    "alpha-unused": (ROWS, {"alpha": 0.1}, ParameterError, "alpha must be None for the aggregate 'mean'"),
+    "delta-unused": (ROWS, {"delta": 1e-9}, ParameterError, "delta must be None for the aggregate 'mean'"),
     "delta-missing": (ROWS, MODE | {"delta": None}, ParameterError, "delta must be given for the aggregate 'mode'"),
     "delta-0": (ROWS, MODE | {"delta": 0.0}, ParameterError, "delta must be between 0 and 1, both excluded, got 0"),
     "delta-1": (ROWS, MODE | {"delta": 1.0}, ParameterError, "delta must be between 0 and 1, both excluded, got 1"),
     "epsilon-mode": (ROWS, MODE | {"epsilon": -1.0}, ParameterError, "epsilon must be .*got -1"),
-    "default-mode": (ROWS, MODE | {"default": np.nan}, TypeError, "default must be of texts, bytes, finite numbers or"),
+    "default-mode": (ROWS, MODE | {"default": np.nan}, TypeError, "default must be a text, bytes, a finite number"),
     "default-huge": (ROWS, MODE | {"default": 10**5000}, ParameterError, "default must have no integers with more dig"),
     "default-deep": (ROWS, MODE | {"default": nested(33)}, ParameterError, "default must have tuples .* 32 deep"),
-    "default-object": (ROWS, MODE | {"default": object()}, TypeError, "default must be of texts, .*got object"),
+    "default-object": (ROWS, MODE | {"default": object()}, TypeError, "default must be a text, .*got object"),
     "candidates-missing": (
         ROWS,
         VOTES | {"candidates": None},
         ParameterError,
         "candidates must be given for .*'noisy_max'",
     ),
-    "candidates-unused": (ROWS, {"candidates": [1]}, ParameterError, "candidates is not for the aggregate 'mean'"),
-    "candidates-none": (ROWS, VOTES | {"candidates": []}, ParameterError, "candidates must be at least one"),
+    "candidates-unused": (
+        ROWS,
+        {"candidates": [1]},
+        ParameterError,
+        "candidates must be None for the aggregate 'mean'",
+    ),
+    "candidates-none": (ROWS, VOTES | {"candidates": []}, ParameterError, "candidates must have at least one"),
     "candidates-twice": (
         ROWS,
         VOTES | {"candidates": [1, 1.0]},
         ParameterError,
-        "candidates must be .*none of them twice",
+        "candidates must have .* no duplicates, got 2 items, 1 of them different",
     ),
     "candidates-number": (ROWS, VOTES | {"candidates": 3}, TypeError, "candidates must be a sequence"),
     "candidates-lists": (
         ROWS,
         VOTES | {"candidates": [[1], [2]]},
         TypeError,
-        "candidates must be a sequence, and they and default hashable",
+        "candidates must be a sequence, and its items and default hashable",
     ),
     "default-candidate": (
         ROWS,

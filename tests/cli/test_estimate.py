@@ -260,7 +260,7 @@ def test_bad_files(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
         ({b"dpnoise.protocol": b"{"}, "not a protocol specification"),
         ({b"dpnoise.protocol": b"\xff"}, "not a protocol specification"),
         ({b"dpnoise.protocol": b'{"protocol":"carrier-pigeon"}'}, "not a protocol specification"),
-        ({b"dpnoise.domain": b"["}, "its metadata 'dpnoise.domain' are not JSON"),
+        ({b"dpnoise.domain": b"["}, "the metadata 'dpnoise.domain' are not JSON"),
         ({b"dpnoise.domain": b'["a","b"]'}, "must list 4 texts"),
         ({b"dpnoise.domain": b"[1,2,3,4]"}, "must list 4 texts"),
     ],

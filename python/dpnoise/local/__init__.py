@@ -1,11 +1,11 @@
 """Local differential privacy: every person randomises their own answer, and only randomised reports are collected.
 
-A protocol is an immutable object. ``perturb`` is what each person's device does; an `Accumulator` is what the collector
-keeps; an `Estimate` is what comes out: unbiased counts with standard errors and confidence intervals.
+A protocol is an immutable object. Each person's device calls ``perturb``; the collector keeps an `Accumulator`; the
+result is an `Estimate`: unbiased counts with standard errors and confidence intervals.
 
 Probabilities are multiples of a power of two, so that they are exact; the achieved ``epsilon`` is computed exactly from
-them. It is never above the requested one, and at least 0.999 of it. Perturbing takes the same time and touches the same
-memory whatever the values are.
+them. It is never above the requested one, and at least 0.999 of it. The time and the memory addresses of perturbing do
+not depend on the values.
 
 Examples
 --------

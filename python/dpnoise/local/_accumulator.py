@@ -1,4 +1,4 @@
-"""What a collector keeps."""
+"""The state of a collector."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ from dpnoise.local._specification import Specification, wrap
 class Accumulator:
     """The collector's counters for one protocol: how many reports count for each value.
 
-    Memory is 8 bytes for each counter, however many reports are added: one for each of k values, or, where reports are
-    not counted by value, as many as the protocol says. The counters are whole numbers, so the
-    result is bit-identical however the reports were split over accumulators, machines and threads. Reports are private
-    already; everything computed from them is, too. Several threads may add to one accumulator.
+    There is a counter of 8 bytes for each of k values or, where reports are not counted by value, as many as the
+    protocol defines. Memory does not grow with the number of reports. Counters are integers, so the result is
+    bit-identical however the reports are split over accumulators, machines and threads. Reports are already private,
+    and so is everything computed from them. Several threads may add to one accumulator.
 
     Parameters
     ----------
     protocol : Protocol
         The protocol of the reports.
+
+    Raises
+    ------
+    TypeError
+        When ``protocol`` is not a protocol of `dpnoise.local`.
 
     Examples
     --------
@@ -54,7 +59,7 @@ class Accumulator:
 
     @classmethod
     def from_bytes(cls, state: bytes) -> Accumulator:
-        """Read back what `to_bytes` gave.
+        """Read the result of `to_bytes`.
 
         Parameters
         ----------
@@ -64,12 +69,15 @@ class Accumulator:
         Returns
         -------
         Accumulator
-            Of a protocol without labels, which a state does not have; `merge` it into one of the protocol with labels.
+            Its protocol has no labels, since a state does not contain them; `merge` it into one of a protocol with
+            labels.
 
         Raises
         ------
         ParameterError
             When the state is truncated, damaged (CRC-32C), of a newer version, or not a state; the message says which.
+        TypeError
+            When ``state`` is not bytes.
         """
         return cls._of(_native.LocalAccumulator.from_bytes(state))
 
@@ -98,13 +106,13 @@ class Accumulator:
     ) -> None:
         """Count reports.
 
-        Malformed reports, those with bits set that the protocol does not use or with a value that is not below k, are
-        counted as rejected. So are, in Arrow data, missing ones (null) and those of a wrong length.
+        Malformed reports are counted as rejected: those with bits set that the protocol does not use or with a value
+        that is not below k and, in Arrow data, missing ones (null) and those of a wrong length.
 
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes), or Arrow data
-            As ``perturb`` made them. For `RandomizedResponse` booleans of shape (n,), too.
+            As ``perturb`` made them. For `RandomizedResponse` also booleans of shape (n,).
 
             Arrow data are columns, record batches, tables and streams of them, of pyarrow, Polars, pandas or any other
             library with ``__arrow_c_array__`` or ``__arrow_c_stream__``: a column of type fixed_size_binary or binary
@@ -119,16 +127,16 @@ class Accumulator:
         Raises
         ------
         ParameterError
-            When the shape is another, the metadata of Arrow data name another protocol (the entry "dpnoise.protocol")
-            or other labels (the entry "dpnoise.domain"), or a report is malformed and ``strict`` is true.
+            When the shape is wrong, the metadata of Arrow data name another protocol (the entry "dpnoise.protocol") or
+            other labels (the entry "dpnoise.domain"), or a report is malformed and ``strict`` is true.
         TypeError
-            When the dtype is another.
+            When the dtype is wrong.
         ImportError
             When reports are Arrow data and pyarrow is not installed.
 
         Notes
         -----
-        Nothing has been added after an error, be it one in the middle of a stream.
+        After an error nothing has been added, even if the error is in the middle of a stream.
         """
         self._add_blocks(_arrow.in_blocks(reports, self._protocol), threads, strict)
 
@@ -147,7 +155,7 @@ class Accumulator:
         Raises
         ------
         ParameterError
-            When it is not a Parquet file, damaged or cut short, its metadata name another protocol (the entry
+            When the file is not a Parquet file, is damaged or truncated, its metadata name another protocol (the entry
             "dpnoise.protocol") or other labels (the entry "dpnoise.domain"), or a report is malformed and ``strict`` is
             true. Nothing has been added then.
         TypeError
@@ -165,13 +173,13 @@ class Accumulator:
         self._add_blocks(blocks, threads, strict)
 
     def add_messages(self, messages: Iterable[bytes], *, threads: int | None = None, strict: bool = False) -> None:
-        """Count reports that come as messages of their own, in the wire format of `Protocol.messages`.
+        """Count reports that come as separate messages, in the wire format of `Protocol.messages`.
 
         Parameters
         ----------
         messages : iterable of bytes
-            What is none of this protocol is counted as rejected: for a wrong header, such as that of another protocol,
-            or a wrong length.
+            Messages with a wrong header, such as that of another protocol, or of a wrong length are counted as
+            rejected.
         threads, strict
             As for `add`.
 
@@ -201,7 +209,7 @@ class Accumulator:
     def _merge_part(self, part: _native.LocalAccumulator, strict: bool) -> None:
         malformed = ", ".join(f"{reason}: {count}" for reason, count in part.rejected_reasons)
         if strict and malformed:
-            raise ParameterError(f"reports must all be well-formed when strict is true; malformed are {malformed}")
+            raise ParameterError(f"reports must all be well-formed when strict is true, got malformed: {malformed}")
         self._state.merge(part)
 
     def merge(self, other: Accumulator) -> None:
@@ -210,12 +218,14 @@ class Accumulator:
         Parameters
         ----------
         other : Accumulator
-            Of the same protocol, with the same labels or without. It is left as it is.
+            Of the same protocol, with the same labels or without. It does not change.
 
         Raises
         ------
         ParameterError
-            When it is of another protocol, or of other labels; the message names both.
+            When ``other`` is of another protocol, or has other labels; the message names both.
+        TypeError
+            When ``other`` is not an accumulator.
         """
         if not isinstance(other, Accumulator):
             raise TypeError(f"other must be an Accumulator, got {type(other).__name__}")
@@ -232,17 +242,17 @@ class Accumulator:
         level : float
             The confidence level of the intervals, between 0 and 1.
         simultaneous : bool
-            Whether all intervals together shall hold at that level (Bonferroni), rather than each by itself.
+            Whether all intervals hold together at that level (Bonferroni), rather than each by itself.
         post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
             How to make the counts consistent; unbiased when not given. Standard errors and intervals stay those of the
             unbiased counts.
 
-            - ``"base-cut"``: counts that are not significant become 0 (they are below what all k counts of absent
-              values stay below together with probability ``level``); for finding frequent values.
-            - ``"norm"``: all are shifted to sum to n; stays unbiased.
-            - ``"norm-mul"``: negative ones become 0, all are scaled to sum to n.
-            - ``"norm-sub"`` or ``"simplex"``: the nearest ones that are not negative and sum to n.
-            - ``"norm-cut"``: negative ones become 0, then the smallest do until the sum is at most n.
+            - ``"base-cut"``: counts that are not significant become 0; with probability ``level`` all counts of absent
+              values do. For finding frequent values.
+            - ``"norm"``: all counts are shifted by the same amount to sum to n; they stay unbiased.
+            - ``"norm-mul"``: negative counts become 0, and all are scaled to sum to n.
+            - ``"norm-sub"`` or ``"simplex"``: the nearest counts (least squares) that are not negative and sum to n.
+            - ``"norm-cut"``: negative counts become 0, then the smallest ones until the sum is at most n.
 
         Returns
         -------
@@ -292,7 +302,7 @@ class Accumulator:
             return False
         return self._protocol == other._protocol and self.to_bytes() == other.to_bytes()
 
-    __hash__ = None  # type: ignore[assignment] # it changes
+    __hash__ = None  # type: ignore[assignment] # it is mutable
 
     def __repr__(self) -> str:
         """Show protocol and size, not the counters."""

@@ -18,7 +18,7 @@ PROTOCOL_KEY: Final = b"dpnoise.protocol"
 """The entry of a schema's metadata that holds the specification of the protocol."""
 
 DOMAIN_KEY: Final = b"dpnoise.domain"
-"""The entry of a schema's metadata that lists what the values stand for, as a JSON array of texts."""
+"""The entry of a schema's metadata that lists the labels of the values, as a JSON array of texts."""
 
 REPORT: Final = "report"
 """The column of a table that holds the reports."""
@@ -26,16 +26,16 @@ REPORT: Final = "report"
 _BLOCK_BYTES: Final = 1 << 24
 
 Block = tuple[Any, Mapping[str, int]]
-"""Reports as a protocol takes them, and how many rows beside them are none, by reason."""
+"""Well-shaped reports, and the number of rejected rows by reason."""
 
 
 def rows_per_block(report_bytes: int) -> int:
-    """Give how many rows to hold at a time, so that their reports fill at most 16 MiB."""
+    """Give the number of rows to hold at a time, so that their reports fill at most 16 MiB."""
     return max(1, min(1 << 18, _BLOCK_BYTES // report_bytes))
 
 
 def report_column(names: list[str]) -> int:
-    """Give which column of a table holds the reports: the one of that name, or its only one."""
+    """Give the index of the column that holds the reports: the one of that name, or the only one."""
     if names.count(REPORT) == 1:
         return names.index(REPORT)
     if len(names) == 1:
@@ -79,7 +79,7 @@ def metadata_of(protocol: Specification, domain: Domain | None) -> dict[bytes, s
 
 
 def check_protocol(found: Specification | None, protocol: Specification) -> None:
-    """Refuse reports of which metadata say that they are of another protocol."""
+    """Refuse reports whose metadata name another protocol."""
     if found is not None and found.to_json() != protocol.to_json():
         raise ParameterError(
             f"reports must be of {protocol!r}, specification {protocol.spec_id}; their metadata say that they are of "
@@ -88,13 +88,13 @@ def check_protocol(found: Specification | None, protocol: Specification) -> None
 
 
 def protocol_of(metadata: Mapping[bytes, bytes]) -> Specification | None:
-    """Give the protocol that the metadata of a schema name, if they do."""
+    """Give the protocol that the metadata of a schema name, if any."""
     text = metadata.get(PROTOCOL_KEY)
     return None if text is None else Specification.from_json(text.decode("utf-8", errors="replace"))
 
 
 def check_domain(found: list[str] | None, protocol: Specification) -> None:
-    """Refuse reports of which metadata say that their values stand for something else."""
+    """Refuse reports whose metadata list other labels."""
     domain = protocol._domain
     if found is not None and domain is not None and found != domain.names:
         raise ParameterError(
@@ -103,18 +103,18 @@ def check_domain(found: list[str] | None, protocol: Specification) -> None:
 
 
 def domain_of(metadata: Mapping[bytes, bytes], protocol: Specification | None) -> list[str] | None:
-    """Give the labels, as texts, that the metadata of a schema list for a protocol, if they do."""
+    """Give the labels, as texts, that the metadata of a schema list for a protocol, if any."""
     if DOMAIN_KEY not in metadata:
         return None
     try:
         domain = json.loads(metadata[DOMAIN_KEY])
     except ValueError:
-        raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
+        raise ParameterError(f"the metadata {DOMAIN_KEY.decode()!r} are not JSON") from None
     texts = isinstance(domain, list) and all(isinstance(text, str) for text in domain)
     k = protocol._native.k if protocol is not None and protocol._counts_values else None
     if not texts or (k is not None and len(domain) != k):
         wanted = "texts" if k is None else f"{k} texts"
-        raise ParameterError(f"its metadata {DOMAIN_KEY.decode()!r} must list {wanted}")
+        raise ParameterError(f"the metadata {DOMAIN_KEY.decode()!r} must list {wanted}")
     return list(domain)
 
 
@@ -122,7 +122,7 @@ def _columns(pa: Any, reports: Any, protocol: Specification) -> Iterable[Any]:
     if hasattr(reports, "__arrow_c_stream__"):
         try:
             reader = pa.RecordBatchReader.from_stream(reports)
-        except pa.ArrowInvalid:  # not a stream of record batches, so one of a column's chunks
+        except pa.ArrowInvalid:  # not a stream of record batches, but of a column's chunks
             yield from pa.chunked_array(reports).chunks
             return
         schema, batches = reader.schema, reader
@@ -134,7 +134,7 @@ def _columns(pa: Any, reports: Any, protocol: Specification) -> Iterable[Any]:
             return
         schema, batches = batch.schema, [batch]
     metadata = schema.metadata or {}
-    if metadata.get(PROTOCOL_KEY) != protocol.to_json().encode():  # to read a specification takes a millisecond
+    if metadata.get(PROTOCOL_KEY) != protocol.to_json().encode():  # reading a specification takes a millisecond
         check_protocol(protocol_of(metadata), protocol)
     if protocol._domain is not None:
         check_domain(domain_of(metadata, protocol), protocol)
@@ -185,7 +185,7 @@ def _variable_size_block(pa: Any, column: Any, width: int) -> Block:
 
 def _offsets(pa: Any, column: Any) -> NDArray[np.int32] | NDArray[np.int64]:
     if len(column) == 0:
-        return np.zeros(1, np.int64)  # Arrow lets the buffer be empty then
+        return np.zeros(1, np.int64)  # Arrow allows an empty buffer in this case
     kind = np.int64 if pa.types.is_large_binary(column.type) else np.int32
     offsets: NDArray[Any] = np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column) + 1]
     return offsets

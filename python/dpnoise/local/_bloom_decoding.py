@@ -1,11 +1,11 @@
-"""Regression decoding: how many people have each of some texts, from the counts of the bits of Bloom filters.
+"""Regression decoding: counts of texts from the counts of the bits of Bloom filters.
 
-Of n reports, n_j are of cohort j. Let T be the number of people of that cohort whose Bloom filter has a certain bit,
-estimated from the reports without bias. A text that c people have, and whose Bloom filter in cohort j has the bit, adds
-c n_j / n to its expectation. So T is linear in the counts of texts, with a matrix that is sparse.
+Of n reports, n_j are of cohort j. Let T be an unbiased estimate, from the reports, of the number of people in that
+cohort whose Bloom filter has a given bit set. A text that c people have, and whose Bloom filter in cohort j has the bit
+set, adds c n_j / n to the expectation of T. So this is linear in the counts of texts, with a sparse matrix.
 
-The errors of these numbers are known: those of the flips, and that of c people not exactly c n_j / n are of cohort j.
-The latter cancel out in the count of the text itself, where all cohorts weigh the same, and remain in those of others.
+There are two errors, both of known variance: the flips, and that not exactly c n_j / n of the c people are in cohort j.
+The latter cancels out in the count of the text itself, which weighs all cohorts equally, but not in other counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RapporEstimate(EstimateTable):
-    """Which texts people have, and how many have each, estimated from their reports.
+    """The candidate texts that people have, and how many have each, estimated from their reports.
 
     As a table it has the columns value, count, standard_error, lower, upper (float64) and significant (bool).
 
@@ -36,17 +36,17 @@ class RapporEstimate(EstimateTable):
     counts : ndarray of float64
         An estimate for each of them, by least squares. Read-only, as are the other arrays.
     standard_errors : ndarray of float64
-        The standard deviation of each count over the randomisation and the choice of cohorts; larger where texts that
-        are not among the candidates make the residuals of the regression larger, or cohorts differ more.
+        The standard deviation of each count over the randomisation and the choice of cohorts; larger where unlisted
+        texts increase the residuals of the regression, or cohorts differ more.
     lower, upper : ndarray of float64
-        The ends of the confidence intervals, by the normal approximation. A text that is rare enough to be selected
-        when its errors are large alone is outside of its interval more often than ``level`` says, unless the intervals
-        are simultaneous: those hold for all candidates together, selected or not.
+        The ends of the confidence intervals, by the normal approximation. If a text is so rare that it is selected only
+        when its error is large, its interval fails more often than ``level`` says. Simultaneous intervals do not: they
+        hold for all candidates together, selected or not.
     significant : ndarray of bool
         Whether the count is above zero at ``level``, for all candidates together (Bonferroni): with that probability no
-        text is marked that nobody has. That takes the frequent texts to be among the candidates, or enough cohorts
-        and bits to know another text by the bits that it does not share with them: with two hash functions, 16
-        cohorts of 32 bits are enough, and 8 cohorts of 16 bits are not.
+        absent text is marked. This needs the frequent texts among the candidates, or enough cohorts and bits to tell
+        an absent text from them by the bits that they do not share: with two hash functions, 16 cohorts of 32 bits
+        are enough, and 8 cohorts of 16 bits are not.
     n : int
         The number of reports counted.
     rejected : int
@@ -54,7 +54,7 @@ class RapporEstimate(EstimateTable):
     level : float
         The confidence level of the intervals.
     simultaneous : bool
-        Whether all intervals together hold at that level (Bonferroni), or each by itself.
+        Whether all intervals hold together at that level (Bonferroni), or each by itself.
     """
 
     candidates: list[Any]
@@ -76,17 +76,17 @@ class RapporEstimate(EstimateTable):
 
 
 class _Cells(NamedTuple):
-    """What was counted: a cell is a bit of a cohort, and the bits of a cohort stand together."""
+    """The counts of cells: a cell is a bit of a cohort, and the bits of a cohort are contiguous."""
 
     bits: NDArray[np.float64]
-    """The number of people whose Bloom filter has the bit, without bias."""
+    """Unbiased estimates of the number of people whose Bloom filter has the bit set."""
     people: NDArray[np.float64]
     """The number of people of the cohort."""
     p: float
     q: float
 
     def variances(self, set_: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the variances over the randomisation, where so many people have the bit."""
+        """Give the variances over the randomisation, given how many people have each bit set."""
         p, q = self.p, self.q
         of_set = set_.clip(0.0, self.people)
         flips: NDArray[np.float64] = of_set * p * (1.0 - p) + (self.people - of_set) * q * (1.0 - q)
@@ -116,12 +116,12 @@ def decode(
     columns = np.broadcast_to(np.arange(len(candidates))[:, None, None], rows.shape)
     ones = np.ones(rows.size)
     hits = sparse.csr_matrix((ones, (rows.ravel(), columns.ravel())), (cohorts * width, len(candidates))).minimum(1.0)
-    # A Bloom filter of a text that is not listed has any bit with this probability, over random hash functions.
+    # The probability, over random hash functions, that the Bloom filter of an unlisted text has a given bit set.
     others = np.full(cohorts * width, 1.0 - (1.0 - 1.0 / width) ** spec["num_hashes"])
     selected = _select(hits, others, cells) if n and candidates else np.zeros(0, np.int64)
     counts, standard_errors = _least_squares(hits[:, selected], others, cells, width)
     lower, upper = intervals(counts, standard_errors, quantile)
-    alarm = min((1.0 - level) / of_all, math.nextafter(1.0, 0.0))  # it is 1 for a level too small for a double
+    alarm = min((1.0 - level) / of_all, math.nextafter(1.0, 0.0))  # it rounds to 1 for a tiny level
     significant = counts > -NormalDist().inv_cdf(alarm) * standard_errors
     significant.flags.writeable = False
     found = [candidates[index] for index in selected]
@@ -131,31 +131,31 @@ def decode(
 
 
 def _check_distinct(set_bits: NDArray[np.int64], candidates: list[Any]) -> None:
-    """Refuse candidates that nothing tells apart, and name two."""
+    """Refuse candidates with equal Bloom filters, and name two of them."""
     filters = np.sort(set_bits)
-    filters[..., 1:][filters[..., 1:] == filters[..., :-1]] = -1  # a bit that two hash functions set is set once
+    filters[..., 1:][filters[..., 1:] == filters[..., :-1]] = -1  # a bit may be set by several hash functions
     firsts: dict[bytes, int] = {}
     for index, own in enumerate(np.sort(filters)):
         first = firsts.setdefault(own.tobytes(), index)
         if first != index:
             raise ParameterError(
-                f"candidates must have different Bloom filters, got the same of {candidates[first]!r} and "
+                f"candidates must have different Bloom filters, got the same for {candidates[first]!r} and "
                 f"{candidates[index]!r}: list each text once, or collect with more bits or cohorts"
             )
 
 
 def _both_rounds(spec: dict[str, Any]) -> tuple[float, float]:
-    """Give the probabilities that a bit is reported as 1, if it is set in the Bloom filter and if it is not."""
+    """Give the probabilities that a bit is reported as 1 if it is set in the Bloom filter, and if it is not."""
     p, q = (spec["instantaneous_" + name] / 2 ** spec["instantaneous_planes"] for name in ("p", "q"))
     set_, not_set = (spec["permanent_" + name] / 2 ** spec["permanent_planes"] for name in ("p", "q"))
     return q + set_ * (p - q), q + not_set * (p - q)
 
 
 def _select(hits: Any, others: NDArray[np.float64], cells: _Cells) -> NDArray[np.int64]:
-    """Give the columns with positive counts in a lasso where no count, but that of the others, is negative.
+    """Give the columns with positive counts in a lasso with non-negative counts; that of unlisted texts is free.
 
-    The penalty is as large as what errors alone reach in the best of all columns (Donoho and Johnstone 1994, "Ideal
-    spatial adaptation by wavelet shrinkage"): few texts are selected that nobody has.
+    The penalty is about what errors alone reach in the best of all columns (Donoho and Johnstone 1994, "Ideal spatial
+    adaptation by wavelet shrinkage"), so that few absent texts are selected.
     """
     from scipy.optimize import minimize
     from scipy.sparse import diags
@@ -186,12 +186,12 @@ def _select(hits: Any, others: NDArray[np.float64], cells: _Cells) -> NDArray[np
 def _least_squares(
     hits: Any, others: NDArray[np.float64], cells: _Cells, width: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the counts of the columns, beside the others, and their standard errors.
+    """Give the counts of the columns, fitted together with one for all unlisted texts, and their standard errors.
 
-    These are the known ones, times what the residuals are larger by; or what the differences between cohorts show, if
-    that is more (Liang and Zeger 1986, "Longitudinal data analysis using generalized linear models"; with residuals as
-    in MacKinnon and White 1985, HC2). A frequent text that is not listed makes an absent one look present in the
-    cohorts in which they share bits, and in no other.
+    These are the known ones, scaled up if the residuals are larger than expected; or those that follow from differences
+    between cohorts, if these are larger (Liang and Zeger 1986, "Longitudinal data analysis using generalized linear
+    models"; with residuals as in MacKinnon and White 1985, HC2). A frequent unlisted text makes an absent one look
+    present only in the cohorts in which they share bits.
     """
     from scipy.sparse import csr_matrix, diags, hstack
 
@@ -201,20 +201,23 @@ def _least_squares(
     design = diags(shares) @ hstack([hits, csr_matrix(others[:, None])]).tocsr()
     gram = (design.T @ design).toarray()
     if np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
-        raise ParameterError("candidates must be fewer: the Bloom filters of so many do not tell their counts apart")
+        raise ParameterError(
+            f"candidates must be fewer: the Bloom filters of the {hits.shape[1]} selected ones do not determine their "
+            "counts; list fewer texts, or collect with more bits or cohorts"
+        )
     # Counts are these weights times bits.
     weights = np.linalg.solve(gram, design.T.toarray())
     counts = weights @ cells.bits
     present = counts.clip(0.0)
     fitted = design @ present
-    # The cohorts of people with listed texts, cohort by cohort; of the others each bit is taken to be by itself.
+    # The choice of cohorts: exact for listed texts, cohort by cohort; for unlisted ones bits count as independent.
     listed, listed_counts = weights[:-1], present[:-1]
     variances = listed**2 @ (cells.variances(fitted) + others * shares * present[-1]) - listed_counts
     for first in range(0, shares.size, width):
         cohort = slice(first, first + width)
         variances += shares[first] * (listed[:, cohort] @ hits[cohort]) ** 2 @ listed_counts
     residuals = cells.bits - design @ counts
-    # The part of each error that is left in its residual. Where none is, the residual is zero but for rounding.
+    # The share of each error that remains in its residual. Where it is 0, so is the residual, up to rounding.
     left = (1.0 - np.einsum("ij,ji->j", weights, design.toarray())).clip(np.finfo(np.float64).eps)
     dispersion = residuals @ residuals / (left @ (cells.variances(fitted) + fitted))
     by_cohort = (listed * (residuals / np.sqrt(left))).reshape(len(listed), -1, width).sum(axis=2)

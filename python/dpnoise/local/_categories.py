@@ -1,4 +1,4 @@
-"""Protocols for one of some values whose reports are a bit, a number or a set."""
+"""Protocols for one of k values whose reports are a bit, a number or a set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpnoise.local._protocol import FrequencyProtocol, Rng, ValueProtocol
 
 
 class RandomizedResponse(FrequencyProtocol):
-    """Randomised response: a yes or no, told truly with probability ``p = exp(epsilon) / (exp(epsilon) + 1)``.
+    """Randomised response: a yes or no, reported truthfully with probability ``p = exp(epsilon) / (exp(epsilon) + 1)``.
 
     The variance per person of the count is ``exp(epsilon) / (exp(epsilon) - 1)**2``. In an estimate index 0 stands for
     no, and 1 for yes.
@@ -30,7 +30,9 @@ class RandomizedResponse(FrequencyProtocol):
     Raises
     ------
     ParameterError
-        When ``epsilon`` is out of range, or the domain cannot be used.
+        When ``epsilon`` is out of range, or the domain is invalid.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -55,7 +57,7 @@ class RandomizedResponse(FrequencyProtocol):
 
     @classmethod
     def coin_flips(cls) -> RandomizedResponse:
-        """Make the two-coin form: heads, answer truly; tails, answer as a second coin says.
+        """Make the two-coin form: heads, answer truthfully; tails, answer as a second coin says.
 
         Returns
         -------
@@ -72,7 +74,7 @@ class RandomizedResponse(FrequencyProtocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.bool_]:
-        """Randomise answers: what each person's device does, for any number of people at once.
+        """Randomise answers, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. Time and memory addresses do not depend on answers or reports.
@@ -80,8 +82,8 @@ class RandomizedResponse(FrequencyProtocol):
         Parameters
         ----------
         values : array of bool, shape (n,)
-            The true answers, or a list of bools. Where there is a domain, labels instead: looking them up does not take
-            constant time. Empty is legal.
+            The true answers, or a list of bools. With a domain, labels instead: looking them up does not take constant
+            time. May be empty.
         out : ndarray of bool, shape (n,), optional
             A writable C-contiguous array to fill.
         threads : int, optional
@@ -96,9 +98,10 @@ class RandomizedResponse(FrequencyProtocol):
         Raises
         ------
         ParameterError
-            When a value is no label (it is not said which), or ``out`` does not fit; nothing has been drawn then.
+            When a value is no label (the message does not say which), or ``out`` does not fit; nothing has been drawn
+            then.
         TypeError
-            When the values are not booleans, or not of the kind of the labels, or ``out`` is not an array of bool.
+            When the values are not booleans, or not of the labels' kind, or ``out`` is not an array of bool.
         RandomnessError
             When the source of randomness fails; ``out`` is all False then.
         """
@@ -116,9 +119,9 @@ class RandomizedResponse(FrequencyProtocol):
 
 
 class GeneralizedRandomizedResponse(ValueProtocol):
-    """Generalised randomised response, also known as direct encoding: the value itself or, by chance, another one.
+    """Generalised randomised response, also known as direct encoding: the true value or a random other one.
 
-    A report is the true value with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, and each other one with
+    A report is the true value with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, and each other value with
     probability ``q = 1 / (exp(epsilon) + k - 1)``. The variance per person of a rare value's count is
     ``(k - 2 + exp(epsilon)) / (exp(epsilon) - 1)**2``: smaller than that of `OptimizedUnaryEncoding` for fewer
     than ``3 exp(epsilon) + 2`` values, and larger for more.
@@ -126,17 +129,19 @@ class GeneralizedRandomizedResponse(ValueProtocol):
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or both together ask for more than 62 binary digits: many values and a small
-        epsilon, for which unary encoding is more accurate anyway.
+        When a parameter is out of range, or the two need probabilities of more than 62 binary digits, as many values
+        with a small epsilon do; unary encoding is more accurate there anyway.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -159,7 +164,7 @@ class GeneralizedRandomizedResponse(ValueProtocol):
         self._native = _native.LocalProtocol.generalized_randomized_response(self._sized(k, domain), epsilon)
 
     def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        # Each report is for one value: those that keep theirs, and the others, which are spread over all k.
+        # Each report counts for one value: the true one if it is kept, otherwise a uniform one of all k.
         kept = generator.binomial(counts, self.p - self.q)
         return kept + generator.multinomial(int(counts.sum() - kept.sum()), np.full(self.k, 1.0 / self.k))
 
@@ -169,14 +174,14 @@ class LocalHashing(ValueProtocol):
 
     With the default ``g`` this is optimised local hashing (OLH): the variance per person of a rare value's count is
     about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for `OptimizedUnaryEncoding`, but a report has a few bytes
-    instead of k bits. Collecting takes a time in the order of n k.
+    instead of k bits. Collecting takes time in the order of n k.
 
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
     g : int, optional
@@ -185,8 +190,10 @@ class LocalHashing(ValueProtocol):
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or ``k**2 g`` is not below 2**62, or g and epsilon together ask for more than
-        62 binary digits.
+        When a parameter is out of range, or ``k**2 g`` is not below 2**62, or g and epsilon need probabilities of more
+        than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -227,14 +234,14 @@ class HadamardResponse(ValueProtocol):
 
     The variance per person of a rare value's count is about ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2``: close to
     that of `OptimizedUnaryEncoding` for epsilon up to 1, larger for more. A report has one to four bytes, and
-    collecting takes a time in the order of n + k log k: the choice for many values.
+    collecting takes time in the order of n + k log k: the choice for many values.
 
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -242,16 +249,18 @@ class HadamardResponse(ValueProtocol):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
-    The matrix has the smallest power of two K >= k as its order. The entry of row v in column j is the parity of the
+    The order of the matrix is the smallest power of two K >= k. The entry in row v and column j is the parity of the
     binary digits that v and j share, 1 for -1. A report is the number ``2 j + entry`` as little-endian bytes.
 
     References
     ----------
     Bassily and Smith (2015), "Local, private, efficient protocols for succinct histograms". (The protocols of Acharya,
-    Sun and Zhang (2019), "Hadamard response", are others: they send an index alone, and gain at a large epsilon.)
+    Sun and Zhang (2019), "Hadamard response", differ: they send only an index, and are better at a large epsilon.)
 
     Examples
     --------
@@ -269,33 +278,35 @@ class HadamardResponse(ValueProtocol):
 
 
 class SubsetSelection(ValueProtocol):
-    """Subset selection: a random set of ``omega`` values, which has the sender's more often than by chance.
+    """Subset selection: a random set of ``omega`` values, which contains the sender's more often than by chance.
 
     With the default ``omega`` the squared error of all counts together is nearly the smallest possible, a little below
-    that of the other protocols; for one member it is `GeneralizedRandomizedResponse`. A client's time is in the order
-    of k.
+    that of the other protocols. With ``omega = 1`` it is `GeneralizedRandomizedResponse`. A client takes time in the
+    order of k.
 
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**16.
+        The number of possible values, from 2 to 2**16.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
     omega : int, optional
-        The number of members, from 1 to k - 1; when not given ``k / (exp(epsilon) + 1)``, rounded, but at least 1.
+        The size of the set, from 1 to k - 1; when not given ``k / (exp(epsilon) + 1)``, rounded, but at least 1.
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or k and epsilon together ask for more than 62 binary digits.
+        When a parameter is out of range, or k and epsilon need probabilities of more than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
-    The set has the sender's value with probability
-    ``p = omega exp(epsilon) / (omega exp(epsilon) + k - omega)``, and is uniform among those that have it, or that
-    have it not. A report has k bits, packed least significant first, of which ``omega`` are set.
+    The set contains the sender's value with probability
+    ``p = omega exp(epsilon) / (omega exp(epsilon) + k - omega)``. It is uniform among all sets that contain the value,
+    otherwise among all that do not. A report has k bits, packed least significant first, of which ``omega`` are set.
 
     References
     ----------
@@ -321,5 +332,5 @@ class SubsetSelection(ValueProtocol):
 
     @property
     def omega(self) -> int:
-        """The number of members of a set."""
+        """The size of a set."""
         return int(self._specified()["omega"])

@@ -20,8 +20,8 @@ from dpnoise.local._numbers import NumberProtocol, Window
 _MOST_STEPS = 10_000
 
 _MOST_LAX_EPSILON = 2.5
-"""The largest epsilon of the paper's experiments: beyond it a tolerance that grows with exp(epsilon) would soon be met
-by the first step."""
+"""The largest epsilon of the paper's experiments; beyond it the first step would soon meet a tolerance that grows with
+exp(epsilon)."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class DensityEstimate(Tabular):
         return float(self.probabilities @ (self.edges[:-1] + self.edges[1:]) / 2.0)
 
     def quantile(self, q: ArrayLike) -> NDArray[np.float64]:
-        """Give the number below which a share of people is, with each bin's people spread evenly over it.
+        """Give the numbers below which the given shares of people are, with each bin's people spread evenly over it.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class DensityEstimate(Tabular):
 
 
 def likeliest(window: Window, counters: NDArray[np.uint64], smoothing: bool, epsilon: float) -> NDArray[np.float64]:
-    """Find the probabilities of positions that make counts of outputs likeliest, until a step gains little."""
+    """Find the probabilities of positions that maximise the likelihood of the counts, until a step gains little."""
     tolerance = 1e-3 if smoothing else 1e-3 * math.exp(min(epsilon, _MOST_LAX_EPSILON))
     before = -math.inf
     for likelihood, shares in islice(steps(window, counters, smoothing), _MOST_STEPS):
@@ -118,10 +118,10 @@ def likeliest(window: Window, counters: NDArray[np.uint64], smoothing: bool, eps
 
 
 def steps(window: Window, counters: NDArray[np.uint64], smoothing: bool) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """Give the logarithm of the likelihood and the probabilities, step after step, from equal probabilities on.
+    """Yield the log-likelihood and the probabilities of each step of expectation maximisation, from equal ones on.
 
-    A step gives each position its share of the expected senders of all outputs (expectation, and maximisation);
-    smoothing gives half of it to the two neighbours, or to itself where there is none.
+    A step gives each position its share of the expected senders of all outputs. Smoothing then moves a quarter of it to
+    each neighbour; where there is no neighbour, the quarter stays.
     """
     shares = np.full(window.k, 1.0 / window.k)
     counts = counters.astype(np.float64)
@@ -137,17 +137,17 @@ def steps(window: Window, counters: NDArray[np.uint64], smoothing: bool) -> Iter
 
 
 class SquareWave(NumberProtocol):
-    """The square wave mechanism: numbers in [0, 1] are moved at random, so that their distribution can be found.
+    """The square wave mechanism: numbers in [0, 1] are moved at random, to estimate their distribution.
 
     A number is put into one of k bins. A report is one of ``k + 2 b`` bins, b more at either end; those at most b away
-    from the true one are ``exp(epsilon)`` times as likely as the others. The distribution is the one that makes the
-    reports likeliest.
+    from the true one are ``exp(epsilon)`` times as likely as the others. The estimate is the distribution that
+    maximises the likelihood of the reports.
 
     Parameters
     ----------
     k : int
-        The number of bins, from 2 to 4096. More people can support more; the paper has 256 to 1024 for 10**5 to 10**6
-        people, and with smoothing too many do little harm.
+        The number of bins, from 2 to 4096. More people allow for more bins; the paper has 256 to 1024 for 10**5 to
+        10**6 people, and with smoothing too many do little harm.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -155,16 +155,18 @@ class SquareWave(NumberProtocol):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
     ``b / k`` is, rounded down to whole bins, ``(epsilon e - e + 1) / (2 e (e - 1 - epsilon))`` with
-    ``e = exp(epsilon)``, which makes the mutual information of number and report largest.
+    ``e = exp(epsilon)``, which maximises the mutual information of number and report.
 
     References
     ----------
     Li, Wang, Lopuhaä-Zwakenberg, Skoric and Li (2020), "Estimating numerical distributions under local differential
-    privacy", section 5; numbers are put into bins before they are randomised.
+    privacy", section 5; here numbers are put into bins before they are randomised.
 
     Examples
     --------
@@ -198,7 +200,7 @@ class SquareWave(NumberProtocol):
             An accumulator of this protocol, or reports as `perturb` made them.
         smoothing : bool
             Whether to smooth neighbouring bins with weights 1/4, 1/2, 1/4 after each step, as the authors recommend.
-            Without it, noise is fitted, too, but a distribution with peaks of single bins keeps them.
+            Without it the estimate fits noise as well, but keeps peaks of single bins.
         threads : int, optional
             How many threads count reports; all cores that the process may use when not given.
 
@@ -209,15 +211,15 @@ class SquareWave(NumberProtocol):
         Raises
         ------
         ParameterError
-            When no report was counted, or what was collected is of another protocol or shape.
+            When no report was counted, or ``collected`` is of another protocol or shape.
         TypeError
-            When the dtype is another, or ``smoothing`` is not a bool.
+            When the dtype is wrong, or ``smoothing`` is not a bool.
 
         Notes
         -----
-        Expectation and maximisation alternate until the logarithm of the likelihood changes by less than 0.001, or
-        0.001 exp(epsilon) without smoothing (as in the paper, with the epsilon of its experiments, up to 2.5), at most
-        10000 times. The result is always the same for the same counts.
+        Expectation maximisation stops when the log-likelihood changes by less than 0.001, or without smoothing by less
+        than 0.001 exp(epsilon) (as in the paper, with epsilon at most 2.5, the largest of its experiments), or after
+        10000 steps. The same counts always give the same result.
         """
         if not isinstance(smoothing, bool | np.bool_):
             raise TypeError(f"smoothing must be a bool, got {type(smoothing).__name__}")

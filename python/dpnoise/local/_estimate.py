@@ -1,4 +1,4 @@
-"""Estimated counts with intervals, made consistent where asked, and as tables of other libraries."""
+"""Estimated counts with intervals, post-processing for consistency, and tables of other libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpnoise._parameters import integer, real
 
 
 class Tabular:
-    """A result that can be given as a table."""
+    """A result that can be converted to a table."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class Tabular:
         return _require("polars").DataFrame(self._columns())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        """Offer the table of `to_arrow` to any library that speaks Arrow."""
+        """Offer the table of `to_arrow` to any library with Arrow's PyCapsule interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     @abstractmethod
@@ -92,19 +92,19 @@ Post = Literal["base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"
 
 
 def norm(counts: Counts, n: int) -> Counts:
-    """Add the same to every count, so that they sum to n."""
+    """Shift all counts by the same amount, so that they sum to n."""
     return counts + (n - float(counts.sum())) / counts.size
 
 
 def norm_mul(counts: Counts, n: int) -> Counts:
-    """Raise negative counts to 0, then multiply all, so that they sum to n."""
+    """Clamp negative counts to 0, then scale all, so that they sum to n."""
     positive = np.maximum(counts, 0.0)
     total = positive.sum()
     return positive / total * n if total > 0 else np.full_like(counts, n / counts.size)
 
 
 def norm_cut(counts: Counts, n: int) -> Counts:
-    """Raise negative counts to 0, then drop the smallest until the others sum to at most n."""
+    """Clamp negative counts to 0, then drop the smallest until the others sum to at most n."""
     order = np.argsort(-counts, kind="stable")
     sorted_counts = np.maximum(counts[order], 0.0)
     kept = np.where(np.cumsum(sorted_counts) <= n, sorted_counts, 0.0)
@@ -116,10 +116,10 @@ def norm_cut(counts: Counts, n: int) -> Counts:
 def simplex(counts: Counts, n: int) -> Counts:
     """Take the nearest counts (least squares) that are not negative and sum to n.
 
-    They are max(count - t, 0) for one t: the same as subtracting t and raising to 0 again and again (``norm-sub``).
+    They are max(count - t, 0) for one t, as in ``norm-sub``, which repeatedly shifts positive counts and clamps to 0.
     """
     falling = -np.sort(-counts)
-    # With the j largest counts above 0, t is their excess over n, shared by them; it must leave the j-th above 0.
+    # If the j largest counts stay positive, t is their excess over n, divided by j; it must leave the j-th positive.
     shares = (np.cumsum(falling) - n) / np.arange(1, counts.size + 1)
     t = float(shares[np.flatnonzero(falling >= shares)[-1]])
     return np.maximum(counts - t, 0.0)
@@ -135,7 +135,7 @@ _METHODS: Final[dict[str, Callable[[Counts, int], Counts]]] = {
 
 
 def significance_threshold(k: int, level: float) -> float:
-    """Give the number of standard deviations that no count of k absent values exceeds with probability ``level``."""
+    """Give how many standard deviations all counts of k absent values stay below with probability ``level``."""
     return -NormalDist().inv_cdf((1.0 - level) / k)
 
 
@@ -150,7 +150,7 @@ def post_processed(post: str | None, counts: Counts, n: int, absent_error: float
     """Make counts consistent; ``absent_error`` is the standard deviation of the count of a value that nobody has.
 
     Wang, Lopuhaä-Zwakenberg, Li, Skoric and Li (2020), "Locally differentially private frequency estimation with
-    consistency", section 4, has the methods and compares them. All are functions of the estimate alone, so they cost no
+    consistency", section 4, has the methods and compares them. All are post-processing of the estimate, so they cost no
     privacy; all but ``norm`` are biased.
     """
     if post is None:
@@ -162,14 +162,14 @@ def post_processed(post: str | None, counts: Counts, n: int, absent_error: float
 
 @dataclasses.dataclass(frozen=True)
 class CountEstimate:
-    """How many people have a value, or a value of a range.
+    """How many people have a value, or a value in a range.
 
     Attributes
     ----------
     count : float
         The estimate, in people; unbiased unless counts were made consistent.
     standard_error : float
-        The standard deviation of the unbiased estimate, at most.
+        The standard deviation of the unbiased estimate, or an upper bound on it.
     lower, upper : float
         The ends of its confidence interval.
     """
@@ -190,7 +190,7 @@ class EstimateTable(Tabular):
 
     @abstractmethod
     def _values(self) -> Any:
-        """Give what the counts are of."""
+        """Give the values that the counts are of."""
 
     def _columns(self) -> dict[str, Any]:
         # Copies: the estimate's own arrays are read-only, and stay so.
@@ -214,7 +214,7 @@ class Estimate(EstimateTable):
     ----------
     counts : ndarray of float64, shape (k,)
         Unbiased estimates, ``(C - n q) / (p - q)`` for a value that ``C`` of ``n`` reports count for, unless ``post``
-        says otherwise. They are not clipped: those of rare values may be negative, and clipping would bias every sum.
+        says otherwise. They are not clamped: those of rare values may be negative, and clamping would bias every sum.
         Read-only, as are the other arrays.
     standard_errors : ndarray of float64, shape (k,)
         The standard deviation of each count over the randomisation, at its estimated frequency.
@@ -228,11 +228,11 @@ class Estimate(EstimateTable):
     level : float
         The confidence level of the intervals.
     simultaneous : bool
-        Whether all intervals together hold at that level (Bonferroni), or each by itself.
+        Whether all intervals hold together at that level (Bonferroni), or each by itself.
     post : str or None
-        How the counts were made consistent, if they were.
+        How the counts were made consistent, or None if they were not.
     domain : tuple or None
-        The labels of the values, if they have some.
+        The labels of the values, or None if there are none.
 
     References
     ----------
@@ -266,9 +266,9 @@ class Estimate(EstimateTable):
         Raises
         ------
         ParameterError
-            When it is none of the labels, or out of range.
+            When ``value`` is not a label, or out of range.
         TypeError
-            When there are no labels and it is no integer.
+            When there are no labels and ``value`` is not an integer.
         """
         if self.domain is None:
             i = integer(value, "value", range(self.counts.size))
@@ -283,7 +283,7 @@ class Estimate(EstimateTable):
         Returns
         -------
         pandas.DataFrame
-            With the columns that the class names; labels are its index, called "value", and no column.
+            With the columns that the class names; labels become the index "value" instead of a column.
 
         Raises
         ------
@@ -301,18 +301,18 @@ class Estimate(EstimateTable):
         path : path-like
             A file name that ends in .png, .svg or .pdf.
         labels : sequence of str, optional
-            What each value means; its label or number when not given.
+            A name for each value; its label or number when not given.
 
         Raises
         ------
         ParameterError
-            When the file type is another, or there is not one label for each value.
+            When the file type is not supported, or there is not one label for each value.
         ImportError
             When matplotlib is not installed.
         OSError
-            When the file cannot be written; one that was there before is there still.
+            When the file cannot be written; an existing file is kept.
         """
-        from dpnoise import plots  # which imports what no estimate needs
+        from dpnoise import plots  # only charts need its imports
 
         if labels is None:
             labels = [str(i) for i in range(self.counts.size)] if self.domain is None else self.domain.names
@@ -323,7 +323,7 @@ class Estimate(EstimateTable):
 
 
 def normal_quantile(level: float, intervals: int = 1) -> float:
-    """Give how many standard errors a two-sided interval extends, one of several that shall hold together."""
+    """Give how many standard errors a two-sided interval extends, if several of them must hold together."""
     if not 0.0 < real(level, "level") < 1.0:
         raise ParameterError(f"level must be between 0 and 1, exclusive, got {level!r}")
     # The lower tail, because 1 - level / 2 would lose the digits of a level close to 1.

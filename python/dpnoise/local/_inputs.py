@@ -1,4 +1,4 @@
-"""What people pass, as arrays that the native module takes. No message shows data, only types and shapes."""
+"""Arguments as arrays that the native module takes. Messages show types and shapes, never data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def integers(values: Any) -> NDArray[np.int64]:
 
 
 def codes(values: Any, domain: Domain | None) -> NDArray[np.int64]:
-    """Copy a vector of labels as their numbers, or one of numbers if there are no labels, to a new int64 array."""
+    """Copy a vector of labels as their indices, or of indices if there is no domain, to a new int64 array."""
     if domain is None:
         return integers(values)
     if domain.kind is str:
@@ -54,7 +54,7 @@ def numbers(values: Any) -> NDArray[np.float64]:
             f"; {_FILL} first" if _has_missing(found) else ""
         )
         raise TypeError(f"values must be real numbers, got dtype {dtype_of(found)}: {hint}")
-    return doubles(found, copy=True)  # what is too large becomes infinite, and is refused
+    return doubles(found, copy=True)  # a number that is too large becomes infinite, and is refused
 
 
 def booleans(values: Any) -> NDArray[np.uint8]:
@@ -69,7 +69,7 @@ def booleans(values: Any) -> NDArray[np.uint8]:
 
 
 def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
-    """Copy how many people have each of k values to an int64 array; the sum fits it too."""
+    """Copy the numbers of people with each of k values to an int64 array; their sum fits into int64, too."""
     found = array_of(true_counts, "true_counts")
     if found.dtype.kind not in "iu":
         raise TypeError(f"true_counts must be integers, got dtype {found.dtype}")
@@ -81,7 +81,7 @@ def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
 
 
 def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
-    """Give packed rows as a C-contiguous uint8 matrix, copied only if need be."""
+    """Give packed rows as a C-contiguous uint8 matrix, copied only if necessary."""
     found = array_of(rows, name)
     if found.dtype != np.uint8:
         raise TypeError(f"{name} must be a NumPy array of dtype uint8 and shape (n, {width}), got dtype {found.dtype}")

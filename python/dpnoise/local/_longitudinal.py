@@ -1,4 +1,4 @@
-"""Protocols for people who are asked again and again."""
+"""Longitudinal protocols: for people who are asked repeatedly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LongitudinalProtocol(FrequencyProtocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise values: what each person's device does each time it is asked, for any number of people at once.
+        """Randomise values, as each person's device does whenever it is asked, for any number of people at once.
 
         All reports that a person ever makes of one value, with the same memo, are together epsilon-locally
         differentially private for the achieved ``epsilon``. Time and memory addresses do not depend on values, secrets
@@ -40,21 +40,21 @@ class LongitudinalProtocol(FrequencyProtocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, or a list of ints. Where there is a domain, labels instead, also as columns of
-            categories: looking them up does not take constant time. Empty is legal.
+            Any integer dtype, or a list of ints. With a domain, labels instead, also as columns of categories: looking
+            them up does not take constant time. May be empty.
         memo : ClientMemo
-            Of n people: ``values[i]`` is that of person i of the memo.
+            The memo of n people: ``values[i]`` is the value of person i.
         question : str
-            The name of what is asked, always the same when it is asked again, and another for any other question. What
-            is permanent in the answers to two questions is independent then, even if both have the same k and epsilon.
-            With one name for both, reports would tell whether the answers are the same.
+            The name of the question: the same whenever it is asked again, and a different one for every other question.
+            The permanent randomness of two questions is then independent, even if both have the same k and epsilon.
+            With one name for both, reports would reveal whether the answers are the same.
         out : ndarray of uint8, shape (n, report_bytes), optional
             A writable C-contiguous array to fill.
         threads : int, optional
             How many threads to use; all cores that the process may use when not given.
         rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says. What is permanent
-            comes from the memo all the same.
+            For tests only. Its words are used in order on one thread, whatever ``threads`` says. The permanent
+            randomness still comes from the memo.
 
         Returns
         -------
@@ -65,11 +65,11 @@ class LongitudinalProtocol(FrequencyProtocol):
         Raises
         ------
         ParameterError
-            When a value is outside of [0, k), or is no label (it is not said which), the memo is of another number of
-            people, or ``out`` does not fit; nothing has been drawn then.
+            When a value is outside of [0, k), or is no label (the message does not say which), the memo has another
+            number of people, or ``out`` does not fit; nothing has been drawn then.
         TypeError
-            When the values are not integers, or not of the kind of the labels, ``memo`` is not a `ClientMemo`, or
-            ``out`` is not an array of uint8.
+            When the values are not integers, or not of the labels' kind, ``memo`` is not a `ClientMemo`, ``question``
+            is not a str, or ``out`` is not an array of uint8.
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
@@ -77,7 +77,7 @@ class LongitudinalProtocol(FrequencyProtocol):
 
 
 class TwoRoundProtocol(LongitudinalProtocol):
-    """A protocol with a permanent round of randomisation, and an instantaneous one for each report."""
+    """A protocol with a permanent round of randomisation and an instantaneous one for each report."""
 
     __slots__ = ()
 
@@ -93,28 +93,28 @@ class TwoRoundProtocol(LongitudinalProtocol):
 
     @property
     def requested_epsilon_permanent(self) -> float:
-        """The epsilon that was asked for of all reports on one value together."""
+        """The requested epsilon of all reports on one value together."""
         return self._native.requested_epsilon
 
     @property
     def requested_epsilon_first(self) -> float:
-        """The epsilon that was asked for of a single report."""
+        """The requested epsilon of a single report."""
         return self._native.requested_epsilon_first
 
 
 class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
-    """Longitudinal unary encoding: k bits, flipped once for ever, and once more for each report.
+    """Longitudinal unary encoding: k bits with permanent flips, and fresh flips for each report.
 
     The permanent round is that of `OptimizedUnaryEncoding` (L-OSUE) or of `SymmetricUnaryEncoding` (L-SUE, also known
-    as basic RAPPOR) for ``epsilon_permanent``; the instantaneous one is symmetric, and such that a single report
-    achieves ``epsilon_first``.
+    as basic RAPPOR) for ``epsilon_permanent``. The instantaneous round is symmetric, with the probability for which a
+    single report achieves ``epsilon_first``.
 
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon_permanent : float
         The privacy parameter of all reports on one value together, however many there are; at most 32.
     epsilon_first : float
@@ -125,15 +125,17 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or both epsilons together ask for more than 62 binary digits.
+        When a parameter is out of range, or the two epsilons need probabilities of more than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
-    Reports on m different values tell up to m times ``epsilon`` about them, and they may show *when* the value changed.
-    Where values change often, `LOLOHA` bounds the former by g times ``epsilon``.
+    Reports on m different values reveal up to m times ``epsilon`` about them, and may reveal *when* the value changed.
+    For values that change often, `LOLOHA` bounds the former by g times ``epsilon``.
 
-    A collection is of one report from each person; the standard errors of an estimate do not hold when a person is in
-    it twice.
+    A collection has one report from each person; the standard errors of an estimate do not hold if a person is in it
+    twice.
 
     References
     ----------
@@ -177,17 +179,17 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
 
 
 class LOLOHA(TwoRoundProtocol):
-    """LOLOHA: one hash function for ever, whose hashes are randomised once for ever, and once more for each report.
+    """LOLOHA: a permanent hash function, whose hashes are randomised permanently, and again for each report.
 
-    There are only ``g`` permanent answers, however many values there are: for values that change often, as a smaller g
+    There are only ``g`` permanent answers, however many values there are. It is for values that change often: a small g
     keeps ``epsilon_longitudinal`` small.
 
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon_permanent : float
         The privacy parameter of all reports on one hash together, and so on one value, however many there are; at most
         32.
@@ -195,22 +197,23 @@ class LOLOHA(TwoRoundProtocol):
         The privacy parameter of a single report, at least 2**-20 and below ``epsilon_permanent``.
     g : int, optional
         The number of hashes, from 2 (BiLOLOHA) to 2**8; when not given ``exp(epsilon_first) + 1``, rounded, but at most
-        k: the most accurate one.
+        k: the most accurate choice.
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or the epsilons and g together ask for more than 62 binary digits.
+        When a parameter is out of range, or the epsilons and g need probabilities of more than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
-    The hash functions, and the reports, are those of `LocalHashing`. The paper solves the instantaneous round for a
-    single report exactly for g = 2 alone, and spends less than ``epsilon_first`` for a larger g. Here it is exact for
-    every g, so that estimates are as accurate as those of `LocalHashing` with ``epsilon_first``.
+    The hash functions and the reports are those of `LocalHashing`. With the instantaneous round of the paper, a single
+    report achieves ``epsilon_first`` exactly only for g = 2, and less for a larger g. Here it is exact for every g, so
+    estimates are as accurate as those of `LocalHashing` with ``epsilon_first``.
 
-    A collection is of one report from each person; the standard errors of an estimate do not hold when a person is in
-    it twice. Nor are they those of people who drew their hash functions anew: over several collections the errors of
-    the hash functions stay the same.
+    A collection has one report from each person; the standard errors of an estimate do not hold if a person is in it
+    twice. Hash functions are drawn only once, so their errors stay the same over several collections.
 
     References
     ----------
@@ -250,33 +253,35 @@ class LOLOHA(TwoRoundProtocol):
 
     @property
     def epsilon_longitudinal(self) -> float:
-        """The most that reports ever tell about all hashes of a person, given when they changed: g times epsilon."""
+        """The epsilon of all reports on all hashes of a person, given when they changed: g times ``epsilon``."""
         return self.g * self.epsilon
 
 
 class DBitFlip(LongitudinalProtocol):
-    """dBitFlipPM: every person samples d of the k values once, and reports whether theirs is one of them, flipped once.
+    """dBitFlipPM: every person samples d of the k values once, and reports a permanently randomised bit for each.
 
-    A person's report on a value is always the same. There are d + 1 different ones, one for each sampled value and one
-    for all others together: values that are not sampled may change among each other, and the report does not. It is
-    for counters whose values are cut into k buckets.
+    A person's report on a value is always the same. There are d + 1 different reports: one for each sampled value, and
+    one for all others together. So a change from one value to another does not show if neither is sampled. The protocol
+    is for counters whose values are divided into k buckets.
 
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**16.
+        The number of possible values, from 2 to 2**16.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
         The privacy parameter of all reports on one value together, from 2**-20 to 32.
     d : int
-        The number of sampled values, from 1 to k. The variance falls with d; so does the part of changes that do not
-        show.
+        The number of sampled values, from 1 to k. A larger d reduces the variance, and also the share of changes that
+        do not show.
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or k and epsilon together ask for more than 62 binary digits.
+        When a parameter is out of range, or k and epsilon need probabilities of more than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -284,11 +289,11 @@ class DBitFlip(LongitudinalProtocol):
     ``s = exp(epsilon / 2)``; for d = 1, where two values differ in one bit at most, with ``s = exp(epsilon)``. A report
     has k bits, packed least significant first; those that are not sampled are 0.
 
-    Nothing is flipped again for a report, so a change of the report shows that the value changed. Reports on m values
-    that show themselves tell up to m times ``epsilon`` about them, at most d + 1 times.
+    There are no fresh flips for a report, so a change of the report reveals that the value changed. m different reports
+    reveal up to m times ``epsilon`` about the values, and m is at most d + 1.
 
-    A collection is of one report from each person; the standard errors of an estimate do not hold when a person is in
-    it twice, and over several collections the errors stay the same.
+    A collection has one report from each person; the standard errors of an estimate do not hold if a person is in it
+    twice, and over several collections the errors stay the same.
 
     References
     ----------

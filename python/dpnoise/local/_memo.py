@@ -9,21 +9,20 @@ from dpnoise import _native
 
 
 class ClientMemo:
-    """What people's devices keep between reports: a secret of 32 bytes each, and nothing else.
+    """What people's devices keep between reports: a secret of 32 bytes for each person, and nothing else.
 
-    Make one by `generate`; a device has one of one person, a simulation one of many people. Everything about a person
-    that has to stay the same for ever, such as the permanent answer to a value, is derived from the secret whenever it
-    is needed. So whoever is asked again gives the same permanent answers, in every process and on every machine, and no
-    answer is stored.
+    Make one by `generate`: of one person on a device, of many people in a simulation. All permanent randomness of a
+    person, such as the permanent answer to a value, is derived from the secret whenever it is needed. So a person who
+    is asked again gives the same permanent answers, in every process and on every machine, and no answer is stored.
 
-    A memo is immutable; ``memo[i]`` and ``memo[i:j]`` are memos of some of its people. It does not show its secrets,
-    and two are compared in a time that depends on their length alone.
+    A memo is immutable; ``memo[i]`` and ``memo[i:j]`` are memos of some of its people. Its repr does not show secrets,
+    and the time to compare two memos depends only on their lengths.
 
     Warnings
     --------
-    Keep it as secret as the values. Whoever has the secret and the reports can undo the permanent round, and knows the
-    value almost as if it had been sent. And keep it: a person whose memo is lost gets new permanent answers with the
-    next one, which spends the permanent epsilon again.
+    Keep a memo as secret as the values. Whoever has the secret and the reports can undo the permanent round, and knows
+    the value almost as if it had been sent. Do not lose it: a new memo gives a person new permanent answers, which
+    spends the permanent epsilon again.
 
     Examples
     --------
@@ -44,7 +43,7 @@ class ClientMemo:
 
     @classmethod
     def generate(cls, n: int = 1) -> ClientMemo:
-        """Draw the secrets of people who have none yet.
+        """Draw secrets for people who have none yet.
 
         Parameters
         ----------
@@ -58,15 +57,17 @@ class ClientMemo:
         Raises
         ------
         ParameterError
-            When ``n`` is negative, or their secrets do not fit the memory.
+            When ``n`` is negative, or the secrets do not fit into memory.
+        TypeError
+            When ``n`` is not an int.
         RandomnessError
-            When the operating system has no randomness to give.
+            When the operating system provides no randomness.
         """
         return cls._of(_native.LocalMemo.generate(n))
 
     @classmethod
     def from_bytes(cls, memo: bytes) -> ClientMemo:
-        """Read back what `to_bytes` gave.
+        """Read the result of `to_bytes`.
 
         Parameters
         ----------
@@ -80,7 +81,9 @@ class ClientMemo:
         Raises
         ------
         ParameterError
-            When the memo is truncated, damaged (CRC-32C), of another version, or none; the message says which.
+            When the bytes are truncated, damaged (CRC-32C), of another version, or not a memo; the message says which.
+        TypeError
+            When ``memo`` is not bytes.
         """
         return cls._of(_native.LocalMemo.from_bytes(memo))
 
@@ -91,7 +94,7 @@ class ClientMemo:
         return memo
 
     def to_bytes(self) -> bytes:
-        """Give the memo as bytes, which are as secret as it is: the secrets and a checksum.
+        """Give the memo as bytes, the secrets and a checksum: they are as secret as the memo.
 
         Returns
         -------
@@ -120,10 +123,10 @@ class ClientMemo:
         """Compare the secrets, in a time that does not depend on them."""
         return isinstance(other, ClientMemo) and self._secrets.equals(other._secrets)
 
-    __hash__ = None  # type: ignore[assignment] # a hash would show whether two secrets are the same
+    __hash__ = None  # type: ignore[assignment] # a hash would reveal whether two secrets are equal
 
     def __repr__(self) -> str:
-        """Show how many people it is of, not their secrets."""
+        """Show the number of people, not their secrets."""
         return f"<ClientMemo of {len(self)} {'person' if len(self) == 1 else 'people'}>"
 
     def __reduce__(self) -> tuple[Callable[[bytes], ClientMemo], tuple[Any, ...]]:

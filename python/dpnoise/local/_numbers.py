@@ -35,7 +35,7 @@ class NumberProtocol(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise numbers: what each person's device does, for any number of people at once.
+        """Randomise numbers, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. Time and memory addresses do not depend on numbers or reports.
@@ -44,7 +44,7 @@ class NumberProtocol(Protocol):
         ----------
         values : array of numbers in the range of the protocol, shape (n,)
             Any floating-point or integer dtype, converted to float64, a list of numbers, or a column or tensor of
-            another library: pandas, polars, Arrow data, DLPack. Empty is legal. The range is [0, 1] for `SquareWave`
+            another library: pandas, polars, Arrow data, DLPack. May be empty. The range is [0, 1] for `SquareWave`
             and [-1, 1] for the others, both ends included.
         out : ndarray of uint8, shape (n, report_bytes), optional
             A writable C-contiguous array to fill.
@@ -61,8 +61,8 @@ class NumberProtocol(Protocol):
         Raises
         ------
         ParameterError
-            When a number is outside of the range, infinite or NaN (it is not said which) or ``out`` does not fit;
-            nothing has been drawn then.
+            When a number is outside of the range, infinite or NaN (the message does not say which) or ``out`` does not
+            fit; nothing has been drawn then.
         TypeError
             When the values are not numbers, or ``out`` is not an array of uint8.
         RandomnessError
@@ -75,7 +75,7 @@ class NumberProtocol(Protocol):
 
 
 class Window(NamedTuple):
-    """An output is one of ``width`` from a position on with probability ``kept``, otherwise any, each as likely."""
+    """An output is uniform on ``width`` ones from a position on with probability ``kept``, otherwise on all of them."""
 
     k: int
     width: int
@@ -99,7 +99,7 @@ class Window(NamedTuple):
         return self.k + self.width - 1
 
     def unbiased_values(self) -> NDArray[np.float64]:
-        """Give for each output the number in [-1, 1] that it stands for: its expectation is the sender's."""
+        """Give for each output the number that it stands for: its expectation is the sender's number in [-1, 1]."""
         outputs = np.arange(self.outputs)
         return np.asarray((2.0 * outputs - (self.outputs - 1)) / (self.kept * (self.k - 1)), np.float64)
 
@@ -114,13 +114,13 @@ class Window(NamedTuple):
         return (self.kept * inside + self.replaced * anywhere + between) * (2.0 / (self.kept * steps)) ** 2
 
     def least_variance(self) -> float:
-        """Give what that variance is at least: without rounding, and with the window in the middle."""
+        """Give a lower bound on that variance: without rounding, and with the window in the middle."""
         inside, anywhere = (self.width**2 - 1) / 12.0, (self.outputs**2 - 1) / 12.0
         return (self.kept * inside + self.replaced * anywhere) * (2.0 / (self.kept * (self.k - 1))) ** 2
 
     def spread(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the probabilities of all outputs when the positions have those of ``shares``."""
-        # Not differences of running sums: what cancels there is more than some of these probabilities are.
+        # Not differences of running sums, whose cancellation errors are larger than some of these probabilities.
         moved = np.convolve(shares, np.ones(self.width))
         return np.asarray(self.replaced / self.outputs * shares.sum() + self.kept / self.width * moved)
 
@@ -137,12 +137,12 @@ class MeanEstimate:
     Attributes
     ----------
     mean : float
-        Unbiased. It is not clipped: for few people it may be outside of [-1, 1].
+        Unbiased. It is not clamped: for few people it may be outside of [-1, 1].
     standard_error : float
-        The standard deviation of ``mean``. It covers the randomisation, and also who was asked, if these people are a
-        random sample of those whom the mean is about. If it is about exactly these people, the standard error is too
-        large, and intervals hold more often than they say: their numbers' own spread is counted. That matters only
-        where epsilon is large, so that the spread is not small beside the noise.
+        The standard deviation of ``mean``. It covers the randomisation, and also the sampling of the people from a
+        population. For the mean of exactly these people it is too large, and intervals hold more often than ``level``
+        says, since it includes the spread of their numbers. That matters only where epsilon is so large that the spread
+        is not small compared with the noise.
     lower, upper : float
         The ends of the confidence interval, by the normal approximation.
     n : int
@@ -163,7 +163,7 @@ class MeanEstimate:
 
 
 class MeanProtocol(NumberProtocol):
-    """A protocol for the mean of numbers in [-1, 1], each report of which stands for a number without bias."""
+    """A protocol for the mean of numbers in [-1, 1], whose reports are unbiased estimates of them."""
 
     __slots__ = ()
 
@@ -188,18 +188,18 @@ class MeanProtocol(NumberProtocol):
         Raises
         ------
         ParameterError
-            When no report was counted, ``level`` is not between 0 and 1, or what was collected is of another protocol
-            or shape.
+            When no report was counted, ``level`` is not between 0 and 1, or ``collected`` is of another protocol or
+            shape.
         TypeError
-            When the dtype is another.
+            When the dtype is wrong.
         """
         quantile = normal_quantile(level)
         counters, n, rejected = self._collected(collected, threads)._state.counters()
         if n == 0:
             raise ParameterError("collected must have at least one report, got none")
         mean, square = self._moments(counters, n)
-        # The true mean is within [-1, 1]. And no few reports that happen to be alike make it look certain: the
-        # randomisation alone has a variance that is known.
+        # The true mean is within [-1, 1]. The randomisation alone has a known variance, which is a lower bound: a few
+        # reports may happen to be alike.
         variance = max(square - min(max(mean, -1.0), 1.0) ** 2, self._least_variance())
         error = math.sqrt(variance / n)
         return MeanEstimate(mean, error, mean - quantile * error, mean + quantile * error, n, rejected, float(level))
@@ -212,17 +212,20 @@ class MeanProtocol(NumberProtocol):
         n : int
             The number of reports, at least 1.
         x : float
-            The number of all these people, from -1 to 1.
+            The number that all these people have, from -1 to 1.
 
         Returns
         -------
         float
-            The class says where it is largest. For people with different numbers it is the mean of their variances.
+            The docstring of the class says where it is largest. For people with different numbers, average it over
+            them.
 
         Raises
         ------
         ParameterError
             When a parameter is out of range.
+        TypeError
+            When a parameter is not a number.
         """
         people = integer(n, "n", range(1, 2**64))
         number = real(x, "x")
@@ -232,7 +235,7 @@ class MeanProtocol(NumberProtocol):
 
     @abstractmethod
     def _moments(self, counters: NDArray[np.uint64], n: int) -> tuple[float, float]:
-        """Give the means of the numbers that reports stand for and, at least, of their squares."""
+        """Give the mean of the numbers that reports stand for, and that of their squares or an upper bound on it."""
 
     @abstractmethod
     def _variance_of_one(self, x: float) -> float:
@@ -240,11 +243,11 @@ class MeanProtocol(NumberProtocol):
 
     @abstractmethod
     def _least_variance(self) -> float:
-        """Give what that variance is at least, whatever ``x`` is."""
+        """Give a lower bound on that variance, for all ``x``."""
 
 
 class _OfWindows(MeanProtocol):
-    """A mean for which the collector counts how often each report came."""
+    """A mean from a histogram of the reports."""
 
     __slots__ = ()
 
@@ -280,7 +283,7 @@ class DuchiMean(_WindowMean):
     """Duchi's mechanism: a number in [-1, 1] is rounded at random to -1 or 1, and that sign is randomised.
 
     The variance per person is ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2 - x**2`` for a sender with the number
-    ``x``: largest for 0, and never below 1 there. A report has one bit. The choice for epsilon below 0.61.
+    ``x``: largest for 0, and never below 1 there. A report has one bit. It is the choice for epsilon below 0.61.
 
     Parameters
     ----------
@@ -291,6 +294,8 @@ class DuchiMean(_WindowMean):
     ------
     ParameterError
         When ``epsilon`` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -314,8 +319,8 @@ class PiecewiseMean(_WindowMean):
     """The piecewise mechanism: a number in [-1, 1] is moved at random, more often than not within a window around it.
 
     With ``s = exp(epsilon / 2)`` the variance per person is ``x**2 / (s - 1) + (s + 3) / (3 (s - 1)**2)`` for a sender
-    with the number ``x``: largest for -1 and 1. That is smaller than the largest one of `DuchiMean` where epsilon is
-    above 1.29, and the one of `HybridMean` is smaller than both where it is above 0.61.
+    with the number ``x``: largest for -1 and 1. For epsilon above 1.29 this largest variance is smaller than that of
+    `DuchiMean`; for epsilon above 0.61 that of `HybridMean` is smaller than both.
 
     Parameters
     ----------
@@ -326,6 +331,8 @@ class PiecewiseMean(_WindowMean):
     ------
     ParameterError
         When ``epsilon`` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -357,10 +364,10 @@ class PiecewiseMean(_WindowMean):
 class HybridMean(_OfWindows):
     """The hybrid mechanism: `PiecewiseMean` or `DuchiMean`, at random, each report by itself.
 
-    With ``s = exp(epsilon / 2)`` the first is chosen with probability ``1 - 1 / s`` where epsilon is above 0.61, and
-    never where it is not. Then the variance per person is the same for all numbers up to small terms:
+    With ``s = exp(epsilon / 2)`` the first is chosen with probability ``1 - 1 / s`` if epsilon is above 0.61, and never
+    otherwise. If it is above, the variance per person is the same for all numbers, up to small terms:
     ``(s + 3) / (3 s (s - 1)) + ((exp(epsilon) + 1) / (exp(epsilon) - 1))**2 / s``; its largest value is the smallest
-    of the three.
+    of the three mechanisms.
 
     Parameters
     ----------
@@ -371,6 +378,8 @@ class HybridMean(_OfWindows):
     ------
     ParameterError
         When ``epsilon`` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -410,7 +419,7 @@ class HybridMean(_OfWindows):
 
 
 class LaplaceMean(MeanProtocol):
-    """The Laplace mechanism: a number in [-1, 1] with Laplace noise of scale 2 / epsilon.
+    """The Laplace mechanism: a number in [-1, 1] plus Laplace noise of scale 2 / epsilon.
 
     The variance per person is ``8 / epsilon**2`` for every number; that of `HybridMean` is smaller for every epsilon.
     Noise is exact, on a grid that is finer than its scale by 2**15 or more. A report takes 4 bytes, and the collector
@@ -425,11 +434,13 @@ class LaplaceMean(MeanProtocol):
     ------
     ParameterError
         When ``epsilon`` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
-    How much people's numbers differ from each other cannot be seen from a sum. Standard errors have the largest spread
-    that numbers with this mean can have: they are too large by up to 6 % for epsilon = 1, and more for a larger one.
+    A sum does not show the spread of people's numbers. Standard errors assume the largest spread that numbers with this
+    mean can have: they are too large by up to 6 % for epsilon = 1, and by more for a larger epsilon.
 
     References
     ----------

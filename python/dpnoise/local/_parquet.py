@@ -14,18 +14,18 @@ from dpnoise.local import _arrow
 from dpnoise.local._specification import Specification
 
 READING: Final[dict[str, Any]] = {
-    # Arrow's default reads ahead through the whole file and keeps it; these read it a piece at a time.
+    # Arrow's default prefetches the whole file and keeps it; these options read it a piece at a time.
     "pre_buffer": False,
     "buffer_size": 1 << 20,
-    # Reports are random bits, so nothing else tells those of a damaged page from others.
+    # Reports are random bits, so only a checksum detects a damaged page.
     "page_checksum_verification": True,
 }
-"""How all Parquet files are read."""
+"""The options with which all Parquet files are read."""
 
 
 @dataclass(frozen=True)
 class ReportsFile:
-    """A file of reports and what it says about them: their protocol and domain, None where it does not say."""
+    """A file of reports, with their protocol and domain as its metadata name them, or None."""
 
     path: str
     protocol: Specification | None
@@ -33,26 +33,27 @@ class ReportsFile:
     rows: int
 
     def batches(self, rows: int) -> Iterator[Any]:
-        """Read the reports as columns of at most so many rows, without the metadata, which `open_reports` has read."""
+        """Read the reports as columns of at most ``rows`` rows, without the metadata, which `open_reports` has read."""
         found = 0
         with _opened(self.path) as file:
             name = file.schema_arrow.names[_arrow.report_column(file.schema_arrow.names)]
             for batch in file.iter_batches(batch_size=rows, columns=[name]):
                 found += batch.num_rows
                 yield batch.column(0)
-        if found != self.rows:  # the checksum of a page is not one of its header, which says how many rows it has
+        if found != self.rows:  # a page's checksum does not cover its header, which has the number of rows
             raise ParameterError(f"{self.path!r} is damaged: it has {self.rows} reports, of which {found} can be read")
 
 
 def open_reports(path: str | PathLike[str]) -> ReportsFile:
-    """Read what a Parquet file says about its reports.
+    """Read what the metadata of a Parquet file say about its reports.
 
     Raises
     ------
     ParameterError
-        When it is not a Parquet file, has no column of reports, or its metadata are damaged; the message names it.
+        When the file is not a Parquet file, has no column of reports, or its metadata are damaged; the message names
+        it.
     OSError
-        When it cannot be read.
+        When the file cannot be read.
     """
     name = fspath(path)
     with _opened(name) as file:
@@ -71,7 +72,7 @@ def _opened(path: str) -> Iterator[Any]:
     pa = require_pyarrow()
     import pyarrow.parquet as pq
 
-    open(path, "rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
+    open(path, "rb").close()  # a missing or unreadable file raises the system's own error
     try:
         file = pq.ParquetFile(path, **READING)
     except (pa.ArrowException, OSError, UnicodeDecodeError):

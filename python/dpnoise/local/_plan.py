@@ -1,4 +1,4 @@
-"""Which protocol to choose, before anybody is asked."""
+"""Planning: which protocol to choose before a collection."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OTHERS: Final[tuple[tuple[Callable[..., FrequencyProtocol], str], ...]] = (
 
 @dataclass(frozen=True)
 class Candidate:
-    """What a protocol would give, as `plan` predicts it.
+    """A protocol with its accuracy and cost, as `plan` predicts them.
 
     Attributes
     ----------
@@ -45,16 +45,15 @@ class Candidate:
     standard_deviation : float
         The standard deviation of the estimated count of a rare value, in people.
     smallest_detectable_count : float
-        How many people must have a value, so that its estimate is significant with a probability of 95 %: above what
-        all k counts of absent values stay below together with a probability of 95 %, as for ``post="base-cut"``.
-        Infinite if n people are not enough.
+        How many people must have a value for its estimate to be significant with a probability of 95 %: above the
+        threshold of ``post="base-cut"``, which all k counts of absent values stay below together with a probability of
+        95 %. Infinite if n people are not enough.
     report_bytes : int
         The size of a report.
     server_cost : str
-        The order of what the collector does: ``"n"`` is one counter for each report, ``"n k bits"`` sums k packed bits
-        of each report, ``"n + k**2"`` tabulates hash functions once for each batch (or, where that is less, hashes
-        all k values for each of its reports), and ``"n + k log k"`` transforms once for
-        each batch.
+        The order of the collector's work: ``"n"`` is one counter for each report, ``"n k bits"`` sums k packed bits of
+        each report, ``"n + k**2"`` tabulates hash functions once for each batch (or, where that is less, hashes all k
+        values for each of its reports), and ``"n + k log k"`` transforms once for each batch.
     """
 
     protocol: FrequencyProtocol
@@ -72,7 +71,7 @@ def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
     n : int
         The number of people who will report, from 1 to 2**64 - 1.
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     epsilon : float
         The privacy parameter of a report, from 2**-20 to 32.
 
@@ -80,17 +79,19 @@ def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
     -------
     list of Candidate
         The most accurate first. Protocols that do not take this k and epsilon are left out; `RandomizedResponse` takes
-        k = 2 alone.
+        only k = 2.
 
     Raises
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
-    Estimated counts are taken to be normal, which they are nearly when the standard deviation is large beside
-    ``1 / (p - q)``.
+    Estimated counts are taken to be normal, which is a good approximation when the standard deviation is large compared
+    with ``1 / (p - q)``.
 
     Examples
     --------
@@ -99,7 +100,7 @@ def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
     >>> type(best.protocol).__name__
     'SubsetSelection'
     """
-    # This one takes any k and epsilon, so what it refuses is out of range for all.
+    # This protocol takes every k and epsilon in range, so it checks them for all.
     candidates = [_candidate(OptimizedUnaryEncoding(k=k, epsilon=epsilon), _BITS, n)]
     if k == 2:
         candidates.append(_candidate(RandomizedResponse(epsilon=epsilon), _COUNTER, n))

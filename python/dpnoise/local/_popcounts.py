@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpnoise.local._arrow import Block, rows_per_block
 
 _FEWEST_EXPECTED: Final = 25.0
-"""Of each group of the G-test: with fewer, small p-values come out too small by more than a tenth."""
+"""The fewest reports expected in a group of the G-test: with fewer, small p-values are too small by over a tenth."""
 
 _OUTLIER: Final = 1e-3
 
@@ -33,18 +33,18 @@ class PopcountCheck:
         Twice the log-likelihood ratio of observed and expected counts, in groups of neighbouring numbers of set bits of
         which each is expected to have 25 reports or more.
     degrees_of_freedom : int
-        The number of groups less one. If it is 0, reports are too few to say anything, and the p-value is 1.
+        The number of groups less one. If it is 0, there are too few reports for a test, and the p-value is 1.
     observed : ndarray of int64, shape (k + 1,)
         The number of reports with 0, 1, ..., k set bits. Read-only, as is the other array.
     expected : ndarray of float64, shape (k + 1,)
-        The expected numbers of honest reports. Where ``observed`` is well above, the crafted reports are.
+        The expected numbers if all reports are honest. Where ``observed`` is well above, there are crafted reports.
     lowest, highest : int
-        Numbers of set bits between which all reports are, with a probability of 0.999 or more, if they are honest. A
-        report beyond is suspicious by itself.
+        The range of set bits that contains all reports with a probability of 0.999 or more if they are honest. A report
+        outside is suspicious by itself.
     n : int
-        The number of reports looked at.
+        The number of reports checked.
     rejected : int
-        The number of malformed reports, which were not.
+        The number of malformed reports, which were not checked.
     """
 
     p_value: float
@@ -59,7 +59,7 @@ class PopcountCheck:
 
 
 def check(blocks: Iterable[Block], k: int, p: float, q: float) -> PopcountCheck:
-    """Compare reports, in blocks of well-shaped rows, with the law of unary encoding."""
+    """Compare reports, in blocks of well-shaped rows, with the distribution of unary encoding."""
     observed, rejected = np.zeros(k + 1, np.int64), 0
     for rows, missing in blocks:
         step = rows_per_block(rows.shape[1])
@@ -83,7 +83,7 @@ def check(blocks: Iterable[Block], k: int, p: float, q: float) -> PopcountCheck:
 
 
 def distribution(k: int, p: float, q: float) -> NDArray[np.float64]:
-    """Give the probabilities of 0 to k set bits: one is set with probability p, and each of k - 1 others with q."""
+    """Give the probabilities of 0 to k set bits: one bit is set with probability p, each of k - 1 others with q."""
     others = k - 1
     mode = min(int(k * q), others)
     x = np.arange(others)
@@ -105,7 +105,7 @@ def chi_squared_tail(x: float, degrees_of_freedom: int) -> float:
 
 
 def _groups(expected: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Put neighbours into groups that expect enough reports; the last has what is left, too."""
+    """Put neighbouring numbers into groups that expect enough reports; the last one also takes the rest."""
     group, total = 0, 0.0
     numbers = np.empty(expected.size, np.int64)
     for x, count in enumerate(expected.tolist()):

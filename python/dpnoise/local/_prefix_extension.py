@@ -1,4 +1,4 @@
-"""Prefix extension: frequent values of a domain that is too large to go through."""
+"""Prefix extension: frequent values of a domain that is too large to enumerate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
 from dpnoise.local._protocol import Protocol, Rng
 
 _MOST_CANDIDATES = 1 << 20
-"""How many prefixes of a length are tried: reports that were crafted to support all of them cost seconds, no more."""
+"""The most prefixes of a length that are tried: crafted reports that support all of them cost only seconds."""
 
 
 class PrefixExtension(Protocol):
@@ -23,7 +23,7 @@ class PrefixExtension(Protocol):
 
     Every person draws a length and reports the prefix of their value of that length as `HadamardCountMeanSketch` does,
     with the whole epsilon. The collector looks for frequent prefixes of up to ``step`` binary digits, extends them in
-    all ways by ``step`` more, looks which of these are frequent, and so on.
+    all ways by ``step`` more, keeps those that are frequent, and so on.
 
     Parameters
     ----------
@@ -38,12 +38,14 @@ class PrefixExtension(Protocol):
         each frequent prefix.
     rows, width, seed : int
         The table of each length, as for `HadamardCountMeanSketch`; they have at most 2**24 cells together. With fewer
-        rows than columns a frequent value lends its count to a few others, which may then be found, too.
+        rows than columns a frequent value adds by collisions to the counts of a few others, which may be found, too.
 
     Raises
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -95,7 +97,7 @@ class PrefixExtension(Protocol):
 
     @property
     def seed(self) -> int:
-        """What the hash functions are made of."""
+        """The number from which the hash functions are derived."""
         return int(self._specified()["seed"])
 
     def perturb(
@@ -106,7 +108,7 @@ class PrefixExtension(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise values: what each person's device does, for any number of people at once.
+        """Randomise values, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. Time and memory addresses do not depend on values or reports.
@@ -129,7 +131,8 @@ class PrefixExtension(Protocol):
         Raises
         ------
         ParameterError
-            When a value is out of range (it is not said which) or ``out`` does not fit; nothing has been drawn then.
+            When a value is out of range (the message does not say which) or ``out`` does not fit; nothing has been
+            drawn then.
         TypeError
             When the values are not integers, or ``out`` is not an array of uint8.
         RandomnessError
@@ -145,7 +148,7 @@ class PrefixExtension(Protocol):
         Parameters
         ----------
         collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            Of this protocol.
+            An accumulator of this protocol, or its reports.
         level : float
             The confidence level. A prefix is extended, and a value is in the result, if the lower end of its interval
             is above zero, where all intervals of prefixes of that length hold together with this probability.
@@ -160,17 +163,19 @@ class PrefixExtension(Protocol):
         Raises
         ------
         ParameterError
-            When ``level`` is not between 0 and 1, or what was collected is of another protocol.
+            When ``level`` is not between 0 and 1, or ``collected`` is of another protocol or shape.
+        TypeError
+            When the dtype is wrong.
 
         Notes
         -----
-        By the normal approximation, a value that nobody has is in the result with a probability of at most
-        ``1 - level``, all of them together: the people who report whole values are others than those who report
-        prefixes, so what is tested last does not depend on them. The approximation is good where a collision is small
-        beside the noise, and poor where many people report: with the parameters of the example, ``level`` 0.95 and a
-        few frequent values, about 3 % of the lists of 60,000 people were wrong, 12 % of 600,000 and 32 % of 6,000,000.
-        More rows help. A frequent value is missed if at some length its prefix is not significant. At most 2**20
-        prefixes of a length are tried, those that extend the most frequent ones.
+        By the normal approximation, the result contains any absent value with a probability of at most ``1 - level``:
+        the people who report whole values are not those who report prefixes, so the choice of the values that are
+        tested last does not depend on their reports. The approximation is good where a collision is small compared with
+        the noise, and poor where many people report: with the parameters of the example, ``level`` 0.95 and a few
+        frequent values, about 3 % of the lists of 60,000 people were wrong, 12 % of 600,000 and 32 % of 6,000,000. More
+        rows help. A frequent value is missed if at some length its prefix is not significant. At most 2**20 prefixes of
+        a length are tried, those that extend the most frequent ones.
         """
         state = self._collected(collected, threads)._state
         candidates, complete = np.zeros(1, np.int64), True
@@ -206,11 +211,11 @@ class HeavyHitters(EstimateTable):
     counts : ndarray of float64
         How many people have each, estimated from those who reported a whole value.
     standard_errors : ndarray of float64
-        The standard deviation of each count over randomisation, hash functions and who reported a whole value.
+        The standard deviation of each count over randomisation, hash functions and the choice of who reports a whole
+        value.
     lower, upper : ndarray of float64
-        The ends of the confidence intervals by the normal approximation, all of which hold together, also those of the
-        values that were tested and are not in the result (Bonferroni). Counts that just passed are too large on
-        average, since others failed.
+        The ends of the confidence intervals by the normal approximation. They hold together for all values that were
+        tested, in the result or not (Bonferroni). Counts that just passed the test are too large on average.
     n : int
         The number of reports counted.
     rejected : int

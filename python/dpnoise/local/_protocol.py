@@ -1,4 +1,4 @@
-"""What protocols have in common: all of them, those that count values, and those that take values."""
+"""The base classes of protocols: of all, of those that count values, and of those that take values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rng = SeededRng | ScriptedRng | None
 
 
 class Protocol(Specification):
-    """What all local protocols have in common. Make one of the others.
+    """The base class of all local protocols, of which there are no objects.
 
     Protocols are immutable, hashable, and equal when their specifications and labels are.
     """
@@ -40,7 +40,7 @@ class Protocol(Specification):
         return Accumulator(self)
 
     def _collected(self, collected: Accumulator | Values, threads: int | None) -> Accumulator:
-        """Give what was collected with this protocol: an accumulator as it is, reports in a new one."""
+        """Give an accumulator of this protocol: the one that was passed, or a new one with the reports."""
         if isinstance(collected, Accumulator) and collected.protocol == self:
             return collected
         accumulator = self.accumulator()
@@ -49,31 +49,31 @@ class Protocol(Specification):
         elif self._contradicts(collected.protocol):
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
         else:
-            accumulator.merge(collected)  # it has no labels, or this protocol has none
+            accumulator.merge(collected)  # only one of them has labels
         return accumulator
 
     def to_arrow(self, reports: Values) -> Any:
-        """Give reports as Arrow data that say which protocol they are of, without copying them.
+        """Give reports as Arrow data whose metadata name the protocol, without copying them.
 
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes)
-            As ``perturb`` made them; not to be changed afterwards, since the result is a view of them. For
-            `RandomizedResponse` booleans of shape (n,), too.
+            As ``perturb`` made them. Do not change them afterwards, since the result is a view of them. For
+            `RandomizedResponse` also booleans of shape (n,).
 
         Returns
         -------
         pyarrow.RecordBatch
             With the column "report" of type fixed_size_binary. The specification, and the labels if there are any, are
-            in the metadata, where `Accumulator.add` looks for them. Other libraries take it by ``__arrow_c_array__`` or
-            ``__arrow_c_stream__``.
+            in the metadata, where `Accumulator.add` looks for them. Other libraries read it through
+            ``__arrow_c_array__`` or ``__arrow_c_stream__``.
 
         Raises
         ------
         ParameterError
-            When the shape is another.
+            When the shape is wrong.
         TypeError
-            When the dtype is another.
+            When the dtype is wrong.
         ImportError
             When pyarrow is not installed.
         """
@@ -82,7 +82,7 @@ class Protocol(Specification):
     def _reports(
         self, values: NDArray[np.int64], out: NDArray[np.uint8] | None, threads: int | None, rng: Rng
     ) -> NDArray[np.uint8]:
-        """Give a report for each value, an array that no other code has seen."""
+        """Give a report for each value; no other code may hold the array of values."""
         reports = output((len(values), self.report_bytes), out, np.uint8)
         self._native.perturb(values, reports, threads, rng)
         return reports
@@ -96,7 +96,7 @@ class Protocol(Specification):
         threads: int | None,
         rng: Rng,
     ) -> NDArray[np.uint8]:
-        """Give a report for the value of each person of the memo, an array that no other code has seen."""
+        """Give a report for the value of each person of the memo; no other code may hold the array of values."""
         if not isinstance(memo, ClientMemo):
             raise TypeError(f"memo must be a ClientMemo, got {type(memo).__name__}")
         if not isinstance(question, str):
@@ -122,7 +122,7 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
     text : str
         As ``to_json`` gave it; spaces and order do not matter.
     domain : sequence of str, int or bool, optional
-        The labels of the values, which a specification does not have; in the order in which clients number them.
+        The labels of the values, which a specification does not contain, in the order in which clients number them.
 
     Returns
     -------
@@ -131,8 +131,10 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
     Raises
     ------
     ParameterError
-        When it is not a specification, or its probabilities are not those of its epsilon; or when the domain is of
-        another length, or cannot be used.
+        When ``text`` is not a specification, or its probabilities do not follow from its epsilon; or when the domain
+        has another length, or is invalid.
+    TypeError
+        When ``text`` is not a str.
     """
     return Protocol.from_json(text, domain=domain)
 
@@ -140,7 +142,7 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
 class FrequencyProtocol(Protocol):
     """A protocol whose reports each count for some of k values: the sender's with probability p, others with q.
 
-    The values are numbers from 0 to k - 1, or the labels of ``domain``. Labels stand beside the specification: they
+    The values are numbers from 0 to k - 1, or the labels of ``domain``. Labels are not part of the specification: they
     change neither its JSON nor its id nor any report.
     """
 
@@ -149,7 +151,7 @@ class FrequencyProtocol(Protocol):
 
     @property
     def k(self) -> int:
-        """The number of values that an answer may have."""
+        """The number of possible values."""
         return self._native.k
 
     @property
@@ -168,7 +170,7 @@ class FrequencyProtocol(Protocol):
         return self._native.q
 
     def _sized(self, k: int | None, domain: Labels | None) -> int:
-        """Keep the labels, if there are any, and give the number of values."""
+        """Keep the labels, if any, and give the number of values."""
         if domain is None:
             if k is None:
                 raise TypeError("k must be an int, got None: give either k or domain")
@@ -191,13 +193,15 @@ class FrequencyProtocol(Protocol):
         Returns
         -------
         float
-            ``n (q (1 - q) / (p - q)**2 + frequency (1 - p - q) / (p - q))`` (Wang et al. 2017, equation 2), in squared
-            people.
+            ``n (q (1 - q) / (p - q)**2 + frequency (1 - p - q) / (p - q))`` (Wang et al. 2017, equation 2); the unit is
+            people squared.
 
         Raises
         ------
         ParameterError
             When a parameter is out of range.
+        TypeError
+            When a parameter is not a number.
         """
         return self._native.variance(n, frequency)
 
@@ -231,7 +235,7 @@ class FrequencyProtocol(Protocol):
             When reports have another shape, an accumulator is of another protocol, ``level`` is not between 0 and 1, or
             ``post`` is not known.
         TypeError
-            When the dtype is another.
+            When the dtype is wrong.
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 
@@ -241,29 +245,29 @@ class FrequencyProtocol(Protocol):
         Parameters
         ----------
         true_counts : array of non-negative integers, shape (k,)
-            How many people have each value; for `RandomizedResponse` how many would say no, and yes.
+            How many people have each value; for `RandomizedResponse` how many would truthfully say no, and yes.
 
         Returns
         -------
         Estimate
-            With the distribution that it has when all these people report. It takes a time in the order of k, whatever
-            the counts.
+            With the distribution of an estimate from the reports of all these people. It takes time in the order of k,
+            independent of the counts.
 
         Raises
         ------
         ParameterError
-            When the shape is another, or a count is negative or too large.
+            When the shape is wrong, or a count is negative or too large.
         TypeError
             When the counts are not integers.
 
         Notes
         -----
-        This is for planning. Counters are sums of binomial and multinomial variables, which are NumPy's, on secure
-        bits: exact up to the accuracy of its floating-point arithmetic. For `LocalHashing`, `HadamardResponse` and
-        `SubsetSelection` each count has its distribution, but different counts are drawn independently, which those of
-        a collection are not quite.
+        This is for planning. Counters are sums of binomial and multinomial variables that NumPy draws from secure bits,
+        exact up to the accuracy of its floating-point arithmetic. For `LocalHashing`, `HadamardResponse` and
+        `SubsetSelection` each count has its exact distribution, but different counts are drawn independently; in a
+        collection they are slightly dependent.
         """
-        from dpnoise.bit_generator import SecureBitGenerator  # which imports numpy.random
+        from dpnoise.bit_generator import SecureBitGenerator  # this imports numpy.random
 
         counts = _inputs.counts(true_counts, self.k)
         counters = self._draw_counters(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
@@ -271,7 +275,7 @@ class FrequencyProtocol(Protocol):
         return Accumulator._of(state, self._domain).estimate()
 
     def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        """Draw how many reports count for each value; here each bit by itself."""
+        """Draw how many reports count for each value; here each bit is independent."""
         own, of_others = generator.binomial(counts, self.p), generator.binomial(counts.sum() - counts, self.q)
         drawn: NDArray[np.int64] = own + of_others
         return drawn
@@ -284,7 +288,7 @@ class OfValues(Protocol):
 
     @property
     def k(self) -> int:
-        """The number of values that an answer may have."""
+        """The number of possible values."""
         return self._native.k
 
     def perturb(
@@ -295,7 +299,7 @@ class OfValues(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise values: what each person's device does, for any number of people at once.
+        """Randomise values, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. Time and memory addresses do not depend on values or reports.
@@ -304,8 +308,8 @@ class OfValues(Protocol):
         ----------
         values : array of integers in [0, k), shape (n,)
             Any integer dtype, a list of ints, or a column or tensor of another library: pandas, polars, Arrow data,
-            DLPack. Where there is a domain, labels instead, also as columns of categories: looking them up does not
-            take constant time. Empty is legal.
+            DLPack. With a domain, labels instead, also as columns of categories: looking them up does not take constant
+            time. May be empty.
         out : ndarray of uint8, shape (n, report_bytes), optional
             A writable C-contiguous array to fill.
         threads : int, optional
@@ -322,10 +326,10 @@ class OfValues(Protocol):
         Raises
         ------
         ParameterError
-            When a value is outside of [0, k), or is no label (it is not said which), or ``out`` does not fit; nothing
-            has been drawn then.
+            When a value is outside of [0, k), or is no label (the message does not say which), or ``out`` does not fit;
+            nothing has been drawn then.
         TypeError
-            When the values are not integers, or not of the kind of the labels, or ``out`` is not an array of uint8.
+            When the values are not integers, or not of the labels' kind, or ``out`` is not an array of uint8.
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
@@ -333,6 +337,6 @@ class OfValues(Protocol):
 
 
 class ValueProtocol(OfValues, FrequencyProtocol):
-    """A protocol for one of k values whose reports count for some of them."""
+    """A protocol for one of k values, whose reports count for some of them."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Hierarchical ranges: how many people have a value between two others."""
+"""Hierarchical ranges: how many people have a value in a range."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dpnoise.local._protocol import OfValues
 Floats = NDArray[np.float64]
 
 _NOBODY = 1e-9
-"""The weight of a level on which nobody has reported: it says nothing."""
+"""The weight of a level without reports, which carries no information."""
 
 
 class Level(NamedTuple):
-    """The nodes of a level: how many of the people who reported on it are under each, estimated."""
+    """The nodes of a level: for each, an estimate of how many of the people who reported on the level are under it."""
 
     counts: Floats
     n: int
@@ -33,10 +33,11 @@ class Tree:
     """The shares of all nodes, by weighted least squares under the condition that children sum to their parent.
 
     Two passes (Hay et al. 2010): upwards, each node's own share is averaged with the sum of its children's, weighted by
-    precision; downwards, what a family's sum lacks of its parent is distributed by variance. The root is 1.
+    precision; downwards, the difference between a parent and the sum of its children is distributed by variance. The
+    root is 1.
 
-    Variances are in multiples of ``spread**2``, which bounds those of a report; different nodes of a level add at most
-    as if they were independent (docs/proofs/hierarchical_ranges.md).
+    Variances are in multiples of ``spread**2``, which bounds the variance of a report. The variance of a sum of nodes
+    of a level is at most what it would be if they were independent (docs/proofs/hierarchical_ranges.md).
     """
 
     def __init__(self, levels: list[Level], branching: int, spread: float) -> None:
@@ -44,7 +45,7 @@ class Tree:
         self._n = [max(level.n, _NOBODY) for level in levels]
         own = [np.divide(level.counts, n) for level, n in zip(levels, self._n, strict=True)]
         self._branchings = [own[0].size] + [branching] * (len(levels) - 1)
-        # Of every level: the variances of nodes after the first pass, and the weight of what was their own.
+        # For every level: the variances of nodes after the first pass, and the weights of their own shares in it.
         self._variances: list[Floats] = [np.empty(0)] * len(levels)
         self._own_weights: list[Floats] = [np.empty(0)] * len(levels)
         averaged: list[Floats] = [np.empty(0)] * len(levels)
@@ -65,7 +66,7 @@ class Tree:
         self.shares: Floats = parents
 
     def variance(self, weights: Floats) -> float:
-        """Give the variance of a sum of leaf shares with these weights, at most."""
+        """Give an upper bound on the variance of a sum of leaf shares with these weights."""
         own: list[Floats] = []
         for i in reversed(range(len(self._n))):
             families = self._families(weights, i)
@@ -81,7 +82,7 @@ class Tree:
         return self._spread**2 * total
 
     def _families(self, nodes: Floats, i: int) -> Floats:
-        """One row for each parent, filled up with zeros: nodes that no value is under are known to be empty."""
+        """Give one row of children for each parent, padded with zeros: nodes without values are known to be empty."""
         rows = -(-nodes.size // self._branchings[i])
         padded = np.zeros(rows * self._branchings[i])
         padded[: nodes.size] = nodes
@@ -120,7 +121,7 @@ class RangeEstimate(Tabular):
     level: float
 
     def __post_init__(self) -> None:
-        normal_quantile(self.level)  # refuses what is no level
+        normal_quantile(self.level)  # checks the level
 
     @property
     def counts(self) -> Floats:
@@ -146,6 +147,8 @@ class RangeEstimate(Tabular):
         ------
         ParameterError
             When a value is out of range.
+        TypeError
+            When a value is not an int.
         """
         k = self._tree.shares.size
         first = integer(first, "first", range(k))
@@ -175,6 +178,8 @@ class RangeEstimate(Tabular):
         ------
         ParameterError
             When q is not between 0 and 1.
+        TypeError
+            When q is not a number.
         """
         share = real(q, "q")
         if not 0.0 <= share <= 1.0:
@@ -191,25 +196,28 @@ class RangeEstimate(Tabular):
 
 
 class HierarchicalRange(OfValues):
-    """Hierarchical ranges: the node of a tree that a value is under, in a random level, by a Hadamard response.
+    """Hierarchical ranges: a Hadamard response about the node of a tree above a value, on a random level.
 
-    For values that have an order: ages, incomes, times. The k values are the leaves of a tree. Everybody reports the
-    node of one random level, so a range of values, which is a union of few nodes, has a standard error that grows with
-    the logarithm of its length. With a protocol for single values it would grow with the square root.
+    It is for values that have an order: ages, incomes, times. The k values are the leaves of a tree. Everybody reports
+    the node on one random level. A range of values is a union of few nodes, so its standard error grows with the
+    logarithm of its length. With a protocol for single values it would grow with the square root.
 
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**20, in their order.
+        The number of possible values, from 2 to 2**20, in their order.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
     branching : int
-        The children of a node, a power of two from 2 to 1024. 4 is near the best for ranges of all lengths together.
+        The number of children of a node, a power of two from 2 to 1024. 4 is near the optimum over ranges of all
+        lengths.
 
     Raises
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -234,13 +242,13 @@ class HierarchicalRange(OfValues):
 
     @property
     def branching(self) -> int:
-        """The children of a node."""
+        """The number of children of a node."""
         return int(self._specified()["branching"])
 
     def estimate(
         self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None
     ) -> RangeEstimate:
-        """Estimate how many people have each value, and how many have one between two others.
+        """Estimate how many people have each value, and a value in any range.
 
         Parameters
         ----------
@@ -254,14 +262,14 @@ class HierarchicalRange(OfValues):
         Returns
         -------
         RangeEstimate
-            Unbiased. Of all levels together, by weighted least squares: children's counts sum to their parent's.
+            Unbiased, from all levels by weighted least squares, so that children's counts sum to their parent's.
 
         Raises
         ------
         ParameterError
-            When an accumulator is of another protocol, the shape of reports is another, or ``level`` is out of range.
+            When an accumulator is of another protocol, the shape of reports is wrong, or ``level`` is out of range.
         TypeError
-            When the dtype of reports is another.
+            When the dtype of reports is wrong.
 
         References
         ----------

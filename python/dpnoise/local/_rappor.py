@@ -1,4 +1,4 @@
-"""RAPPOR: Bloom filters of texts, randomised once and for ever, and again for each report."""
+"""RAPPOR: Bloom filters of texts, randomised permanently, and again for each report."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dpnoise.local._protocol import Protocol, Rng
 
 
 class Rappor(Protocol):
-    """RAPPOR: counts of texts of an open domain, from people who are asked again and again.
+    """RAPPOR: counts of texts of an open domain, from people who are asked repeatedly.
 
-    A person is in one of ``num_cohorts`` cohorts for ever. The Bloom filter of a text has the bits set that the hash
-    functions of the cohort give it. Each bit of it is replaced by a coin toss with probability f, once and for ever;
-    and for each report a bit of that permanent row is told as 1 with probability q if it is 1, and p if it is 0. The
-    collector asks afterwards for the counts of any texts.
+    A person belongs permanently to one of ``num_cohorts`` cohorts. The hash functions of the cohort choose the bits
+    that are set in the Bloom filter of a text. The permanent round replaces each bit by a coin toss with probability f.
+    For each report, a bit of the permanent row is reported as 1 with probability q if it is 1, and p if it is 0. The
+    collector can estimate the counts of any texts afterwards.
 
     Parameters
     ----------
@@ -32,34 +32,35 @@ class Rappor(Protocol):
         The number of hash functions of a cohort, from 1 to 16 and at most half of ``num_bloombits``. ``epsilon`` is
         proportional to it.
     num_cohorts : int
-        The number of cohorts, from 1 to 65536; more of them tell texts apart that share bits in some. All three
-        multiplied are at most 2**24.
+        The number of cohorts, from 1 to 65536; texts that share bits in some cohorts differ in others. The product of
+        all three numbers is at most 2**24.
     f : float
         The probability that the permanent round replaces a bit by a coin toss.
     p : float
-        The probability that a 0 of the permanent row is told as 1.
+        The probability that a 0 of the permanent row is reported as 1.
     q : float
-        The probability that a 1 of the permanent row is told as 1, above p.
+        The probability that a 1 of the permanent row is reported as 1, above p.
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range, one of the epsilons is not from 2**-20 to 32, or the probabilities ask for
-        more than 62 binary digits.
+        When a parameter is out of range, one of the epsilons is not from 2**-20 to 32, or the probabilities need more
+        than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
-    The letters are those of the paper: p is of a 0 and q of a 1, the other way round than the p and q of other
-    protocols, and of the specification, where the exact probabilities of a 1 are ``permanent_p`` and
-    ``instantaneous_p`` of a bit that is 1, and ``permanent_q`` and ``instantaneous_q`` of one that is 0.
+    The letters are those of the paper: p belongs to a 0 and q to a 1. In other protocols, and in the specification, it
+    is the other way round: there the exact probabilities of a 1 are ``permanent_p`` and ``instantaneous_p`` for a bit
+    that is 1, and ``permanent_q`` and ``instantaneous_q`` for one that is 0.
 
-    The probabilities are rounded towards privacy to so few binary digits that reports are made fast: ``epsilon`` is at
-    least 0.999 of that of the f, p and q that were requested, ``epsilon_first`` at least 0.998, and neither is above.
+    The probabilities are rounded in the private direction to few binary digits, which makes reports fast: ``epsilon``
+    is at least 0.999 of that of the requested f, p and q, ``epsilon_first`` at least 0.998, and neither is above.
 
-    All reports of a person on one text together are ``epsilon``-differentially private: the Bloom filters of two texts
-    differ in at most ``num_hashes`` bits set here and as many set there, so that it is
-    ``2 * num_hashes * ln((1 - f/2) / (f/2))``. Reports on m texts tell up to m times as much, and they may show *when*
-    the text changed.
+    All reports of a person on one text together are ``epsilon``-differentially private, with an epsilon of
+    ``2 * num_hashes * ln((1 - f/2) / (f/2))``: each of two Bloom filters has at most ``num_hashes`` bits set that the
+    other has not. Reports on m texts reveal up to m times as much, and may reveal *when* the text changed.
 
     References
     ----------
@@ -100,32 +101,32 @@ class Rappor(Protocol):
 
     @property
     def f(self) -> float:
-        """The probability, as it is achieved, that the permanent round replaces a bit by a coin toss."""
+        """The achieved probability that the permanent round replaces a bit by a coin toss."""
         return 2 * self._probability("permanent", "q")
 
     @property
     def p(self) -> float:
-        """The probability, as it is achieved, that a 0 of the permanent row is told as 1."""
+        """The achieved probability that a 0 of the permanent row is reported as 1."""
         return self._probability("instantaneous", "q")
 
     @property
     def q(self) -> float:
-        """The probability, as it is achieved, that a 1 of the permanent row is told as 1."""
+        """The achieved probability that a 1 of the permanent row is reported as 1."""
         return self._probability("instantaneous", "p")
 
     @property
     def requested_f(self) -> float:
-        """The probability, as it was given, that the permanent round replaces a bit by a coin toss."""
+        """The requested probability that the permanent round replaces a bit by a coin toss."""
         return float(self._specified()["prob_f"])
 
     @property
     def requested_p(self) -> float:
-        """The probability, as it was given, that a 0 of the permanent row is told as 1."""
+        """The requested probability that a 0 of the permanent row is reported as 1."""
         return float(self._specified()["prob_p"])
 
     @property
     def requested_q(self) -> float:
-        """The probability, as it was given, that a 1 of the permanent row is told as 1."""
+        """The requested probability that a 1 of the permanent row is reported as 1."""
         return float(self._specified()["prob_q"])
 
     @property
@@ -152,30 +153,30 @@ class Rappor(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise texts: what each person's device does each time it is asked, for any number of people at once.
+        """Randomise texts, as each person's device does whenever it is asked, for any number of people at once.
 
         All reports that a person ever makes of one text, with the same memo, are together epsilon-locally
         differentially private for the achieved ``epsilon``. The time shows how many blocks of 64 bytes the texts have;
-        given their fingerprints, time and memory addresses do not depend on texts, secrets or reports. (What Python
-        needs to encode a str is its own affair: bytes are taken as they are.)
+        given their fingerprints, time and memory addresses do not depend on texts, secrets or reports. Before that,
+        Python encodes a str in a time that may depend on it; bytes are used as they are.
 
         Parameters
         ----------
         values : sequence of str or of bytes, or Arrow column of strings or binary
             A text for each person, of any length; a str stands for its bytes in UTF-8.
         memo : ClientMemo
-            Of as many people: ``values[i]`` is that of person i of the memo.
+            The memo of n people: ``values[i]`` is the text of person i.
         question : str
-            The name of what is asked, always the same when it is asked again, and another for any other question. What
-            is permanent in the answers to two questions is independent then. With one name for both, reports would tell
+            The name of the question: the same whenever it is asked again, and a different one for every other question.
+            The permanent randomness of two questions is then independent. With one name for both, reports would reveal
             whether the answers are the same.
         out : ndarray of uint8, shape (n, report_bytes), optional
             A writable C-contiguous array to fill.
         threads : int, optional
             How many threads to use; all cores that the process may use when not given.
         rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says. What is permanent
-            comes from the memo all the same.
+            For tests only. Its words are used in order on one thread, whatever ``threads`` says. The permanent
+            randomness still comes from the memo.
 
         Returns
         -------
@@ -184,10 +185,11 @@ class Rappor(Protocol):
         Raises
         ------
         ParameterError
-            When a text is no Unicode (it is not said which), the memo is of another number of people, or ``out`` does
-            not fit; nothing has been drawn then.
+            When a text is not Unicode (the message does not say which), the memo has another number of people, or
+            ``out`` does not fit; nothing has been drawn then.
         TypeError
-            When the values are not texts, ``memo`` is not a `ClientMemo`, or ``out`` is not an array of uint8.
+            When the values are not texts, ``memo`` is not a `ClientMemo`, ``question`` is not a str, or ``out`` is not
+            an array of uint8.
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
@@ -202,43 +204,42 @@ class Rappor(Protocol):
         simultaneous: bool = False,
         threads: int | None = None,
     ) -> RapporEstimate:
-        """Find which of some texts people have, and how many people have each.
+        """Find which of the given texts people have, and how many people have each.
 
-        The counts of bits are a linear function of the counts of texts, and errors. Texts are selected by a lasso, with
-        counts that are not negative and a penalty that errors alone rarely exceed; then those that are selected are
-        estimated by least squares. Texts that are not among the candidates are estimated together, as one that sets all
-        bits alike. Where a Bloom filter of one of them happens to be much like that of a candidate, its count is added
-        in part: the same way in every collection.
+        The counts of bits are a linear function of the counts of texts, plus errors. A lasso selects texts, with
+        non-negative counts and a penalty that errors alone rarely exceed; then the counts of the selected texts are
+        estimated by least squares. Unlisted texts are estimated together, as one text that sets all bits alike. If the
+        Bloom filter of an unlisted text happens to be similar to that of a candidate, a part of its count is added to
+        the candidate's, the same in every collection.
 
-        Counts are unbiased for texts that are frequent enough to be selected every time. A rare one is selected when
-        its errors are large and positive, so that the counts of rare texts in the list are too large on average.
+        Counts are unbiased for texts that are frequent enough to be selected every time. A rare text is selected only
+        if its error is large and positive, so the counts of rare texts in the result are too large on average.
 
         Parameters
         ----------
         collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            Of this protocol.
+            An accumulator of this protocol, or its reports.
         candidates : sequence of str or of bytes, or Arrow column of strings or binary
             The texts to look for, all different.
         level : float
-            The confidence level of the intervals, and of all texts together that are marked as significant; between 0
-            and 1.
+            The confidence level of the intervals, and of the marks of significance together; between 0 and 1.
         simultaneous : bool
-            Whether all intervals together shall hold at that level (Bonferroni), rather than each by itself.
+            Whether all intervals hold together at that level (Bonferroni), rather than each by itself.
         threads : int, optional
             How many threads count reports; all cores that the process may use when not given.
 
         Returns
         -------
         RapporEstimate
-            Of the candidates that were selected. None are when no report was counted.
+            The candidates that were selected; none if no report was counted.
 
         Raises
         ------
         ParameterError
-            When ``level`` is not between 0 and 1, what was collected is of another protocol, or candidates
-            have the same Bloom filters, or too many of them were selected to be told apart.
+            When ``level`` is not between 0 and 1, ``collected`` is of another protocol, or candidates have the same
+            Bloom filters, or too many of them were selected to be told apart.
         TypeError
-            When the candidates are not texts.
+            When the candidates are not texts, or the dtype is wrong.
         ImportError
             When scipy is not installed: it comes with ``dpnoise[decode]``.
         """

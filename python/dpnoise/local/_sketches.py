@@ -1,4 +1,4 @@
-"""Sketches: protocols for texts that need not be listed beforehand."""
+"""Sketches: protocols for texts of an open domain."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Sketch(Protocol):
 
     @property
     def seed(self) -> int:
-        """What the hash functions are made of."""
+        """The number from which the hash functions are derived."""
         return int(self._specified()["seed"])
 
     def perturb(
@@ -45,12 +45,12 @@ class Sketch(Protocol):
         threads: int | None = None,
         rng: Rng = None,
     ) -> NDArray[np.uint8]:
-        """Randomise texts: what each person's device does, for any number of people at once.
+        """Randomise texts, as each person's device does, for any number of people at once.
 
         Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
         sends one. The time shows how many blocks of 64 bytes the texts have; given their fingerprints, time and memory
-        addresses do not depend on texts or reports. (What Python needs to encode a str is its own affair: bytes are
-        taken as they are.)
+        addresses do not depend on texts or reports. Before that, Python encodes a str in a time that may depend on it;
+        bytes are used as they are.
 
         Parameters
         ----------
@@ -70,7 +70,8 @@ class Sketch(Protocol):
         Raises
         ------
         ParameterError
-            When a text is no Unicode (it is not said which) or ``out`` does not fit; nothing has been drawn then.
+            When a text is not Unicode (the message does not say which) or ``out`` does not fit; nothing has been drawn
+            then.
         TypeError
             When the values are not texts, or ``out`` is not an array of uint8.
         RandomnessError
@@ -87,18 +88,18 @@ class Sketch(Protocol):
         simultaneous: bool = False,
         threads: int | None = None,
     ) -> SketchEstimate:
-        """Estimate how many people have each of some texts.
+        """Estimate how many people have each of the given texts.
 
         Parameters
         ----------
         collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            Of this protocol.
+            An accumulator of this protocol, or its reports.
         candidates : sequence of str or of bytes, or Arrow column of strings or binary
-            The texts to look for. They may be any, known before the collection or not.
+            The texts to look for. They need not have been known before the collection.
         level : float
             The confidence level of the intervals, between 0 and 1.
         simultaneous : bool
-            Whether all intervals together shall hold at that level (Bonferroni), rather than each by itself.
+            Whether all intervals hold together at that level (Bonferroni), rather than each by itself.
         threads : int, optional
             How many threads count reports; all cores that the process may use when not given.
 
@@ -110,9 +111,9 @@ class Sketch(Protocol):
         Raises
         ------
         ParameterError
-            When ``level`` is not between 0 and 1, or what was collected is of another protocol.
+            When ``level`` is not between 0 and 1, or ``collected`` is of another protocol.
         TypeError
-            When the candidates are not texts.
+            When the candidates are not texts, or the dtype is wrong.
         """
         candidates = _texts.readable_twice(candidates, "candidates")
         fingerprints = _texts.fingerprints(candidates, "candidates")
@@ -126,7 +127,7 @@ class Sketch(Protocol):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SketchEstimate(EstimateTable):
-    """How many people have each of some texts, estimated from their reports.
+    """How many people have each of the given texts, estimated from their reports.
 
     As a table it has the columns value, count, standard_error, lower and upper (float64).
 
@@ -135,12 +136,12 @@ class SketchEstimate(EstimateTable):
     candidates : list of str or of bytes
         The texts.
     counts : ndarray of float64
-        An estimate for each text, unbiased over the reports and over the hash functions that a random seed gives. They
-        are not clipped: those of rare texts may be negative. Read-only, as are the other arrays.
+        An estimate for each text, unbiased over the reports and over the hash functions of a random seed. They are not
+        clamped: those of rare texts may be negative. Read-only, as are the other arrays.
     standard_errors : ndarray of float64
-        The standard deviation of each count over both: the randomisation, and the accidents that other texts share
-        columns with it. The accidents are the same for every collection with the same seed, so that means over
-        collections do not reduce them; more rows and columns do.
+        The standard deviation of each count over the randomisation and over collisions with other texts in a column.
+        Collisions are the same in every collection with the same seed, so averaging over collections does not reduce
+        their error; more rows and columns do.
     lower, upper : ndarray of float64
         The ends of the confidence intervals, by the normal approximation.
     n : int
@@ -150,7 +151,7 @@ class SketchEstimate(EstimateTable):
     level : float
         The confidence level of the intervals.
     simultaneous : bool
-        Whether all intervals together hold at that level (Bonferroni), or each by itself.
+        Whether all intervals hold together at that level (Bonferroni), or each by itself.
     """
 
     candidates: list[Any]
@@ -171,26 +172,28 @@ class CountMeanSketch(Sketch):
     """Counts of texts of an open domain, from reports of ``width`` bits.
 
     Every person draws a row of the collector's table, finds the column that the row's hash function gives their text,
-    and reports the row and one bit for each column, all of them randomised. The collector asks afterwards for the
-    counts of any texts. Their variance is that of `SymmetricUnaryEncoding`, and what texts add that share columns.
+    and reports the row and one randomised bit for each column. The collector can estimate the counts of any texts
+    afterwards. Their variance is that of `SymmetricUnaryEncoding`, plus that of collisions of texts in a column.
 
     Parameters
     ----------
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
     rows : int
-        How many hash functions there are, from 1 to 65536. More of them let less stand of the accident that two texts
-        share a column; it costs the collector's memory alone. With fewer rows than columns such accidents are rare and
-        large, and intervals of candidates beside very frequent texts too short.
+        How many hash functions there are, from 1 to 65536. More of them average out more of the collisions of texts in
+        a column, and cost only the collector's memory. With fewer rows than columns such collisions are rare and large,
+        and intervals of candidates beside very frequent texts are too short.
     width : int
         How many columns there are, a power of two from 8 to 2**20, with ``rows * width`` at most 2**24.
     seed : int
-        A public number below 2**32, which the hash functions are made of.
+        A public number below 2**32, from which the hash functions are derived.
 
     Raises
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -222,26 +225,28 @@ class HadamardCountMeanSketch(Sketch):
     """Counts of texts of an open domain, from reports of one randomised bit and a public number.
 
     Every person draws a row of the collector's table and a column of a Hadamard matrix, finds the column of the table
-    that the row's hash function gives their text, and reports what stands there in the matrix: one randomised bit. A
-    report has up to 4 bytes. The variance is close to that of `CountMeanSketch` for epsilon up to 1, larger for more.
+    that the row's hash function gives their text, and reports that entry of the matrix as one randomised bit. A report
+    has up to 4 bytes. The variance is close to that of `CountMeanSketch` for epsilon up to 1, larger for more.
 
     Parameters
     ----------
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
     rows : int
-        How many hash functions there are, from 1 to 65536. More of them let less stand of the accident that two texts
-        share a column; it costs the collector's memory alone. With fewer rows than columns such accidents are rare and
-        large, and intervals of candidates beside very frequent texts too short.
+        How many hash functions there are, from 1 to 65536. More of them average out more of the collisions of texts in
+        a column, and cost only the collector's memory. With fewer rows than columns such collisions are rare and large,
+        and intervals of candidates beside very frequent texts are too short.
     width : int
         How many columns there are, a power of two from 8 to 2**20, with ``rows * width`` at most 2**24.
     seed : int
-        A public number below 2**32, which the hash functions are made of.
+        A public number below 2**32, from which the hash functions are derived.
 
     Raises
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----

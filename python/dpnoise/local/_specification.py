@@ -1,4 +1,4 @@
-"""What the specification of a protocol says: all that an accumulator, Arrow data and files need to know of one."""
+"""Specifications of protocols: all that accumulators, Arrow data and files need to know of a protocol."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _CLASSES: dict[str, type[Specification]] = {}
 
 
 class Specification(ByName):
-    """A protocol, without what is collected with it: that is what `Protocol` adds."""
+    """A protocol without accumulators and estimates, which `Protocol` adds."""
 
     __slots__ = ("_domain", "_native")
 
     _native: LocalProtocol
-    _domain: Domain | None  # what the values stand for; beside the specification, which is of the randomiser alone
+    _domain: Domain | None  # the labels; not part of the specification, which describes the randomiser only
     _family: ClassVar[str]
     _parameters: ClassVar[tuple[str, ...]]
     _counts_values: ClassVar[bool] = False  # whether each report counts for some of k values
@@ -40,7 +40,7 @@ class Specification(ByName):
             _CLASSES[cls._family] = cls
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
-        """Make a protocol without labels, which are its initialiser's to set."""
+        """Make a protocol without labels; its initialiser may set them."""
         protocol = super().__new__(cls, *given, **named)
         protocol._domain = None
         return protocol
@@ -55,7 +55,7 @@ class Specification(ByName):
 
     @property
     def requested_epsilon(self) -> float:
-        """The epsilon that was asked for."""
+        """The requested epsilon."""
         return self._native.requested_epsilon
 
     @property
@@ -102,7 +102,7 @@ class Specification(ByName):
         text : str
             As `to_json` gave it; spaces and order do not matter.
         domain : sequence of str, int or bool, optional
-            The labels of the values, which a specification does not have.
+            The labels of the values, which a specification does not contain.
 
         Returns
         -------
@@ -112,8 +112,8 @@ class Specification(ByName):
         Raises
         ------
         ParameterError
-            When it is not a specification, of another protocol, or its probabilities are not those of its epsilon; or
-            when the domain is of another length, or cannot be used.
+            When ``text`` is not a specification, is of another protocol, or its probabilities do not follow from its
+            epsilon; or when the domain has another length, or is invalid.
         """
         protocol = wrap(LocalProtocol.from_json(text), None if domain is None else Domain(domain))
         if not isinstance(protocol, cls):
@@ -122,24 +122,24 @@ class Specification(ByName):
         return protocol
 
     def messages(self, reports: Values) -> list[bytes]:
-        """Give each report as a message of its own, for devices that send one.
+        """Give each report as a separate message, for devices that send one.
 
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes)
-            As ``perturb`` made them. For `RandomizedResponse` booleans of shape (n,), too.
+            As ``perturb`` made them. For `RandomizedResponse` also booleans of shape (n,).
 
         Returns
         -------
         list of bytes
-            A header of 12 bytes, which says what the report is of, and the report.
+            A header of 12 bytes, which identifies the protocol, and the report.
 
         Raises
         ------
         ParameterError
-            When the shape is another.
+            When the shape is wrong.
         TypeError
-            When the dtype is another.
+            When the dtype is wrong.
         """
         header = self._native.message_header
         return [header + row.tobytes() for row in self._rows(reports)]
@@ -148,18 +148,18 @@ class Specification(ByName):
         return _inputs.matrix(reports, self.report_bytes, "reports")
 
     def _contradicts(self, other: Specification) -> bool:
-        """Say whether reports of the other must not be counted as those of this one."""
+        """Tell whether reports of the other protocol must not be counted as reports of this one."""
         return self.to_json() != other.to_json() or disagree(self._domain, other._domain)
 
     def _identity(self) -> tuple[Any, ...]:
-        return self.to_json(), self._domain, self._domain and self._domain.kind  # 1 == True, and as labels they differ
+        return self.to_json(), self._domain, self._domain and self._domain.kind  # 1 == True, but as labels they differ
 
     def __eq__(self, other: object) -> bool:
         """Compare specifications and labels."""
         return isinstance(other, Specification) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        """Agree with equality."""
+        """Hash specification and labels."""
         return hash(self._identity())
 
     def __repr__(self) -> str:
@@ -172,5 +172,5 @@ class Specification(ByName):
 
 
 def wrap(native: LocalProtocol, domain: Domain | None = None) -> Specification:
-    """Give a native protocol its class, and its values their labels."""
+    """Wrap a native protocol in its class, with the labels of its values."""
     return _CLASSES[native.family]._of(native, domain)

@@ -23,12 +23,12 @@ def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:
 
 
 def readable_twice(texts: Any, name: str) -> Any:
-    """Give texts for `fingerprints` and then `as_list`: some streams can be read once."""
+    """Give texts that can be read by `fingerprints` and then by `as_list`: some streams can be read only once."""
     return arrow_column(texts, name) if is_arrow(texts) else texts
 
 
 def as_list(texts: Any, name: str) -> list[Any]:
-    """Give texts, which `fingerprints` has taken, as a list."""
+    """Give texts as a list, after `fingerprints` has accepted them."""
     found: list[Any] = arrow_column(texts, name).to_pylist() if is_arrow(texts) else np.asarray(texts, object).tolist()
     return found
 

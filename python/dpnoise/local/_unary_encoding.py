@@ -22,36 +22,36 @@ class UnaryReports(FrequencyProtocol):
     __slots__ = ()
 
     def check_popcounts(self, reports: Values) -> PopcountCheck:
-        """Check whether the numbers of set bits of reports are those of honest people.
+        """Check whether the numbers of set bits in reports are as expected from honest people.
 
         One bit of an honest report is set with probability p and each of the others with probability q, whatever the
-        value. So the number of set bits has one known distribution, and the check needs to know nothing about the
-        values. Attackers who craft their reports rather than randomise a value tend to deviate from it.
+        value. So the number of set bits has one known distribution, and the check needs no knowledge of the values.
+        Attackers who craft their reports rather than randomise a value tend to deviate from it.
 
         Parameters
         ----------
         reports : ndarray of uint8, shape (n, report_bytes), or Arrow data
-            As for `Accumulator.add`. The more, the smaller the share of attackers that is noticed.
+            As for `Accumulator.add`. More reports detect a smaller share of attackers.
 
         Returns
         -------
         PopcountCheck
-            If several batches are checked, each by itself, the smallest of m p-values is to be multiplied by m.
+            If m batches are checked separately, multiply the smallest of the m p-values by m.
 
         Raises
         ------
         ParameterError
-            When the shape is another, or the metadata of Arrow data name another protocol.
+            When the shape is wrong, or the metadata of Arrow data name another protocol.
         TypeError
-            When the dtype is another.
+            When the dtype is wrong.
         ImportError
             When reports are Arrow data and pyarrow is not installed.
 
         Notes
         -----
-        It cannot notice people who run the protocol on a false value, nor attackers who draw the number of set bits
-        from the right distribution before they choose which. It says that something is wrong, not which reports are.
-        Reports of `SubsetSelection` need no check: they always have ``omega`` set bits, others are rejected.
+        The check cannot detect people who run the protocol on a false value, nor attackers who draw the number of set
+        bits from the right distribution before they choose which. It shows that some reports were crafted, not which.
+        Reports of `SubsetSelection` need no check: they always have ``omega`` set bits, and others are rejected.
 
         References
         ----------
@@ -73,7 +73,7 @@ class UnaryReports(FrequencyProtocol):
 
 
 class UnaryRows(UnaryReports, ValueProtocol):
-    """Unary encoding with probabilities of any kind."""
+    """Unary encoding, with any probabilities p and q."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ class UnaryRows(UnaryReports, ValueProtocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, or a list of ints; where there is a domain, labels instead.
+            Any integer dtype, or a list of ints; with a domain, labels instead.
 
         Returns
         -------
@@ -94,9 +94,9 @@ class UnaryRows(UnaryReports, ValueProtocol):
         Raises
         ------
         ParameterError
-            When a value is outside of [0, k), or is no label; it is not said which.
+            When a value is outside of [0, k), or is no label; the message does not say which.
         TypeError
-            When the values are not integers, or not of the kind of the labels.
+            When the values are not integers, or not of the labels' kind.
         """
         vector = _inputs.codes(values, self._domain)
         bits = np.empty((len(vector), self.report_bytes), np.uint8)
@@ -130,7 +130,8 @@ class UnaryRows(UnaryReports, ValueProtocol):
         Raises
         ------
         ParameterError
-            When a row is not one-hot (it is not said which), or a shape does not fit; nothing has been drawn then.
+            When a row is not one-hot (the message does not say which), or a shape does not fit; nothing has been drawn
+            then.
         TypeError
             When ``bits`` or ``out`` is not an array of uint8.
         RandomnessError
@@ -152,9 +153,9 @@ class SymmetricUnaryEncoding(UnaryRows):
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -162,6 +163,8 @@ class SymmetricUnaryEncoding(UnaryRows):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -186,9 +189,9 @@ class OptimizedUnaryEncoding(UnaryRows):
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -196,6 +199,8 @@ class OptimizedUnaryEncoding(UnaryRows):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -225,22 +230,24 @@ class UnaryEncoding(UnaryRows):
 
     A report is epsilon-locally differentially private with ``epsilon = ln(p (1 - q) / ((1 - p) q))``. Probabilities
     with few binary digits, such as 0.75 and 0.25, are used as they are; others are rounded in the private direction, p
-    down and q up, to as many binary digits as keep 0.999 of the epsilon that they ask for.
+    down and q up, to as many binary digits as keep 0.999 of their epsilon.
 
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     p, q : float
-        The probability that a bit that is 1, or 0, is reported as 1, with 0 < q < p < 1. The epsilon that they ask for
-        must be from 2**-20 to 32.
+        The probability that a bit that is 1, or 0, is reported as 1, with 0 < q < p < 1. Their epsilon must be from
+        2**-20 to 32.
 
     Raises
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -276,17 +283,19 @@ class ThresholdHistogramEncoding(UnaryRows):
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
-        The privacy parameter of the noise, from 2**-20 to 32. A report is epsilon-locally differentially private for a
-        smaller one: thresholding hides more than the noise alone, and the attribute ``epsilon`` says what is left.
+        The privacy parameter of the noise, from 2**-20 to 32. Thresholding hides more than the noise alone: a report is
+        epsilon-locally differentially private for a smaller epsilon, which is the attribute ``epsilon``.
 
     Raises
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -316,9 +325,9 @@ class SummationHistogramEncoding(ValueProtocol):
     Parameters
     ----------
     k : int
-        The number of values that an answer may have, from 2 to 2**24.
+        The number of possible values, from 2 to 2**24.
     domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, and not be looked up in the data.
+        The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
 
@@ -326,6 +335,8 @@ class SummationHistogramEncoding(ValueProtocol):
     ------
     ParameterError
         When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------

@@ -1,9 +1,9 @@
-"""Stability: exact answers where no neighbour would have another one, and none elsewhere.
+"""Stability: answers where the data are far from those with a different answer, and refusals elsewhere.
 
 The worst case over all data is often much worse than the data at hand: one person can move a median by the whole range
-of values, but hardly ever does. These mechanisms test in private how far the data are from such a case. Each releases
+of values, but hardly ever does. These mechanisms test privately how far the data are from such a case. Each releases
 its answer, or None where the test fails: the refusal is public, the distance that was tested is not. An answer and a
-refusal cost the same, and the cost is known before: ledgers and accountants take these mechanisms like all others.
+refusal cost the same, and the cost is known in advance: ledgers and accountants take these mechanisms like all others.
 """
 
 from dpnoise.stability._distances import iqr_distance, median_distance, mode_distance

@@ -1,4 +1,4 @@
-"""Aggregates: private answers from the answers of blocks, of which one may be anything."""
+"""Aggregates: private functions of the blocks' answers, any one of which may be arbitrary."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import mode
 from dpnoise.stability._mechanism import Release, released
 
-NO_ANSWER: Final = "no answer was the commonest"
+NO_ANSWER: Final = "f had no answer more often than any one answer"
 
-# A fraction to trim is the nearest one with such a denominator, so that 0.29 of 100 blocks are 29.
+# alpha is rounded to the nearest fraction with at most this denominator, so that 0.29 of 100 blocks is 29.
 _DENOMINATOR = 10**6
 
-# How deep the tuples and sets of an outcome may be nested, so that what recurses never ends for another reason.
+# The deepest nesting of tuples and sets in an outcome; Python's own recursion limit would depend on the caller.
 _LEVELS: Final = 32
 
 
 class Aggregate:
-    """A private function of answers, of which between neighbours one differs."""
+    """A private function of answers; neighbours differ in one answer."""
 
     epsilon: float
     delta = 0.0
     given: Mapping[str, Any]
-    """The parameters that it has beside these, and that are hashable."""
+    """Its other parameters, in hashable form."""
 
     @abstractmethod
     def read(self, answer: Any) -> Any:
-        """Take what a block has answered, or raise: then it counts as a block that has none."""
+        """Convert a block's answer, or raise: then the block counts as one without an answer."""
 
     @abstractmethod
     def release(self, answers: Iterable[Any], rng: Rng) -> Release:
@@ -67,16 +67,16 @@ def _winsorized(ordered: NDArray[np.float64], cut: int) -> NDArray[np.float64]:
 
 
 def _with_those_moved(blocks: int, cut: int) -> int:
-    return cut + 1 if blocks > 2 * cut + 1 else blocks  # where only the median is left, all are moved to it
+    return cut + 1 if blocks > 2 * cut + 1 else blocks  # if only the median is kept, all others are moved to it
 
 
 class _Average(NamedTuple):
-    """A query about the answers that are left of the sorted ones, when ``cut`` are trimmed at each end."""
+    """A query on the sorted answers after ``cut`` of them are trimmed at each end."""
 
     query: type[Mean | Median]
     trim: Callable[[NDArray[np.float64], int], NDArray[np.float64]] = _trimmed
     copies: Callable[[int, int], int] = _once
-    """How many of those that are left are the same answer, for so many blocks: the sensitivity grows by that factor."""
+    """How many of the remaining answers, given (blocks, cut), may be copies of one: the factor on the sensitivity."""
 
 
 class Numbers(Aggregate):
@@ -109,11 +109,11 @@ class Numbers(Aggregate):
         }
 
     def read(self, answer: Any) -> NDArray[np.float64]:
-        """Take finite numbers of the right shape."""
+        """Accept finite numbers of the right shape."""
         return _finite(answer, self._shape)
 
     def release(self, answers: Iterable[Any], rng: Rng) -> Release:
-        """Release the average, or an array of one for each coordinate."""
+        """Release the average, or an array with one average for each coordinate."""
         read = np.array([self._default if answer is None else answer for answer in answers])
         columns = read.reshape(len(read), len(self._queries)).T
         averages = [
@@ -130,7 +130,7 @@ def _is_sequence(bounds: Any) -> bool:
 def _cut(alpha: float, blocks: int) -> int:
     part = real(alpha, "alpha")
     cut = int(Fraction(part).limit_denominator(_DENOMINATOR) * blocks) if 0 < part < 0.5 else 0
-    cut = min(cut, (blocks - 1) // 2)  # the nearest fraction may be 1/2
+    cut = min(cut, (blocks - 1) // 2)  # alpha may have been rounded up to 1/2
     if cut < 1:
         raise ParameterError(
             f"alpha must be below 1/2 and trim at least one of {blocks} blocks at each end, got {alpha!r}"
@@ -166,7 +166,7 @@ class NoisyMax(Aggregate):
     """The candidate with the most votes, by report noisy max."""
 
     def __init__(self, *, epsilon: float, blocks: int, default: Any, candidates: Sequence[Any]) -> None:
-        # One block leaves one candidate for another: each count changes by at most 1, in two directions.
+        # One block moves its vote from one candidate to another: one count falls by 1, another rises by 1.
         self._choice = ReportNoisyMax(epsilon=epsilon, sensitivity=1.0)
         self.epsilon = self._choice.epsilon
         try:
@@ -175,17 +175,20 @@ class NoisyMax(Aggregate):
             known = default is None or default in self._index
         except TypeError:
             raise TypeError(
-                "candidates must be a sequence, and they and default hashable, such as texts, numbers or tuples"
+                "candidates must be a sequence, and its items and default hashable, such as texts, numbers or tuples"
             ) from None
         if not 0 < len(self._index) == len(self._candidates):
-            raise ParameterError("candidates must be at least one, and none of them twice")
+            raise ParameterError(
+                "candidates must have at least one item and no duplicates, got "
+                f"{len(self._candidates)} items, {len(self._index)} of them different"
+            )
         if not known:
             raise ParameterError(f"default must be None or one of the candidates, got {default!r}")
         self._default = None if default is None else self._index[default]
         self.given = {"candidates": self._candidates, "default": default}
 
     def read(self, answer: Any) -> int:
-        """Take a candidate, by its index."""
+        """Convert a candidate to its index."""
         return self._index[answer]
 
     def release(self, answers: Iterable[Any], rng: Rng) -> Release:
@@ -196,7 +199,7 @@ class NoisyMax(Aggregate):
 
 
 class Mode(Aggregate):
-    """The commonest answer, if it is far from being another one."""
+    """The commonest answer, if its lead is stable."""
 
     def __init__(self, *, epsilon: float, blocks: int, default: Any, delta: float) -> None:
         self._test = stability_test(epsilon, delta)
@@ -205,12 +208,14 @@ class Mode(Aggregate):
         self.given = {"default": self._default}
 
     def read(self, answer: Any) -> Any:
-        """Take texts, bytes, finite numbers, booleans, and sequences and sets of them, as Python's own."""
+        """Accept texts, bytes, finite numbers, booleans, and sequences and sets of them, as Python's own types."""
         found = _outcome(answer)
         try:
             _text(found)
-        except ValueError:  # no text shows it
-            raise ParameterError("default must have no integers with more digits than Python writes") from None
+        except ValueError:  # the integer is too long for repr
+            raise ParameterError(
+                "default must have no integers with more digits than Python writes, see sys.get_int_max_str_digits()"
+            ) from None
         return found
 
     def release(self, answers: Iterable[Any], rng: Rng) -> Release:
@@ -218,30 +223,30 @@ class Mode(Aggregate):
         read = [self._default if answer is None else answer for answer in answers]
         by_text = {_text(answer): answer for answer in read}
         text, distance, _ = mode(list(map(_text, read)), "substitute")
-        value = None if by_text[text] is None else self.read(by_text[text])  # again, as other processes order sets
+        value = None if by_text[text] is None else self.read(by_text[text])  # again: other processes order sets anew
         found = released(value, distance, self._test, rng)
         return Release(None, NO_ANSWER) if found.refusal is None and value is None else found
 
 
 def _outcome(answer: Any, levels: int = _LEVELS) -> Any:
     if isinstance(answer, np.generic | float):
-        answer = plain(answer)  # a whole number as an int, so that 1.0 is 1
+        answer = plain(answer)  # whole numbers become ints, so that 1.0 is 1
     if isinstance(answer, tuple | list | frozenset | set):
         if levels == 0:
-            raise ParameterError(f"default must have tuples and sets that are nested at most {_LEVELS} deep")
+            raise ParameterError(f"default must have tuples and sets nested at most {_LEVELS} deep")
         items = [_outcome(item, levels - 1) for item in answer]
-        # Sets in an order of their own, since that in which they were made can show.
+        # Sets are built in a canonical order, since the order of insertion can show in a set.
         return tuple(items) if isinstance(answer, tuple | list) else frozenset(sorted(items, key=_text))
     if type(answer) not in (str, bytes, bool, int, float) or (type(answer) is float and not math.isfinite(answer)):
         raise TypeError(
-            "default must be of texts, bytes, finite numbers or booleans, or tuples or sets of them, got "
+            "default must be a text, bytes, a finite number, a boolean, or a tuple or set of these, got "
             f"{type(answer).__name__}"
         )
     return answer
 
 
 def _text(answer: Any) -> str:
-    """Give each answer its text, another one for 1 and True; the first of equally common ones is the mode."""
+    """Give each answer a text of its own, also 1 and True; of equally common answers the first text is the mode."""
     if isinstance(answer, tuple):
         return f"({', '.join(map(_text, answer))})"
     if isinstance(answer, frozenset):
@@ -255,7 +260,7 @@ def _text(answer: Any) -> str:
 class _Entry(NamedTuple):
     make: Callable[..., Aggregate]
     options: tuple[str, ...]
-    """Those that it needs; it takes no other ones."""
+    """The options that it requires; all others are refused."""
 
 
 AGGREGATES: Final[Mapping[str, _Entry]] = {
@@ -269,13 +274,13 @@ AGGREGATES: Final[Mapping[str, _Entry]] = {
 
 
 def aggregate_of(name: str, *, epsilon: float, blocks: int, default: Any, options: Mapping[str, Any]) -> Aggregate:
-    """Make an aggregate, with those options that are not None."""
+    """Make an aggregate from the options that are not None."""
     if not isinstance(name, str) or name not in AGGREGATES:
         raise ParameterError(f"aggregate must be one of {', '.join(AGGREGATES)}, got {name!r}")
     entry = AGGREGATES[name]
     given = {option: value for option, value in options.items() if value is not None}
     for option in options:
         if (option in given) != (option in entry.options):
-            problem = "is not for" if option in given else "must be given for"
+            problem = "must be None for" if option in given else "must be given for"
             raise ParameterError(f"{option} {problem} the aggregate {name!r}")
     return entry.make(epsilon=epsilon, blocks=blocks, default=default, **given)

@@ -1,4 +1,4 @@
-"""What random subsets of the rows vote for, by a function of Python's."""
+"""Votes of random subsets of the rows, by a Python function."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from dpnoise.stability._functions import answer_of, check_importable, interrupti
 from dpnoise.stability._rows import Rows
 from dpnoise.stability._subset_votes import Advance, Votes, parts
 
-# A part has at most so many subsets, and at most about so many positions.
+# The most subsets in a part of the work, and about the most positions.
 _SUBSETS: Final = 256
 _POSITIONS: Final = 2**20
 
-# For how many seconds a function is tried.
+# How long the trial of a function takes, in seconds.
 _TRIAL: Final = 0.1
 
-# How deep the tuples and frozen sets of a value may be nested: what recurses must end at the same depth everywhere.
+# The deepest nesting of tuples and frozen sets in a value; Python's own recursion limit would depend on the caller.
 _LEVELS: Final = 32
 
 # The positions of all subsets, one after the other, and where each subset ends.
 Drawn = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-# The votes for the key of every value. `_FAILED` stands for no value.
+# The votes by the key of each value. `_FAILED` stands for no value.
 Counts = Counter[Any]
 
 _FAILED: Final = None
 
 
 class PythonFunction:
-    """A function of Python's with the data that it is asked about."""
+    """A Python function with the data that it is called on."""
 
     def __init__(self, f: Callable[[Any], Any], data: Any, processes: int | None) -> None:
         rows = Rows(data)
@@ -54,7 +54,7 @@ class PythonFunction:
             check_importable(f)
 
     def seconds_per_subset(self, q: float) -> float:
-        """Try how long it takes on the data, once everything is warm."""
+        """Measure the time for a subset of the data, after a warm-up."""
         sizes = itertools.chain([1, 1, 1], (2**i for i in itertools.count()))
         times: list[float] = []
         with closing(self._replies(map(Subsets(self.rows, q).draw, sizes), 1)) as replies:
@@ -81,7 +81,7 @@ class PythonFunction:
         return Votes(None if failed else _value(best), failed, first, second, source.most_appearances)
 
     def _replies(self, drawn: Iterable[Drawn], processes: int) -> Generator[Counts, None, None]:
-        """Have this process ask, or so many others: a trial, too, may end the process that it is made in."""
+        """Call the function here or in other processes; a trial, too, may kill the process that runs it."""
         return self._in_turn(drawn) if self._processes == 1 else self._in_processes(drawn, processes)
 
     def _in_turn(self, drawn: Iterable[Drawn]) -> Generator[Counts, None, None]:
@@ -89,7 +89,7 @@ class PythonFunction:
             yield from map(asking, drawn)
 
     def _in_processes(self, drawn: Iterable[Drawn], processes: int) -> Generator[Counts, None, None]:
-        """Have other processes ask. A subset over which they die has no value, but the others of its part have."""
+        """Call the function in other processes; if a part of the subsets kills them, find those that do by halving."""
         for subsets, reply in in_processes(self._ask, ((part, part) for part in drawn), processes):
             if not isinstance(reply, Exception):
                 yield reply
@@ -108,10 +108,10 @@ def _ask(f: Callable[[Any], Any], rows: Rows, subsets: Drawn) -> Counts:
 
 
 def _key(value: Any, levels: int = _LEVELS) -> tuple[type, Any]:
-    """Give what is counted for a value: all that `_value` makes it of again.
+    """Give the key under which a value is counted, from which `_value` rebuilds the value.
 
-    Whole numbers are ints, so that 1.0 is 1. Otherwise equality is not enough: 1 and True are equal, but a winner that
-    is one of them would tell which was seen first.
+    Whole numbers are ints, so that 1.0 is 1. Otherwise equality is not enough: 1 and True are equal, and counting them
+    together would release the one that was seen first.
     """
     if isinstance(value, np.number | np.bool_ | np.character | float):
         value = plain(value)
@@ -124,16 +124,16 @@ def _key(value: Any, levels: int = _LEVELS) -> tuple[type, Any]:
         if levels == 0:
             raise ValueError
         keys = [_key(item, levels - 1) for item in value]
-        # Sets in an order of their own, since that in which they were made can show.
+        # Sets are built in a canonical order, since the order of insertion can show in a set.
         return kind, tuple(keys if kind is tuple else sorted(set(keys), key=repr))
     hash(value)
     pickled = pickle.dumps(value)
-    pickle.loads(pickled)  # noqa: S301 # an object of the user's own
+    pickle.loads(pickled)  # noqa: S301 # the user's own object
     return object, pickled
 
 
 def _value(key: tuple[type, Any]) -> Any:
-    """Give the value that has a key, and nothing else that a single row could have left in it."""
+    """Rebuild a value from its key alone, so that it carries nothing else that a single row could have left in it."""
     kind, content = key
     if kind is object:
         return pickle.loads(content)  # noqa: S301

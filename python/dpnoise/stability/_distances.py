@@ -22,37 +22,37 @@ class Found(NamedTuple):
 
 
 def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
-    """Give the distance to instability of the median: one less than the fewest values to change for it to change.
+    """Compute the distance to instability of the median: one less than the fewest values whose change can change it.
 
-    The median is the lower one, of rank ceil(n/2). The distance changes by at most 1 between neighbours, and is 0
-    wherever one of them has another median. It is about the data: it is not private itself.
+    The median is the lower one, of rank ceil(n/2). The distance changes by at most 1 between neighbours, and is 0 if
+    any neighbour has a different median. It is exact, so it is not private: do not release it.
 
     Parameters
     ----------
     x : array_like
         Finite numbers, one dimension: a NumPy array, list, pandas or polars series, or Arrow array. Integers beyond
         2**53 count as the nearest double.
-    relation : {"add/remove", "substitute"}
-        "add/remove": one of two neighbours has a value more, and the number n of values is private; no values at all
-        have no median, and a distance of 0. "substitute": neighbours differ in one value, and n is public.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        "add/remove": one of two neighbours has one value more, and the number n of values is private; empty data have
+        no median, and a distance of 0. "substitute": neighbours differ in one value, and n is public.
 
     Returns
     -------
     int
         From 0 to ``n - 1`` under "add/remove", to ``ceil(n/2) - 1`` under "substitute". Values may change to any
-        number, and for any number there is a smaller and a larger one.
+        number, and every number is taken to have a smaller and a larger one.
 
     Raises
     ------
     ParameterError
-        When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values, or `relation`
-        is neither.
+        When `x` has a missing or infinite value, is not one-dimensional or, under "substitute", is empty; or when
+        `relation` is neither.
     TypeError
         When `x` is not made of real numbers.
 
     Notes
     -----
-    The values are partitioned, not sorted. The time of that depends on the data.
+    The values are partitioned, not sorted. The running time depends on the data.
 
     References
     ----------
@@ -71,37 +71,38 @@ def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
 
 
 def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
-    """Give the distance to instability of the mode: one less than the fewest values to change for it to change.
+    """Compute the distance to instability of the mode: one less than the fewest values whose change can change it.
 
     The mode is the most frequent value, the smallest of those if there are several. The distance changes by at most 1
-    between neighbours, and is 0 wherever one of them has another mode. It is about the data: it is not private itself.
+    between neighbours, and is 0 if any neighbour has a different mode. It is exact, so it is not private: do not
+    release it.
 
     Parameters
     ----------
     x : array_like
         All finite numbers, all texts, all bytes or all booleans; one dimension: a NumPy array, list, pandas or polars
         series, or Arrow array.
-    relation : {"add/remove", "substitute"}
-        "add/remove": one of two neighbours has a value more, and the number n of values is private; no values at all
-        have no mode, and a distance of 0. "substitute": neighbours differ in one value, and n is public.
+    relation : {"add/remove", "substitute"}, default "add/remove"
+        "add/remove": one of two neighbours has one value more, and the number n of values is private; empty data have
+        no mode, and a distance of 0. "substitute": neighbours differ in one value, and n is public.
 
     Returns
     -------
     int
         From 0 to ``n - 1`` under "add/remove", to ``ceil(n/2) - 1`` under "substitute". Values may change to any other,
-        and there is always one that is smaller than the mode and has not occurred yet.
+        and a value that is smaller than the mode and does not occur in `x` is taken to exist.
 
     Raises
     ------
     ParameterError
-        When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values, or `relation`
-        is neither.
+        When `x` has a missing or infinite value, is not one-dimensional or, under "substitute", is empty; or when
+        `relation` is neither.
     TypeError
-        When the values of `x` are of several kinds, or of another one.
+        When the values of `x` are of mixed or other kinds.
 
     Notes
     -----
-    Sorting or counting takes most of the time. Its time depends on the data, and so does that of the search after it.
+    Sorting or counting takes most of the time. The running time depends on the data.
 
     References
     ----------
@@ -118,15 +119,15 @@ def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
 
 
 def iqr_distance(x: Any, discretization: int = 1) -> int:
-    """Give the fewest values to replace for the interquartile range to leave its interval.
+    """Compute the fewest values that must be replaced for the interquartile range to leave its interval.
 
     The range is the value of rank ceil(3n/4) minus that of rank ceil(n/4), as a double. The intervals are those of its
     logarithm to base 2: [k, k + 1) for integers k, or [k - 1/2, k + 1/2); a range of 0, and one beyond the largest
     double, have intervals of their own.
 
     Neighbours differ by the substitution of one value, and the number n of values is public. The distance changes by
-    at most 1 between them, and is 1 wherever a neighbour has its range in another interval. It is about the data: it
-    is not private itself.
+    at most 1 between them, and is 1 if any neighbour has its range in another interval. It is exact, so it is not
+    private: do not release it.
 
     Parameters
     ----------
@@ -139,21 +140,21 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
     Returns
     -------
     int
-        From 1 to ceil(n/4). Values may be replaced by any number, and for any number there is a smaller and a larger
-        one.
+        From 1 to ceil(n/4). Values may be replaced by any number, and every number is taken to have a smaller and a
+        larger one.
 
     Raises
     ------
     ParameterError
-        When `x` has fewer than two values, a missing or infinite one, or not one dimension, or `discretization` is
-        neither 1 nor 2.
+        When `x` has fewer than two values, has a missing or infinite one, or is not one-dimensional; or when
+        `discretization` is neither 1 nor 2.
     TypeError
         When `x` is not made of real numbers, or `discretization` is not an integer.
 
     Notes
     -----
-    Sorting takes most of the time. The search after it takes time linear in n at worst, usually much less; like that
-    of sorting, its time depends on the data.
+    Sorting takes most of the time. The search after it takes time linear in n at worst, usually much less. Both times
+    depend on the data.
 
     References
     ----------
@@ -163,7 +164,7 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
     Examples
     --------
     >>> from dpnoise import stability
-    >>> stability.iqr_distance(range(1000))  # it is 500, and leaves [256, 512) at 512
+    >>> stability.iqr_distance(range(1000))  # the range is 500, and leaves [256, 512) at 512
     12
     """
     return _native.iqr_distance(ascending(x), discretization)
@@ -184,7 +185,7 @@ def median(x: Any, relation: Relation) -> Found:
     if n:
         values.partition((n - 1) // 2)
     distance = _native.median_distance(values, relation)
-    # Adding 0.0 makes 0.0 of -0.0: which of them is in the middle may depend on a single value.
+    # Adding 0.0 turns -0.0 into 0.0: which of the two is in the middle may depend on a single value.
     return Found(float(values[(n - 1) // 2]) + 0.0 if n else None, distance, n)
 
 

@@ -1,4 +1,4 @@
-"""Functions of the user's, which may do anything on some rows."""
+"""The user's functions, which may do anything on some rows."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _Reply = TypeVar("_Reply")
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Ignore warnings of a user's function: they tell of the data, as errors do."""
+    """Suppress warnings of a user's function: like errors, they reveal data."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def answer_of(f: Callable[[Any], Any], read: Callable[[Any], Any], rows: Any) -> Any:
-    """Give what is read from a function's answer; None when either raises, of which nobody may be told."""
+    """Call a function and read its answer; None if either raises, without showing the exception."""
     try:
         with without_warnings():
             return read(f(rows))
-    except BaseException:  # Rust's panics, such as those of polars, are not of `Exception`; see `interruptible`
+    except BaseException:  # Rust's panics, such as those of polars, are no `Exception`; see `interruptible`
         return None
 
 
 @contextmanager
 def interruptible(ask: Callable[[_Part], _Reply]) -> Iterator[Callable[[_Part], _Reply]]:
-    """Give a function that raises KeyboardInterrupt when the user has pressed Ctrl-C, and for no other reason.
+    """Wrap `ask` so that it raises KeyboardInterrupt when the user has pressed Ctrl-C, and for no other reason.
 
-    `answer_of` takes that error for a fault of the user's function, as which it would tell of the data. So here a
-    handler notes whether there was a signal. Python calls handlers in the main thread alone.
+    `answer_of` suppresses KeyboardInterrupt, since a user's function could raise it depending on the data. So a signal
+    handler records whether Ctrl-C was pressed. Python runs signal handlers in the main thread only.
     """
     pressed = []
     before = signal.getsignal(signal.SIGINT)
@@ -66,7 +66,7 @@ def interruptible(ask: Callable[[_Part], _Reply]) -> Iterator[Callable[[_Part], 
 
 
 def check_importable(f: Callable[[Any], Any]) -> None:
-    """Have another process import a function before it matters: later it would silently have no answers."""
+    """Check that other processes can import a function: otherwise it would silently have no answers."""
     try:
         pickle.dumps(f)
         replies = [reply for _, reply in in_processes(partial(isinstance, f), [(None, object)], 1)]

@@ -1,4 +1,4 @@
-"""What the mechanisms of stability have in common: an answer, or none where a test fails."""
+"""The base class of the stability mechanisms: an answer, or a refusal where a test fails."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ NOT_STABLE: Final = "the test of stability failed"
 
 @dataclass(frozen=True)
 class Release:
-    """A release with what is public about how it came about.
+    """An answer, or the public reason why there is none.
 
     Attributes
     ----------
     value : object or None
         The answer, or None when it was refused.
     refusal : str or None
-        Why there is no answer, as far as that may be known.
+        The public reason for a refusal; None when there is an answer.
     """
 
     value: Any
@@ -30,7 +30,7 @@ class Release:
 
 
 class Parameter:
-    """A parameter that is kept as it was given."""
+    """A read-only parameter, as it was given."""
 
     def __set_name__(self, owner: type[StableMechanism], name: str) -> None:
         self._name = name
@@ -40,13 +40,13 @@ class Parameter:
 
 
 class StableMechanism(WithoutErrorBound):
-    """A mechanism whose answer, or that there is none, costs the same."""
+    """A mechanism that releases an answer or refuses, at the same cost."""
 
     __slots__ = ("_given",)
 
     _given: dict[str, Any]
     _native: StabilityTest
-    _reason: ClassVar[str] = "what is released is exact, and how often something is released depends on the data"
+    _reason: ClassVar[str] = "an answer is exact, and the probability of a refusal depends on the data"
 
     @property
     def delta(self) -> float:
@@ -55,10 +55,10 @@ class StableMechanism(WithoutErrorBound):
 
     @abstractmethod
     def _attempt(self, x: Any, rng: Rng) -> Release:
-        """Release a value; the caller of the caller is the user."""
+        """Release a value; public methods call this directly, for the stack level of warnings."""
 
     def attempt(self, x: Any, *, rng: Rng = None) -> Release:
-        """Release a value, and say why when there is none.
+        """Release a value, or give the public reason for a refusal.
 
         Parameters
         ----------
@@ -70,8 +70,8 @@ class StableMechanism(WithoutErrorBound):
         Returns
         -------
         Release
-            What `release` returns as ``value``, and a public reason as ``refusal``. Both are of one release, with one
-            cost.
+            The result of `release` as ``value``, and the public reason for a refusal as ``refusal``. A call is one
+            release, and costs as much.
 
         Raises
         ------
@@ -87,10 +87,11 @@ def released(value: Any, distance: int, test: StabilityTest, rng: Rng) -> Releas
 
 
 def warn_of_large(delta: float, n: int) -> None:
-    """Warn the caller of `release` when a delta allows what nobody wants, for data of publicly known size."""
+    """Warn the caller of `release` when delta is at least 1/n, for data of public size n."""
     if delta * n >= 1:
         warnings.warn(
-            f"delta={delta!r} is at least 1/n with n={n}: a release that shows a person's row whole would be within it",
+            f"delta={delta!r} is at least 1/n with n={n}: even publishing one random person's row would satisfy it; "
+            "use a delta far below 1/n",
             UserWarning,
             stacklevel=4,
         )

@@ -13,7 +13,7 @@ from dpnoise.stability._mechanism import NOT_STABLE, Parameter, Release, StableM
 
 
 class _StableStatistic(StableMechanism):
-    """A statistic of a column as it is, if it is stable."""
+    """The exact statistic of a column, if it is stable."""
 
     __slots__ = ()
 
@@ -35,12 +35,12 @@ class _StableStatistic(StableMechanism):
         if self.relation == "substitute":
             warn_of_large(self.delta, found.n)
         release = released(found.value, found.distance, self._native, rng)
-        # Of no values there is none to release, and the same is said of them as of others that are not stable.
+        # Empty data have no value to release, and are refused for the same reason as unstable data.
         return release if found.n else Release(None, NOT_STABLE)
 
 
 class StableMedian(_StableStatistic):
-    """The median of data as it is, if it is stable.
+    """The exact median of the data, if it is stable.
 
     The median is the lower one, of rank ceil(n/2). It is released when its distance to instability, `median_distance`,
     passes the test of `StableValue`. The release is (epsilon, delta)-differentially private.
@@ -50,11 +50,11 @@ class StableMedian(_StableStatistic):
     epsilon : float
         From 2**-40 to 2**40.
     delta : float
-        Between 0 and 1. It should be much smaller than one over the number of people. Under "substitute", where that is
-        public, a warning says so; under "add/remove" it would tell that number.
+        Between 0 and 1. It should be much smaller than 1/n for n values. Under "substitute", a delta of 1/n or more
+        causes a warning; under "add/remove" a warning would reveal n.
     relation : {"add/remove", "substitute"}, default "add/remove"
-        "add/remove": one of two neighbours has a value more, and the number of values is private; without any values
-        nothing is ever released. "substitute": neighbours differ in one value, and their number is public.
+        "add/remove": one of two neighbours has one value more, and the number n of values is private; for empty data
+        the result is always None. "substitute": neighbours differ in one value, and n is public.
 
     Attributes
     ----------
@@ -65,6 +65,8 @@ class StableMedian(_StableStatistic):
     ------
     ParameterError
         When `epsilon`, `delta` or `relation` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -97,22 +99,22 @@ class StableMedian(_StableStatistic):
         Raises
         ------
         ParameterError
-            When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values. Nothing has
-            been drawn then. A missing value is data of one person: replace such values first, by a rule that looks at
-            no other one.
+            When `x` has a missing or infinite value, is not one-dimensional or, under "substitute", is empty. Nothing
+            has been drawn then. The error reveals that a value is missing or infinite: first replace such values, by a
+            rule that looks at one value at a time.
         TypeError
-            When the values of `x` are of no real numbers.
+            When the values of `x` are not real numbers.
         RandomnessError
             When the source of randomness fails; nothing is released.
 
         Warns
         -----
         UserWarning
-            When `delta` is at least one over the number of values, under "substitute".
+            When `delta` is at least 1/n for n values, under "substitute".
 
         Notes
         -----
-        The time depends on the data, as that of partitioning does.
+        The running time depends on the data.
         """
         return self._attempt(x, rng).value  # type: ignore[no-any-return]
 
@@ -121,7 +123,7 @@ class StableMedian(_StableStatistic):
 
 
 class StableMode(_StableStatistic):
-    """The most frequent value of data as it is, if it is stable.
+    """The most frequent value of the data, if it is stable.
 
     The mode is the most frequent value, the smallest of those if there are several. It is released when its distance to
     instability, `mode_distance`, passes the test of `StableValue`. The release is (epsilon, delta)-differentially
@@ -132,11 +134,11 @@ class StableMode(_StableStatistic):
     epsilon : float
         From 2**-40 to 2**40.
     delta : float
-        Between 0 and 1. It should be much smaller than one over the number of people. Under "substitute", where that is
-        public, a warning says so; under "add/remove" it would tell that number.
+        Between 0 and 1. It should be much smaller than 1/n for n values. Under "substitute", a delta of 1/n or more
+        causes a warning; under "add/remove" a warning would reveal n.
     relation : {"add/remove", "substitute"}, default "add/remove"
-        "add/remove": one of two neighbours has a value more, and the number of values is private; without any values
-        nothing is ever released. "substitute": neighbours differ in one value, and their number is public.
+        "add/remove": one of two neighbours has one value more, and the number n of values is private; for empty data
+        the result is always None. "substitute": neighbours differ in one value, and n is public.
 
     Attributes
     ----------
@@ -147,6 +149,8 @@ class StableMode(_StableStatistic):
     ------
     ParameterError
         When `epsilon`, `delta` or `relation` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -174,27 +178,27 @@ class StableMode(_StableStatistic):
         Returns
         -------
         object or None
-            The mode, a value of the data; a whole number is an int, whatever its type, or None when the test failed.
+            The mode, a value of the data, or None when the test failed. A whole number is an int, whatever its dtype.
 
         Raises
         ------
         ParameterError
-            When `x` has a missing or infinite value, not one dimension, or, under "substitute", no values. Nothing has
-            been drawn then. A missing value is data of one person: replace such values first, by a rule that looks at
-            no other one.
+            When `x` has a missing or infinite value, is not one-dimensional or, under "substitute", is empty. Nothing
+            has been drawn then. The error reveals that a value is missing or infinite: first replace such values, by a
+            rule that looks at one value at a time.
         TypeError
-            When the values of `x` are of several kinds, or of another one.
+            When the values of `x` are of mixed or other kinds.
         RandomnessError
             When the source of randomness fails; nothing is released.
 
         Warns
         -----
         UserWarning
-            When `delta` is at least one over the number of values, under "substitute".
+            When `delta` is at least 1/n for n values, under "substitute".
 
         Notes
         -----
-        The time depends on the data, as that of sorting does.
+        The running time depends on the data.
         """
         return self._attempt(x, rng).value
 

@@ -1,4 +1,4 @@
-"""Proposing a bound on what one person can change, testing it, and releasing with noise for it."""
+"""Propose-test-release: propose a bound on the local sensitivity, test it, and release with noise for it."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ _REFUSAL: Final = Release(None, "the test of the proposed bound failed, or the r
 class ProposeTestRelease(StableMechanism):
     """An answer with noise for a proposed bound on its local sensitivity, if a test finds that the bound holds.
 
-    The local sensitivity is the most that a neighbour's answer differs from the answer for the data at hand. It may be
-    far smaller than for the worst data, but depends on the data itself, so it is not used: a bound on it is proposed,
-    and tested by the distance to data that exceed it. The release is (epsilon, delta)-differentially private, if
-    `distance` and `answer` are as below: half of epsilon is for the test, half for the answer, whose delta is 0.
+    The local sensitivity is the largest difference between the answer for the data at hand and a neighbour's answer.
+    It may be far below the worst case over all data. But it depends on the data, so noise in proportion to it is not
+    private. Instead a bound is proposed, and tested by the distance to data whose local sensitivity exceeds it. The
+    release is (epsilon, delta)-differentially private if `distance` and `answer` have the properties below. Half of
+    epsilon is for the test and half for the answer, whose delta is 0.
 
     Parameters
     ----------
     propose : float or callable
-        The bound, positive and finite, or ``propose(n)``, which gives it for the public number of rows, ``len(data)``:
-        then neighbours must have equally many rows.
+        The bound, positive and finite; or ``propose(n)``, which returns it for the number of rows, ``len(data)``. Then
+        n is public, and neighbours must have equally many rows.
     distance : callable
-        ``distance(data, bound)``: how many rows have to change until the local sensitivity is above the bound, 0 if it
-        is already, or anything smaller that changes by at most 1 between neighbours. Less than 0 counts as 0.
+        ``distance(data, bound)``, an int: how many rows have to change until the local sensitivity is above the bound,
+        0 if it already is. A smaller number may be returned if it changes by at most 1 between neighbours. Less than 0
+        counts as 0.
     answer : callable
-        ``answer(data, bound, epsilon)``: the answer with noise. Its laws for any two neighbours whose answers differ
-        by at most `bound` must be epsilon-indistinguishable, for the epsilon that it is given.
+        ``answer(data, bound, epsilon)``: the answer with noise. For two neighbours whose exact answers differ by at
+        most `bound`, its distributions must be epsilon-indistinguishable, for the epsilon that it is given.
     epsilon : float
         From 2**-39 to 2**40.
     delta : float
@@ -53,17 +55,16 @@ class ProposeTestRelease(StableMechanism):
     ParameterError
         When `epsilon`, `delta` or a bound that is a number is out of range.
     TypeError
-        When `propose` is neither a number nor callable, or `distance` or `answer` cannot be called.
+        When `propose` is neither a number nor callable, or `distance` or `answer` is not callable.
 
     Notes
     -----
-    An exception would depend on the data, and so would its message. One that `distance` raises counts as a
-    distance of 0, which nearly always means a refusal; one that `answer` raises is a refusal with the same reason.
-    Neither is shown: try both functions on made-up data first. They are part of what must be as above: no neighbour of
-    data for which `distance` raises one may have a distance above 1. A refusal costs as much as a release.
+    Exceptions and warnings of the functions are not shown, since they depend on the data: try both functions on made-up
+    data first. An exception in `distance` counts as a distance of 0, which nearly always means a refusal, and must
+    respect the condition above: where `distance` raises one, it must be at most 1 for all neighbours. An exception in
+    `answer` is a refusal with the same reason. A refusal costs as much as a release.
 
-    Warnings are not shown either. What the functions print or write elsewhere is, as is how long they take: none of
-    that may depend on the data.
+    What the functions print or write, and how long they take, is not hidden: none of that may depend on the data.
 
     References
     ----------
@@ -72,9 +73,9 @@ class ProposeTestRelease(StableMechanism):
 
     Examples
     --------
-    The median of ages from 0 to 100. When k people change it stays between the values k places below and above
-    it. So if these are no further apart than the bound, nobody can move it by more, not even after k - 1 others have
-    changed.
+    The median of ages from 0 to 100. After k people change, it is still between the values k places below and above it.
+    So if these two are no further apart than the bound, nobody can move it by more than the bound, even after k - 1
+    others have changed.
 
     >>> import numpy as np
     >>> from dpnoise import Laplace, datasets, stability
@@ -92,7 +93,7 @@ class ProposeTestRelease(StableMechanism):
     __slots__ = ()
 
     _parameters = ("propose", "distance", "answer", "epsilon", "delta")
-    _reason = "that of an answer is for the function to say that gives it its noise"
+    _reason = "the noise comes from the function `answer`, whose distribution is not known"
 
     propose: Any = Parameter()
     distance: Any = Parameter()
@@ -121,7 +122,7 @@ class ProposeTestRelease(StableMechanism):
 
     @property
     def relation(self) -> Relation | None:
-        """Which data sets are neighbours: those for which the distance is one, of equally many rows if these count."""
+        """The neighbouring relation: "substitute" if `propose` is called; otherwise None, as `distance` defines it."""
         return "substitute" if callable(self.propose) else None
 
     def release(self, data: Any, *, rng: Rng = None) -> Any:
@@ -132,7 +133,7 @@ class ProposeTestRelease(StableMechanism):
         data : object
             What `distance` and `answer` take.
         rng : dpnoise.hazmat generator, optional
-            For tests only: the noise of the test. Such a release is not private.
+            For tests only, the source of the test's noise: such a release is not private.
 
         Returns
         -------
@@ -144,15 +145,15 @@ class ProposeTestRelease(StableMechanism):
         ParameterError
             When the bound that `propose` gives is out of range, or `propose` is to be called for no rows.
         TypeError
-            When `distance` does not return an int. That is so whatever the data are, or the error would tell something
-            of them.
+            When `distance` does not return an int: whether it does must not depend on the data, since this error is
+            shown. Or when `propose` is to be called and the data have no length.
         RandomnessError
             When the source of randomness fails; nothing is released.
 
         Warns
         -----
         UserWarning
-            When `delta` is at least one over the number of rows, and `propose` is called with it.
+            When `propose` is called, and `delta` is at least 1/n for n rows.
         """
         return self._attempt(data, rng).value
 
@@ -173,7 +174,7 @@ class ProposeTestRelease(StableMechanism):
 def _bound(proposed: Any) -> float:
     bound = real(proposed, "propose")
     if not 0 < bound < math.inf:
-        raise ParameterError(f"propose must be, or give, a positive finite number, got {bound!r}")
+        raise ParameterError(f"propose must be, or return, a positive finite number, got {bound!r}")
     return bound
 
 
@@ -186,7 +187,7 @@ def _rows(data: Any) -> int:
 
 
 def _found(distance: Callable[[Any, float], int], data: Any, bound: float) -> int:
-    """Give the distance as the test takes it; nothing it raises and no value may show."""
+    """Compute the distance for the test; neither an exception nor the distance may be shown."""
     try:
         with without_warnings():
             found = distance(data, bound)
@@ -196,7 +197,7 @@ def _found(distance: Callable[[Any, float], int], data: Any, bound: float) -> in
 
 
 def _answered(answer: Callable[[Any, float, float], Any], data: Any, epsilon: float, bound: float) -> tuple[Any] | None:
-    """Give what is released, or None; nothing it raises may show, but for what has nothing to do with the data."""
+    """Compute the release; None for an exception, except that of the source of randomness, which reveals no data."""
     try:
         with without_warnings():
             return (answer(data, bound, epsilon),)

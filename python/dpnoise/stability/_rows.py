@@ -1,9 +1,8 @@
 """Rows of data of several kinds, taken by position.
 
-What a container says beside its rows depends on all of them: one row turns whole numbers into floats or numbers into
-objects, adds a category, an entry of a dictionary or a level of an index, or makes the items of a text array longer. So
-a block is made anew of its own rows: numbers are always float64, everything else is objects, and nothing else is kept
-but the names of columns.
+A container's metadata depends on all of its rows: one row turns integers into floats or numbers into objects, adds a
+category, a dictionary entry or an index level, or lengthens the items of a text array. So a block is rebuilt from its
+own rows: numbers are always float64, everything else is objects, and only the names of columns are kept.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from dpnoise._interchange import array_from, library_of
 from dpnoise.stability._functions import without_warnings
 
 Column = NDArray[Any]
-"""Of float64, or of objects that are not all numbers; one dimension but for NumPy's arrays."""
+"""Of float64, or of objects that are not all numbers; one-dimensional, except for NumPy's arrays."""
 
 Build = Callable[[list[Column]], Any]
-"""Makes a block of the columns."""
+"""Builds a block from columns."""
 
 _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
 class Rows:
-    """Data of which blocks of rows can be taken.
+    """Data from which blocks of rows can be taken.
 
     Raises
     ------
     ParameterError
         When there are no rows, or no columns.
     TypeError
-        When the data, or a column of them, are of a kind that no block can be made of.
+        When the data or one of their columns are of an unsupported kind.
     """
 
     def __init__(self, data: Any) -> None:
@@ -51,10 +50,10 @@ class Rows:
             )
         self._number = 0 if getattr(data, "ndim", 1) == 0 else len(data)
         if self._number == 0:
-            raise ParameterError("data must have rows")
+            raise ParameterError("data must have rows, got none")
         self._items = data if isinstance(data, list | tuple) else None
         if self._items is None:
-            with without_warnings():  # of classes of the user's, which would tell of rows
+            with without_warnings():  # those of the user's classes would reveal rows
                 self._columns, self._build = _READERS.get(library, _read_array)(data)
             if not self._columns:
                 raise ParameterError("data must have columns, got a table without")
@@ -63,7 +62,7 @@ class Rows:
         return self._number
 
     def at(self, positions: NDArray[np.int64]) -> Any:
-        """Make a block of some rows: a list, or of the kind that the data have."""
+        """Build a block from some rows: a list, or a container of the same kind as the data."""
         if self._items is not None:
             return [self._items[position] for position in positions]
         return self._build([_with_numbers(column[positions]) for column in self._columns])
@@ -73,18 +72,18 @@ class Rows:
 
 
 def _of_any(array: NDArray[Any]) -> Column:
-    """Read a column or matrix whose objects, if it has such, are the rows' own."""
+    """Read a column or matrix whose objects, if any, are the rows' own."""
     _check_kind(array)
     if array.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):  # of what is wider than a double
+        with np.errstate(all="ignore"):  # a type wider than double may overflow
             found = array.astype(np.float64, order="C")
-        found[np.isnan(found)] = np.nan  # whose sign and payload objects do not keep
+        found[np.isnan(found)] = np.nan  # one sign and payload, since objects do not keep them
         return found
     return _with_numbers(_each(_own, array.astype(object), object))
 
 
 def _of_one_kind(column: Any) -> Column:
-    """Read a column of a library's own type, whose items may have more of the type than their values."""
+    """Read a column of a library's own type, whose items may carry more of the type than their values."""
     try:
         found = _of_any(_columns.array_of(column, "data"))
     except ParameterError:  # it is nested
@@ -103,20 +102,20 @@ def _own(item: Any) -> Any:
     """Give an item, or None for a missing one."""
     try:
         return None if _columns.is_missing(item) else item
-    except Exception:  # of a class of the user's
+    except Exception:  # raised by the user's class
         return item
 
 
 def _unusable(column: Any) -> TypeError:
     kind = getattr(column, "dtype", getattr(column, "type", None))
     return TypeError(
-        f"data must have columns of numbers, of texts or of bytes, got {type(kind).__name__}: cast them, dates to days"
-        " since a public one, say, and intervals to texts"
+        f"data must have columns of numbers, of texts or of bytes, got {type(kind).__name__}: cast them, for example"
+        " dates to days since a public date, and intervals to texts"
     )
 
 
 def _with_numbers(column: Column) -> Column:
-    """Make numbers of objects that are all numbers, or missing: such a block may be of a column of numbers alone."""
+    """Convert objects that are all numbers or missing to float64, as if the whole column had only such."""
     if column.dtype != object or not all(map(_is_number, set(map(type, column.flat)))):
         return column
     with np.errstate(all="ignore"):
@@ -124,7 +123,7 @@ def _with_numbers(column: Column) -> Column:
 
 
 def _each(f: Callable[[Any], Any], column: Column, dtype: type) -> Column:
-    # What `reshape` gives is a view, which shows that it is one.
+    # `reshape` gives a view, and a function could see that it is one.
     return np.fromiter(map(f, column.flat), dtype, column.size).reshape(column.shape).copy()
 
 
@@ -135,9 +134,9 @@ def _is_number(kind: type) -> bool:
 def _number(item: Any) -> float:
     try:
         number = _columns.to_float(item)
-    except Exception:  # a signalling NaN of Decimal, or whatever a class of the user's raises
+    except Exception:  # a signalling NaN of Decimal, or raised by the user's class
         return np.nan
-    return np.nan if number != number else number  # without a sign
+    return np.nan if number != number else number  # drops the sign of a NaN
 
 
 # --- libraries -----------------------------------------------------------------------------------------------------
@@ -174,7 +173,7 @@ def _pandas_frame(names: list[Any], columns: list[Column]) -> Any:
     import pandas as pd
 
     frame = pd.DataFrame({place: _pandas_series(None, [column]) for place, column in enumerate(columns)})
-    frame.columns = names  # which may have several levels, or one name twice
+    frame.columns = names  # these may have several levels, or duplicates
     return frame
 
 

@@ -1,4 +1,4 @@
-"""The scale of data: Algorithm 12 of the book."""
+"""The scale of data: Algorithm 12 of Dwork and Roth (2014)."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from dpnoise.stability._mechanism import NOT_STABLE, Release, StableMechanism, w
 
 _DISCRETIZATIONS: Final = (1, 2)
 
-# Beyond these the powers of two are 0 and infinity; a release of 0 is for a range of 0.
+# Beyond these, powers of two are 0 and infinity; 0 is released only for a range of 0.
 _EXPONENTS: Final = (-1074.0, math.nextafter(1024.0, 0.0))
 
 
 class StableScale(StableMechanism):
     """The interquartile range up to a factor, if its order of magnitude is stable.
 
-    No bounds on the values are needed: this finds out in which unit data are to be measured. The logarithms to base 2
-    are cut into intervals of length 1 in two ways, so that no range is near the ends of both. For each of them the
-    distance to data whose range is in another interval is tested. If one of the tests passes, the range is released,
-    times 2 to the power of Laplace noise of scale 4 / epsilon. The release is (epsilon, delta)-differentially private.
+    No bounds on the values are needed: this finds the unit in which to measure the data. The logarithms to base 2 are
+    cut into intervals of length 1 in two ways, so that no range is near the ends of an interval in both. For each way,
+    the distance to data whose range is in another interval is tested. If one of the tests passes, the range is
+    released, times 2 to the power of Laplace noise of scale 4 / epsilon. The release is (epsilon,
+    delta)-differentially private.
 
     Neighbours differ by the substitution of one value, and the number n of values is public.
 
     Parameters
     ----------
     epsilon : float
-        From 2**-38 to 2**40, in all: a quarter for each test, and as much for each of two releases, of which one is
-        made.
+        The total, from 2**-38 to 2**40: a quarter for each of two tests, and a quarter for each of two releases, of
+        which only one is made.
     delta : float
-        From 2**-1021 to 1, excluded, in all: half for each test. It should be much smaller than 1 / n.
+        The total, from 2**-1021 up to, but not including, 1: half for each test. It should be much smaller than 1 / n.
 
     Attributes
     ----------
@@ -48,16 +49,18 @@ class StableScale(StableMechanism):
     ------
     ParameterError
         When `epsilon` or `delta` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     Notes
     -----
     The range is the value of rank ceil(3n/4) minus that of rank ceil(n/4). A release is off by a factor of up to
     ``2 ** (2.77 / epsilon)`` in half of all cases, and of ``2 ** (12 / epsilon)`` in 95 %: 6.8 and 4096 at epsilon = 1.
 
-    Where a factor of 2 is enough, `StableValue` releases the interval without noise, by the distance
-    ``iqr_distance(x) - 1``, and passes at a quarter of the distance.
+    Where a factor of 2 is enough, `StableValue` releases the interval without noise, with the distance
+    ``iqr_distance(x) - 1``; its test passes at a quarter of the distance.
 
-    The time depends on the values, as that of sorting does.
+    The running time depends on the values.
 
     The threshold of the tests is often printed as 1 + ln(1 / delta), which is not private for epsilon below 1. Here
     it is 1 + t, where t is the smallest number that discrete Laplace noise of scale 4 / epsilon exceeds with a
@@ -96,7 +99,7 @@ class StableScale(StableMechanism):
 
     @property
     def relation(self) -> Relation:
-        """Which data sets are neighbours: by the substitution of one value."""
+        """The neighbouring relation: the substitution of one value."""
         return "substitute"
 
     def release(self, x: Any, *, rng: Rng = None) -> float | None:
@@ -113,15 +116,15 @@ class StableScale(StableMechanism):
         Returns
         -------
         float or None
-            A positive number in the unit of the values, or 0 if the range is 0, as where more than half of the values
-            are equal; None when both tests failed. What is beyond the range of doubles saturates.
+            A positive number in the unit of the values, or 0 if the range is 0, as when more than half of the values
+            are equal; None when both tests failed. Numbers beyond the range of doubles saturate.
 
         Raises
         ------
         ParameterError
-            When `x` has fewer than two values, a missing or infinite one, or not one dimension. Nothing has been drawn
-            then. That a value is not finite is told by the error: clean data by a rule that looks at one value at a
-            time.
+            When `x` has fewer than two values, has a missing or infinite one, or is not one-dimensional. Nothing has
+            been drawn then. The error reveals that a value is missing or infinite: first replace such values, by a rule
+            that looks at one value at a time.
         TypeError
             When `x` is not made of real numbers.
         RandomnessError
@@ -130,7 +133,7 @@ class StableScale(StableMechanism):
         Warns
         -----
         UserWarning
-            When `delta` is at least one over the number of values.
+            When `delta` is at least 1/n for n values.
         """
         return self._attempt(x, rng).value  # type: ignore[no-any-return]
 
@@ -151,7 +154,7 @@ class StableScale(StableMechanism):
 
 
 def _log2(iqr: float) -> float:
-    """Give the logarithm, within both of its intervals whatever its rounding error is."""
+    """Compute the logarithm to base 2, kept within both of its intervals despite rounding errors."""
     if math.isinf(iqr):
         return 1024.0
     intervals = [_native.log2_interval(iqr, discretization) for discretization in _DISCRETIZATIONS]

@@ -1,4 +1,4 @@
-"""The stable bootstrap: Algorithm 14 of the book."""
+"""The stable bootstrap: Algorithm 14 of Dwork and Roth (2014)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpnoise.stability._mechanism import Parameter, Release, StableMechanism, re
 from dpnoise.stability._subset_votes import NativeFunction, NativeName, Votes, check_name
 
 TOO_OFTEN: Final = "a row was in too many subsets"
-NO_VALUE: Final = "f has no value on most subsets"
+NO_VALUE: Final = "f had no value more often than any one value"
 
 _HOUR: Final = 3600.0
 
@@ -27,43 +27,44 @@ _HOUR: Final = 3600.0
 class StableBootstrap(StableMechanism):
     """The commonest value of any function on random subsets of the rows, if they agree well enough.
 
-    A subset has each row with probability q = epsilon / (64 ln(1/delta)), independently. The function is asked about m
-    = ln(n/delta) / q^2 subsets of the n rows, rounded up, and how far its commonest value is ahead of the next is
-    tested for stability. The release is (epsilon, delta)-differentially private between data of which one row is
-    replaced by another, whatever the function does; the number of rows is public. If three quarters of the subsets
-    agree on a value in expectation, and epsilon <= 1.7 ln(1/delta), it is released with a probability of at least 1 - 3
-    delta.
+    A subset contains each row independently, with probability q = epsilon / (64 ln(1/delta)). The function is called on
+    m = ln(n/delta) / q^2 subsets of the n rows, rounded up, and the lead of its commonest value over the next is tested
+    for stability. The release is (epsilon, delta)-differentially private between data in which one row is replaced by
+    another, whatever the function does; the number n of rows is public. If three quarters of the subsets agree on a
+    value in expectation, and epsilon <= 1.7 ln(1/delta), it is released with a probability of at least 1 - 3 delta.
 
     Parameters
     ----------
     f : str or callable
-        What is asked. Native functions take about a microsecond for a hundred rows:
+        The function. Native functions, given by name, take about a microsecond for a hundred rows:
 
-        - "mode": the commonest value, of several the smallest. The data are one column, of finite numbers, of texts or
-          of booleans: a NumPy array, list, pandas or polars series, or Arrow array. Whole numbers are released as int.
+        - "mode": the commonest value; the smallest if there are several. The data are one column, of finite numbers, of
+          texts or of booleans: a NumPy array, list, pandas or polars series, or Arrow array. Whole numbers are released
+          as int.
         - "median": the lower median of a column of numbers, the value of rank ceil(size / 2), as float. It is stable
           where many rows have the same value, as binned numbers do.
-        - "argmax_column_sum": which column of a matrix has the largest sum, of several the first: an int. The data are
-          of shape (rows, columns), of finite numbers of at most 2**990 in magnitude; they are added up as float64.
+        - "argmax_column_sum": the column of a matrix with the largest sum, the first if there are several: an int. The
+          data are of shape (rows, columns), of finite numbers of at most 2**990 in magnitude; they are added up as
+          float64.
 
-        A callable is called with the rows of a subset, of the kind that the data have (of a tuple: a list) and in their
-        order there, maybe none. Subsets of arrays, tables and columns are made anew of their own rows, as
-        `SubsampleAndAggregate` says: all numbers are float64. It should know nothing else: state that it keeps
-        between calls, also in the items of a list, would let one row change its value on other subsets, and so would
-        the order of a set of texts, which is another one in each process. The value must be hashable, and picklable
-        where it is no number, text, bytes, None, or tuple or frozenset of such; what is released is made of the pickle,
-        or at most 32 levels of tuples, with whole numbers as int. Subsets on which the function raises, or returns
-        something else, agree with each other, but on nothing that is released.
+        A callable is called with the rows of a subset in their order in the data, in the same kind of container (a list
+        for a tuple). A subset may be empty. Subsets of arrays, tables and columns are rebuilt from their own rows, as
+        `SubsampleAndAggregate` says: all numbers are float64. The value must depend on these rows only. If the function
+        kept state between calls, also in the items of a list, one row could change its values on other subsets. So
+        could the order of a set of texts, which differs between processes. The value must be hashable, and picklable
+        unless it is a number, text, bytes, None, or a tuple or frozenset of such. These may be nested at most 32 deep.
+        The released value is rebuilt from the pickle or its items, with whole numbers as int. Subsets on which the
+        function raises, or returns something else, count together as having no value, which is never released.
     epsilon : float
-        Below 32 ln(1/delta), and above ln(n/delta) ln(1/delta) 2**-25: the total.
+        The total, below 32 ln(1/delta) and above ln(n/delta) ln(1/delta) 2**-25.
     delta : float
-        Between 0 and 1: the total. It should be much smaller than one over the number of rows.
+        The total, between 0 and 1. It should be much smaller than 1/n for n rows.
     processes : int, optional
         How many processes call a callable; when not given, this one does. With more than one they are spawned: the
         callable must be a function that they can import, and a script needs ``if __name__ == "__main__":``. A subset
-        over which three processes died counts as one on which the function raised.
+        on which three processes died counts as one on which the function raised.
     allow_long : bool, default False
-        Whether to go on when it will take more than an hour.
+        Whether to start when the estimated time is more than an hour.
 
     Attributes
     ----------
@@ -75,19 +76,18 @@ class StableBootstrap(StableMechanism):
     ParameterError
         When a parameter is out of range or does not go with `f`.
     TypeError
-        When a parameter is of another type.
+        When a parameter is of the wrong type.
 
     Notes
     -----
-    m is 2 * 10^7 for epsilon = 1, delta = 10^-6 and 10^5 rows, and grows with 1 / epsilon^2. So there is an estimate of
-    the time before it starts; where there is a progress bar (on a terminal, with the extra ``cli``), it is shown there.
-    For native functions it is made with zeros in place of the data, and with as many values as there are rows. For a
-    callable it is made with the data, and so could tell about them what the time of the whole run tells, rounded up to
-    a power of two of minutes, hours or days; where time must tell nothing, the function itself must take the same time
-    whatever the data are. Nothing else about single calls is shown, but what the function prints or writes is not held
-    back.
+    m is 2 * 10^7 for epsilon = 1, delta = 10^-6 and 10^5 rows, and grows with 1 / epsilon^2. So the time is estimated
+    before the run starts; a progress bar (on a terminal, with the extra ``cli``) shows the estimate. For native
+    functions it is measured with zeros in place of the data, and with as many values as there are rows. For a callable
+    it is measured with the data, so it can reveal as much about them as the time of the whole run does. It is rounded
+    up to a power of two of minutes, hours or days. If time must reveal nothing, the time of the function must not
+    depend on the data. Nothing else about single calls is shown, but what the function prints or writes is not hidden.
 
-    A callable needs memory for every different value, so it should have few.
+    Each different value of a callable takes memory, so there should be few.
 
     References
     ----------
@@ -135,7 +135,7 @@ class StableBootstrap(StableMechanism):
 
     @property
     def relation(self) -> Relation:
-        """Which data sets are neighbours: one row is replaced by another."""
+        """The neighbouring relation: one row is replaced by another."""
         return "substitute"
 
     def release(self, data: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
@@ -147,9 +147,9 @@ class StableBootstrap(StableMechanism):
             The rows, along the first dimension of a NumPy array; pandas and polars are taken by position. At least 1/q
             rows.
         threads : int, optional
-            How many threads a native function uses: all that the process may use when not given.
+            How many threads a native function uses; all cores that the process may use when not given.
         rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private. Native functions use one thread then.
+            For tests only: such a release is not private. Native functions then use one thread.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class StableBootstrap(StableMechanism):
         ------
         ParameterError
             When ``threads`` is out of range or given for a callable, the data do not fit `f`, there are too few rows,
-            or it will take more than an hour. Nothing has been released then.
+            or the estimated time is more than an hour. Nothing has been released then.
         TypeError
             When the data are of another type, or other processes cannot import the function.
         RandomnessError
@@ -169,12 +169,12 @@ class StableBootstrap(StableMechanism):
         Warns
         -----
         UserWarning
-            When delta is at least one over the number of rows.
+            When delta is at least 1/n for n rows.
         """
         return self._attempt(data, rng, threads).value
 
     def attempt(self, data: Any, *, threads: int | None = None, rng: Rng = None) -> Release:
-        """Release the commonest value, and say why when there is none.
+        """Release the commonest value, or give the public reason for a refusal.
 
         Parameters
         ----------
@@ -184,8 +184,8 @@ class StableBootstrap(StableMechanism):
         Returns
         -------
         Release
-            What `release` returns as ``value``, and a public reason as ``refusal``. Both are of one release, with one
-            cost.
+            The result of `release` as ``value``, and the public reason for a refusal as ``refusal``. A call is one
+            release, and costs as much.
 
         Raises
         ------
@@ -197,13 +197,13 @@ class StableBootstrap(StableMechanism):
     def _attempt(self, data: Any, rng: Rng, threads: int | None = None) -> Release:
         function = self._function(data, threads)
         plan = _Plan.of(function.rows, self.epsilon, self.delta)
-        Subsets(1, 0.5).draw(0, rng)  # refuses what is no generator
+        Subsets(1, 0.5).draw(0, rng)  # refuses an rng that is no generator
         warn_of_large(self.delta, function.rows)
         seconds = function.seconds_per_subset(plan.q) * plan.subsets
         if seconds > _HOUR and not self.allow_long:
             raise ParameterError(
                 f"allow_long must be True for m={plan.subsets:,} subsets, which take about {_rounded(seconds)}; a "
-                "larger epsilon asks for fewer"
+                "larger epsilon needs fewer"
             )
         with progress(f"subsets, about {_rounded(seconds)}", plan.subsets, "subsets") as advance:
             votes = function.count(plan.subsets, plan.q, rng, advance)
@@ -213,13 +213,13 @@ class StableBootstrap(StableMechanism):
         if isinstance(self.f, str):
             return NativeFunction(self.f, data, threads)  # type: ignore[arg-type] # it has been looked up
         if threads is not None:
-            raise ParameterError(f"threads must be None for a function of Python's, got {threads!r}")
+            raise ParameterError(f"threads must be None for a Python function, got {threads!r}")
         return PythonFunction(self.f, data, self.processes)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What follows from public parameters."""
+    """The parameters that follow from public ones."""
 
     q: float
     subsets: int
@@ -232,13 +232,13 @@ class _Plan:
         q = _sample_rate(epsilon, delta)
         if rows * q < 1:
             raise ParameterError(
-                f"data must have at least 64 ln(1/delta) / epsilon = {math.ceil(1 / q):,} rows, so that subsets have "
-                f"some, got {rows:,}"
+                f"data must have at least 64 ln(1/delta) / epsilon = {math.ceil(1 / q):,} rows, so that subsets are "
+                f"not empty, got {rows:,}"
             )
         logarithm = math.log(rows) + surprise
         subsets = math.ceil(logarithm / q**2)
         cap = math.floor(2 * subsets * q)
-        if cap >= 2**32 - 1:  # counters of appearances stay at that
+        if cap >= 2**32 - 1:  # counters of appearances saturate there
             least = 64 * surprise * logarithm / 2**31
             raise ParameterError(
                 f"epsilon must be above ln(n/delta) ln(1/delta) / 2**25 = {least:.4g}, got {epsilon!r}"
@@ -247,7 +247,7 @@ class _Plan:
 
 
 def _sample_rate(epsilon: float, delta: float) -> float:
-    """Give the probability of a row to be in a subset, which is below 1/2."""
+    """Give the probability that a row is in a subset, which is below 1/2."""
     surprise = -math.log(delta)
     q = epsilon / (64 * surprise)
     if q >= 0.5:
@@ -256,17 +256,17 @@ def _sample_rate(epsilon: float, delta: float) -> float:
 
 
 def _released(votes: Votes, cap: int, test: StabilityTest, rng: Rng) -> Release:
-    """Release the winner if it is far enough ahead, for rows that were in at most `cap` subsets."""
+    """Release the winner if its lead is stable and no row was in more than `cap` subsets."""
     if votes.most_appearances > cap:
         return Release(None, TOO_OFTEN)
-    # A row changes at most `cap` votes, and a vote changes the difference by at most 2.
+    # A row changes at most `cap` votes, and each of them changes the difference by at most 2.
     distance = (votes.first - votes.second) // (2 * cap) - 1
     release = released(votes.winner, distance, test, rng)
     return Release(None, NO_VALUE) if votes.failed and release.refusal is None else release
 
 
 def _rounded(seconds: float) -> str:
-    """Say how long it takes, roughly: what the data have to do with it should show as little as possible."""
+    """Describe a duration coarsely, so that it reveals little about the data."""
     for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if seconds > size:
             return f"{2 ** math.ceil(math.log2(seconds / size)):,} {unit}"

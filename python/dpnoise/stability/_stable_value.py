@@ -1,4 +1,4 @@
-"""Releasing what is stable: Algorithm 13 of the book."""
+"""Releasing stable values: Algorithm 13 of Dwork and Roth (2014)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dpnoise.stability._mechanism import Release, StableMechanism, released
 
 
 class StableValue(StableMechanism):
-    """A value as it is, if the data are far from having another one.
+    """The exact value, if the data are far from any with a different value.
 
-    The distance gets discrete Laplace noise of scale 1 / epsilon, and the value is released when that is above the
-    smallest t >= 0 for which the noise alone is above t with a probability of at most delta. The release is (epsilon,
-    delta)-differentially private, if the distance is as `release` says.
+    Discrete Laplace noise of scale 1 / epsilon is added to the distance to instability. The value is released when the
+    sum is above the smallest t >= 0 that the noise alone exceeds with a probability of at most delta. The release is
+    (epsilon, delta)-differentially private if the distance has the properties that `release` asks for.
 
     Parameters
     ----------
@@ -34,6 +34,8 @@ class StableValue(StableMechanism):
     ------
     ParameterError
         When `epsilon` or `delta` is out of range.
+    TypeError
+        When a parameter is of the wrong type.
 
     References
     ----------
@@ -64,8 +66,8 @@ class StableValue(StableMechanism):
         ----------
         x : (object, int)
             The exact answer for the data, and its distance to instability: an integer that changes by at most 1 between
-            neighbours and is 0 or less wherever some neighbour has another answer. The relation of neighbours is the
-            one for which that holds.
+            neighbours and is 0 or less if any neighbour has a different answer. The neighbouring relation is the one
+            for which this holds.
         rng : dpnoise.hazmat generator, optional
             For tests only: such a release is not private.
 
@@ -77,7 +79,7 @@ class StableValue(StableMechanism):
         Raises
         ------
         TypeError
-            When `x` is no pair, or the distance is not an integer. Nothing has been drawn then.
+            When `x` is not a tuple of two, or the distance is not an integer. Nothing has been drawn then.
         RandomnessError
             When the source of randomness fails; nothing is released.
         """
@@ -91,10 +93,10 @@ class StableValue(StableMechanism):
 
 
 def integer(distance: Any, verb: str = "be") -> int:
-    """Take a distance as an int, the nearest one of 64 bits, which moves it no further; no message may show it."""
+    """Convert a distance to an int, clamped to 64 bits, which keeps its sensitivity; no message may show it."""
     found = None
     if not isinstance(distance, bool):
-        with suppress(Exception):  # also one of the object's own
+        with suppress(Exception):  # the object may raise any
             found = operator.index(distance)
     if found is None:
         raise TypeError(f"distance must {verb} an int, got {type(distance).__name__}")

@@ -26,45 +26,46 @@ Replies = Generator[tuple[int, Any], None, None]
 
 
 class SubsampleAndAggregate(StableMechanism):
-    """What any function says of the data, from its answers on random blocks of rows.
+    """A private aggregate of any function's answers on random blocks of rows.
 
-    The rows are dealt at random into blocks of equal size, give or take one; the function is called on each; and a
-    private aggregate of the answers is released. A row is in one block, so it can change one answer, whatever the
+    The rows are partitioned at random into blocks of equal size, give or take one; the function is called on each; and
+    a private aggregate of the answers is released. A row is in one block, so it can change one answer, whatever the
     function does. The release is epsilon-differentially private, for "mode" (epsilon, delta)-differentially private,
-    between data of which one row is replaced by another; the number of rows is public.
+    between data in which one row is replaced by another; the number of rows is public.
 
     Parameters
     ----------
     f : callable
-        Called with a block of rows, of the kind that the data have, in random order: of a tuple a list, of a tensor a
-        NumPy array. Blocks of arrays, tables and columns are made anew of their own rows (see the notes). It should
-        know nothing else: state that it keeps between calls would let one row change the answers of several blocks, and
-        so would the order of a set of texts, which is another one in each process.
+        Called with a block of rows in random order, in the same kind of container as the data: a list for a tuple, a
+        NumPy array for a tensor. Blocks of arrays, tables and columns are rebuilt from their own rows (see the notes).
+        Its answer must depend on the block only: if it kept state between calls, one row could change the answers of
+        several blocks. So could the order of a set of texts, which differs between processes.
     blocks : int
         How many, from 1 to the number of rows.
     aggregate : str
-        What is released of the answers.
+        How the answers are aggregated.
 
-        - "mean", "trimmed_mean" (without ``alpha`` of the answers at each end) and "winsorized_mean" (with these moved
-          to the nearest other one): for numbers, clamped to ``bounds``, by noise.
+        - "mean", "trimmed_mean" (without a part ``alpha`` of the answers at each end) and "winsorized_mean" (with these
+          moved to the nearest remaining one): for numbers, clamped to ``bounds``, by additive noise.
         - "median": for numbers, clamped to ``bounds``, by the exponential mechanism.
         - "noisy_max": the commonest of the ``candidates``, by report noisy max.
-        - "mode": the commonest answer as it is, or None if the vote is too close. Needs ``delta``.
+        - "mode": the exact commonest answer, or None if the vote is too close. Needs ``delta``.
     bounds : (float, float) or sequence of d of them, optional
         The smallest and the largest number, for aggregates of numbers only. With a sequence ``f`` returns ``d``
-        numbers, and each coordinate is aggregated at epsilon / d. They must not be looked up in the data.
+        numbers, and each coordinate is aggregated at epsilon / d. They must be public, not looked up in the data.
     candidates : sequence, optional
-        What ``f`` may answer, for "noisy_max" only: public, hashable and all different.
+        The possible answers of ``f``, for "noisy_max" only: public, hashable and all different.
     epsilon : float
-        Positive and finite: the total.
+        The total, positive and finite.
     delta : float, optional
-        Between 0 and 1, for "mode" only: the total.
+        The total, between 0 and 1, for "mode" only.
     alpha : float, optional
-        Which part of the answers is trimmed at each end, below 1/2: at least one, rounded down. For the trimmed and the
-        winsorized mean only.
+        Which part of the answers is trimmed at each end, below 1/2: rounded down to a number of answers, at least one.
+        For the trimmed and the winsorized mean only.
     default : object, optional
-        What a block counts as that has no answer: on which ``f`` raises, or returns NaN, an infinity, another shape or
-        no candidate. By default the middle of the bounds; of outcomes, a vote for none.
+        What counts as the answer of a block without one: a block on which ``f`` raises, or returns NaN, an infinity,
+        another shape or no candidate. By default it is the middle of the bounds; for "noisy_max" and "mode", a vote for
+        no outcome.
     processes : int, default 1
         How many processes call ``f``. With 1 it is this one; others are spawned, so that ``f`` must be a function that
         they can import, and a script needs ``if __name__ == "__main__":``. A process that ``f`` kills is replaced.
@@ -77,21 +78,22 @@ class SubsampleAndAggregate(StableMechanism):
     Raises
     ------
     ParameterError
-        When a parameter is out of range, missing for the aggregate or not meant for it.
+        When a parameter is out of range, or missing for the aggregate or given for one that does not take it.
     TypeError
-        When a parameter is of another type.
+        When a parameter is of the wrong type.
 
     Notes
     -----
-    A dtype, the categories of a column, the dictionary of an Arrow array, the index of a frame or the length of the
-    longest text hang on all rows, and one row could change all answers by them. So in the block of an array, table or
-    column all numbers and truth values are float64 (cast them in ``f`` if need be: ``block.astype(int)``), missing ones
-    NaN, or null in polars and Arrow; what is no number is a plain text or object, missing ones None or null; pandas has
-    a new index. Names of columns stay: they must be public. The items of a list stay as they are.
+    A dtype, the categories of a column, the dictionary of an Arrow array, the index of a frame and the length of the
+    longest text depend on all rows, so one row could change all answers through them. Blocks of arrays, tables and
+    columns are therefore rebuilt. All numbers and truth values are float64 (cast them in ``f`` if need be:
+    ``block.astype(int)``), and missing ones are NaN, or null in polars and Arrow. Everything else is a plain text or
+    object, and missing ones are None or null. A pandas block has a new index. Names of columns stay: they must be
+    public. The items of a list stay as they are.
 
-    What ``f`` raises or warns of on the data is not shown, for it is about them. What it prints, logs or writes, and
-    the time that it takes, is not held back: try it on data of your own making. If it always fails, which nobody is
-    told, the answer is about the default.
+    Exceptions and warnings of ``f`` are not shown, since they depend on the data. What it prints, logs or writes, and
+    the time that it takes, is not hidden. Try it on made-up data first: if it always fails, there is no sign of that,
+    and the release is close to the default.
 
     References
     ----------
@@ -122,7 +124,7 @@ class SubsampleAndAggregate(StableMechanism):
         "default",
         "processes",
     )
-    _reason = "how far the answers on blocks are from that on all data is private"
+    _reason = "the difference between the answers on blocks and the answer on all data is private"
 
     f: Any = Parameter()
     blocks: Any = Parameter()
@@ -167,7 +169,7 @@ class SubsampleAndAggregate(StableMechanism):
 
     @property
     def relation(self) -> Relation:
-        """Which data sets are neighbours: one row is replaced by another."""
+        """The neighbouring relation: one row is replaced by another."""
         return "substitute"
 
     def _values(self) -> dict[str, Any]:
@@ -189,22 +191,22 @@ class SubsampleAndAggregate(StableMechanism):
         Returns
         -------
         float, ndarray of shape (d,), a candidate, an outcome or None
-            What was aggregated: averages lie within the bounds.
+            The aggregate. Averages lie within the bounds.
 
         Raises
         ------
         ParameterError
-            When the data have no rows, or fewer than blocks. ``f`` has not been called then.
+            When the data have no rows, or fewer rows than blocks. ``f`` has not been called then.
         TypeError
-            When a column of the data is of a type that no block can be made of, such as dates and intervals, or other
-            processes cannot import ``f``.
+            When a column of the data is of an unsupported type, such as dates and intervals, or other processes cannot
+            import ``f``.
         RandomnessError
             When the source of randomness fails; nothing is released.
 
         Warns
         -----
         UserWarning
-            When delta is at least one over the number of rows.
+            When delta is at least 1/n for n rows.
         """
         return self._attempt(data, rng).value
 

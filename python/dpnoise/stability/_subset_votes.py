@@ -1,4 +1,4 @@
-"""What random subsets of the rows vote for."""
+"""Votes of random subsets of the rows."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ NativeName = Literal["mode", "median", "argmax_column_sum"]
 
 Advance = Callable[[float], None]
 
-# A part of the subsets has about so many positions, or the work of as many: a tenth of a second.
+# About how many positions, or equivalent work, a part of the subsets has: a tenth of a second.
 _PART: Final = 2**24
 
 
 @dataclass(frozen=True)
 class Votes:
-    """What the subsets said.
+    """The votes of the subsets.
 
     Attributes
     ----------
     winner : object
         The commonest value.
     failed : bool
-        Whether there is none, as the function has no value on most subsets.
+        Whether having no value got the most votes, so that there is no winner.
     first, second : int
         How many subsets voted for the winner, and for the next.
     most_appearances : int
-        In how many subsets that row was which was in most. It tells nothing of the data.
+        The largest number of subsets that any one row is in. It does not depend on the data.
     """
 
     winner: Any
@@ -49,7 +49,7 @@ class Votes:
 
 
 def check_name(name: str) -> None:
-    """Refuse what no native function is called."""
+    """Refuse a name that no native function has."""
     if name not in get_args(NativeName):
         names = ", ".join(map(repr, get_args(NativeName)))
         raise ParameterError(f"f must be a function or one of {names}, got {name!r}")
@@ -71,16 +71,16 @@ class NativeFunction:
             self._possible = len(self._table)
         self.rows = len(self._table)
         if self.rows == 0:
-            raise ParameterError("data must have rows")
-        self._prepare(self._table, 0.5, len(self._values))  # it looks at the rest of the data
+            raise ParameterError("data must have rows, got none")
+        self._prepare(self._table, 0.5, len(self._values))  # checks the rest of the data
 
     def seconds_per_subset(self, q: float) -> float:
-        """Try how long it takes, on other data of the same shape and as many values as these could have."""
+        """Measure the time for a subset, on zeros of the same shape and with as many values as the data could have."""
         votes = self._prepare(np.zeros_like(self._table), q, self._possible)
         subsets, seconds = 1, 0.0
         while seconds < 0.002:
             subsets *= 2
-            # A busy machine may stop for longer than that in one trial, but hardly in all.
+            # A busy machine may pause for longer than that in one trial, but hardly in all.
             seconds = min(_time(votes, subsets) for _ in range(3))
         return seconds / subsets
 
@@ -109,7 +109,7 @@ def _time(votes: SubsetVotes, subsets: int) -> float:
 
 
 def parts(subsets: int, size: int) -> Iterator[int]:
-    """Divide subsets into parts of a size, and the rest."""
+    """Divide subsets into parts of the same size, and the rest."""
     for start in range(0, subsets, size):
         yield min(size, subsets - start)
 
@@ -121,7 +121,7 @@ def _top_two(counts: NDArray[np.uint64]) -> tuple[int, int]:
 
 
 def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint32]]:
-    """Give the different values in ascending order, and the place there of each row's."""
+    """Give the different values in ascending order, and for each row the place of its value among them."""
     ranks: NDArray[Any]
     array = _columns.floats(data, "data") if name == "median" else _columns.array_of(data, "data")
     if array.dtype.kind == "O":
@@ -138,7 +138,7 @@ def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint3
         raise TypeError(f"data must be of texts, of numbers or of booleans, got dtype {array.dtype}")
     if not complete:
         raise ParameterError("data must have no missing and no infinite values")
-    # Values that are equal must look the same, too: 0.0 and -0.0, or 1 and 1.0 of different people.
+    # Equal values must look the same: 0.0 and -0.0, or 1 and 1.0 of different people.
     plain = [value + 0.0 for value in values] if name == "median" else [_columns.plain(value) for value in values]
     return plain, ranks.astype(np.uint32)
 
