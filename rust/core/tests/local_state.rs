@@ -256,7 +256,7 @@ fn reports_of_no_row_are_counted_as_rejected() {
     assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("row out of range", 3)]);
     let mut others = counts.counters().to_vec();
     others[1] = 2;
-    assert!(message(Accumulator::from_counters(sketch, 3, others)).contains("what n = 3 reports"));
+    assert!(message(Accumulator::from_counters(sketch, 3, others)).contains("possible for n = 3 reports"));
     let sketch = Protocol::from(HadamardCountMeanSketch::new(1.0, 3, 8, 0).unwrap());
     let mut counts = Accumulator::new(sketch);
     counts.add(&[0, 47, 48, 255, 47], 1, 1).unwrap();
