@@ -40,10 +40,7 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 # The workers keep all cores busy: threads of NumPy's matrix products would only wait for each other.
 test-python statistical: export OPENBLAS_NUM_THREADS := 1
 
-# Unlike -X dev, this reaches the workers and what tests start: the debugging allocators notice writes outside of objects.
-test-python test-engines test-tumult test-torch: export PYTHONDEVMODE := 1
-
-test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the long ones, on all cores, in development mode
+test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the long ones, on all cores
 	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --numprocesses auto --dist worksteal
 
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
@@ -59,7 +56,8 @@ test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opa
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests, with SAMPLES=10000000 each, and kill ledgers
 	DPNOISE_TEST_SAMPLES=$(SAMPLES) $(BIN)/python -m pytest tests/statistical tests/vectors tests/security/test_ledger.py \
-		tests/security/test_subsample_and_aggregate_privacy.py tests/api/test_any_input.py tests/test_readme.py \
+		tests/security/test_subsample_and_aggregate_privacy.py tests/api/test_any_input.py tests/api/test_sgd.py \
+		tests/test_readme.py \
 		--ignore=tests/statistical/backends --numprocesses $(WORKERS) --dist worksteal --durations=5
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
 	PROPTEST_CASES=2000 cargo test --package dpnoise-core --locked --test all parameters::

@@ -1,9 +1,8 @@
 """Estimate the occupations of 32,561 people with every local protocol: errors beside theory, sizes and times.
 
-Run it with ``python examples/compare_protocols.py [REPETITIONS]``; it needs ``dpnoise[decode]``, and prints Markdown.
+Run it with ``python examples/compare_protocols.py``; it needs ``dpnoise[decode]``, and prints Markdown.
 """
 
-import sys
 import timeit
 from collections.abc import Callable, Sequence
 
@@ -13,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise import datasets, local
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-REPETITIONS = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-TRIALS = min(7, REPETITIONS)
+REPETITIONS = 100
+TRIALS = 7
 """How often a time is taken, of which the best counts."""
 
 SIZES = (15, 128, 1024)

@@ -1,9 +1,7 @@
 """Predict who earns more than 50,000 dollars, by logistic regression with DP-SGD and without privacy.
 
-Run it with ``python examples/dp_sgd_adult.py [STEPS]``; it needs the extra ``accounting``.
+Run it with ``python examples/dp_sgd_adult.py``; it needs the extra ``accounting``.
 """
-
-import sys
 
 import numpy as np
 
@@ -53,21 +51,20 @@ def train_without_privacy(features: np.ndarray, is_high: np.ndarray, steps: int)
 
 def main() -> None:
     """Train on four fifths of the people, and print how well the others are predicted."""
-    steps = int(sys.argv[1]) if len(sys.argv) > 1 else STEPS
     features, is_high, _ = datasets.adult_incomes()
     features = np.column_stack([np.ones(len(features)), features])
     is_test = np.arange(len(features)) % 5 == 0
     train, test = (features[~is_test], is_high[~is_test]), (features[is_test], is_high[is_test])
 
-    plan = {"delta": DELTA, "sample_rate": SAMPLE_RATE, "steps": steps}
+    plan = {"delta": DELTA, "sample_rate": SAMPLE_RATE, "steps": STEPS}
     noise_multiplier = sgd.noise_multiplier_for(epsilon=EPSILON, **plan)
     spent = sgd.epsilon_spent(noise_multiplier=noise_multiplier, **plan)
-    private = accuracy(train_privately(*train, steps, noise_multiplier), *test)
-    open_data = accuracy(train_without_privacy(*train, steps), *test)
+    private = accuracy(train_privately(*train, STEPS, noise_multiplier), *test)
+    open_data = accuracy(train_without_privacy(*train, STEPS), *test)
     nobody = accuracy(-np.eye(1, features.shape[1])[0], *test)
 
     print(
-        f"{len(train[0])} people, {steps} steps of {SAMPLE_RATE:.0%} of them, noise multiplier {noise_multiplier:.3f}"
+        f"{len(train[0])} people, {STEPS} steps of {SAMPLE_RATE:.0%} of them, noise multiplier {noise_multiplier:.3f}"
     )
     print(f"accuracy with DP-SGD      {private:.4f}   epsilon {spent:.4f}, delta {DELTA:g}")
     print(f"accuracy without privacy  {open_data:.4f}")

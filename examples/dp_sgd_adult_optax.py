@@ -1,10 +1,9 @@
 """Predict who earns more than 50,000 dollars, by logistic regression in JAX: DP-SGD of optax with secure noise.
 
-Run it with ``python examples/dp_sgd_adult_optax.py [STEPS]``; it needs the extras ``accounting`` and ``optax``. It does
+Run it with ``python examples/dp_sgd_adult_optax.py``; it needs the extras ``accounting`` and ``optax``. It does
 what ``dp_sgd_adult.py`` does with NumPy.
 """
 
-import sys
 from typing import Any
 
 import jax
@@ -87,19 +86,18 @@ def train_without_privacy(features: np.ndarray, is_high: np.ndarray, steps: int)
 
 def main() -> None:
     """Train on four fifths of the people, and print how well the others are predicted."""
-    steps = int(sys.argv[1]) if len(sys.argv) > 1 else STEPS
     features, is_high, _ = datasets.adult_incomes()
     is_test = np.arange(len(features)) % 5 == 0
     train_set, test_set = (features[~is_test], is_high[~is_test]), (features[is_test], is_high[is_test])
 
-    plan = {"delta": DELTA, "sample_rate": SAMPLE_RATE, "steps": steps}
+    plan = {"delta": DELTA, "sample_rate": SAMPLE_RATE, "steps": STEPS}
     noise_multiplier = sgd.noise_multiplier_for(epsilon=EPSILON, **plan)
     spent = sgd.epsilon_spent(noise_multiplier=noise_multiplier, **plan)
-    private = accuracy(train_privately(*train_set, steps, noise_multiplier), *test_set)
-    open_data = accuracy(train_without_privacy(*train_set, steps), *test_set)
+    private = accuracy(train_privately(*train_set, STEPS, noise_multiplier), *test_set)
+    open_data = accuracy(train_without_privacy(*train_set, STEPS), *test_set)
 
     print(
-        f"{len(train_set[0])} people, {steps} steps of {SAMPLE_RATE:.0%} of them, "
+        f"{len(train_set[0])} people, {STEPS} steps of {SAMPLE_RATE:.0%} of them, "
         f"noise multiplier {noise_multiplier:.3f}"
     )
     print(f"accuracy with DP-SGD      {private:.4f}   epsilon {spent:.4f}, delta {DELTA:g}")

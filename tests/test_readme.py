@@ -1,6 +1,5 @@
 """What the README and the documentation show runs as shown, and so do the examples."""
 
-import os
 import re
 import subprocess
 import sys
@@ -48,12 +47,9 @@ def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
     run_blocks(page)
 
 
-SHORT = {"dp_sgd_adult.py": "20", "dp_sgd_adult_optax.py": "20"}
-"""The argument with which an example repeats less. `make statistical` runs all examples as they are."""
-
-
+LONG = {"compare_protocols.py", "dp_sgd_adult.py", "dp_sgd_adult_optax.py"}
 EXAMPLES = [
-    pytest.param(path, marks=pytest.mark.long if path.name == "compare_protocols.py" else [], id=path.name)
+    pytest.param(path, marks=pytest.mark.long if path.name in LONG else [], id=path.name)
     for path in sorted(ROOT.glob("examples/[!_]*.py"))
 ]
 
@@ -63,8 +59,7 @@ def test_the_example_runs(example, tmp_path):
     host = example.stem.rpartition("_")[2]
     if (BACKENDS / f"{host}.md").exists():
         pytest.importorskip(host, reason=f"shows {host}, which is not installed")
-    short = [] if "DPNOISE_TEST_SAMPLES" in os.environ else [*filter(None, [SHORT.get(example.name)])]
-    shown = subprocess.run([sys.executable, example, *short], cwd=tmp_path, capture_output=True, text=True, check=False)
+    shown = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout
     assert (ADULT_ATTRIBUTION in shown.stdout) == ("adult" in example.read_text(encoding="utf-8"))

@@ -149,7 +149,8 @@ def known_randomness(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def memory_after(call: str, library: Path, instruction_set: str | None = None) -> Memory:
-    environment = {**os.environ, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1"}
+    # The debugging allocators overwrite what they free: they would hide what is looked for.
+    environment = {**os.environ, "LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1", "PYTHONDEVMODE": ""}
     if instruction_set:
         environment["DPNOISE_INSTRUCTION_SET"] = instruction_set
     command = [sys.executable, "-c", CHILD.format(call=call)]

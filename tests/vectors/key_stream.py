@@ -20,19 +20,19 @@ def key_stream(key: bytes, groups: int) -> bytes:
     start[:4] = np.frombuffer(b"expand 32-byte k", "<u4")[:, None]
     start[4:12] = np.frombuffer(key, "<u4")[:, None]
     start[12], start[13] = counter & 0xFFFFFFFF, counter >> 32
-    rows = start.copy()
+    a, b, c, d = rows = start.copy().reshape(4, 4, -1)  # each has four rows, which are mixed side by side
 
-    def quarter_round(a: int, b: int, c: int, d: int) -> None:
+    def quarter_rounds() -> None:
         for x, y, z, by in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-            rows[x] += rows[y]
-            rows[z] ^= rows[x]
-            rows[z] = rows[z] << np.uint32(by) | rows[z] >> np.uint32(32 - by)
+            x += y
+            z ^= x
+            z[:] = z << np.uint32(by) | z >> np.uint32(32 - by)
 
     for _ in range(6):
-        for i in range(4):
-            quarter_round(i, 4 + i, 8 + i, 12 + i)
-        for i in range(4):
-            quarter_round(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4)
+        quarter_rounds()  # of the columns
+        b[:], c[:], d[:] = np.roll(b, -1, axis=0), np.roll(c, -2, axis=0), np.roll(d, -3, axis=0)
+        quarter_rounds()  # of the diagonals
+        b[:], c[:], d[:] = np.roll(b, 1, axis=0), np.roll(c, 2, axis=0), np.roll(d, 3, axis=0)
     # Of each group: the first words of its blocks, then their second words, and so on.
-    words = (rows + start).reshape(16, groups, BLOCKS).swapaxes(0, 1)
+    words = (rows.reshape(16, -1) + start).reshape(16, groups, BLOCKS).swapaxes(0, 1)
     return words.astype("<u4").tobytes()

@@ -1,0 +1,36 @@
+"""What the gate runs: tests in Python's development mode, whose allocators notice wild writes, and all long tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+# The first byte behind a bytes object and its closing zero.
+OVERRUN = "import ctypes; b = b'spam' * 25; ctypes.memset(id(b) + bytes.__basicsize__ + len(b), 1, 1); del b"
+
+
+def test_the_gate_runs_tests_in_development_mode() -> None:
+    assert 'test*) PYTHONDEVMODE=1 make "$target"' in (ROOT / ".ci/run").read_text()
+    # It reaches the workers, too, which -X dev does not.
+    assert sys.flags.dev_mode == bool(os.environ.get("PYTHONDEVMODE"))
+
+
+def test_a_write_outside_of_an_object_is_noticed() -> None:
+    ran = subprocess.run([sys.executable, "-X", "dev", "-c", OVERRUN], capture_output=True, text=True, check=False)
+    assert ran.returncode != 0
+    assert "bad trailing pad byte" in ran.stderr
+
+
+def test_every_long_test_is_run() -> None:
+    recipe = re.search(r"^statistical:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe is not None
+    run = [ROOT / path for path in re.findall(r"tests/[\w/.]+", recipe[1])]
+    marked = [file for file in ROOT.glob("tests/**/test_*.py") if "mark.long" in file.read_text(encoding="utf-8")]
+    marked.remove(Path(__file__))
+    assert ROOT / "tests/statistical/test_audit.py" in marked
+    assert [file for file in marked if not any(file.is_relative_to(path) for path in run)] == []
