@@ -31,10 +31,15 @@ help: ## show this list
 demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations, local against central; picture in demo/
 	$(BIN)/dpnoise demo
 
-test: test-rust test-python ## run all tests
+RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --locked
+
+# The native module is optimised as a whole, on one core: the Rust tests are compiled on the others meanwhile.
+test: | check-tools ## run all tests but the long ones
+	@nice $(RUST_TESTS) --no-run --quiet & $(MAKE) $(VENV)/.extra-test && wait $$!
+	@$(MAKE) test-rust test-python
 
 test-rust: | check-tools ## run the Rust tests, documentation examples included
-	cargo test --package dpnoise-kernels --package dpnoise-core --locked
+	$(RUST_TESTS)
 	@echo "The binding crate (rust/python) has no tests of its own: the Python tests call it."
 
 # The workers keep all cores busy: threads of NumPy's matrix products would only wait for each other.

@@ -1,11 +1,17 @@
 """What tests of several areas share."""
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector all that collection has imported, which stays: a twentieth of the time."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -503,7 +503,7 @@ def test_costs_are_those_of_the_accountant_and_can_be_composed() -> None:
         (5.0, 1.0, 1, 1e-6, "rdp"),
         (30.0, 0.5, 10, 1e-5, "rdp"),
         (0.05, 0.01, 50, 1e-5, "pld"),
-        (0.5, 1.0, 4, 1e-6, "pld"),
+        pytest.param(0.5, 1.0, 4, 1e-6, "pld", marks=pytest.mark.long),
     ],
 )
 def test_the_noise_found_suffices_and_a_little_less_does_not(

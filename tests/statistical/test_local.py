@@ -21,10 +21,11 @@ from scipy import signal, stats
 
 from dpnoise import local
 
+pytestmark = pytest.mark.long
+
 ALARM = 1e-9
 REPETITIONS = 1000
-LONG = "DPNOISE_TEST_SAMPLES" in os.environ
-COPIES = 2 if LONG else 4
+COPIES = 2
 PEOPLE = max(2000, int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // (5 * REPETITIONS))
 SHARES = np.array([0.4, 0.2, 0.2, 0.1, 0.06, 0.04, 0.0, 0.0])
 LEVEL = 0.95
@@ -83,11 +84,6 @@ def truth_of(protocol: local.Protocol) -> Truth:
     return COPIES * np.floor(shares * PEOPLE / COPIES).astype(np.int64)  # for copies that have the same value
 
 
-def repetitions(protocol: local.Protocol) -> int:
-    """A memo takes long to make, and the faults of those who have one are found by far: less often in short runs."""
-    return REPETITIONS if LONG or not isinstance(protocol, local.LongitudinalProtocol) else REPETITIONS // 4
-
-
 def reports(sender: local.Protocol, values: NDArray[Any]) -> NDArray[np.uint8]:
     """Reports of people who have never been asked before."""
     if isinstance(sender, local.LongitudinalProtocol):
@@ -101,7 +97,7 @@ def collections(protocol: local.Protocol, sender: local.Protocol, copies: int = 
     values = np.repeat(np.arange(protocol.k), truth // copies)
     if isinstance(sender, local.RandomizedResponse):
         values = values.astype(bool)
-    counts = np.empty((repetitions(protocol), protocol.k))
+    counts = np.empty((REPETITIONS, protocol.k))
     held = np.empty(counts.shape, bool)
     for row in range(len(counts)):
         accumulator = protocol.accumulator()
@@ -199,10 +195,7 @@ def test_reports_of_another_epsilon_are_found(protocol: local.Protocol, other: l
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
 def test_reports_that_depend_on_each_other_are_found(protocol: local.Protocol) -> None:
-    """Every report is sent twice: the mean stays, the variance is twice as large. In short runs it is sent four times.
-
-    So 83 % or 67 % of the intervals hold. Of 250 collections 166 do then, give or take 7, and 209 would have to.
-    """
+    """Every report is sent twice: the mean stays, the variance is twice as large, and 83 % of the intervals hold."""
     found = collections(protocol, protocol, copies=COPIES)
     assert dispersion(protocol, found).max() > limit(protocol)
     assert not keeps_its_promise(protocol, found)

@@ -23,6 +23,8 @@ from dpnoise.hazmat import SeededRng
 from dpnoise.local import _density
 from dpnoise.local._numbers import Window
 
+pytestmark = pytest.mark.long
+
 ALARM = 1e-9
 REPETITIONS = 1000
 PEOPLE = max(2000, int(os.environ.get("DPNOISE_TEST_SAMPLES", 2_000_000)) // (5 * REPETITIONS))
@@ -119,11 +121,16 @@ def held(protocol: local.MeanProtocol, numbers: NDArray[np.float64], mean: float
     return sum(estimate.lower <= mean <= estimate.upper for estimate in found)
 
 
+@functools.cache
+def skewed_sample() -> NDArray[np.float64]:
+    """Draw people anew for each collection, from a skewed distribution."""
+    return 2 * np.random.default_rng(2).beta(2, 5, (REPETITIONS, PEOPLE)) - 1
+
+
 @pytest.mark.parametrize("protocol", MEANS, ids=repr)
 def test_intervals_hold_as_often_as_they_say(protocol: local.MeanProtocol) -> None:
     law = stats.binom(REPETITIONS, LEVEL)
-    # People drawn anew each time, from a skewed distribution.
-    sample = 2 * np.random.default_rng(2).beta(2, 5, (REPETITIONS, PEOPLE)) - 1
+    sample = skewed_sample()
     times = held(protocol, sample, 2 * 2 / 7 - 1)
     print(f"{protocol!r}: {times / REPETITIONS:.3f} of the intervals hold for samples")
     assert law.ppf(ALARM / 2) <= times

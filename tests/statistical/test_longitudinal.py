@@ -18,6 +18,8 @@ from scipy import stats
 
 from dpnoise import local
 
+pytestmark = pytest.mark.long
+
 ALARM = 1e-9
 PEOPLE = 100_000
 K = 6

@@ -4,8 +4,9 @@ A protocol is an immutable object. Each person's device calls ``perturb``; the c
 result is an `Estimate`: unbiased counts with standard errors and confidence intervals.
 
 Probabilities are multiples of a power of two, so that they are exact; the achieved ``epsilon`` is computed exactly from
-them. It is never above the requested one, and at least 0.999 of it. The time and the memory addresses of perturbing do
-not depend on the values.
+them. It is never above the requested one, and at least 0.999 of it, but for `ThresholdHistogramEncoding`, whose
+threshold hides more than the requested noise. The time and the memory addresses of perturbing do not depend on the
+values.
 
 Examples
 --------

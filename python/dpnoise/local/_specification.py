@@ -50,7 +50,7 @@ class Specification(ByName):
 
     @property
     def epsilon(self) -> float:
-        """The epsilon of the guarantee, exact and rounded up; at least 0.999 of the requested one, and never above."""
+        """The epsilon of the guarantee, exact and rounded up: never above the requested one, at least 0.999 of most."""
         return self._native.epsilon
 
     @property
