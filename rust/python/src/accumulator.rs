@@ -9,7 +9,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::errors::to_py;
-use crate::local::{LocalProtocol, not_counted_so};
+use crate::local::{LocalProtocol, not_by_value};
 use crate::runtime::Threads;
 use crate::{buffers, runtime};
 
@@ -71,7 +71,7 @@ impl LocalAccumulator {
 
     #[getter]
     fn protocol(&self) -> LocalProtocol {
-        LocalProtocol(*self.state().protocol())
+        (*self.state().protocol()).into()
     }
 
     #[getter]
@@ -132,7 +132,7 @@ impl LocalAccumulator {
 type Estimated<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64, u64);
 
 fn estimated<'py>(py: Python<'py>, state: &Accumulator, estimate: Option<Estimate>) -> PyResult<Estimated<'py>> {
-    let estimate = estimate.ok_or_else(|| not_counted_so(state.protocol()))?;
+    let estimate = estimate.ok_or_else(|| not_by_value(state.protocol()))?;
     Ok((estimate.counts.into_pyarray(py), estimate.standard_errors.into_pyarray(py), estimate.n, state.rejected()))
 }
 

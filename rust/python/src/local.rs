@@ -1,5 +1,7 @@
 //! Local differential privacy: the protocols.
 
+use std::sync::OnceLock;
+
 use dpnoise_core::Error;
 use dpnoise_core::local::{
     self, CountMeanSketch, DBitFlip, DuchiMean, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
@@ -20,7 +22,13 @@ use crate::{buffers, hazmat, runtime};
 
 /// A protocol of any family.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct LocalProtocol(pub(crate) Protocol);
+pub(crate) struct LocalProtocol(pub(crate) Protocol, OnceLock<f64>);
+
+impl From<Protocol> for LocalProtocol {
+    fn from(protocol: Protocol) -> Self {
+        Self(protocol, OnceLock::new())
+    }
+}
 
 #[pymethods]
 impl LocalProtocol {
@@ -31,7 +39,7 @@ impl LocalProtocol {
 
     #[staticmethod]
     fn coin_flips() -> Self {
-        Self(RandomizedResponse::coin_flips().into())
+        Protocol::from(RandomizedResponse::coin_flips()).into()
     }
 
     #[staticmethod]
@@ -222,7 +230,7 @@ impl LocalProtocol {
 
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
-        Protocol::from_json(text).map(Self).map_err(to_py)
+        Protocol::from_json(text).map(Self::from).map_err(to_py)
     }
 
     #[getter]
@@ -247,7 +255,7 @@ impl LocalProtocol {
 
     #[getter]
     fn epsilon(&self) -> f64 {
-        self.0.epsilon()
+        *self.1.get_or_init(|| self.0.epsilon()) // the exact one takes long to compute
     }
 
     #[getter]
@@ -373,7 +381,7 @@ impl LocalProtocol {
         let mut out = buffers::writable::<i64>(out, "out", "int64")?;
         let out = buffers::elements(&mut out, "out")?;
         let Protocol::Rappor(rappor) = self.0 else {
-            return Err(not_counted_so(&self.0));
+            return Err(PyTypeError::new_err(format!("reports of {} are not Bloom filters", self.0.name())));
         };
         let of_each = (rappor.num_cohorts() * rappor.num_hashes()) as usize;
         if out.len() != fingerprints.len() * of_each {
@@ -402,7 +410,7 @@ impl LocalProtocol {
     }
 
     fn law(&self) -> PyResult<Law> {
-        self.0.law().ok_or_else(|| not_counted_so(&self.0))
+        self.0.law().ok_or_else(|| not_by_value(&self.0))
     }
 
     fn support(&self) -> PyResult<Support> {
@@ -419,11 +427,11 @@ impl LocalProtocol {
 
 /// What was made, or why it was refused, as Python has it.
 fn made<F: Into<Protocol>>(made: Result<F, Error>) -> PyResult<LocalProtocol> {
-    made.map(|family| LocalProtocol(family.into())).map_err(to_py)
+    made.map(|family| LocalProtocol::from(family.into())).map_err(to_py)
 }
 
-pub(crate) fn not_counted_so(protocol: &Protocol) -> PyErr {
-    PyTypeError::new_err(format!("reports of {} are not counted so", protocol.name()))
+pub(crate) fn not_by_value(protocol: &Protocol) -> PyErr {
+    PyTypeError::new_err(format!("reports of {} are not counted by value", protocol.name()))
 }
 
 fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {
