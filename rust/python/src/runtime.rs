@@ -14,19 +14,6 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> Re
     py.detach(work).map_err(to_py)
 }
 
-/// Runs `work` without the GIL on one part after the other, and checks between them whether the user has pressed
-/// Ctrl-C.
-pub(crate) fn interruptible<P: Send>(
-    py: Python<'_>,
-    mut parts: impl Iterator<Item = P>,
-    mut work: impl FnMut(P) -> Result<(), Error> + Send,
-) -> PyResult<()> {
-    parts.try_for_each(|part| {
-        py.check_signals()?;
-        detached(py, || work(part))
-    })
-}
-
 /// Runs a long call of the core without the GIL; its hook between two pieces checks whether the user has pressed
 /// Ctrl-C.
 pub(crate) fn pausing<T: Send>(

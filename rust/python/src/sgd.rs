@@ -12,9 +12,6 @@ use crate::numbers::{real, real_up};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
-/// Gradients are added up in parts of this many numbers: some tens of milliseconds.
-const NUMBERS: usize = 1 << 28;
-
 /// Calls a generic function for the dtype of the gradients, which is also that of `out`.
 macro_rules! for_dtype {
     ($gradients:ident, $function:ident($($argument:expr),*)) => {
@@ -39,7 +36,7 @@ fn clip_and_sum(
 }
 
 /// Adds that sum to `sums`, in whole steps of the grid, for gradients whose rows are in several matrices of one dtype.
-/// Discard `sums` after an interrupt.
+/// They are zero after an interrupt.
 #[pyfunction]
 fn add_clipped(
     gradients: Vec<Bound<'_, PyAny>>,
@@ -111,12 +108,7 @@ fn add<T: Real + Element>(
             "gradients must have the same number of rows in all arrays, and a column for each sum",
         ));
     }
-    let part = (NUMBERS / sums.len()).max(1);
-    runtime::interruptible(gradients[0].py(), (0..height).step_by(part), |first| {
-        let rows = first..height.min(first + part);
-        let matrices: Vec<_> = matrices.iter().map(|matrix| matrix.rows(rows.clone())).collect();
-        clipping.add_together(&matrices, sums, threads)
-    })
+    runtime::pausing(gradients[0].py(), |pause| clipping.add_together_pausing(&matrices, sums, threads, pause))
 }
 
 /// A matrix of at least one column.

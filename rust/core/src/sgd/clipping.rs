@@ -8,8 +8,8 @@ use dpnoise_kernels::arch::clipping::{self as kernel, LANES, ROWS, Real};
 use super::addition::{Addition, Matrix, add};
 use crate::error::Error;
 use crate::instruction_set::{self, InstructionSet};
-use crate::rng::Wiped;
-use crate::threads::{available_threads, on_threads};
+use crate::rng::{Wiped, wiped_on_error};
+use crate::threads::{Pause, available_threads, go_on, on_threads};
 
 /// Clips the gradient of each example to a norm, and adds them up in whole steps of a grid.
 ///
@@ -37,6 +37,9 @@ const RANGE_EXPONENT: i32 = 80;
 /// With fewer columns per thread than this, another thread costs more than it gains, for some hundred rows. The number
 /// of rows is private, so it must not decide how many threads are started.
 const THREAD_COLUMNS: usize = 1 << 9;
+
+/// The numbers that are added up between two pauses: some tens of milliseconds.
+const PIECE: usize = 1 << 28;
 
 /// The most rows that may be added in one call.
 const MOST_ROWS: usize = 1 << 31;
@@ -120,6 +123,23 @@ impl Clipping {
     /// When the columns of the matrices are not as many as `sums`, or the matrices differ in their number of rows; when
     /// there are no matrices, or `threads` is zero.
     pub fn add_together<T: Real>(&self, matrices: &[Matrix<T>], sums: &mut [i64], threads: usize) -> Result<(), Error> {
+        self.add_together_pausing(matrices, sums, threads, &mut go_on)
+    }
+
+    /// The same, with `pause` called before each piece of work.
+    ///
+    /// # Errors
+    /// As for [`Clipping::add`], and that of `pause`; `sums` are zero then.
+    ///
+    /// # Panics
+    /// As [`Clipping::add_together`] does.
+    pub fn add_together_pausing<T: Real>(
+        &self,
+        matrices: &[Matrix<T>],
+        sums: &mut [i64],
+        threads: usize,
+        pause: &mut Pause<'_>,
+    ) -> Result<(), Error> {
         let instructions = instruction_set::current()?;
         let (height, width) = (matrices[0].height(), sums.len());
         assert!(matrices.iter().all(|matrix| matrix.height() == height));
@@ -127,8 +147,16 @@ impl Clipping {
         assert!(threads > 0);
         check_height(height)?;
         let count = threads.min(available_threads()).min(width.div_ceil(THREAD_COLUMNS));
-        self.add_in_parts(instructions, matrices, sums, count);
-        Ok(())
+        let piece = (PIECE / width).max(1);
+        wiped_on_error(sums, |sums| {
+            (0..height).step_by(piece).try_for_each(|first| {
+                pause()?;
+                let rows = first..height.min(first + piece);
+                let matrices: Vec<_> = matrices.iter().map(|matrix| matrix.rows(rows.clone())).collect();
+                self.add_in_parts(instructions, &matrices, sums, count);
+                Ok(())
+            })
+        })
     }
 
     /// Adds all rows in this many parts of nearly equal size, each on a thread of its own.
