@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from hashlib import sha256
 from pathlib import Path
@@ -253,6 +254,12 @@ def test_the_same_words_and_secrets_give_the_same_reports_on_texts(protocol: loc
 
 
 VECTORS = json.loads((Path(__file__).parent / "local.json").read_text(encoding="utf-8"))
+
+
+def test_the_documentation_has_the_codes_of_all_protocols() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/wire_format.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| 1 \| the protocol: .*$", page, re.MULTILINE)
+    assert {name: int(code) for code, name in re.findall(r"(\d+) `(\w+)`", row)} == local_spec.CODES
 
 
 def test_the_vectors_are_those_of_this_release() -> None:
