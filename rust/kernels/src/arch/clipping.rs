@@ -54,14 +54,20 @@ impl Real for f64 {
 }
 
 /// Adds the square of number i of row r to `sums[r][i % LANES]`, for rows of `stride` numbers; the numbers that do not
-/// fill the lanes are left out.
-pub fn add_squares<T: Real>(instructions: InstructionSet, rows: &[T], stride: usize, sums: &mut [[f64; LANES]]) {
-    dispatch!(instructions, squares<T: Real>(rows: &[T], stride: usize, sums: &mut [[f64; LANES]]));
+/// fill the lanes are left out. Meanwhile prefetches the beginning of `soon`, half as many numbers as are read.
+pub fn add_squares<T: Real>(
+    instructions: InstructionSet,
+    rows: &[T],
+    stride: usize,
+    soon: &[T],
+    sums: &mut [[f64; LANES]],
+) {
+    dispatch!(instructions, squares<T: Real>(rows: &[T], stride: usize, soon: &[T], sums: &mut [[f64; LANES]]));
 }
 
 /// Multiplies each of some rows of `stride` numbers by its factor, rounds the products to integers, half to even, and
-/// adds these to `sums`, modulo 2^64. Products must be below 2^51. Prefetches the memory `ahead` bytes after each
-/// number.
+/// adds these to `sums`, modulo 2^64. Products must be below 2^51. Meanwhile prefetches the memory `ahead` bytes after each
+/// number and the beginning of `soon`, half as many numbers as are read.
 ///
 /// # Panics
 /// When `sums` is not padded to a multiple of [`LANES`], or longer than a row, or there are more than [`ROWS`].
@@ -70,12 +76,13 @@ pub fn add_scaled<T: Real>(
     rows: &[T],
     stride: usize,
     ahead: usize,
+    soon: &[T],
     factors: &Factors,
     sums: &mut [i64],
 ) {
     dispatch!(
         instructions,
-        scaled<T: Real>(rows: &[T], stride: usize, ahead: usize, factors: &Factors, sums: &mut [i64])
+        scaled<T: Real>(rows: &[T], stride: usize, ahead: usize, soon: &[T], factors: &Factors, sums: &mut [i64])
     );
 }
 
@@ -152,8 +159,9 @@ impl Loaded for f64 {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn squares<S: Vectors, T: Real>(rows: &[T], stride: usize, sums: &mut [[f64; LANES]]) {
+unsafe fn squares<S: Vectors, T: Real>(rows: &[T], stride: usize, soon: &[T], sums: &mut [[f64; LANES]]) {
     let pair = 2 * S::U64::N;
+    let mut soon = soon.chunks_exact(LANES / 2);
     for (row, sums) in rows.chunks_exact(stride).zip(sums) {
         // SAFETY: passed on from the caller; a pair of vectors divides the partial sums.
         unsafe {
@@ -162,7 +170,10 @@ unsafe fn squares<S: Vectors, T: Real>(rows: &[T], stride: usize, sums: &mut [[f
                 *total = [S::U64::load_f64(sums), S::U64::load_f64(&sums[S::U64::N..])];
             }
             for numbers in row.chunks_exact(LANES) {
-                prefetch::<S, _>(numbers, AHEAD);
+                prefetch::<S, _, LANES>(numbers, AHEAD);
+                if let Some(soon) = soon.next() {
+                    prefetch::<S, _, { LANES / 2 }>(soon, 0);
+                }
                 for (total, numbers) in totals.iter_mut().zip(numbers.chunks_exact(pair)) {
                     *total = add_squared::<S, _>(numbers, *total);
                 }
@@ -175,13 +186,13 @@ unsafe fn squares<S: Vectors, T: Real>(rows: &[T], stride: usize, sums: &mut [[f
     }
 }
 
-/// Prefetches as many numbers as there are lanes, those `ahead` bytes after `numbers`.
+/// Prefetches `COUNT` numbers, those `ahead` bytes after the start of `numbers`.
 ///
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn prefetch<S: Vectors, T>(numbers: &[T], ahead: usize) {
-    for offset in (0..LANES * size_of::<T>()).step_by(LINE) {
+unsafe fn prefetch<S: Vectors, T, const COUNT: usize>(numbers: &[T], ahead: usize) {
+    for offset in (0..COUNT * size_of::<T>()).step_by(LINE) {
         // SAFETY: passed on from the caller.
         unsafe { S::U64::prefetch(numbers.as_ptr().cast::<u8>().wrapping_add(ahead).wrapping_add(offset)) }
     }
@@ -201,9 +212,17 @@ unsafe fn add_squared<S: Vectors, T: Loaded>(numbers: &[T], [low, high]: Pair<S>
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn scaled<S: Vectors, T: Real>(rows: &[T], stride: usize, ahead: usize, factors: &Factors, sums: &mut [i64]) {
+unsafe fn scaled<S: Vectors, T: Real>(
+    rows: &[T],
+    stride: usize,
+    ahead: usize,
+    soon: &[T],
+    factors: &Factors,
+    sums: &mut [i64],
+) {
     assert!(sums.len().is_multiple_of(LANES) && sums.len() <= stride && rows.len() <= ROWS * stride);
     let pair = 2 * S::U64::N;
+    let mut soon = soon.chunks_exact(LANES / 2);
     let count = (rows.len() / stride) as u64;
     for (sums, first) in sums.chunks_exact_mut(LANES).zip((0..stride).step_by(LANES)) {
         // SAFETY: passed on from the caller; a pair of vectors divides the lanes.
@@ -216,7 +235,10 @@ unsafe fn scaled<S: Vectors, T: Real>(rows: &[T], stride: usize, ahead: usize, f
             let factors = factors.scales.iter().zip(&factors.masks);
             for (row, (&scale, &mask)) in rows.chunks_exact(stride).zip(factors) {
                 let numbers = &row[first..][..LANES];
-                prefetch::<S, _>(numbers, ahead);
+                prefetch::<S, _, LANES>(numbers, ahead);
+                if let Some(soon) = soon.next() {
+                    prefetch::<S, _, { LANES / 2 }>(soon, 0);
+                }
                 for (total, numbers) in totals.iter_mut().zip(numbers.chunks_exact(pair)) {
                     *total = add_product::<S, _>(numbers, scale, mask.cast_unsigned(), *total);
                 }
@@ -329,11 +351,11 @@ mod tests {
                 let results = |instructions| {
                     let rows = &numbers[..height * stride];
                     let mut squares = [[1.5; LANES]; ROWS];
-                    add_squares(instructions, rows, stride, &mut squares);
+                    add_squares(instructions, rows, stride, &[], &mut squares);
                     let norms = [0.0, 5e-324, 0.3, 1.0, 1e300, f64::INFINITY, f64::NAN, -f64::NAN];
                     let factors = factors(instructions, 1e9, 2f64.powi(31), &norms);
                     let mut sums = vec![-3; width];
-                    add_scaled(instructions, rows, stride, AHEAD, &factors, &mut sums);
+                    add_scaled(instructions, rows, stride, AHEAD, &[], &factors, &mut sums);
                     (bits(squares.as_flattened()), bits(&factors.scales), factors.masks, sums)
                 };
                 let expected = results(InstructionSet::PORTABLE);
@@ -400,12 +422,12 @@ mod tests {
             let mut sums = [[0.0; LANES]];
             let mut row = [0.0; LANES];
             row[..4].copy_from_slice(&[f32::MIN_POSITIVE.next_down(), f32::MIN_POSITIVE, 3.0, f32::MAX]);
-            add_squares::<f32>(instructions, &row, LANES, &mut sums);
+            add_squares::<f32>(instructions, &row, LANES, &[], &mut sums);
             assert_eq!(sums[0][..4], [0.0, 2f64.powi(-252), 9.0, f64::from(f32::MAX).powi(2)]);
             let mut row = [0.0; LANES];
             row[..4].copy_from_slice(&[2f64.powi(-511).next_down(), -2f64.powi(-511), 3.0, 1e200]);
             sums = [[0.0; LANES]];
-            add_squares::<f64>(instructions, &row, LANES, &mut sums);
+            add_squares::<f64>(instructions, &row, LANES, &[], &mut sums);
             assert_eq!(sums[0][..4], [0.0, f64::MIN_POSITIVE, 9.0, f64::INFINITY]);
         }
     }
