@@ -256,6 +256,18 @@ mod tests {
         assert!(matches!(check_height(MOST_ROWS + 1), Err(Error::Data { .. })));
     }
 
+    #[test]
+    fn an_interrupt_leaves_nothing_half_added() {
+        let mut sums = [7; 2];
+        let rows = [1.0, 2.0];
+        let ended =
+            Clipping::new(1.0)
+                .unwrap()
+                .add_together_pausing(&[Matrix::new(&rows, 2)], &mut sums, 1, &mut || Err(Error::Interrupted));
+        assert!(matches!(ended, Err(Error::Interrupted)));
+        assert_eq!(sums, [0; 2]);
+    }
+
     fn order_and_threads_do_not_matter<T: Real>(from: impl Fn(f64) -> T) {
         let clipping = Clipping::new(0.7).unwrap();
         for (height, width) in [(0, 3), (1, 1), (13, 5), (9, 32), (17, 33), (5, 300), (40, 20_000), (137, 131_079)] {
