@@ -112,11 +112,11 @@ def test_another_permanent_round_is_found(name: str) -> None:
     assert np.abs(bias(found)).max() > stats.norm.isf(ALARM / (2 * TRUTH.size))
 
 
-def unlisted(num_cohorts: int, num_bloombits: int = 32, repetitions: int = 300) -> Collections:
+def unlisted(num_cohorts: int, num_bloombits: int = 32) -> Collections:
     """Collect where most people have a text that is not listed; texts, and so Bloom filters, are others each time."""
     rappor = local.Rappor(num_bloombits=num_bloombits, num_hashes=2, num_cohorts=num_cohorts, **FLIPS)
-    found = Collections(np.zeros((0, 4)), np.zeros((0, 4), bool), np.zeros(repetitions, bool))
-    for row in range(repetitions):
+    found = Collections(np.zeros((0, 4)), np.zeros((0, 4), bool), np.zeros(300, bool))
+    for row in range(found.false.size):
         texts = [f"{row} {i}" for i in range(64)]
         reports = rappor.perturb(
             np.repeat(texts[:4], [2000, 600, 600, 300]), local.ClientMemo.generate(3500), question="fruit", threads=1
