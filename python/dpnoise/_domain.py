@@ -73,7 +73,7 @@ class Domain(tuple[Any, ...]):
             raise ParameterError(f"{name} must have at least 2 values, got {len(domain)}")
         if len(domain._positions) < len(domain):
             repeated = [label for label, count in Counter(domain).items() if count > 1]
-            raise ParameterError(f"a value of {name} must occur only once, not so {listing(repeated)}")
+            raise ParameterError(f"a value of {name} must occur only once, got more of {listing(repeated)}")
         return domain
 
     @property

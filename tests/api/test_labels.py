@@ -295,7 +295,7 @@ def test_integers_become_those_of_python(given: Any) -> None:
     [
         (["a"], ParameterError, "domain must have at least 2 values, got 1"),
         ([], ParameterError, "domain must have at least 2 values, got 0"),
-        (["a", "b", "a"], ParameterError, "a value of domain must occur only once, not so 'a'"),
+        (["a", "b", "a"], ParameterError, "a value of domain must occur only once, got more of 'a'"),
         ([2**63, 0], ParameterError, "domain must be of integers that int64 can hold, got 9223372036854775808, 0"),
         (["\ud800", "a"], ParameterError, r"domain must be of texts that UTF-8 can hold, got '\ud800', 'a'"),
         (["a", 1], TypeError, "domain must be of texts, of integers or of booleans, got int and str"),

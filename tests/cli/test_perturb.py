@@ -196,7 +196,7 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
         ({"--protocol": "rr"}, "the domain must have 2 values, got 4"),
         ({"--domain": "red"}, "the domain must have at least 2 values, got 1"),
         ({"--domain": ""}, "the domain must have at least 2 values, got 0"),
-        ({"--domain": "red,green,red"}, "a value of the domain must occur only once, not so 'red'"),
+        ({"--domain": "red,green,red"}, "a value of the domain must occur only once, got more of 'red'"),
         (
             {"--missing": "grey"},
             "--missing must be a value of the domain ('red', 'green', '', 'deep blue'), got 'grey'",
