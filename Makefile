@@ -109,8 +109,11 @@ docs: $(VENV)/.native $(VENV)/.extra-docs ## build the documentation site in sit
 wheel: $(BIN)/maturin | check-tools ## build the wheel in dist/
 	$(BIN)/maturin build --release --out dist
 
+# Cargo takes a registry's crate of one version to be always the same. It would build dpnoise-core against what an earlier
+# run unpacked of dpnoise-kernels (in a folder that begins with a hyphen; those of real registries begin with a host) or built.
 crate: | check-tools ## package the Rust crates as they would be published, and build that
-	cargo package --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty
+	rm -rf target/crate "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/dpnoise-*
+	cargo package --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty --target-dir target/crate
 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) $(TUMULT) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
