@@ -28,6 +28,7 @@ from dpnoise._parameters import at_least, fraction_of, integer, real
 __all__ = ["Relation", "count", "histogram", "mean", "quantile_score", "sum", "variance"]
 
 Relation = Literal["add/remove", "substitute"]
+"""Which data sets are neighbours: those that differ in the presence of one record, or in the content of one."""
 
 Bounds = tuple[float, float]
 

@@ -1,0 +1,84 @@
+"""MkDocs hook and Griffe extension: the reference has tables of its objects, and shows inherited members once.
+
+The pages in docs/reference name their objects themselves, in lines such as ``::: dpnoise.local.Rappor``. This file adds
+
+- for a line ``<!-- objects of rappor.md -->`` a table of that page's objects, with the first lines of their docstrings;
+- to a class the members of its base classes, where no page shows the base class; where one does, links to them.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import griffe
+
+ROOT = Path(__file__).parents[1]
+_DIRECTIVE = re.compile(r"^::: ([\w.]+)((?:\n    .*)*)", re.MULTILINE)
+_TABLE = re.compile(r"^<!-- objects of (\S+) -->$", re.MULTILINE)
+
+
+def shown(markdown: str) -> list[tuple[str, bool]]:
+    """List the objects that a page shows, and whether they have a heading of the page's instead of their name."""
+    return [(path, "heading:" in options) for path, options in _DIRECTIVE.findall(markdown)]
+
+
+def on_config(config: Any) -> None:
+    """Read the package's sources anew for each build."""
+    global _package
+    _package = griffe.load("dpnoise", search_paths=[ROOT / "python"], docstring_parser="numpy")
+
+
+def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
+    """Replace the lines that ask for a table."""
+    folder = Path(page.file.abs_src_path).parent
+
+    def table(line: re.Match[str]) -> str:
+        source = folder / line[1]
+        named = [path for path, has_heading in shown(source.read_text(encoding="utf-8")) if not has_heading]
+        objects = [(path, _find(_package, path)) for path in named]
+        rows = [
+            f"| [`{found.name}`][{path}] | {_first_line(found)} |" for path, found in objects if not found.is_module
+        ]
+        return "\n".join(["| Name | Description |", "| --- | --- |", *rows])
+
+    return _TABLE.sub(table, markdown)
+
+
+def _find(package: griffe.Module, path: str) -> griffe.Object:
+    found = package[path.removeprefix("dpnoise.")]
+    return found.final_target if found.is_alias else found
+
+
+def _first_line(documented: griffe.Object) -> str:
+    assert documented.docstring, documented.path  # noqa: S101
+    return documented.docstring.value.partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+
+
+class InheritedOnce(griffe.Extension):
+    """Give a class that a page shows the members that no shown base class has, and the names of the others."""
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Complete the classes of dpnoise."""
+        if pkg.path != "dpnoise":
+            return
+        pages = (ROOT / "docs/reference").glob("**/*.md")
+        found = [_find(pkg, path) for page in pages for path, _ in shown(page.read_text(encoding="utf-8"))]
+        classes = {target.path: target for target in found if target.is_class}
+        for shown_class in classes.values():
+            self._complete(shown_class, classes)
+
+    def _complete(self, shown_class: griffe.Class, classes: dict[str, griffe.Class]) -> None:
+        bases = [base for base in reversed(shown_class.mro()) if base.path in classes]
+        elsewhere = {}
+        for name, member in shown_class.inherited_members.items():
+            if name.startswith("_") or not member.has_docstring:
+                continue
+            origin = member.final_target.parent
+            base = next((base for base in bases if origin in [base, *base.mro()]), None)
+            if base is None:
+                shown_class.set_member(name, griffe.Alias(name, member.final_target, parent=shown_class))
+            else:
+                elsewhere[name] = f"{base.path}.{name}"
+        shown_class.extra["dpnoise"]["elsewhere"] = elsewhere

@@ -1,0 +1,80 @@
+"""Every public name is in the reference, once."""
+
+import ast
+import pkgutil
+import re
+from collections import Counter
+from pathlib import Path
+
+import dpnoise
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "python/dpnoise"
+# They belong to PyDP, which documents them.
+OF_HOSTS = {
+    "dpnoise.backends.pydp.ConfidenceInterval",
+    "dpnoise.backends.pydp.NumericalMechanism",
+    "dpnoise.backends.pydp.PartitionSelectionStrategyType",
+}
+
+
+def exported(source):
+    """Return the names in ``__all__`` of a module, which need not be importable here."""
+    for statement in ast.parse(source.read_text(encoding="utf-8")).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name("__all__")], value=value):
+                return ast.literal_eval(value)
+    return []
+
+
+def public_names():
+    """Return the public modules of dpnoise, and the full names of what they export, modules left out."""
+    modules, names = set(), set()
+    for source in PACKAGE.glob("**/*.py"):
+        parts = ["dpnoise", *source.relative_to(PACKAGE).with_suffix("").parts]
+        if parts[-1] == "__init__":
+            parts.pop()
+        if not any(part.startswith("_") for part in parts) and parts[1:2] != ["cli"]:
+            modules.add(".".join(parts))
+            names |= {f"{'.'.join(parts)}.{name}" for name in exported(source) if not name.startswith("_")}
+    return modules, names - modules
+
+
+def is_same(name, path):
+    """Is ``dpnoise.name`` another name of the object that is shown as `path`?"""
+    module, _, shown = path.rpartition(".")
+    importable = shown == name and module.count(".") == 1 and hasattr(dpnoise, module.removeprefix("dpnoise."))
+    return importable and pkgutil.resolve_name(path) is getattr(dpnoise, name)
+
+
+def missing_or_repeated(shown):
+    """Compare the objects that the reference shows with the public ones; where something is wrong, say so."""
+    modules, names = public_names()
+    # Base classes without a public name may be shown, too. The command line is for shells.
+    shown = Counter(path for path in shown if "._" not in path and not path.startswith("dpnoise.cli"))
+    # dpnoise.Laplace is the object that is shown as dpnoise.mechanisms.Laplace.
+    shorter = {f"dpnoise.{name}" for name in dpnoise.__all__ if any(is_same(name, path) for path in shown)}
+    expected = modules - {"dpnoise"} | names - OF_HOSTS - shorter
+    return {name: shown[name] for name in expected | shown.keys() if shown[name] != (name in expected)}
+
+
+def directives():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/reference/**/*.md"))
+    return re.findall(r"^::: (\S+)$", text, re.MULTILINE)
+
+
+def test_the_reference_has_every_public_name_once():
+    assert missing_or_repeated(directives()) == {}
+
+
+def test_a_missing_a_repeated_and_an_unknown_name_are_noticed():
+    shown = directives()
+    shown.remove("dpnoise.local.Rappor")
+    shown.remove("dpnoise.mechanisms.Laplace")
+    assert missing_or_repeated([*shown, "dpnoise.queries.Sum", "dpnoise.queries.Total"]) == {
+        "dpnoise.Laplace": 0,
+        "dpnoise.local.Rappor": 0,
+        "dpnoise.mechanisms.Laplace": 0,
+        "dpnoise.queries.Sum": 2,
+        "dpnoise.queries.Total": 1,
+    }
