@@ -22,7 +22,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
-.PHONY: bench-tumult test-torch everything
+.PHONY: bench-tumult test-torch everything check-python
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -103,7 +103,7 @@ bench-rust: | check-tools ## time the parts of the Rust crate
 instructions: | check-tools ## count instructions per sample with callgrind
 	cargo bench --package dpnoise-core --bench instructions --locked
 
-docs: $(VENV)/.native $(VENV)/.extra-docs ## build the documentation site in site/, warnings as errors
+docs: $(VENV)/.docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 wheel: $(BIN)/maturin | check-tools ## build the wheel in dist/
@@ -123,13 +123,16 @@ clean: ## remove everything that was built, .venv too
 check-tools:
 	@scripts/check_tools.sh $(PYTHON)
 
+check-python:
+	@scripts/check_tools.sh $(PYTHON) python
+
 check-lint-tools:
 	@scripts/check_tools.sh $(PYTHON) lint
 
 check-constant-time-tools:
 	@scripts/check_tools.sh $(PYTHON) constant-time
 
-$(BIN)/python: | check-tools
+$(BIN)/python: | check-python
 	$(PYTHON) -m venv $(VENV)
 
 $(BIN)/maturin: | $(BIN)/python
@@ -142,6 +145,12 @@ $(VENV)/.native: $(NATIVE_SOURCES) | check-tools $(BIN)/maturin
 # dpnoise itself is installed by now, so pip resolves the extra from its metadata and fetches only what it names.
 $(VENV)/.extra-%: pyproject.toml | $(VENV)/.native
 	$(BIN)/python -m pip install --quiet 'dpnoise[$*]'
+	@touch $@
+
+# The site is built from sources alone, so this neither compiles nor installs dpnoise. Older pips know no groups.
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
 # The same module and files in another environment: the module is of the stable interface, and is compiled once.

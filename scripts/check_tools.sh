@@ -1,6 +1,6 @@
 #!/bin/sh
 # Says in one line what is missing before a build starts. Called by make:
-#   check_tools.sh PYTHON [lint | constant-time]
+#   check_tools.sh PYTHON [python | lint | constant-time]
 # The required versions are read from Cargo.toml and pyproject.toml, where they are declared.
 set -eu
 cd "$(dirname "$0")/.."
@@ -20,13 +20,15 @@ rust_minimum=$(sed -n 's/^rust-version *= *"\([0-9]*\.[0-9]*\).*/\1/p' Cargo.tom
 python_minimum=$(sed -n 's/^requires-python *= *">=\([0-9]*\.[0-9]*\).*/\1/p' pyproject.toml)
 install_rust="install it from https://rustup.rs, or 'rustup update' if you have rustup"
 
-for tool in cargo rustc; do
-    command -v $tool >/dev/null || fail "Rust $rust_minimum or newer ($tool not found): $install_rust"
-done
-rust_found=$(rustc --version 2>/dev/null | sed -n 's/^rustc \([0-9]*\.[0-9]*\).*/\1/p')
-[ -n "$rust_found" ] || fail "Rust $rust_minimum or newer ('rustc --version' fails): $install_rust"
-at_least "$rust_found" "$rust_minimum" || fail "Rust $rust_minimum or newer (found $rust_found): $install_rust"
-command -v cc >/dev/null || fail "a C linker for Rust (cc not found): 'apt-get install gcc libc6-dev' on Debian or Ubuntu"
+if [ "$purpose" != python ]; then
+    for tool in cargo rustc; do
+        command -v $tool >/dev/null || fail "Rust $rust_minimum or newer ($tool not found): $install_rust"
+    done
+    rust_found=$(rustc --version 2>/dev/null | sed -n 's/^rustc \([0-9]*\.[0-9]*\).*/\1/p')
+    [ -n "$rust_found" ] || fail "Rust $rust_minimum or newer ('rustc --version' fails): $install_rust"
+    at_least "$rust_found" "$rust_minimum" || fail "Rust $rust_minimum or newer (found $rust_found): $install_rust"
+    command -v cc >/dev/null || fail "a C linker for Rust (cc not found): 'apt-get install gcc libc6-dev' on Debian or Ubuntu"
+fi
 
 command -v "$python" >/dev/null ||
     fail "CPython $python_minimum or newer ($python not found): install it, or say which one: make PYTHON=python3.12 ..."
