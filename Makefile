@@ -22,7 +22,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
-.PHONY: bench-tumult test-torch everything check-python
+.PHONY: bench-tumult test-torch everything check-python outputs
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -105,6 +105,10 @@ instructions: | check-tools ## count instructions per sample with callgrind
 
 docs: $(VENV)/.docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+outputs: $(VENV)/.native $(VENV)/.extra-test-engines $(TUMULT)/.native ## run the code of the pages, and show what it prints (needs Java 17)
+	PYSPARK_PYTHON=$(abspath $(BIN)/python) $(BIN)/python scripts/page_outputs.py
+	$(TUMULT)/bin/python scripts/page_outputs.py docs/backends/tumult.md
 
 wheel: $(BIN)/maturin | check-tools ## build the wheel in dist/
 	$(BIN)/maturin build --release --out dist

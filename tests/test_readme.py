@@ -6,31 +6,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from page_outputs import PAGES, differences, python_blocks, run_blocks, with_outputs
 
 from dpnoise.datasets import ADULT_ATTRIBUTION
 
 ROOT = Path(__file__).parents[1]
 
 
-def python_blocks(page):
-    """Return the code of every python block of a Markdown page, with the number of its first line."""
-    text = page.read_text(encoding="utf-8")
-    found = re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [(text.count("\n", 0, block.start(1)), block[1]) for block in found]
-
-
-def run_blocks(page):
-    """Run the blocks in order, as one program; a traceback names the page and its line."""
-    namespace = {"__name__": "__main__"}
-    for line, code in python_blocks(page):
-        exec(compile("\n" * line + code, str(page), "exec"), namespace)  # noqa: S102
-
-
 OF_ENGINES = ROOT / "docs/guide/engines.md"
 """Needs Dask and Spark: tests/engines runs it."""
 
-PAGES = [page for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))] if python_blocks(page)]
-PAGES.remove(OF_ENGINES)
 BACKENDS = ROOT / "docs/backends"
 """A page is named as the package of the library that it shows, or nearly so."""
 PACKAGES = {"tumult": "tmlt.core"}
@@ -38,13 +23,15 @@ PACKAGES = {"tumult": "tmlt.core"}
 
 # What Opacus and PyTorch say whenever they are used.
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_of_the_page_runs(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page != OF_ENGINES], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_code_of_the_page_prints_what_it_shows(page, tmp_path, monkeypatch):
     if page.parent == BACKENDS:
         package = PACKAGES.get(page.stem, page.stem)
         pytest.importorskip(package, reason=f"shows {package}, which is not installed")
     monkeypatch.chdir(tmp_path)
-    run_blocks(page)
+    assert differences(page, run_blocks(page)) == ""
 
 
 LONG = {"compare_protocols.py", "dp_sgd_adult.py", "dp_sgd_adult_optax.py"}
@@ -75,6 +62,43 @@ def test_a_block_that_raises_is_noticed(tmp_path):
     with pytest.raises(AssertionError) as caught:
         run_blocks(page)
     assert (caught.traceback[-1].path, caught.traceback[-1].lineno + 1) == (page, 8)
+
+
+def page_with(tmp_path, code, shown=""):
+    page = tmp_path / "page.md"
+    page.write_text(f"Text.\n\n```python\n{code}\n```\n{shown}\nMore.\n")
+    return page
+
+
+def test_a_wrong_output_is_noticed(tmp_path):
+    code = "print([-1.5, 12], 'int64')"
+    page = page_with(tmp_path, code, "\n```{.text .output}\n[ 3.25e-07, 4 ] int64\n```\n")
+    assert differences(page, run_blocks(page)) == ""  # only numbers differ
+    for wrong in ("[1, 2, 3] int64", "[1, 2] int32", "[1, 2] int64\n5", "[1, 2]", ""):
+        page = page_with(tmp_path, code, f"\n```{{.text .output}}\n{wrong}\n```\n")
+        assert differences(page, run_blocks(page))
+    assert differences(page_with(tmp_path, code), ["[1, 2] int64\n"])
+    assert differences(page_with(tmp_path, "1", "\n```{.text .output}\nint64\n```\n"), [""])
+
+
+def test_where_words_are_random_there_only_has_to_be_an_output(tmp_path):
+    page = page_with(tmp_path, "print(True)", "\n```{.text .output .varies}\nFalse\n```\n")
+    assert differences(page, run_blocks(page)) == ""
+    assert differences(page, [""])
+
+
+def test_outputs_are_written_below_their_blocks(tmp_path):
+    for shown in ("", "\n```{.text .output}\nold\n```\n"):
+        page = page_with(tmp_path, "print('new')", shown)
+        assert with_outputs(page, run_blocks(page)) == (
+            "Text.\n\n```python\nprint('new')\n```\n\n```{.text .output}\nnew\n```\n\nMore.\n"
+        )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_of_the_page_fits_80_columns(page):
+    lines = [(first + i, line) for first, code in python_blocks(page) for i, line in enumerate(code.splitlines(), 1)]
+    assert [(number, line) for number, line in lines if len(line) > 80] == []
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])

@@ -169,7 +169,7 @@ def test_the_guide_has_the_example_of_the_reference() -> None:
     code = [line.strip()[4:] for line in lines if line.strip().startswith((">>> def", "..."))]
     code = [line for line in code if not line.strip().startswith("datasets.") and line != ")"]
     guide = GUIDE.read_text(encoding="utf-8")
-    assert len(code) == 7
+    assert len(code) == 8
     for line in code:
         assert line in guide
 

@@ -81,7 +81,8 @@ class ProposeTestRelease(StableMechanism):
     >>> from dpnoise import Laplace, datasets, stability
     >>> def distance(ages, bound):
     ...     x, middle = np.sort(np.clip(ages, 0, 100)), (len(ages) - 1) // 2
-    ...     below, above = np.append(x[:middle][::-1], 0), np.append(x[middle + 1 :], 100)
+    ...     below = np.append(x[:middle][::-1], 0)
+    ...     above = np.append(x[middle + 1 :], 100)
     ...     return np.count_nonzero(above[: middle + 1] - below <= bound)
     >>> def answer(ages, bound, epsilon):
     ...     middle = np.sort(np.clip(ages, 0, 100))[(len(ages) - 1) // 2]
