@@ -1,0 +1,92 @@
+"""Draw the pictures of the guide: python examples/guide_pictures.py docs/guide (the default is this folder).
+
+The histogram is of one random run; the other pictures are computed from formulas.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from dpnoise import DiscreteLaplace, Laplace, datasets, local, plots
+from dpnoise.accounting import Accountant, compose_advanced, compose_sequential
+
+
+def estimated_histogram(path: Path) -> None:
+    """Draw the occupations that 32,561 people report, with intervals, and the truth."""
+    occupations, names = datasets.adult_occupations()
+    protocol = local.OptimizedUnaryEncoding(k=len(names), epsilon=1.0)
+    estimate = protocol.estimate(protocol.perturb(occupations))
+    plots.histogram(
+        path,
+        names,
+        {"local, epsilon = 1": (estimate.counts, estimate.lower, estimate.upper)},
+        true_counts=np.bincount(occupations),
+    )
+
+
+def local_and_central_errors(path: Path) -> None:
+    """Draw the error of one count relative to the number of people, by that number."""
+    people = np.geomspace(100, 1e8, 25)
+    protocol = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
+    ratio = np.exp(-1 / DiscreteLaplace(epsilon=1.0, sensitivity=1).scale)  # of the probabilities of n and n + 1
+    central = np.sqrt(2 * ratio) / (1 - ratio)
+    with plots.chart(path, height=3.6) as axes:
+        axes.plot(people, [protocol.variance(n=int(n), frequency=0) ** 0.5 / n for n in people], label="local")
+        axes.plot(people, central / people, label="central")
+        axes.set(xscale="log", yscale="log", xlabel="people", ylabel="error / people")
+        axes.grid(color="#dddddd")
+        axes.legend(frameon=False)
+
+
+def errors_of_protocols(path: Path) -> None:
+    """Draw the error of the count of a rare one of 100 values among a million people, by epsilon."""
+    kinds = (
+        local.GeneralizedRandomizedResponse,
+        local.SymmetricUnaryEncoding,
+        local.OptimizedUnaryEncoding,
+        local.LocalHashing,
+        local.HadamardResponse,
+        local.SubsetSelection,
+    )
+    epsilons = np.linspace(0.5, 5.0, 19)
+    with plots.chart(path, height=3.6) as axes:
+        for kind, style in zip(kinds, ("-", "-", "-", "--", "-", ":"), strict=True):
+            errors = [kind(k=100, epsilon=float(epsilon)).variance(n=10**6, frequency=0) ** 0.5 for epsilon in epsilons]
+            axes.plot(epsilons, errors, style, linewidth=2, label=kind.__name__)
+        axes.set(yscale="log", xlabel="epsilon", ylabel="standard deviation, people")
+        axes.grid(color="#dddddd")
+        axes.legend(frameon=False)
+
+
+def composition(path: Path) -> None:
+    """Draw what many Laplace releases with epsilon = 0.1 each cost together, at delta = 1e-6."""
+    each = Laplace(epsilon=0.1)
+    numbers = range(10, 301, 10)
+    curves = {
+        "compose_sequential": [compose_sequential([each.cost] * n).epsilon for n in numbers],
+        "compose_advanced": [compose_advanced(each.cost, n, delta=1e-6).epsilon for n in numbers],
+        "Accountant": [Accountant().compose(each, n).epsilon(1e-6) for n in numbers],
+    }
+    with plots.chart(path, height=3.6) as axes:
+        for label, epsilons in curves.items():
+            axes.plot(numbers, epsilons, linewidth=2, label=label)
+        axes.set(xlabel="releases", ylabel="epsilon of all together")
+        axes.grid(color="#dddddd")
+        axes.legend(frameon=False)
+
+
+def main() -> None:
+    """Draw all."""
+    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "dpnoise"}  # small, and the same each time
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    for draw in (estimated_histogram, local_and_central_errors, errors_of_protocols, composition):
+        path = folder / f"{draw.__name__}.svg"
+        draw(path)
+        print(path)
+    print(datasets.ADULT_ATTRIBUTION)
+
+
+if __name__ == "__main__":
+    main()
