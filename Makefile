@@ -22,7 +22,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
-.PHONY: bench-tumult test-torch everything
+.PHONY: bench-tumult test-torch release-check everything
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -72,6 +72,7 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(MAKE) test-torch
 	$(MAKE) statistical SAMPLES=100000000 WORKERS=1
 	$(MAKE) bench bench-tumult bench-rust instructions
+	$(MAKE) release-check
 
 test-aarch64: | check-tools ## run the Rust unit tests for aarch64, emulated
 	scripts/test_aarch64.sh
@@ -106,14 +107,17 @@ instructions: | check-tools ## count instructions per sample with callgrind
 docs: $(VENV)/.native $(VENV)/.extra-docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-wheel: $(BIN)/maturin | check-tools ## build the wheel in dist/
+wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
 	$(BIN)/maturin build --release --out dist
+
+release-check: $(VENV)/.extra-release ## build what a release consists of in dist/, and try it (Linux; half an hour)
+	. $(BIN)/activate && python scripts/release/check.py
 
 # Cargo takes a registry's crate of one version to be always the same. It would build dpnoise-core against what an earlier
 # run unpacked of dpnoise-kernels (in a folder that begins with a hyphen; those of real registries begin with a host) or built.
 crate: | check-tools ## package the Rust crates as they would be published, and build that
 	rm -rf target/crate "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/dpnoise-*
-	cargo package --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty --target-dir target/crate
+	cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty --target-dir target/crate
 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) $(TUMULT) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
