@@ -120,7 +120,7 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
     Parameters
     ----------
     text : str
-        As ``to_json`` gave it; spaces and order do not matter.
+        As ``to_json`` gave it; white space around it does not matter.
     domain : sequence of str, int or bool, optional
         The labels of the values, which a specification does not contain, in the order in which clients number them.
 
@@ -131,8 +131,8 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
     Raises
     ------
     ParameterError
-        When ``text`` is not a specification, or its probabilities do not follow from its epsilon; or when the domain
-        has another length, or is invalid.
+        When ``text`` is not a specification, was written again by another program, or its probabilities do not follow
+        from its epsilon; or when the domain has another length, or is invalid.
     TypeError
         When ``text`` is not a str.
     """
