@@ -1,4 +1,4 @@
-// A client of local protocols for node 20, written from docs/reference/wire_format.md and nothing else.
+// A client of local protocols for node 20. All that it does is described in docs/reference/wire_format.md.
 //
 //   node report.mjs ANNOUNCEMENT < VALUES
 //
@@ -94,7 +94,7 @@ export class Client {
     if (spec.version !== 1n || !Object.hasOwn(CODES, spec.protocol)) {
       throw new Error(`this client knows version 1 of ${Object.keys(CODES).join(", ")}`);
     }
-    if (!(spec.epsilon <= maxEpsilon && Math.log(ratio(spec)) <= spec.epsilon * (1 + 1e-9))) {
+    if (!(spec.epsilon <= maxEpsilon && logRatio(spec) <= spec.epsilon * (1 + 1e-9))) {
       throw new Error(`the reports must be ${Math.min(maxEpsilon, spec.epsilon)}-differentially private`);
     }
     if (![undefined, "NFC"].includes(normalization)) throw new Error("the normalization must be NFC");
@@ -175,16 +175,18 @@ export class Client {
   }
 }
 
-/** The largest ratio between the probabilities of a report given two values. */
-function ratio({ protocol, epsilon, k, g, p, q, keep, planes }) {
-  if (["laplace_mean", "summation_histogram_encoding"].includes(protocol)) return Math.exp(epsilon);
+/** The logarithm of the largest ratio between the probabilities of a report given two values. */
+function logRatio({ protocol, epsilon, k, g, p, q, keep, planes, unit }) {
+  if (protocol === "laplace_mean") return (epsilon * Number(k - 1n)) / Number(2n * unit);
+  if (protocol === "summation_histogram_encoding") return epsilon;
   const share = (numerator) => Number(numerator) / Number(1n << planes);
   if (keep !== undefined) {
     const symbols = { generalized_randomized_response: k, local_hashing: g, hadamard_response: 2n }[protocol];
-    return 1 + (Number(symbols) * share(keep)) / share((1n << planes) - keep);
+    return Math.log1p((Number(symbols) * share(keep)) / share((1n << planes) - keep));
   }
   const [yes, no, notYes, notNo] = [p, q, (1n << planes) - p, (1n << planes) - q].map(share);
-  return protocol === "randomized_response" ? Math.max(yes / no, notNo / notYes) : (yes * notNo) / (notYes * no);
+  const [logYes, logNo] = [Math.log(yes / no), Math.log(notNo / notYes)];
+  return protocol === "randomized_response" ? Math.max(logYes, logNo) : logYes + logNo;
 }
 
 function parity(number) {

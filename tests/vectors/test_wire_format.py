@@ -97,8 +97,10 @@ def ratio(spec: dict[str, Any]) -> Fraction:
 @pytest.mark.parametrize("protocol", make_local_vectors.PROTOCOLS, ids=repr)
 def test_the_ratio_of_the_page_is_the_epsilon_of_the_library(protocol: Any) -> None:
     spec = json.loads(protocol.to_json())
-    if spec["protocol"] in local_spec.SUMS:
-        assert protocol.epsilon == spec["epsilon"]
+    if spec["protocol"] == "laplace_mean":
+        assert spec["epsilon"] * (spec["k"] - 1) / (2 * spec["unit"]) == protocol.epsilon
+    elif spec["protocol"] == "summation_histogram_encoding":
+        assert spec["epsilon"] == protocol.epsilon
     else:
         assert math.log(ratio(spec)) == pytest.approx(protocol.epsilon, rel=1e-12)
 
@@ -308,7 +310,7 @@ CLIENTS: dict[str, tuple[Any, list[Any]]] = {
         (local.OptimizedUnaryEncoding(k=9, epsilon=3.0), [0, 0, 0, 8]),
         (local.UnaryEncoding(k=9, p=0.75, q=0.1), [0, 0, 0, 8]),
         (local.ThresholdHistogramEncoding(k=9, epsilon=3.0), [0, 0, 0, 8]),
-        (local.GeneralizedRandomizedResponse(k=9, epsilon=3.0), [1, 1, 1, 8]),
+        (local.GeneralizedRandomizedResponse(k=9, epsilon=6.0), [1, 1, 1, 8]),
         (local.LocalHashing(k=9, epsilon=3.0), [1, 1, 1, 8]),
         (local.HadamardResponse(k=9, epsilon=3.0), [1, 1, 1, 8]),
         (local.LaplaceMean(epsilon=3.3), [-1.0, -0.5, -0.4]),
@@ -483,6 +485,13 @@ REFUSED = [
     (LAPLACE, "0", "the value must be from -1 to 1"),
     (LAPLACE, None, "the value must be from -1 to 1"),
     (HADAMARD.replace("473", "474"), 0, "the reports must be 1-differentially private"),
+    (
+        local.LaplaceMean(epsilon=1.0).to_json().replace('"k":2', '"k":3'),
+        0,
+        "the reports must be 1-differentially private",
+    ),
+    (local.OptimizedUnaryEncoding(k=15, epsilon=1.0).to_json().replace("551", "550"), 0, "the reports must be 1-diff"),
+    (local.RandomizedResponse.coin_flips().to_json().replace("1.09", "1.08"), 0, "the reports must be 1.08"),
     (HADAMARD.replace("473", "1024"), 0, "the reports must be 1-differentially private"),
     (HADAMARD.replace("1.0", "6.0"), 0, "the reports must be 5-differentially private"),
     (HADAMARD.replace('version":1', 'version":2'), 0, "this client knows version 1 of"),

@@ -66,7 +66,7 @@ macro_rules! families {
 
         impl Protocol {
             /// Reads a specification, canonical or not, and checks that its probabilities are those that its epsilon
-            /// gives.
+            /// gives. The id is that of the canonical text: whoever takes it of another text has another one.
             ///
             /// # Errors
             /// [`Error::State`] when it is not a specification or contradicts itself, [`Error::Parameter`] when a
