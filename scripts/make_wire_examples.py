@@ -126,7 +126,7 @@ def worked_reports() -> str:
     """Return what was drawn for reports of other kinds, and the reports."""
     rows = []
     for example in (drawn(*example) for example in EXAMPLES):
-        told = ", ".join(f"{name} = {draw}" for name, draw in example["draws"].items())
+        told = ", ".join(f"{name}: {draw}" for name, draw in example["draws"].items())
         rows.append((f"`{example['protocol']}`", example["value"], told, f"`{example['report']}`"))
     spec, position = json.loads(example["specification"]), example["position"]
     noisy = position - spec["unit"] + example["draws"]["noise"]
@@ -134,9 +134,8 @@ def worked_reports() -> str:
 {table("`protocol` | value | drawn | report", rows)}
 
 The last one in full: X = floor(0.3 · 2^62) = {int(0.3 * 2**62)}, and the position is
-floor(((2^62 - X) · {spec["k"] - 1} + u) / 2^63) = {position}. Less `unit` that is {position - spec["unit"]}, with the \
-noise {noisy}, which is not clamped, and with `bound` added
-{noisy + spec["bound"]}."""
+floor(((2^62 - X) · {spec["k"] - 1} + u) / 2^63) = {position}. Less `unit` that is {position - spec["unit"]},
+with the noise {noisy}, which is not clamped, and with `bound` added {noisy + spec["bound"]}."""
 
 
 def noise_vectors() -> list[tuple[float, int, bytes, int]]:

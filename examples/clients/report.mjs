@@ -91,6 +91,9 @@ export class Client {
     for (const [name, value] of Object.entries(spec)) {
       if (typeof value === "string" && name !== "protocol") spec[name] = BigInt(value);
     }
+    if (!/^\{("[a-z_]+":("[a-z_]+"|[0-9.e-]+)[,}])+$/.test(text) || typeof spec.epsilon !== "number") {
+      throw new Error("the specification must be as it was announced: another program wrote it again");
+    }
     if (spec.version !== 1n || !Object.hasOwn(CODES, spec.protocol)) {
       throw new Error(`this client knows version 1 of ${Object.keys(CODES).join(", ")}`);
     }
@@ -108,8 +111,10 @@ export class Client {
 
   /** A client of a document that has the specification as a string, and labels. */
   static announced(text, options) {
-    const { "dpnoise.protocol": protocol, "dpnoise.domain": domain, "dpnoise.normalization": normalization } = JSON.parse(text);
-    return protocol === undefined ? new Client(text, options) : new Client(protocol, { ...options, domain, normalization });
+    const found = JSON.parse(text);
+    if (found["dpnoise.protocol"] === undefined) return new Client(text, options);
+    const [domain, normalization] = [found["dpnoise.domain"], found["dpnoise.normalization"]];
+    return new Client(found["dpnoise.protocol"], { ...options, domain, normalization });
   }
 
   /** The message of one person, whose value is a number or a label. */
@@ -123,10 +128,11 @@ export class Client {
       if (typeof value !== "number" || !(Math.abs(value) <= 1)) throw new RangeError("the value must be from -1 to 1");
       return value;
     }
-    const label = this.normalization ? String(value).normalize(this.normalization) : value;
+    const label = this.normalization && typeof value === "string" ? value.normalize(this.normalization) : value;
     const v = this.domain ? this.domain.indexOf(label) : value;
     if (!Number.isInteger(v) || v < 0 || BigInt(v) >= this.spec.k) {
-      throw new RangeError(this.domain ? "the value must be a label" : `the value must be from 0 to ${this.spec.k - 1n}`);
+      const allowed = this.domain ? "a label" : `from 0 to ${this.spec.k - 1n}`;
+      throw new RangeError(`the value must be ${allowed}`);
     }
     return BigInt(v);
   }
@@ -209,9 +215,28 @@ function toBytes(number, largest) {
   return Buffer.from(number.toString(16).padStart(2 * length, "0"), "hex").reverse();
 }
 
+/** Read a value; the message of JSON.parse would show it. */
+function valueOf(line) {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new Error("every line must be a value in JSON");
+  }
+}
+
+function main(announcement) {
+  const client = Client.announced(readFileSync(announcement, "utf-8"));
+  const lines = readFileSync(0, "utf-8").split("\n").filter((line) => line.trim());
+  const messages = lines.map((line) => client.message(valueOf(line)).toString("hex"));
+  console.log(messages.join("\n"));
+}
+
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const client = Client.announced(readFileSync(process.argv[2], "utf-8"));
-  for (const line of readFileSync(0, "utf-8").split("\n")) {
-    if (line.trim()) console.log(client.message(JSON.parse(line)).toString("hex"));
+  try {
+    if (process.argv.length !== 3) throw new Error("usage: node report.mjs ANNOUNCEMENT < VALUES");
+    main(process.argv[2]);
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
   }
 }

@@ -495,7 +495,7 @@ REFUSED = [
     (HADAMARD.replace("473", "1024"), 0, "the reports must be 1-differentially private"),
     (HADAMARD.replace("1.0", "6.0"), 0, "the reports must be 5-differentially private"),
     (HADAMARD.replace('version":1', 'version":2'), 0, "this client knows version 1 of"),
-    (HADAMARD.replace("hadamard", "toString"), 0, "this client knows version 1 of"),
+    (HADAMARD.replace("hadamard_response", "constructor"), 0, "this client knows version 1 of"),
     (local.SubsetSelection(k=5, epsilon=1.0).to_json(), 0, "this client knows version 1 of"),
     (json.dumps({"dpnoise.protocol": HADAMARD, "dpnoise.domain": ["a", "b"]}), "a", "the domain must have 15"),
     (json.dumps({"dpnoise.protocol": HADAMARD, "dpnoise.domain": ["a"] * 15}), "a", "the domain must have 15"),
@@ -504,6 +504,8 @@ REFUSED = [
         0,
         "the normalization must be NFC",
     ),
+    (json.dumps(json.loads(HADAMARD)), 0, "the specification must be as it was announced"),
+    (HADAMARD.replace("1.0", "1"), 0, "the specification must be as it was announced"),  # as JavaScript writes it
     (HADAMARD[:-1], 0, ""),
 ]
 
@@ -523,8 +525,20 @@ def test_the_client_refuses() -> None:
 def test_the_command_of_the_client(tmp_path: Path) -> None:
     protocol, _ = CLIENTS["LocalHashing"]
     (tmp_path / "specification.json").write_text(protocol.to_json() + "\n", encoding="utf-8")
-    command = [str(NODE), str(CLIENT), str(tmp_path / "specification.json")]
-    done = subprocess.run(command, input="1\n8\n", capture_output=True, text=True, check=True)
+
+    def run(values: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(NODE), str(CLIENT), *arguments]
+        return subprocess.run(command, cwd=tmp_path, input=values, capture_output=True, text=True, check=False)
+
+    done = run("1\n8\n", "specification.json")
+    assert (done.returncode, done.stderr) == (0, "")
     accumulator = protocol.accumulator()
     accumulator.add_messages(list(map(bytes.fromhex, done.stdout.split())))
     assert (accumulator.n, accumulator.rejected) == (2, 0)
+    for values, arguments, message in (
+        ("1\nsecret\n", ["specification.json"], "every line must be a value in JSON"),
+        ("1\n19\n", ["specification.json"], "the value must be from 0 to 8"),
+        ("1\n", [], "usage: node report.mjs ANNOUNCEMENT < VALUES"),
+    ):
+        done = run(values, *arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", message + "\n")
