@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
+from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
 from dpnoise._parameters import real_down
 from dpnoise.accounting import _ledger_file
@@ -318,6 +319,18 @@ class Ledger:
         mechanism._check(x)
         self.spend(mechanism, label)
         return mechanism.release(x)
+
+    def _repr_html_(self) -> str:
+        with self._file.read() as connection:
+            budget, spent = _ledger_file.budget(connection), _ledger_file.total(connection)
+            relation, rows = _ledger_file.relation(connection), list(_ledger_file.entries(connection))
+        remaining = map(exact_difference, budget, spent)
+        epsilons, deltas = zip(budget, spent, remaining, strict=True)
+        amounts = {"": ["budget", "spent", "remaining"], "epsilon": epsilons, "delta": deltas}
+        names = ("number", "time (UTC)", "label", "mechanism", "epsilon", "delta", "total epsilon", "total delta")
+        shown = [(row[0], row[1][:19], row[2], row[3], *map(Decimal, row[4:])) for row in rows]
+        entries = {name: [row[i] for row in shown] for i, name in enumerate(names)}
+        return html_table(f"{self!r}, {relation}", amounts) + html_table("spends", entries)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path, so that another process of this machine can open the ledger."""

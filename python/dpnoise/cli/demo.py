@@ -114,7 +114,7 @@ def _draw(plot: Path, record: dict[str, Any]) -> None:
         "central release": (column("central_release"), column("central_lower"), column("central_upper")),
     }
     title = f"Occupations in the Adult census, epsilon = {record['epsilon']:g}, {100 * _LEVEL:g} % intervals"
-    plots.histogram(plot, column("occupation"), series, column("true_count"), title)
+    plots.histogram(column("occupation"), series, column("true_count"), title, path=plot)
 
 
 def _print_comparison(record: dict[str, Any]) -> None:

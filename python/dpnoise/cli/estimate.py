@@ -122,7 +122,7 @@ def estimate(
                     f"estimate with {100 * level:g} % intervals": (estimated.counts, estimated.lower, estimated.upper)
                 }
                 title = f"{quantity(estimated.n, 'report')}, epsilon = {about['epsilon']:.4g}"
-                plots.histogram(plot, counted.domain, series, title=title)
+                plots.histogram(counted.domain, series, title=title, path=plot)
 
         deliver(collection.save, show, write, draw)
     if collection.failed:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._display import Record
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import integer, real
@@ -131,7 +132,7 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MeanEstimate:
+class MeanEstimate(Record):
     """The mean of people's numbers, estimated from their reports.
 
     Attributes

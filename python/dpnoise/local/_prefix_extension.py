@@ -198,7 +198,7 @@ class PrefixExtension(Protocol):
         return HeavyHitters(candidates, counts, standard_errors, lower, upper, n, rejected, level, tested, complete)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class HeavyHitters(EstimateTable):
     """Frequent values, the most frequent first.
 
@@ -241,4 +241,4 @@ class HeavyHitters(EstimateTable):
     complete: bool
 
     def _values(self) -> NDArray[np.int64]:
-        return self.values.copy()
+        return self.values

@@ -125,7 +125,7 @@ class Sketch(Protocol):
         return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, level, simultaneous)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SketchEstimate(EstimateTable):
     """How many people have each of the given texts, estimated from their reports.
 
