@@ -37,7 +37,7 @@ def caption_of(record: Any) -> str:
 
 
 def html_table(caption: str, columns: Mapping[str, Column]) -> str:
-    """Give a table with one row header, the first column; numbers are to the right, and nothing given is markup."""
+    """Give a table whose first column names the rows; nothing in it is markup."""
     cells, numeric, size = _cells(columns)
     head = "".join(_element("th", name, "col", right) for name, right in zip(columns, numeric, strict=True))
     body = "".join(
@@ -46,7 +46,7 @@ def html_table(caption: str, columns: Mapping[str, Column]) -> str:
         for row in zip(*cells, strict=True)
     )
     return (
-        f'<table>\n<caption style="text-align: left">{escape(caption)}</caption>\n'
+        f'<table>\n<caption style="text-align: left; white-space: nowrap">{escape(caption)}</caption>\n'
         f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>{f'<p>{_total(size)}</p>' * _is_cut(size)}"
     )
 
@@ -60,6 +60,13 @@ def text_table(caption: str, columns: Mapping[str, Column]) -> str:
         aligned.append([cell.rjust(width) if right else cell.ljust(width) for cell in (name, *column)])
     lines = ["  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
     return "\n".join([caption, *lines, *[_total(size)] * _is_cut(size)])
+
+
+def one_line(value: Any) -> str:
+    """Give a value as a short text; what is not printable might be a new line, or a command of the terminal."""
+    text = str(value)
+    cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
 
 
 def _scalars(record: Any, *, nested: bool = False) -> list[tuple[str, Any]]:
@@ -99,7 +106,7 @@ def _formatted(values: Sequence[Any]) -> list[str]:
     """Give the texts of a column, whose floats have the same decimals."""
     magnitudes = [abs(value) for value in values if _is_float(value) and math.isfinite(value)]
     pattern = _pattern(max(magnitudes, default=0.0))
-    return [format(value, pattern) if _is_float(value) else _text(value) for value in values]
+    return [format(value, pattern) if _is_float(value) else one_line(value) for value in values]
 
 
 def _alone(value: Any) -> str:
@@ -111,14 +118,6 @@ def _alone(value: Any) -> str:
 def _pattern(largest: float) -> str:
     decimals = max(0, _DIGITS - 1 - math.floor(math.log10(largest))) if largest else 1
     return f",.{decimals}f" if decimals <= _MOST_DECIMALS else f".{_DIGITS}g"
-
-
-def _text(value: Any) -> str:
-    """Give one short line: what is not printable might be a new line, or a command of the terminal."""
-    if isinstance(value, str):
-        cut = value if len(value) <= _MOST_CHARACTERS else f"{value[:_MOST_CHARACTERS]}..."
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
-    return _text(str(value))
 
 
 def _is_number(value: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpnoise._display import one_line
 from dpnoise._errors import ParameterError
 from dpnoise._files import atomic_write
 
@@ -149,7 +150,7 @@ def histogram(
         shown = {name: columns[:, order] for name, columns in series.items()}
         _draw(axes, shown, None if truth is None else truth[order])
         # Labels are data, not markup: "$" in one of them must not start a formula.
-        axes.set_yticks(np.arange(len(order)), [labels[i] for i in order], parse_math=False)
+        axes.set_yticks(np.arange(len(order)), [one_line(labels[i]) for i in order], parse_math=False)
         of = f" (the {len(order)} largest of {len(labels):,})" if len(order) < len(labels) else ""
         axes.set_xlabel(f"count{of}; the whiskers are confidence intervals", color=_INK)
         if title is not None:

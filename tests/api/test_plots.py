@@ -56,9 +56,9 @@ def test_bad_input(arguments: tuple[Any, ...], message: str) -> None:
 
 
 def test_a_bad_target() -> None:
-    with pytest.raises(dpnoise.ParameterError, match="path must end in one of .png, .svg, .pdf, got 'chart.bmp'"):
+    with pytest.raises(dpnoise.ParameterError, match=r"path must end in one of .png, .svg, .pdf, got 'chart.bmp'"):
         plots.histogram(LABELS, SERIES, path="chart.bmp")
-    with pytest.raises(dpnoise.ParameterError, match="path must be None when ax is given, got 'chart.png'"):
+    with pytest.raises(dpnoise.ParameterError, match=r"path must be None when ax is given, got 'chart.png'"):
         plots.histogram(LABELS, SERIES, path="chart.png", ax=cast(Any, object()))
 
 
