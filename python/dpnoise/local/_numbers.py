@@ -15,7 +15,7 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise._display import Record
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Reals, Values
 from dpnoise._parameters import integer, real
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
@@ -30,7 +30,7 @@ class NumberProtocol(Protocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Reals,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._interchange import Values
+from dpnoise._interchange import Integers, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
@@ -102,7 +102,7 @@ class PrefixExtension(Protocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Integers,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,

@@ -11,7 +11,7 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise._domain import Domain, Labels
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Answers, Integers, Values
 from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise.local import _arrow, _inputs
 from dpnoise.local._accumulator import Accumulator
@@ -239,7 +239,7 @@ class FrequencyProtocol(Protocol):
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 
-    def simulate(self, true_counts: Values) -> Estimate:
+    def simulate(self, true_counts: Integers) -> Estimate:
         """Draw the estimate that a collection would give, without making a report.
 
         Parameters
@@ -293,7 +293,7 @@ class OfValues(Protocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Answers,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._interchange import Values
+from dpnoise._interchange import Texts, Values
 from dpnoise.local import _texts
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
@@ -39,7 +39,7 @@ class Sketch(Protocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Texts,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,
@@ -82,7 +82,7 @@ class Sketch(Protocol):
     def estimate(
         self,
         collected: Accumulator | Values,
-        candidates: Values,
+        candidates: Texts,
         *,
         level: float = 0.95,
         simultaneous: bool = False,
