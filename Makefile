@@ -90,6 +90,7 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy python/dpnoise tests/structure/inferred_types.py
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
 bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks and keep their record in benches/records (15 minutes)

@@ -1,4 +1,4 @@
-"""What type checkers infer: `make lint` checks this file, and nothing runs it.
+"""What type checkers infer: `make lint` checks this file with mypy and pyright, and nothing runs it.
 
 An ignored error that is none is reported as unused, so that each of them is a check, too.
 """
