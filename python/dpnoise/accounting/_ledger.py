@@ -12,6 +12,7 @@ from typing import Any
 
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
+from dpnoise._log import logger
 from dpnoise._parameters import real_down
 from dpnoise.accounting import _ledger_file
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
@@ -117,6 +118,8 @@ class Ledger:
     Sums are exact. A float stands for the decimal number that Python prints for it, so that ten spends of 0.1 exhaust a
     budget of 1.0, and an eleventh, however small, is refused. The float nearest to 0.1 is slightly more than a tenth,
     so the joint loss of ten mechanisms with that epsilon may exceed the budget by less than one part in 2**53.
+
+    The logger ``dpnoise`` gets a line for each spend, at the level INFO, with the amounts and the label.
 
     A copy or a backup is complete only together with the ``-wal`` file, if there is one. A ledger that is restored to
     an earlier state loses the spends since then, and this cannot be detected.
@@ -279,6 +282,8 @@ class Ledger:
                 raise BudgetExceeded(price, _remaining(connection))
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             _ledger_file.append(connection, (now, label, mechanism, *map(str, (*amounts, *totals))))
+        # Not within the transaction: a handler may take its time.
+        logger.info("%r: spent epsilon=%s, delta=%s for %r", str(self.path), *amounts, label)
 
     def release(self, mechanism: Mechanism, x: Any, label: str = "") -> Any:
         """Pay for a release, and then release a value by a mechanism.
