@@ -90,8 +90,7 @@ def _total(size: int) -> str:
 
 def _cells(columns: Mapping[str, Column]) -> tuple[list[list[str]], list[bool], int]:
     """Give the columns as texts, cut in the middle, say which of them are of numbers, and how many rows there are."""
-    sizes = set(map(len, columns.values()))
-    size = sizes.pop()
+    size = len(next(iter(columns.values())))
     shown = [
         [*column[:_END_ROWS], *column[-_END_ROWS:]] if _is_cut(size) else list(column) for column in columns.values()
     ]

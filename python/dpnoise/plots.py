@@ -63,6 +63,8 @@ def chart(
         If the suffix is not one of `SUFFIXES`, or both ``path`` and ``ax`` are given.
     ImportError
         If matplotlib is not installed.
+    TypeError
+        If ``ax`` is no matplotlib axes.
     OSError
         If the file cannot be written; one that was there before is there still.
     """
@@ -72,8 +74,12 @@ def chart(
     if suffix is not None and suffix not in SUFFIXES:
         raise ParameterError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
     require_matplotlib()
+    from matplotlib.axes import Axes
+
     if ax is None:
         ax = _figure(height, shown=path is None).add_subplot()
+    elif not isinstance(ax, Axes):
+        raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}")
     ax.set_prop_cycle(color=_COLOURS)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)

@@ -60,6 +60,9 @@ def test_a_bad_target() -> None:
         plots.histogram(LABELS, SERIES, path="chart.bmp")
     with pytest.raises(dpnoise.ParameterError, match=r"path must be None when ax is given, got 'chart.png'"):
         plots.histogram(LABELS, SERIES, path="chart.png", ax=cast(Any, object()))
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    with pytest.raises(TypeError, match="^ax must be matplotlib axes, got ndarray$"):
+        plots.histogram(LABELS, SERIES, ax=cast(Any, np.array([None, None])))
 
 
 def test_without_a_file_pyplot_shows_the_chart(tmp_path: Path) -> None:

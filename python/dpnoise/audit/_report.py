@@ -51,6 +51,8 @@ class Report(Record, ABC):
             When the suffix is another one, or both ``path`` and ``ax`` are given.
         ImportError
             When matplotlib is not installed: ``pip install 'dpnoise[plot]'``.
+        TypeError
+            When ``ax`` is no matplotlib axes.
         OSError
             When the file cannot be written; an earlier file is unchanged.
         """

@@ -236,12 +236,16 @@ class EstimateTable(Tabular):
             given.
         ImportError
             When matplotlib is not installed.
+        TypeError
+            When ``ax`` is no matplotlib axes.
         OSError
             When the file cannot be written; an existing file is kept.
         """
         from dpnoise import plots  # only charts need its imports
 
         names = list(map(str, self._values() if labels is None else labels))
+        if len(names) != self.counts.size:
+            raise ParameterError(f"labels must be {self.counts.size}, one for each value, got {len(names)}")
         return plots.histogram(names, {"estimate": (self.counts, self.lower, self.upper)}, path=path, ax=ax)
 
     @abstractmethod

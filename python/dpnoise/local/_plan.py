@@ -163,7 +163,7 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
             continue
         candidates.append(_candidate(protocol, cost, n))
     candidates.sort(key=lambda candidate: candidate.standard_deviation)
-    return Plan(tuple(candidates), n, k, float(epsilon))
+    return Plan(tuple(candidates), int(n), int(k), float(epsilon))
 
 
 def _candidate(protocol: FrequencyProtocol, server_cost: str, n: int) -> Candidate:
