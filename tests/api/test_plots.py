@@ -61,7 +61,7 @@ def test_a_bad_target() -> None:
     with pytest.raises(dpnoise.ParameterError, match=r"path must be None when ax is given, got 'chart.png'"):
         plots.histogram(LABELS, SERIES, path="chart.png", ax=cast(Any, object()))
     pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
-    with pytest.raises(TypeError, match="^ax must be matplotlib axes, got ndarray$"):
+    with pytest.raises(TypeError, match=r"^ax must be matplotlib axes, got ndarray$"):
         plots.histogram(LABELS, SERIES, ax=cast(Any, np.array([None, None])))
 
 

@@ -28,7 +28,7 @@ def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None =
     """Count reports in worker processes.
 
     A part whose worker dies is counted again by a new worker, and its state is merged once: the result has all reports,
-    or an error names the part.
+    or an error names the part. The logger ``dpnoise`` gets a warning for each death.
 
     Parameters
     ----------
