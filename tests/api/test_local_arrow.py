@@ -251,7 +251,7 @@ def test_a_specification_in_the_metadata():
         refuses(ParameterError, "not a protocol specification", accumulator.add,
                 table.replace_schema_metadata({"dpnoise.protocol": damaged}))  # fmt: skip
     again = json.dumps(json.loads(PROTOCOL.to_json()))
-    refuses(ParameterError, "this one was written in another form", accumulator.add,
+    refuses(ParameterError, "these were written in another form", accumulator.add,
             table.replace_schema_metadata({"dpnoise.protocol": again}))  # fmt: skip
     assert accumulator == PROTOCOL.accumulator()
     accumulator.add(own)

@@ -115,15 +115,7 @@ class Specification(ByName):
             When ``text`` is not a specification, was written again by another program, is of another protocol, or its
             probabilities do not follow from its epsilon; or when the domain has another length, or is invalid.
         """
-        native = LocalProtocol.from_json(text)
-        canonical = native.to_json()
-        # Clients take the id of the bytes that they were given: those of another text would all be rejected.
-        if text.strip() != canonical:
-            raise ParameterError(
-                "the specification must be exactly as to_json gave it, since its id is that of its bytes; this one was "
-                f"written in another form: announce and keep {canonical}"
-            )
-        protocol = wrap(native, None if domain is None else Domain(domain))
+        protocol = wrap(LocalProtocol.from_json(text), None if domain is None else Domain(domain))
         if not isinstance(protocol, cls):
             wanted, found = cls.__name__, type(protocol).__name__
             raise ParameterError(f"the specification must be of {wanted}, got one of {found}: use protocol_from_json")
