@@ -132,7 +132,7 @@ def worked_reports() -> str:
 
 The last one in full: X = floor(0.3 · 2^62) = {int(0.3 * 2**62)}, and the position is
 floor(((2^62 - X) · {spec["k"] - 1} + u) / 2^63) = {position}. Less `unit` that is {position - spec["unit"]},
-with the noise {noisy}, which is not clamped, and with `bound` added {noisy + spec["bound"]}."""
+and {noisy} with the noise; that is not clamped, and with `bound` added it is {noisy + spec["bound"]}."""
 
 
 def noise_vectors() -> list[tuple[float, int, bytes, int]]:

@@ -97,6 +97,7 @@ export class Client {
     if (spec.version !== 1n || !Object.hasOwn(CODES, spec.protocol)) {
       throw new Error(`this client knows version 1 of ${Object.keys(CODES).join(", ")}`);
     }
+    if (!isPossible(spec)) throw new Error("the specification has a number that is out of range");
     if (!(spec.epsilon <= maxEpsilon && logRatio(spec) <= spec.epsilon * (1 + 1e-9))) {
       throw new Error(`the reports must be ${Math.min(maxEpsilon, spec.epsilon)}-differentially private`);
     }
@@ -179,6 +180,13 @@ export class Client {
       }
     }
   }
+}
+
+/** Whether probabilities and sizes can be that: `logRatio` and the draws take it for granted. */
+function isPossible({ version, protocol, epsilon, planes = 1n, p = 1n, q = 1n, keep = 1n, ...sizes }) {
+  if (!(planes >= 1n && planes <= 62n && epsilon >= 2 ** -20)) return false;
+  const one = 1n << planes;
+  return 0n < q && q <= p && p < one && 0n <= keep && keep < one && Object.values(sizes).every((size) => size >= 1n);
 }
 
 /** The logarithm of the largest ratio between the probabilities of a report given two values. */

@@ -248,6 +248,8 @@ def test_the_client_reads_labels() -> None:
 
 LAPLACE = json.dumps({"dpnoise.protocol": local.LaplaceMean(epsilon=1.0).to_json()})
 HADAMARD = local.HadamardResponse(k=15, epsilon=1.0).to_json()
+UNARY = local.OptimizedUnaryEncoding(k=15, epsilon=1.0).to_json()
+OUT_OF_RANGE = "the specification has a number that is out of range"
 
 
 REFUSED = [
@@ -264,9 +266,14 @@ REFUSED = [
         0,
         "the reports must be 1-differentially private",
     ),
-    (local.OptimizedUnaryEncoding(k=15, epsilon=1.0).to_json().replace("551", "550"), 0, "the reports must be 1-diff"),
+    (UNARY.replace("551", "550"), 0, "the reports must be 1-diff"),
     (local.RandomizedResponse.coin_flips().to_json().replace("1.09", "1.08"), 0, "the reports must be 1.08"),
-    (HADAMARD.replace("473", "1024"), 0, "the reports must be 1-differentially private"),
+    (HADAMARD.replace("473", "1024"), 0, OUT_OF_RANGE),
+    (HADAMARD.replace("473", "3072"), 0, OUT_OF_RANGE),
+    (HADAMARD.replace("473", "-473"), 0, OUT_OF_RANGE),
+    (HADAMARD.replace('"k":15', '"k":0'), 0, OUT_OF_RANGE),
+    (HADAMARD.replace('"planes":10', '"planes":99'), 0, OUT_OF_RANGE),
+    (UNARY.replace('"p":1024', '"p":1').replace('"q":551', '"q":2047'), 0, OUT_OF_RANGE),
     (HADAMARD.replace("1.0", "6.0"), 0, "the reports must be 5-differentially private"),
     (HADAMARD.replace('version":1', 'version":2'), 0, "this client knows version 1 of"),
     (HADAMARD.replace("hadamard_response", "constructor"), 0, "this client knows version 1 of"),

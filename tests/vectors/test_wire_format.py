@@ -99,6 +99,25 @@ def test_the_ratio_of_the_page_is_the_epsilon_of_the_library(protocol: Any) -> N
         assert math.log(ratio(spec)) == pytest.approx(protocol.epsilon, rel=1e-12)
 
 
+@pytest.mark.parametrize("protocol", make_local_vectors.PROTOCOLS, ids=repr)
+def test_specifications_are_in_the_ranges_of_the_page(protocol: Any) -> None:
+    spec = json.loads(protocol.to_json())
+    for name, value in spec.items():
+        prefix, _, last = name.rpartition("_")
+        if last == "planes":
+            assert 1 <= value <= 62
+        elif last in ("p", "q", "keep") and not name.startswith("prob_"):
+            one = 2 ** spec[f"{prefix}_planes" if prefix else "planes"]
+            assert 0 <= value < one
+            assert last != "p" or spec[name[:-1] + "q"] <= value
+        elif name == "alpha":
+            assert 0 <= value < 2**24
+        elif isinstance(value, int) and name != "seed":
+            most = {"k": 2**24, "omega": spec.get("k", 0) - 1, "d": spec.get("k"), "bound": 2**31 - 1, "rows": 2**16}
+            assert 1 <= value <= most.get(name, 2**62)
+    assert spec["epsilon"] >= 2**-20
+
+
 # --- the exact draws of the page -------------------------------------------------------------------------------------
 
 
