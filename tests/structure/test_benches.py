@@ -1,4 +1,4 @@
-"""What a record of the benchmarks says follows from what was measured, and so do the page of the site and its pictures."""
+"""What a record of the benchmarks says follows from what was measured, and so does the page with its pictures."""
 
 from __future__ import annotations
 
