@@ -93,10 +93,10 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
-bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks and keep their record in benches/records (15 minutes)
+bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, keep their record, draw docs/benchmarks.md (15 minutes)
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
-bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core and keep their record
+bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, keep their record, draw docs/benchmarks.md
 	$(TUMULT)/bin/python -m pytest benches/backends/bench_tumult.py --benchmark-quiet --quiet --record=tumult
 
 bench-rust: | check-tools ## time the parts of the Rust crate

@@ -20,23 +20,27 @@ PICTURES = DOCS / "benchmarks"
 
 
 def current(records: list[Record]) -> list[Record]:
-    """Return the newest record of all benchmarks, and what those of parts have that no newer record has."""
-    whole = max((record for record in records if record.part == ""), key=lambda record: record.date)
+    """Return the newest record of all benchmarks, then what those of parts have that none before them has."""
+    parts = [record for record in records if record.part]
     seen: set[str] = set()
     found = []
-    for record in sorted(records, key=lambda record: (record.date, record is whole), reverse=True):
-        if record.part or record is whole:
-            tables = {title: table for title, table in record.tables.items() if title not in seen}
-            seen |= tables.keys()
+    for record in (newest(records), *sorted(parts, key=lambda record: record.name, reverse=True)):
+        tables = {title: table for title, table in record.tables.items() if title not in seen}
+        seen |= tables.keys()
+        if tables:
             found.append(replace(record, tables=tables))
-    return [record for record in found if record.tables]
+    return found
+
+
+def newest(records: list[Record]) -> Record:
+    return max((record for record in records if record.part == ""), key=lambda record: record.date)
 
 
 def parts(records: list[Record]) -> dict[str, str]:
     """Return what stands between the marks of the page."""
     records = current(records)
     return {
-        "newest": newest(records),
+        "newest": shown(records[0]),
         "records": about(records),
         "libraries": libraries(records),
         "losses": losses(records),
@@ -56,9 +60,8 @@ def some(cases: Collection[object]) -> str:
     return "; ".join(dict.fromkeys(map(str, cases)))
 
 
-def newest(records: list[Record]) -> str:
+def shown(record: Record) -> str:
     """Return what the pictures show."""
-    record = next(record for record in records if record.part == "")
     return f"""The pictures show the record of {record.date}: {record.cpu}, {record.cores} cores, instruction set
 {instruction_set(record)}. Other programs took {busy(record)} of the processors' time."""
 
@@ -81,8 +84,7 @@ def about(records: list[Record]) -> str:
 
 def libraries(records: list[Record]) -> str:
     """Return who is compared, and what they promise."""
-    by_age = sorted(records, key=lambda record: (record.part == "", record.date))
-    versions = {name: version for record in by_age for name, version in record.versions.items()}
+    versions = {name: version for record in reversed(records) for name, version in record.versions.items()}
     rows = [
         [name, versions[name], library.exact, library.secure, library.source]
         for name, library in LIBRARIES.items()
@@ -151,16 +153,16 @@ def fill(page: str, parts: dict[str, str]) -> str:
         before, mark, rest = page.partition(begin)
         if not mark or end not in rest:
             raise ValueError(f"the page has no marks of {name}: {begin!r} and {end!r}")
-        page = f"{before}{begin}\n{text}\n{rest[rest.index(end) :]}"
+        page = f"{before}{begin}\n{text}\n\n{rest[rest.index(end) :]}"
     return page
 
 
 def files() -> dict[Path, str]:
     """Return the page and its pictures, as the records that are kept give them."""
     records = kept()
-    whole = max((record for record in records if record.part == ""), key=lambda record: record.date)
     page = fill(PAGE.read_text(encoding="utf-8"), parts(records))
-    return {PAGE: page, **{PICTURES / name: picture for name, picture in pictures(whole).items()}}
+    drawn = pictures(newest(records))
+    return {PAGE: page, **{PICTURES / name: picture for name, picture in drawn.items()}}
 
 
 def write() -> None:

@@ -69,7 +69,9 @@ def local(record: Record, role: str) -> str:
     """Draw the times of all protocols, in one case of each."""
     rows = []
     for protocol, table in of_role(record, role):
-        column = next(column for column in MIDDLE if column in table.columns)
+        column = next((column for column in MIDDLE if column in table.columns), None)
+        if column is None:
+            continue
         marks = [
             Mark(per_report(table, column, entrant), LOCAL[library(entrant)])
             for entrant, amounts in table.amounts.items()

@@ -166,6 +166,5 @@ class Record:
 
 
 def kept() -> list[Record]:
-    """Return all records that are kept, the newest first."""
-    records = [Record.from_json(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")]
-    return sorted(records, key=lambda record: record.name, reverse=True)
+    """Return all records that are kept."""
+    return [Record.from_json(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))]

@@ -151,15 +151,18 @@ def test_where_we_lose_has_the_cases_that_were_planted():
     ]
 
 
-def test_a_table_is_of_the_newest_record_that_has_it():
-    whole, part = planted(), replace(planted(), part="part")
-    older, newer = replace(whole, date="2025-12-31"), replace(part, date="2026-01-02")
-    newer.tables = {"times": part.tables["times"]}
-    found = page.current([older, whole, part, newer])
+def test_records_of_parts_add_what_the_newest_of_all_benchmarks_lacks():
+    whole = planted()
+    older, part = replace(whole, date="2025-12-31"), replace(whole, part="part")
+    newer = replace(part, date="2026-01-02", tables={"new": whole.tables["times"]})
+    lacking = replace(whole, tables={"times": whole.tables["times"]})
+    found = page.current([older, lacking, part, newer])
     assert [(record.name, list(record.tables)) for record in found] == [
-        ("2026-01-02-part", ["times"]),
-        ("2026-01-01", ["rates", "threads"]),
+        ("2026-01-01", ["times"]),
+        ("2026-01-02-part", ["new"]),
+        ("2026-01-01-part", ["rates", "threads"]),
     ]
+    assert page.current([older, part, newer, whole])[0] == whole
 
 
 def test_a_page_without_marks_is_refused():
