@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +32,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    everything = [Path(argument).resolve() for argument in config.args] == [FOLDER.parent]
+    if config.getoption("--record") == "" and (not everything or config.getoption("keyword")):
+        raise pytest.UsageError(
+            "--record keeps the record of all benchmarks, got a part of them: run `make bench`, or name the part, "
+            "as in --record=gaussian"
+        )
     config.stash[WATCH] = machine.Watch()
     config.stash[RECORD] = Record(
         date=datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat(),

@@ -124,10 +124,10 @@ def by_n(record: Record) -> str:
 
 def two_threads(record: Record) -> str:
     """Draw how many times as fast two threads are, with a mark for each case."""
-    tables = [record.tables[target.table] for target in record.targets if target.entrant == record.two_threads]
     rows = []
-    for table in tables:
-        factors = table.factors(record.two_threads, record.ours).values()
-        rows.append(Row(table.title, span(factors), [Mark(factor, 0) for factor in factors]))
+    for target in record.targets:
+        if target.entrant == record.two_threads and target.table in record.tables:
+            factors = record.tables[target.table].factors(record.two_threads, record.ours).values()
+            rows.append(Row(target.table, span(factors), [Mark(factor, 0) for factor in factors]))
     rows.sort(key=lambda row: -median(mark.amount for mark in row.marks))
     return of_rows("Two threads, times as fast as one", "times as fast", {0: "a mark is a case"}, rows)
