@@ -99,16 +99,16 @@ def losses(records: list[Record]) -> str:
     for record in records:
         for loss in record.losses():
             variant = loss.entrant.removeprefix(record.ours)
-            found.setdefault((loss.table.title + variant, record.name), []).append(loss)
+            found.setdefault((loss.table.title + variant, record.part or "all"), []).append(loss)
     rows = [
         [
             title,
             some([loss.column for loss in cases]),
             some([loss.best for loss in cases]),
             span(loss.factor for loss in cases),
-            name,
+            part,
         ]
-        for (title, name), cases in sorted(found.items(), key=lambda item: min(loss.factor for loss in item[1]))
+        for (title, part), cases in sorted(found.items(), key=lambda item: min(loss.factor for loss in item[1]))
     ]
     return rows_of("work | cases | who is better | ours : theirs | record", rows)
 
@@ -121,7 +121,7 @@ def targets(records: list[Record]) -> str:
             str(target),
             span(result.measured for result in missed),
             some([result.column for result in missed]),
-            record.name,
+            record.part or "all",
         ]
         for record in records
         for target, missed in record.missed()
@@ -138,7 +138,7 @@ def instruction_sets(records: list[Record]) -> str:
             f"{len(cases)} of {len(table.columns)}",
             some([loss.best for loss in cases]),
             span(loss.factor for loss in cases),
-            record.name,
+            record.part or "all",
         ]
         for record in records
         for entrant, table, cases in record.losses_of_other_instruction_sets()

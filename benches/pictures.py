@@ -99,7 +99,9 @@ def by_k(record: Record, role: str) -> str:
 
     numpy = "NumPy, PCG64" if role == "client" else "NumPy"
     titles = "possible answers k", "ns per report"
-    return of_lines(f"By k, {role}", titles, dict(enumerate(ANSWERS)), lines(record.ours), (numpy, lines(numpy)))
+    return of_lines(
+        f"Local protocols by k, {role}", titles, dict(enumerate(ANSWERS)), lines(record.ours), (numpy, lines(numpy))
+    )
 
 
 def by_n(record: Record) -> str:

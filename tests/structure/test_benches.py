@@ -147,7 +147,7 @@ def test_where_we_lose_has_the_cases_that_were_planted():
         ["| threads, 2 threads", "loses", "rival", "0.500"],
     ]
     assert page.instruction_sets([planted()]).splitlines()[2:] == [
-        "| avx2 | times | 2 of 4 | rival | 0.250 to 0.500 | 2026-01-01 |"
+        "| avx2 | times | 2 of 4 | rival | 0.250 to 0.500 | all |"
     ]
 
 
