@@ -1,4 +1,4 @@
-"""What the libraries that are compared promise of their noise and their reports."""
+"""Which libraries are exact and secure, of those that are compared."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 
 class Library(NamedTuple):
-    """What a library promises of its noise and its reports."""
+    """What a library does for its noise and its reports."""
 
     exact: str
+    """Whether they have the distribution of the proof."""
     secure: str
+    """Whether the random bits cannot be predicted."""
     source: str
+    """Where the bits come from, and the arithmetic."""
 
     @property
     def kind(self) -> int:
@@ -26,7 +29,7 @@ KINDS = {
     3: "another library: neither exact nor secure",
 }
 LIBRARIES = {
-    "dpnoise": Library("yes", "yes", "ChaCha12 with keys from the operating system; integer arithmetic; constant time"),
+    "dpnoise": Library("yes", "yes", "ChaCha12 with keys from the operating system; exact arithmetic in constant time"),
     "opendp": Library("yes", "yes", "OpenSSL; exact arithmetic"),
     "diffprivlib": Library("no", "yes", "the operating system; floating point"),
     "python-dp": Library("no", "yes", "OpenSSL; noise on a grid, with probabilities in floating point"),

@@ -83,7 +83,7 @@ def about(records: list[Record]) -> str:
 
 
 def libraries(records: list[Record]) -> str:
-    """Return who is compared, and what they promise."""
+    """Return who is compared, and which of them are exact and secure."""
     versions = {name: version for record in reversed(records) for name, version in record.versions.items()}
     rows = [
         [name, versions[name], library.exact, library.secure, library.source]

@@ -137,7 +137,7 @@ class Record:
                 yield target, missed
 
     def losses(self) -> Iterator[Loss]:
-        """Yield where another entrant is better than ours, whichever way ours is used. A second thread counts alone."""
+        """Yield where another entrant is better than one of ours. Two threads count where one was not measured."""
         for table in self.tables.values():
             ours = [entrant for entrant in table.amounts if entrant.startswith(self.ours)]
             for entrant in ours:

@@ -70,15 +70,10 @@ def of_table(record: Record, table: Table) -> str:
     targets = [target for target in record.targets if target.table == table.title and record.is_judged(target)]
     wanted = {target.against for target in targets if target.entrant == record.ours}
     rivals = [entrant for entrant in table.amounts if not entrant.startswith("dpnoise")]
+    slower = [name for name in INSTRUCTION_SETS.values() if name != record.ours]
     pairs = [
         *((record.ours, rival) for rival in rivals),
-        *(
-            (name, rival)
-            for name in INSTRUCTION_SETS.values()
-            if name != record.ours
-            for rival in rivals
-            if rival in wanted
-        ),
+        *((name, rival) for name in slower for rival in rivals if rival in wanted),
         (record.two_threads, record.ours),
     ]
 

@@ -133,7 +133,7 @@ def test_the_markdown_of_a_record_is_that_of_its_numbers(records):
         assert (FOLDER / f"{record.name}.md").read_text(encoding="utf-8") == report(record)
 
 
-def test_every_library_has_its_promises(records):
+def test_every_library_is_said_to_be_exact_and_secure_or_not(records):
     for record in records:
         assert record.versions.keys() - {"rustc", "CPython"} <= LIBRARIES.keys()
 
