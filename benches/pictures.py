@@ -107,21 +107,21 @@ def by_k(record: Record, role: str) -> str:
 def by_n(record: Record) -> str:
     """Draw how the time of a sample falls with the number of samples of a call."""
     rival = "NumPy laplace, PCG64"
-    entrants = [
-        ("Discrete Laplace, dpnoise", "Calls: discrete Laplace", record.ours, "Discrete Laplace"),
-        ("the same, a new scale in each call", "Calls: discrete Laplace", f"{record.ours}, new parameter", None),
-        ("Laplace mechanism, dpnoise", "Calls: Laplace mechanism", record.ours, "Laplace mechanism"),
-        (rival, "Calls: discrete Laplace", rival, "Discrete Laplace"),
-    ]
+    entrants: dict[str, tuple[str, str, str | None]] = {
+        "Discrete Laplace, dpnoise": ("Calls: discrete Laplace", record.ours, "Discrete Laplace"),
+        "the same, a new scale in each call": ("Calls: discrete Laplace", f"{record.ours}, new parameter", None),
+        "Laplace mechanism, dpnoise": ("Calls: Laplace mechanism", record.ours, "Laplace mechanism"),
+        rival: ("Calls: discrete Laplace", rival, "Discrete Laplace"),
+    }
 
-    def line(table: str, entrant: str, bulk: str | None) -> dict[float, float]:
-        calls = record.tables[table].amounts[entrant]
-        amounts = {n: calls[f"n = {n}"] / n for n in (1, 10, 100, 1000)}
-        return amounts if bulk is None else amounts | {N: record.tables[bulk].amounts[entrant]["10"]}
+    def line(calls: str, entrant: str, bulk: str | None) -> dict[float, float]:
+        amounts = record.tables[calls].amounts[entrant]
+        by_n = {float(n): amounts[f"n = {n}"] / n for n in (1, 10, 100, 1000)}
+        return by_n if bulk is None else by_n | {N: record.tables[bulk].amounts[entrant]["10"]}
 
-    lines = {i: line(*where) for i, (_, *where) in enumerate(entrants)}
-    kinds = {i: name for i, (name, *_) in enumerate(entrants)}
-    return of_lines("Calls for n samples, of scale 10", ("samples n of a call", "ns per sample"), kinds, lines)
+    lines = {i: line(*where) for i, where in enumerate(entrants.values())}
+    titles = "samples n of a call", "ns per sample"
+    return of_lines("Calls for n samples, of scale 10", titles, dict(enumerate(entrants)), lines)
 
 
 def two_threads(record: Record) -> str:
