@@ -103,14 +103,14 @@ def losses(records: list[Record]) -> str:
     rows = [
         [
             title,
-            some([loss.column for loss in cases]),
-            some([loss.best for loss in cases]),
             span(loss.factor for loss in cases),
+            some([loss.best for loss in cases]),
+            some([loss.column for loss in cases]),
             part,
         ]
         for (title, part), cases in sorted(found.items(), key=lambda item: min(loss.factor for loss in item[1]))
     ]
-    return rows_of("work | cases | who is better | ours : theirs | record", rows)
+    return rows_of("work | ours : theirs | who is better | cases | record", rows)
 
 
 def targets(records: list[Record]) -> str:
@@ -135,15 +135,15 @@ def instruction_sets(records: list[Record]) -> str:
         [
             entrant.removeprefix("dpnoise, "),
             table.title,
-            f"{len(cases)} of {len(table.columns)}",
-            some([loss.best for loss in cases]),
             span(loss.factor for loss in cases),
+            some([loss.best for loss in cases]),
+            f"{len(cases)} of {len(table.columns)}",
             record.part or "all",
         ]
         for record in records
         for entrant, table, cases in record.losses_of_other_instruction_sets()
     ]
-    return rows_of("instruction set | work | cases | who is better | ours : theirs | record", rows)
+    return rows_of("instruction set | work | ours : theirs | who is better | cases | record", rows)
 
 
 def fill(page: str, parts: dict[str, str]) -> str:
