@@ -1,5 +1,6 @@
 """The program as a whole: version, help, missing extras, interruption."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,11 +44,44 @@ def test_without_a_command_the_help_is_shown(run: Run) -> None:
         assert command in outcome.out
 
 
-@pytest.mark.parametrize("command", ["demo", "plan", "perturb", "estimate", "merge"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_and_json(run: Run, command: str) -> None:
     outcome = run(command, "--help")
     assert outcome.code == 0
     assert "--json" in outcome.out
+    assert run(command, "-h") == outcome
+
+
+def test_the_short_option_for_help_is_that_of_the_program_too(run: Run) -> None:
+    assert run("-h") == run("--help") == run()
+
+
+@pytest.mark.parametrize("command", ["perturb", "estimate", "release", "audit"])
+def test_commands_that_say_more_than_their_answer_can_be_quiet(run: Run, command: str) -> None:
+    assert "--quiet" in run(command, "-h").out
+
+
+def completed(shell: str, line: str) -> list[str]:
+    """Return what a shell is told to complete the last word of a line to."""
+    asked = {"_DPNOISE_COMPLETE": f"complete_{shell}"}
+    if shell == "bash":
+        asked |= {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+    else:
+        asked |= {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    command = [sys.executable, "-m", "dpnoise"]
+    environment = os.environ | asked
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment)
+    return found.stdout.splitlines()
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_shells_complete_commands_and_choices(shell: str) -> None:
+    assert [word.partition("\t")[0] for word in completed(shell, "dpnoise p")] == ["plan", "perturb"]
+    assert completed(shell, "dpnoise release --query m") == ["mean", "median"]
+
+
+def test_an_open_quote_is_no_error() -> None:
+    assert "".join(completed("bash", "dpnoise release 'my --query m")) == ""
 
 
 @pytest.mark.parametrize(

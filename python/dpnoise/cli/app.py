@@ -1,5 +1,7 @@
 """The program with its commands; errors become a line and an exit code here."""
 
+import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -16,6 +18,8 @@ from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError, guarded_stdout
 
 _STOPPED: Final = 130  # typer's exit code for KeyboardInterrupt
+
+_SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 
 COMMANDS: Final = {
     "demo": "Estimate the occupations of 32,561 people in the local and in the central model, and compare.",
@@ -51,18 +55,29 @@ def app_for(words: Sequence[str]) -> typer.Typer:
     # Tracebacks stay plain: typer's own show local variables, which hold private data.
     app = typer.Typer(
         help="Exact randomness for differential privacy.",
-        add_completion=False,
+        context_settings=_SETTINGS,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
     )
     app.callback(invoke_without_command=True)(_program)
-    named = next((word for word in words if not word.startswith("-")), None)
+    named = next((word for word in _completed() or words if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         if name == named:
-            app.command()(getattr(import_module(f"dpnoise.cli.{name}"), name))
+            app.command(context_settings=_SETTINGS)(getattr(import_module(f"dpnoise.cli.{name}"), name))
         else:
             app.command(name, help=summary)(lambda: None)  # is only listed
     return app
+
+
+def _completed() -> list[str]:
+    """Give the words after the program's name that a shell asks to complete, if it asks."""
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    if "_DPNOISE_COMPLETE" not in os.environ:
+        return []
+    try:
+        return shlex.split(line)[1:]
+    except ValueError:  # a quote is still open
+        return line.split()[1:]
 
 
 def run(app: typer.Typer, arguments: Sequence[str] | None) -> int:

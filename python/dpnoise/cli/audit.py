@@ -9,7 +9,7 @@ from dpnoise import plots
 from dpnoise.audit import SelfAudit, self_audit
 from dpnoise.cli.console import check_target, complain, message_of, print_table, suffix_of, to_json
 from dpnoise.cli.delivery import OutputError, deliver
-from dpnoise.cli.options import AsJson, whole_number
+from dpnoise.cli.options import AsJson, Quiet, whole_number
 
 _REFUTED = 4
 
@@ -24,6 +24,7 @@ def audit(
     ] = 0.999999,
     plot: Annotated[Path | None, typer.Option(help="Also draw a bar chart: .png, .svg or .pdf.")] = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Audit the mechanisms of this installation: bound their privacy loss from below.
 

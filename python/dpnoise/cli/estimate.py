@@ -19,13 +19,14 @@ from dpnoise.cli.console import (
     check_target,
     complain,
     is_occupied,
+    note,
     print_table,
     quantity,
     suffix_of,
     to_json,
 )
 from dpnoise.cli.delivery import deliver
-from dpnoise.cli.options import AsJson, Threads
+from dpnoise.cli.options import AsJson, Quiet, Threads
 from dpnoise.cli.sources import expand
 from dpnoise.cli.state import State, StateFile
 
@@ -64,6 +65,7 @@ def estimate(
     ] = None,
     threads: Threads = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Estimate from reports how often every value of the domain occurs.
 
@@ -172,7 +174,7 @@ def _print_problems(collection: Collection) -> None:
     if failed > 1 or (failed and state is not None and state.sources):
         complain(f"{failed:,} of the files could not be used and {'is' if failed == 1 else 'are'} left out")
     if collection.repeated:
-        complain(f"counted before, so skipped this time: {listing(list(collection.repeated))}")
+        note(f"counted before, so skipped this time: {listing(list(collection.repeated))}")
 
 
 def _print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:

@@ -13,12 +13,23 @@ from numpy.typing import NDArray
 
 from dpnoise import local
 from dpnoise._domain import Domain
+from dpnoise._progress import silent
 from dpnoise.cli.console import InputError
 
 Threads: TypeAlias = Annotated[
     int | None, typer.Option(min=1, max=4096, help="Threads to use; all cores when not given.")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+
+
+def _silence(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        context.with_resource(silent())
+
+
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", callback=_silence, help="Show no progress and no notes on stderr; errors stay.")
+]
 
 Scheme: TypeAlias = (
     local.RandomizedResponse

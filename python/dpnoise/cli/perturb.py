@@ -15,7 +15,7 @@ from dpnoise._files import atomic_write, locked
 from dpnoise._progress import progress
 from dpnoise.cli import tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
-from dpnoise.cli.options import AsJson, ProtocolName, Threads, build_protocol, perturb_codes, read_domain
+from dpnoise.cli.options import AsJson, ProtocolName, Quiet, Threads, build_protocol, perturb_codes, read_domain
 from dpnoise.local import _arrow
 
 _PRIVATE = "which value it is and where are private and not shown"
@@ -52,6 +52,7 @@ def perturb(
     ] = False,
     threads: Threads = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Randomise a column so that every row is differentially private on its own.
 

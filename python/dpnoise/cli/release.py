@@ -19,7 +19,7 @@ from dpnoise.accounting import BudgetExceeded
 from dpnoise.cli import tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, print_table, suffix_of, to_json
 from dpnoise.cli.delivery import check_stdout, deliver
-from dpnoise.cli.options import AsJson, read_domain
+from dpnoise.cli.options import AsJson, Quiet, read_domain
 from dpnoise.cli.payment import Purse, Sale
 
 _BATCH_ROWS: Final = 1 << 18
@@ -94,6 +94,7 @@ def release(
         typer.Option("--output", "-o", metavar="OUT", help="Also write the answer, to a new .csv, .json or .parquet."),
     ] = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Answer a question about a column with differential privacy.
 
