@@ -173,7 +173,7 @@ def test_no_refusal_shows_a_value(refuse: Refuse, tmp_path: Path) -> None:
     columns = tmp_path / "people.parquet"
     pq.write_table(pa.table({"age": [PLANTED, "31"], "when": pa.array([1, 2], pa.timestamp("s"))}), columns)
     for path, column, message in (
-        (text, "age", "column 'age' has a text that is no number; which one is private"),
+        (text, "age", "column 'age' has a value that is no number; which one is private"),
         (columns, "age", "column 'age' has the type string; it must be a number or boolean"),
         (columns, "when", "column 'when' has the type timestamp[ms]; it must be a number or boolean"),
     ):
@@ -374,13 +374,13 @@ def test_the_name_of_the_answer_is_taken_meanwhile(
     run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = ledger.path.with_name("answer.csv")
-    real = release._labels
+    real = release._read
 
     def meanwhile(*arguments: Any) -> Any:
         out.write_text("the answer of another run", encoding="utf-8")
         return real(*arguments)
 
-    monkeypatch.setattr(release, "_labels", meanwhile)
+    monkeypatch.setattr(release, "_read", meanwhile)
     outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, "-o", out, epsilon=0.25))
     assert (outcome.code, paid(ledger)) == (2, 0.0)
     assert out.read_text(encoding="utf-8") == "the answer of another run"

@@ -1,17 +1,16 @@
 """``dpnoise estimate``: what the server does, reports in and an estimated histogram out."""
 
-from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
 from dpnoise import local, plots
 from dpnoise._domain import listing
 from dpnoise._files import atomic_write, locked
-from dpnoise.cli import tables
+from dpnoise.cli import results, tables
 from dpnoise.cli.agreement import read_agreement
 from dpnoise.cli.collect import Collection, collected
 from dpnoise.cli.console import (
@@ -20,20 +19,18 @@ from dpnoise.cli.console import (
     complain,
     is_occupied,
     note,
-    print_table,
     quantity,
     suffix_of,
     to_json,
 )
 from dpnoise.cli.delivery import deliver
-from dpnoise.cli.options import AsJson, Quiet, Threads
+from dpnoise.cli.options import AsJson, Quiet, Threads, read_texts
 from dpnoise.cli.sources import expand
-from dpnoise.cli.state import State, StateFile
+from dpnoise.cli.state import StateFile
+from dpnoise.local._estimate import Post
 
-_SHOWN: Final = 40
 _NOTHING_USABLE: Final = 2
 _PARTLY_USABLE: Final = 3
-_COLUMNS: Final = ("value", "estimate", "standard_error", "lower", "upper")
 
 
 def estimate(
@@ -47,10 +44,22 @@ def estimate(
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", help="Where the estimates go: .csv, .json, .parquet."),
     ] = None,
-    level: Annotated[float, typer.Option(help="The confidence level of the intervals.")] = 0.95,
+    level: Annotated[
+        float | None, typer.Option(help="The confidence level of the intervals, 0.95 if not given.")
+    ] = None,
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Let all intervals hold together at the level (Bonferroni).")
     ] = False,
+    post: Annotated[
+        Post | None, typer.Option(help="Make the counts consistent; not unbiased any more, but for norm.")
+    ] = None,
+    candidates: Annotated[
+        str | None, typer.Option(help="For sketches and rappor: the texts to look for, separated by commas as in CSV.")
+    ] = None,
+    candidates_file: Annotated[Path | None, typer.Option(help="The same as a file with one text per line.")] = None,
+    smoothing: Annotated[
+        bool | None, typer.Option(help="For sw: smooth neighbouring bins; done if not refused.", show_default=False)
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Also draw a bar chart: .png, .svg or .pdf.")] = None,
     state: Annotated[
         Path | None,
@@ -89,8 +98,16 @@ def estimate(
     agreement = read_agreement(spec, domain_file)
     changed = state if sources else None
     _check_targets(output, plot, state, changed, [*files, *filter(None, (spec, domain_file))])
+    options = {
+        "level": level,
+        "simultaneous": simultaneous or None,
+        "post": post,
+        "candidates": read_texts(candidates, candidates_file, "--candidates"),
+        "smoothing": smoothing,
+    }
+    options = {name: value for name, value in options.items() if value is not None}
     # A bad level is refused before any report is read.
-    local.RandomizedResponse.coin_flips().accumulator().estimate(level=level, simultaneous=simultaneous)
+    local.RandomizedResponse.coin_flips().accumulator().estimate(level=0.95 if level is None else level)
 
     kept = None if state is None else StateFile(state)
     with (
@@ -101,12 +118,15 @@ def estimate(
         counted = collection.state
         if counted is None or not counted.sources:
             raise typer.Exit(_NOTHING_USABLE)
-        estimated = counted.accumulator.estimate(level=level, simultaneous=simultaneous)
-        columns, about = _record(collection, counted, estimated)
+        estimated = results.estimated(counted, options)
+        columns = results.columns_of(estimated)
+        about = {**results.about(estimated, counted), "failed": collection.failed}
+        if plot is not None and not {"count", "lower"} <= set(columns):
+            raise InputError(f"--plot draws counts with intervals, which {type(estimated).__name__} does not have")
 
         def show() -> None:
             if not as_json:
-                _print_summary(columns, about)
+                results.print_summary(columns, about)
                 return
             made = {"output": output and str(output), "plot": plot and str(plot), "state": state and str(state)}
             run = {"files_added": collection.counted, "repeated": collection.repeated}
@@ -120,11 +140,10 @@ def estimate(
 
         def draw() -> None:
             if plot is not None:
-                series = {
-                    f"estimate with {100 * level:g} % intervals": (estimated.counts, estimated.lower, estimated.upper)
-                }
+                name = f"estimate with {100 * estimated.level:g} % intervals"
+                series = {name: (columns["count"], columns["lower"], columns["upper"])}
                 title = f"{quantity(estimated.n, 'report')}, epsilon = {about['epsilon']:.4g}"
-                plots.histogram(counted.domain, series, title=title, path=plot)
+                plots.histogram(list(map(str, columns["value"])), series, title=title, path=plot)
 
         deliver(collection.save, show, write, draw)
     if collection.failed:
@@ -141,29 +160,8 @@ def _check_targets(
     for target in filter(None, (output, plot)):
         check_target(target, taken)
         taken.append(target)
-    if output is not None and is_occupied(output) and not tables.is_table(output, _COLUMNS):
+    if output is not None and is_occupied(output) and not tables.is_estimate(output, results.HEADERS):
         raise InputError(f"{str(output)!r} is there already and is no estimate, which is all that may be replaced")
-
-
-def _record(
-    collection: Collection, counted: State, estimate: local.Estimate
-) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the columns of the estimates, and what is said of them."""
-    values = (estimate.counts, estimate.standard_errors, estimate.lower, estimate.upper)
-    columns = dict(zip(_COLUMNS, (counted.domain, *(column.tolist() for column in values)), strict=True))
-    protocol = counted.accumulator.protocol
-    about = {
-        "n": estimate.n,
-        "rejected": estimate.rejected,
-        "rejected_reasons": counted.accumulator.rejected_reasons,
-        "level": estimate.level,
-        "simultaneous": estimate.simultaneous,
-        "epsilon": protocol.epsilon,
-        "spec_id": protocol.spec_id,
-        "files": len(counted.sources),
-        "failed": collection.failed,
-    }
-    return columns, about
 
 
 def _print_problems(collection: Collection) -> None:
@@ -175,26 +173,3 @@ def _print_problems(collection: Collection) -> None:
         complain(f"{failed:,} of the files could not be used and {'is' if failed == 1 else 'are'} left out")
     if collection.repeated:
         note(f"counted before, so skipped this time: {listing(list(collection.repeated))}")
-
-
-def _print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:
-    """Print the largest estimates, how many reports they are made from, and how many were rejected and why."""
-    k = len(columns["value"])
-    largest = sorted(range(k), key=lambda i: columns["estimate"][i], reverse=True)[:_SHOWN]
-    rows = [
-        (
-            columns["value"][i],
-            *(f"{columns[name][i]:,.1f}" for name in ("estimate", "standard_error", "lower", "upper")),
-        )
-        for i in largest
-    ]
-    kind = "simultaneous " if about["simultaneous"] else ""
-    title = f"Estimated counts with {kind}{100 * about['level']:g} % intervals"
-    if len(rows) < k:
-        title += f", the {len(rows)} largest of {k:,}"
-    print_table(title, ("value", "estimate", "standard error", "lower", "upper"), rows)
-    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
-    rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
-    print(f"{quantity(about['n'], 'report')}, {rejected}; epsilon {about['epsilon']:.6g}")
-    if about["files"] > 1:
-        print(quantity(about["files"], "file"))

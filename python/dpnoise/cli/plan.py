@@ -8,7 +8,8 @@ import typer
 
 from dpnoise import local
 from dpnoise.cli.console import print_table, to_json
-from dpnoise.cli.options import AsJson, name_of, whole_number
+from dpnoise.cli.options import AsJson, whole_number
+from dpnoise.cli.protocols import name_of
 
 
 def plan(

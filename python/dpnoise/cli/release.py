@@ -3,10 +3,9 @@
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,43 +20,27 @@ from dpnoise.cli.console import InputError, check_target, is_occupied, print_tab
 from dpnoise.cli.delivery import check_stdout, deliver
 from dpnoise.cli.options import AsJson, Quiet, read_domain
 from dpnoise.cli.payment import Purse, Sale
+from dpnoise.sensitivity import Relation
 
 _BATCH_ROWS: Final = 1 << 18
 _RESERVE: Final = 1 << 20  # bytes, more than the answers of most questions need
 
 
-class QueryName(Enum):
-    """The questions as the command line names them."""
+QueryName: TypeAlias = Literal["count", "sum", "mean", "variance", "median", "quantile", "histogram"]
 
-    count = "count"
-    sum = "sum"
-    mean = "mean"
-    variance = "variance"
-    median = "median"
-    quantile = "quantile"
-    histogram = "histogram"
-
-
-class RelationName(Enum):
-    """The neighbouring relations."""
-
-    add_remove = "add/remove"
-    substitute = "substitute"
-
-
-_BOUNDED: dict[QueryName, Callable[..., queries.Query]] = {
-    QueryName.sum: queries.Sum,
-    QueryName.mean: queries.Mean,
-    QueryName.variance: queries.Variance,
-    QueryName.median: queries.Median,
-    QueryName.quantile: queries.Quantile,
+_BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
+    "sum": queries.Sum,
+    "mean": queries.Mean,
+    "variance": queries.Variance,
+    "median": queries.Median,
+    "quantile": queries.Quantile,
 }
 
 
 def release(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv or .csv.gz.")],
     query: Annotated[QueryName, typer.Option(help="What to ask.")],
-    column: Annotated[str, typer.Option(help="Of which column.")],
+    column: Annotated[str, typer.Option(help="Of which column.", autocompletion=tables.columns)],
     epsilon: Annotated[float, typer.Option(help="The privacy parameter of the answer.")],
     bounds: Annotated[
         tuple[float, float] | None,
@@ -79,8 +62,8 @@ def release(
         typer.Option(help="For histogram without edges and domain: the probability that a value of one person shows."),
     ] = None,
     relation: Annotated[
-        RelationName, typer.Option(help="Neighbours: a row more or less, or another row in its place.")
-    ] = RelationName.add_remove,
+        Relation, typer.Option(help="Neighbours: a row more or less, or another row in its place.")
+    ] = "add/remove",
     ledger: Annotated[
         Path | None, typer.Option(help="The ledger that pays; an existing one, or with --budget.")
     ] = None,
@@ -106,20 +89,20 @@ def release(
     pay again. With --output the file is created, with reserved space for the answer, before anything is spent.
     """
     suffix = None if output is None else _check_output(output, [source, *filter(None, (domain_file, ledger))])
-    groups = _groups(edges, domain, domain_file, delta) if query is QueryName.histogram else {}
+    groups = _groups(edges, domain, domain_file, delta) if query == "histogram" else {}
     given = {"--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta,
              "--domain": domain, "--domain-file": domain_file}  # fmt: skip
     _refuse_others(query, given)
-    question = _question(query, groups | {"epsilon": epsilon, "relation": relation.value}, bounds, q)
+    question = _question(query, groups | {"epsilon": epsilon, "relation": relation}, bounds, q)
     if budget is not None and ledger is None:
         raise InputError("--budget is for a new --ledger")
     if ledger is not None and budget is None and not ledger.exists():
         raise InputError(f"there is no ledger at {str(ledger)!r}: --budget makes one")
 
-    rows = _numbers(source, column) if bounds is not None or edges is not None else _labels(source, column)
+    rows = _read(source, column, tables.NUMBERS if bounds is not None or edges is not None else tables.TEXTS)
     data = rows if value is None else pc.equal(rows, value)
     amounts: dict[str, Any] = {} if budget is None else dict(zip(("epsilon", "delta"), budget, strict=True))
-    purse = None if ledger is None else Purse(ledger, relation=relation.value, **amounts)
+    purse = None if ledger is None else Purse(ledger, relation=relation, **amounts)
     with Sale(purse) as sale, ExitStack() as opened:
         check_stdout()
         file = None
@@ -128,7 +111,7 @@ def release(
             _check_free(output)  # another process may have taken the name since the first check
             file = opened.enter_context(atomic_write(output, reserve=_RESERVE))
         try:
-            answer = sale.release(question, data, label or f"{query.value} of {column}")
+            answer = sale.release(question, data, label or f"{query} of {column}")
         except BudgetExceeded as error:
             raise InputError(f"{error}; nothing was spent or released") from None
         about, columns = _record(question, answer, source, column, query, len(data))
@@ -161,23 +144,23 @@ def _check_free(output: Path) -> None:
 
 
 # The options of each question, besides epsilon and the relation.
-_TAKES: dict[QueryName, frozenset[str]] = {
-    QueryName.count: frozenset({"--value"}),
-    QueryName.sum: frozenset({"--bounds"}),
-    QueryName.mean: frozenset({"--bounds"}),
-    QueryName.variance: frozenset({"--bounds"}),
-    QueryName.median: frozenset({"--bounds"}),
-    QueryName.quantile: frozenset({"--bounds", "--q"}),
-    QueryName.histogram: frozenset({"--edges", "--delta", "--domain", "--domain-file"}),
+_TAKES: Final[dict[str, frozenset[str]]] = {
+    "count": frozenset({"--value"}),
+    "sum": frozenset({"--bounds"}),
+    "mean": frozenset({"--bounds"}),
+    "variance": frozenset({"--bounds"}),
+    "median": frozenset({"--bounds"}),
+    "quantile": frozenset({"--bounds", "--q"}),
+    "histogram": frozenset({"--edges", "--delta", "--domain", "--domain-file"}),
 }
 
 
 def _refuse_others(query: QueryName, given: dict[str, Any]) -> None:
     for option, value in given.items():
         if value is not None and option not in _TAKES[query]:
-            raise InputError(f"--query {query.value} takes no {option}")
+            raise InputError(f"--query {query} takes no {option}")
         if value is None and option in _TAKES[query] & {"--bounds", "--q"}:
-            raise InputError(f"--query {query.value} takes {option}")
+            raise InputError(f"--query {query} takes {option}")
 
 
 def _groups(edges: str | None, domain: str | None, domain_file: Path | None, delta: float | None) -> dict[str, Any]:
@@ -195,42 +178,23 @@ def _groups(edges: str | None, domain: str | None, domain_file: Path | None, del
 def _question(
     query: QueryName, parameters: dict[str, Any], bounds: tuple[float, float] | None, q: float | None
 ) -> queries.Query:
-    if query is QueryName.count:
+    if query == "count":
         return queries.Count(**parameters)
-    if query is QueryName.histogram:
+    if query == "histogram":
         return (queries.StabilityHistogram if "delta" in parameters else queries.Histogram)(**parameters)
-    if query is QueryName.quantile:
+    if query == "quantile":
         parameters["q"] = q
     return _BOUNDED[query](bounds=bounds, **parameters)
 
 
-def _labels(source: Path, column: str) -> pa.ChunkedArray:
-    data = tables.open_column(source, column, empty_is_missing=True, batch_rows=_BATCH_ROWS)
-    return _collected(data, lambda batch: batch.cast(pa.large_string()), pa.large_string())
-
-
-def _numbers(source: Path, column: str) -> pa.ChunkedArray:
-    data = tables.open_column(source, column, empty_is_missing=True, batch_rows=_BATCH_ROWS, numeric=True)
-
-    def to_numbers(batch: pa.Array) -> pa.Array:
-        try:
-            return (pc.utf8_trim_whitespace(batch) if pa.types.is_large_string(batch.type) else batch).cast(
-                pa.float64(), safe=False
-            )
-        except pa.ArrowException:
-            raise InputError(f"column {column!r} has a text that is no number; which one is private") from None
-
-    return _collected(data, to_numbers, pa.float64())
-
-
-def _collected(data: tables.Column, convert: Callable[[pa.Array], pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
+def _read(source: Path, column: str, kind: tables.Kind) -> pa.ChunkedArray:
+    data = tables.open_column(source, column, kind, empty_is_missing=True, batch_rows=_BATCH_ROWS)
     chunks = []
-    with progress("reading", data.rows) as advance:
-        for batch in data.batches:
-            values = batch.dictionary_decode() if pa.types.is_dictionary(batch.type) else batch
-            chunks.append(convert(values))
-            advance(len(batch))
-    return pa.chunked_array(chunks, type=kind)
+    with progress("reading", data.total, data.unit) as advance:
+        for values, amount in data.batches:
+            chunks.append(values)
+            advance(amount)
+    return pa.chunked_array(chunks, type=kind.type)
 
 
 def _record(
@@ -238,7 +202,7 @@ def _record(
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Return what is said of an answer, and its columns."""
     error, unknown = _error_of(question, size)
-    about = {"command": "release", "input": str(source), "column": column, "query": query.value}
+    about = {"command": "release", "input": str(source), "column": column, "query": query}
     cost = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
     rows = _rows(question, answer)
     columns: dict[str, list[Any]] = {"group": [group for group, _ in rows], "answer": [number for _, number in rows]}
