@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ import pytest
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import dpnoise
 from dpnoise.cli import main
@@ -78,6 +82,15 @@ def completed(shell: str, line: str) -> list[str]:
 def test_shells_complete_commands_and_choices(shell: str) -> None:
     assert [word.partition("\t")[0] for word in completed(shell, "dpnoise p")] == ["plan", "perturb"]
     assert completed(shell, "dpnoise release --query m") == ["mean", "median"]
+
+
+def test_shells_complete_protocols_and_columns(tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"colour": ["red"], "city": ["here"], "age": [1]}), path)
+    assert completed("bash", f"dpnoise perturb {path} --column c") == ["colour", "city"]
+    path.with_suffix(".csv").write_text("Carla,1\n", encoding="utf-8")  # no line of names: this is a person's row
+    assert "".join(completed("bash", f"dpnoise perturb {path.with_suffix('.csv')} --column C")) == ""
+    assert completed("bash", "dpnoise perturb --protocol l") == ["lh", "laplace", "lue", "loloha"]
 
 
 def test_an_open_quote_is_no_error() -> None:

@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -24,7 +24,7 @@ from dpnoise.cli.console import (
     to_json,
 )
 from dpnoise.cli.delivery import deliver
-from dpnoise.cli.options import AsJson, Quiet, Threads, read_texts
+from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts
 from dpnoise.cli.sources import expand
 from dpnoise.cli.state import StateFile
 from dpnoise.local._estimate import Post
@@ -57,6 +57,10 @@ def estimate(
         str | None, typer.Option(help="For sketches and rappor: the texts to look for, separated by commas as in CSV.")
     ] = None,
     candidates_file: Annotated[Path | None, typer.Option(help="The same as a file with one text per line.")] = None,
+    of_ranges: Annotated[
+        Any,
+        typer.Option("--ranges", metavar="FIRST:LAST,...", parser=ranges, help="For hierarchical: ranges to count."),
+    ] = None,
     smoothing: Annotated[
         bool | None, typer.Option(help="For sw: smooth neighbouring bins; done if not refused.", show_default=False)
     ] = None,
@@ -119,7 +123,7 @@ def estimate(
         if counted is None or not counted.sources:
             raise typer.Exit(_NOTHING_USABLE)
         estimated = results.estimated(counted, options)
-        columns = results.columns_of(estimated)
+        columns = results.columns_of(estimated, of_ranges)
         about = {**results.about(estimated, counted), "failed": collection.failed}
         if plot is not None and not {"count", "lower"} <= set(columns):
             raise InputError(f"--plot draws counts with intervals, which {type(estimated).__name__} does not have")

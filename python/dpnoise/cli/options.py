@@ -40,6 +40,14 @@ def whole_number(text: str | int) -> int:
     raise typer.BadParameter(f"{text!r} is not a whole number, such as 1000000 or 1e6.")
 
 
+def ranges(text: str) -> list[tuple[int, int]]:
+    """Read ranges of whole numbers: ``0:17,18:64``."""
+    try:
+        return [(int(first), int(last)) for first, last in (part.split(":") for part in text.split(","))]
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a list of ranges, such as 0:17,18:64.") from None
+
+
 def read_domain(text: str | None, file: Path | None) -> Domain | None:
     """Return the domain given by ``--domain`` or ``--domain-file``, if any."""
     labels = read_texts(text, file, "--domain")

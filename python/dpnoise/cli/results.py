@@ -35,8 +35,14 @@ def estimated(state: State, options: Mapping[str, Any]) -> Any:
         raise InputError(str(error).replace("collected", "the files", 1)) from None
 
 
-def columns_of(estimate: Any) -> dict[str, list[Any]]:
-    """Return the columns of an estimate, which are those of its `to_arrow`."""
+def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None) -> dict[str, list[Any]]:
+    """Return the columns of an estimate: those of its `to_arrow`, or the counts of ranges."""
+    if ranges is not None:
+        if not isinstance(estimate, local.RangeEstimate):
+            raise InputError("--ranges applies to reports of HierarchicalRange alone")
+        counts = [dataclasses.asdict(estimate.range(first, last)) for first, last in ranges]
+        values = [f"{first}:{last}" for first, last in ranges]
+        return {"value": values, **{name: [count[name] for count in counts] for name in _COUNTS[1:]}}
     if isinstance(estimate, local.MeanEstimate):
         return {name: [getattr(estimate, name)] for name in _MEAN}
     columns: dict[str, list[Any]] = estimate.to_arrow().to_pydict()
