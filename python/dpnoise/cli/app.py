@@ -1,7 +1,5 @@
 """The program with its commands; errors become a line and an exit code here."""
 
-import os
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,6 +12,7 @@ import dpnoise
 from dpnoise import _signals
 from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, NotWritten
+from dpnoise.cli import completion
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError, guarded_stdout
 
@@ -60,24 +59,13 @@ def app_for(words: Sequence[str]) -> typer.Typer:
         rich_markup_mode="markdown",
     )
     app.callback(invoke_without_command=True)(_program)
-    named = next((word for word in _completed() or words if not word.startswith("-")), None)
+    named = next((word for word in completion.words() or words if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         if name == named:
             app.command(context_settings=_SETTINGS)(getattr(import_module(f"dpnoise.cli.{name}"), name))
         else:
             app.command(name, help=summary)(lambda: None)  # is only listed
     return app
-
-
-def _completed() -> list[str]:
-    """Give the words after the program's name that a shell asks to complete, if it asks."""
-    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
-    if "_DPNOISE_COMPLETE" not in os.environ:
-        return []
-    try:
-        return shlex.split(line)[1:]
-    except ValueError:  # a quote is still open
-        return line.split()[1:]
 
 
 def run(app: typer.Typer, arguments: Sequence[str] | None) -> int:

@@ -12,7 +12,7 @@ from dpnoise import ParameterError, local
 from dpnoise._domain import listing
 from dpnoise._files import atomic_write, locked
 from dpnoise._progress import progress
-from dpnoise.cli import tables
+from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, Threads, read_domain
 from dpnoise.cli.protocols import ProtocolName, name_of, no_domain, protocol_of, with_parameters
@@ -24,7 +24,7 @@ from dpnoise.local._sketches import Sketch
 @with_parameters
 def perturb(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv or .csv.gz.")],
-    column: Annotated[str, typer.Option(help="The column to randomise.", autocompletion=tables.columns)],
+    column: Annotated[str, typer.Option(help="The column to randomise.", autocompletion=completion.columns)],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORTS", help="Where the reports go: .parquet.")],
     protocol: ProtocolName = None,
     spec: Annotated[

@@ -15,7 +15,7 @@ from dpnoise import NoErrorBound, queries
 from dpnoise._files import atomic_write, locked
 from dpnoise._progress import progress
 from dpnoise.accounting import BudgetExceeded
-from dpnoise.cli import tables
+from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, print_table, suffix_of, to_json
 from dpnoise.cli.delivery import check_stdout, deliver
 from dpnoise.cli.options import AsJson, Quiet, read_domain
@@ -40,7 +40,7 @@ _BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
 def release(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv or .csv.gz.")],
     query: Annotated[QueryName, typer.Option(help="What to ask.")],
-    column: Annotated[str, typer.Option(help="Of which column.", autocompletion=tables.columns)],
+    column: Annotated[str, typer.Option(help="Of which column.", autocompletion=completion.columns)],
     epsilon: Annotated[float, typer.Option(help="The privacy parameter of the answer.")],
     bounds: Annotated[
         tuple[float, float] | None,

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
-import typer
 
 from dpnoise import local
 from dpnoise._domain import Domain, listing
@@ -131,20 +130,6 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_r
                 before = read
 
     return Column(path.stat().st_size, "bytes", batches())
-
-
-def columns(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the columns that a shell may complete a name to: of a Parquet file that is named before.
-
-    Not of a CSV file: without a line of names, its first line is a person's row.
-    """
-    path = context.params.get("source")
-    if path is None or Path(path).suffix.lower() != ".parquet":
-        return []
-    try:
-        return [name for name in _parquet_file(Path(path)).schema_arrow.names if name.startswith(incomplete)]
-    except (InputError, OSError):
-        return []
 
 
 @contextmanager
