@@ -173,6 +173,8 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
     assert "would reveal which values occur" in message
     domain = write_csv(tmp_path / "domain.txt", "a\nb\n")
     assert "either --domain or --domain-file" in refuse(*arguments, "--domain", "a,b", "--domain-file", domain)
+    arguments[arguments.index("oue")] = "rr"
+    assert "would reveal which values occur" in refuse(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -187,9 +189,13 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
         ({"--epsilon": "-1"}, "epsilon must be"),
         ({"--epsilon": "nan"}, "epsilon must be"),
         ({"--epsilon": "inf"}, "epsilon must be"),
-        ({"--epsilon": None}, "--protocol oue takes --epsilon and may take --domain or --k"),
-        ({"--p": "0.5"}, "--protocol oue takes --epsilon and may take --domain or --k, and no --p"),
-        ({"--protocol": "ue"}, "--protocol ue takes --p and --q and may take --domain or --k, and no --epsilon"),
+        ({"--epsilon": None}, "--protocol oue takes --domain and --epsilon"),
+        ({"--p": "0.5"}, "--protocol oue takes --domain and --epsilon, and no --p"),
+        ({"--protocol": "ue"}, "--protocol ue takes --domain, --p and --q, and no --epsilon"),
+        (
+            {"--protocol": "ss", "--g": "3"},
+            "--protocol ss takes --domain and --epsilon and may take --omega, and no --g",
+        ),
         (
             {"--protocol": "ue", "--epsilon": None, "--p": "0.2", "--q": "0.4"},
             "--p must be greater than --q = 0.4",
@@ -199,7 +205,7 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
         ({"--protocol": "lh", "--g": "1"}, "--g must be an integer from 2 to 65536, got 1"),
         ({"--protocol": "lh", "--g": "2.5"}, "'2.5' is not a whole number"),
         ({"--protocol": "pm"}, "--protocol pm takes --epsilon, and no --domain"),
-        ({"--k": "4"}, "give the domain with either --domain or --domain-file, or with --k"),
+        ({"--k": "4"}, "--protocol oue takes --domain and --epsilon, and no --k"),
         ({"--protocol": None}, "give the protocol with either --protocol or --spec"),
         (
             {"--protocol": "loloha", "--epsilon": None, "--epsilon-permanent": "1", "--epsilon-first": "2"},

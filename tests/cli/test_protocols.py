@@ -212,3 +212,63 @@ def test_no_message_shows_a_number(run: Run, tmp_path: Path, column: list[Any], 
         arguments = ["perturb", path, "--protocol", "pm", "--epsilon", 1, "--column", "number", "-o", out]
         assert run(*arguments, "--missing", "0").code == 0
         assert "a value that is no number" in run(*arguments, "--missing", "none", "--force").err
+
+
+# --- Specifications ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_a_specification_is_the_canonical_bytes(run: Run, tmp_path: Path, name: str) -> None:
+    given = KEEPING.get(name) or HOW[name]
+    options = dict(zip(*[iter(given)] * 2, strict=True))
+    if options.pop("--domain", None) and name != "rr":
+        options["--k"] = 3
+    options.pop("--column", None)
+    path = tmp_path / "spec.json"
+    words = [word for option in options.items() for word in option]
+    record = run("specify", "--protocol", name, *words, "-o", path, "--json").json
+    protocol = local.protocol_from_json(path.read_text(encoding="ascii"))
+    assert type(protocol) is PROTOCOLS[name]
+    assert path.read_bytes() == protocol.to_json().encode()
+    assert (record["spec_id"], record["report_bytes"]) == (protocol.spec_id, protocol.report_bytes)
+    assert f": {protocol!r}, epsilon " in run("specify", "--protocol", name, *words, "-o", path).out  # the same again
+
+
+def test_an_announced_specification_is_not_replaced(run: Run, refuse: Refuse, tmp_path: Path) -> None:
+    path = tmp_path / "spec.json"
+    arguments = ["specify", "--protocol", "duchi", "-o", path, "--epsilon"]
+    assert run(*arguments, 1).code == 0
+    before = path.read_bytes()
+    assert refuse(*arguments, 2) == f"'{path}' is there already and is something else: give another name"
+    assert path.read_bytes() == before
+    assert (
+        refuse("specify", "--protocol", "oue", "--epsilon", 1, "-o", path) == "--protocol oue takes --epsilon and --k"
+    )
+    assert refuse("specify", "--epsilon", 1, "-o", path) == "Missing option '--protocol'."
+
+
+@pytest.mark.parametrize("name", ["rr", "oue", "cms", "pm", "hierarchical"])
+def test_a_specification_says_all_of_the_protocol(run: Run, people: Path, tmp_path: Path, name: str) -> None:
+    spec, reports = tmp_path / "spec.json", tmp_path / "reports.parquet"
+    options = dict(zip(*[iter(HOW[name])] * 2, strict=True))
+    domain, column = options.pop("--domain", None), options.pop("--column")
+    words = [word for option in options.items() for word in option] + (["--k", 3] if name == "oue" else [])
+    assert run("specify", "--protocol", name, *words, "-o", spec).code == 0
+    labels = [] if domain is None else ["--domain", domain]
+    record = run("perturb", people, "--column", column, "--spec", spec, *labels, "-o", reports, "--json").json
+    assert record["protocol"] == name
+    assert pq.read_schema(reports).metadata[b"dpnoise.protocol"] == spec.read_bytes()
+    more = ["--candidates", "apple"] if name == "cms" else []
+    assert run("estimate", reports, "--spec", spec, *more, "--json").json["spec_id"] == record["spec_id"]
+
+
+def test_a_specification_and_what_contradicts_it(run: Run, refuse: Refuse, people: Path, tmp_path: Path) -> None:
+    spec, reports = tmp_path / "spec.json", tmp_path / "reports.parquet"
+    run("specify", "--protocol", "oue", "--k", 3, "--epsilon", 1, "-o", spec)
+    asked = ["perturb", people, "--column", "word", "--spec", spec, "-o", reports]
+    assert refuse(*asked, "--domain", "a,b") == "the domain must have 3 values, as the specification says, got 2"
+    assert refuse(*asked, "--epsilon", 1) == "--spec says all of the protocol, so it goes with no --epsilon"
+    assert refuse(*asked, "--protocol", "oue") == "give the protocol with either --protocol or --spec"
+    spec.rename(reports)
+    asked[asked.index(spec)] = reports
+    assert "is also an input" in refuse(*asked, "--domain", "apple,pear,fig")

@@ -15,7 +15,7 @@ from dpnoise._progress import progress
 from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, Threads, read_domain
-from dpnoise.cli.protocols import ProtocolName, name_of, no_domain, protocol_of, with_parameters
+from dpnoise.cli.protocols import PROTOCOLS, ProtocolName, name_of, protocol_of, with_parameters
 from dpnoise.local import _arrow
 from dpnoise.local._numbers import NumberProtocol
 from dpnoise.local._sketches import Sketch
@@ -57,6 +57,8 @@ def perturb(
     """
     started = perf_counter()
     labels = read_domain(domain, domain_file)
+    if protocol is not None and (spec, labels, parameters["k"]) == (None, None, None):
+        _refuse_to_guess(PROTOCOLS[protocol])
     scheme = protocol_of(protocol, spec, parameters, labels)
     kind = _kind_of(scheme)
     if missing is not None and labels is not None and missing not in labels:
@@ -126,8 +128,17 @@ def _kind_of(protocol: local.Protocol) -> tables.Kind:
     if isinstance(protocol, local.FrequencyProtocol) and protocol.domain is not None:
         return tables.TEXTS
     if isinstance(protocol, local.RandomizedResponse):
-        raise no_domain()
+        _refuse_to_guess(local.RandomizedResponse)
     return tables.INTEGERS
+
+
+def _refuse_to_guess(protocol: type[local.Protocol]) -> None:
+    """Refuse a protocol that needs the domain of the values."""
+    if issubclass(protocol, local.FrequencyProtocol):
+        raise InputError(
+            "give the domain with either --domain or --domain-file, or with --k for the numbers below k: it must be "
+            "public and fixed beforehand, for a domain taken from the data would reveal which values occur in them"
+        )
 
 
 def _filled(values: pa.Array, fill: pa.Scalar | None, labels: Sequence[str] | None, column: str) -> pa.Array:

@@ -79,9 +79,9 @@ def _names(incomplete: str) -> Iterator[tuple[str, str]]:
 
 NAMES: Final = ", ".join(f"{name} ({make.__name__})" for name, make in PROTOCOLS.items())
 
-ProtocolName: TypeAlias = Annotated[
-    str | None, typer.Option("--protocol", metavar="NAME", parser=_name, autocompletion=_names, help=f"One of {NAMES}.")
-]
+_NAME: Final = typer.Option("--protocol", metavar="NAME", parser=_name, autocompletion=_names, help=f"One of {NAMES}.")
+ProtocolName: TypeAlias = Annotated[str | None, _NAME]
+RequiredProtocolName: TypeAlias = Annotated[str, _NAME]
 
 
 def with_parameters(function: Callable[..., None]) -> Callable[..., None]:
@@ -120,34 +120,25 @@ def protocol_of(
     return read_specification(specification, labels)
 
 
-def build(name: str, parameters: Mapping[str, Any], labels: Domain | None) -> local.Protocol:
-    """Return the protocol `name`; the protocol checks its parameters, and errors name them as options."""
-    make = PROTOCOLS[name]
-    takes = signature(make).parameters
-    needed = [name for name, one in takes.items() if one.default is Parameter.empty]
-    given = {parameter: value for parameter, value in parameters.items() if value is not None}
+def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -> local.Protocol:
+    """Return a protocol; the protocol checks its parameters, and errors name them as options."""
+    make, takes = PROTOCOLS[protocol], dict(signature(PROTOCOLS[protocol]).parameters)
+    if "domain" in takes:
+        takes.pop("domain" if labels is None else "k", None)
+    given = {name: value for name, value in parameters.items() if value is not None}
     if labels is not None:
         given["domain"] = labels
+    of_values = {"k", "domain"}  # one of these, which are optional in Python because there are two
+    needed = {name for name, one in takes.items() if one.default is Parameter.empty or name in of_values}
     others = given.keys() - takes
-    if others or not given.keys() >= set(needed):
-        optional = [one for one in takes if one not in needed]
-        may = f" and may take {_options(optional, 'or')}" if optional else ""
+    if others or not given.keys() >= needed:
+        may = f" and may take {_options(takes.keys() - needed, 'or')}" if takes.keys() - needed else ""
         no = f", and no {_options(others, 'or')}" if others else ""
-        raise InputError(f"--protocol {name} takes {_options(needed, 'and')}{may}{no}")
-    if {"k", "domain"} <= set(takes) and ("k" in given) == ("domain" in given):
-        raise no_domain()
+        raise InputError(f"--protocol {protocol} takes {_options(needed, 'and')}{may}{no}")
     try:
         return make(**given)
     except (ParameterError, TypeError) as error:
         raise InputError(_in_options(str(error), takes, labels)) from None
-
-
-def no_domain() -> InputError:
-    """Return the error for a domain that is missing, or given twice."""
-    return InputError(
-        "give the domain with either --domain or --domain-file, or with --k for the numbers below k: it must be public "
-        "and fixed beforehand, for a domain taken from the data would reveal which values occur in them"
-    )
 
 
 def read_specification(path: Path, labels: Domain | None = None) -> local.Protocol:
