@@ -50,6 +50,12 @@ class Agreement:
         state.check_same("--spec", self.protocol or state.accumulator.protocol, state.domain)
         state.check_same("--domain-file", state.accumulator.protocol, self.domain or state.domain)
 
+    def of_messages(self) -> State:
+        """Return an empty state for messages, which name their protocol only by its id."""
+        if self.protocol is None:
+            raise InputError("--messages needs --spec: messages have the id of their protocol, and do not describe it")
+        return State("--spec", self.protocol.accumulator(), self.domain_of(self.protocol, "--spec"))
+
     def of_most(self, files: Sequence[Path]) -> State | None:
         """Return an empty state with the protocol and domain of most files, None if no file can be used."""
         kinds: Counter[tuple[local.Protocol, tuple[str, ...]]] = Counter()

@@ -28,6 +28,7 @@ from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts
 from dpnoise.cli.sources import expand
 from dpnoise.cli.state import StateFile
 from dpnoise.local._estimate import Post
+from dpnoise.local._messages import Framing
 
 _NOTHING_USABLE: Final = 2
 _PARTLY_USABLE: Final = 3
@@ -69,6 +70,12 @@ def estimate(
         Path | None,
         typer.Option(metavar="FILE", help="Go on from what an earlier run has counted, and keep the sum there."),
     ] = None,
+    messages: Annotated[
+        Framing | None,
+        typer.Option(
+            help="REPORTS are messages of the protocol in --spec or in the state, in this format; - is stdin."
+        ),
+    ] = None,
     spec: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Count only reports of this protocol: the JSON of Protocol.to_json."),
@@ -98,7 +105,7 @@ def estimate(
     sources = sources or []
     if not sources and (state is None or not state.exists()):
         raise InputError("give files of reports, or with --state what an earlier run has counted")
-    files, failed = expand(sources)
+    files, failed = expand(sources, messages is not None)
     agreement = read_agreement(spec, domain_file)
     changed = state if sources else None
     _check_targets(output, plot, state, changed, [*files, *filter(None, (spec, domain_file))])
@@ -116,7 +123,7 @@ def estimate(
     kept = None if state is None else StateFile(state)
     with (
         nullcontext() if changed is None else locked(changed),
-        collected(files, failed, kept, agreement, threads) as collection,
+        collected(files, failed, kept, agreement, messages, threads) as collection,
     ):
         _print_problems(collection)
         counted = collection.state
