@@ -1,8 +1,9 @@
 """``dpnoise perturb``: every kind of input, and every refusal without a private word in it."""
 
+import contextlib
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -351,6 +352,33 @@ def test_a_long_domain_is_not_spelled_out(refuse: Refuse, tmp_path: Path, report
     source = write_csv(tmp_path / "in.csv", f"id,colour\n1,{PLANTED}\n")
     message = refuse(*oue(source, reports, domain=",".join(f"v{i}" for i in range(500))))
     assert "'v19', ... (500 in all)" in message
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_progress_has_an_end(
+    run: Run, tmp_path: Path, reports: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    source = tmp_path / f"in{suffix}"
+    rows = ["red", "green"] * 2_000
+    if suffix == ".parquet":
+        write_parquet(source, pa.array(rows))
+    else:
+        content = ("colour\n" + "\n".join(rows) + "\n").encode()
+        source.write_bytes(gzip.compress(content, 1) if suffix == ".csv.gz" else content)
+    amounts: list[float] = []
+    ends: list[tuple[float | None, str]] = []
+
+    @contextlib.contextmanager
+    def recorded(_: str, total: float | None, unit: str) -> Iterator[Callable[[float], None]]:
+        ends.append((total, unit))
+        yield amounts.append
+
+    monkeypatch.setattr("dpnoise.cli.perturb.progress", recorded)
+    monkeypatch.setattr("dpnoise.cli.tables._BLOCK", 1_000)
+    assert run(*oue(source, reports)).code == 0
+    assert ends == [(4_000, "rows")] if suffix == ".parquet" else [(source.stat().st_size, "bytes")]
+    assert sum(amounts) == ends[0][0]
+    assert suffix != ".csv" or max(amounts) <= 1_000  # although Arrow has read the whole file before its first batch
 
 
 def test_interruption_leaves_nothing(

@@ -25,9 +25,8 @@ from dpnoise.local._arrow import REPORT, metadata_of
 from dpnoise.local._parquet import READING
 
 _FILE_KEY: Final = b"dpnoise.file"
-_CSV: Final = (
-    "CSV file with lines below 1 MiB"  # Arrow's block size; it reads ahead by blocks, so larger ones cost memory
-)
+_BLOCK: Final = 1 << 20  # bytes, Arrow's default; it reads ahead by blocks, so larger ones cost memory
+_CSV: Final = "CSV file with lines below 1 MiB"
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,7 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_r
         raw = pa.OSFile(str(path))
         reader = pa.csv.open_csv(
             pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw,
+            read_options=pa.csv.ReadOptions(block_size=_BLOCK),
             # In a file of one column an empty line is a row, and skipping it would lose a person.
             parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1),
             convert_options=pa.csv.ConvertOptions(
@@ -123,8 +123,8 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_r
 
     def batches() -> Iterator[tuple[pa.Array, int]]:
         before = 0
-        for batch in _each(reader, path, _CSV):
-            read = raw.tell()  # Arrow reads ahead, so this is a little too far
+        for number, batch in enumerate(_each(reader, path, _CSV), 1):
+            read = min(number * _BLOCK, raw.tell())  # Arrow reads ahead, 32 MiB and more
             for start in range(0, batch.num_rows, batch_rows):
                 yield kind.of(batch.column(0).slice(start, batch_rows), name), read - before
                 before = read
