@@ -13,6 +13,7 @@ import typer
 
 from dpnoise import NoErrorBound, queries
 from dpnoise._files import atomic_write, locked
+from dpnoise._parameters import checked_level
 from dpnoise._progress import progress
 from dpnoise.accounting import BudgetExceeded
 from dpnoise.cli import completion, tables
@@ -64,6 +65,9 @@ def release(
     relation: Annotated[
         Relation, typer.Option(help="Neighbours: a row more or less, or another row in its place.")
     ] = "add/remove",
+    level: Annotated[
+        float, typer.Option(help="The probability with which the error that is shown is not exceeded.")
+    ] = 0.95,
     ledger: Annotated[
         Path | None, typer.Option(help="The ledger that pays; an existing one, or with --budget.")
     ] = None,
@@ -93,6 +97,7 @@ def release(
     given = {"--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta,
              "--domain": domain, "--domain-file": domain_file}  # fmt: skip
     _refuse_others(query, given)
+    level = checked_level(level)
     question = _question(query, groups | {"epsilon": epsilon, "relation": relation}, bounds, q)
     if budget is not None and ledger is None:
         raise InputError("--budget is for a new --ledger")
@@ -114,7 +119,7 @@ def release(
             answer = sale.release(question, data, label or f"{query} of {column}")
         except BudgetExceeded as error:
             raise InputError(f"{error}; nothing was spent or released") from None
-        about, columns = _record(question, answer, source, column, query, len(data))
+        about, columns = _record(question, answer, level, source, column, query, len(data))
 
         def write() -> None:
             if file is not None and suffix is not None:
@@ -198,23 +203,27 @@ def _read(source: Path, column: str, kind: tables.Kind) -> pa.ChunkedArray:
 
 
 def _record(
-    question: queries.Query, answer: Any, source: Path, column: str, query: QueryName, size: int
+    question: queries.Query, answer: Any, level: float, source: Path, column: str, query: str, size: int
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Return what is said of an answer, and its columns."""
-    error, unknown = _error_of(question, size)
+    error, unknown = _error_of(question, level, size)
     about = {"command": "release", "input": str(source), "column": column, "query": query}
     cost = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
     rows = _rows(question, answer)
-    columns: dict[str, list[Any]] = {"group": [group for group, _ in rows], "answer": [number for _, number in rows]}
-    return {**about, **cost, "error_95": error, "no_error_bound": unknown}, columns
+    columns: dict[str, list[Any]] = {
+        "group": [group for group, _ in rows],
+        "answer": [number for _, number in rows],
+        "error": [error] * len(rows),
+    }
+    return {**about, **cost, "level": level, "error": error, "no_error_bound": unknown}, columns
 
 
-def _error_of(question: queries.Query, size: int) -> tuple[float | None, str | None]:
+def _error_of(question: queries.Query, level: float, size: int) -> tuple[float | None, str | None]:
     """Return what the noise may have done to each number, or why that is not known. The size may be private."""
     try:
         if isinstance(question, queries.Mean | queries.Variance) and question.relation == "substitute":
-            return question.error(0.95, rows=size), None
-        return question.error(0.95), None
+            return question.error(level, rows=size), None
+        return question.error(level), None
     except NoErrorBound as reason:
         return None, str(reason)
 
@@ -223,15 +232,14 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
     if as_json:
         print(to_json({**about, "answers": tables.records(columns)}))
         return
-    print_table(
-        f"{about['query']} of {about['column']}",
-        tuple(columns),
-        [(group, f"{number:,.10g}") for group, number in zip(*columns.values(), strict=True)],
-    )
-    privacy = f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else "")
-    error = about["error_95"]
-    print(f"{privacy}, neighbours by {question.relation}", end="; " if error is not None else "\n")
-    print(f"noise within {error:,.6g} with a probability of 95 %" if error is not None else about["no_error_bound"])
+    known = [name for name in columns if name != "error" or about["error"] is not None]
+    rows = zip(*(columns[name] for name in known), strict=True)
+    texts = [(group, *(f"{number:,.10g}" for number in numbers)) for group, *numbers in rows]
+    print_table(f"{about['query']} of {about['column']}", known, texts)
+    print(f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else ""), end=", ")
+    print(f"neighbours by {question.relation}", end="\n" if about["error"] is None else "; ")
+    bound = f"noise within the error with a probability of {100 * about['level']:.10g} %"
+    print(bound if about["error"] is not None else about["no_error_bound"])
 
 
 def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
