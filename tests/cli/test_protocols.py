@@ -64,6 +64,15 @@ def test_all_protocols_have_a_name() -> None:
     assert set(HOW) | set(KEEPING) == set(PROTOCOLS)
 
 
+def test_the_help_says_what_a_column_must_hold_for_each(run: Run) -> None:
+    words = run("perturb", "-h").out.replace(",", " ").split()
+    assert [name for name in HOW if name not in words] == []
+    specified = run("specify", "-h").out.replace(",", " ").split()
+    assert [name for name in KEEPING if name not in specified] == []
+    assert "--epsilon-permanent" not in words  # of protocols that perturb refuses
+    assert "--epsilon-permanent" in specified
+
+
 @pytest.mark.parametrize(
     ("name", "suffix"),
     [*((name, ".parquet") for name in HOW), *((name, ".csv") for name in ("rr", "hierarchical", "pm", "cms"))],
@@ -151,7 +160,7 @@ def collected(run: Run, people: Path, tmp_path: Path) -> Callable[[str], Path]:
         ("oue", ["--candidates", "apple"], "--candidates does not apply to reports of OptimizedUnaryEncoding"),
         ("pm", ["--post", "norm"], "--post does not apply to reports of PiecewiseMean"),
         ("sw", ["--level", "0.9"], "--level does not apply to reports of SquareWave"),
-        ("oue", ["--no-smoothing"], "--smoothing does not apply to reports of OptimizedUnaryEncoding"),
+        ("oue", ["--no-smoothing"], "--no-smoothing does not apply to reports of OptimizedUnaryEncoding"),
         ("oue", ["--ranges", "0:1"], "--ranges applies to reports of HierarchicalRange alone"),
         ("hierarchical", ["--ranges", "1:4"], "last must be an integer from 1 to 3, got 4"),
         ("hierarchical", ["--ranges", "1-4"], "'1-4' is not a list of ranges, such as 0:17,18:64."),

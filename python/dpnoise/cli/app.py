@@ -55,6 +55,7 @@ def app_for(words: Sequence[str]) -> typer.Typer:
     # Tracebacks stay plain: typer's own show local variables, which hold private data.
     app = typer.Typer(
         help="Exact randomness for differential privacy.",
+        epilog="`dpnoise COMMAND -h` explains a command, with an example.",
         context_settings=_SETTINGS,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",

@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 import typer
 
@@ -38,7 +38,9 @@ def estimate(
     sources: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="REPORTS...", help="Files that perturb wrote (.parquet), directories of them, or quoted patterns."
+            metavar="REPORTS...",
+            help="Files that perturb wrote (.parquet), directories of them, or quoted patterns. With --messages files "
+            "of messages, or - for stdin.",
         ),
     ] = None,
     output: Annotated[
@@ -46,26 +48,36 @@ def estimate(
         typer.Option("--output", "-o", metavar="OUT", help="Where the estimates go: .csv, .json, .parquet."),
     ] = None,
     level: Annotated[
-        float | None, typer.Option(help="The confidence level of the intervals, 0.95 if not given.")
+        float | None, typer.Option(metavar="NUMBER", help="The confidence level of the intervals; 0.95 if not given.")
     ] = None,
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Let all intervals hold together at the level (Bonferroni).")
     ] = False,
     post: Annotated[
-        Post | None, typer.Option(help="Make the counts consistent; not unbiased any more, but for norm.")
+        Post | None,
+        typer.Option(
+            metavar="METHOD",
+            help=f"Make the counts consistent, by {', '.join(get_args(Post))}. All but norm are biased, and intervals "
+            "stay those of the unbiased counts.",
+        ),
     ] = None,
     candidates: Annotated[
-        str | None, typer.Option(help="For sketches and rappor: the texts to look for, separated by commas as in CSV.")
+        str | None,
+        typer.Option(metavar="TEXTS", help="cms, hcms, rappor: the texts to look for, separated by commas as in CSV."),
     ] = None,
-    candidates_file: Annotated[Path | None, typer.Option(help="The same as a file with one text per line.")] = None,
+    candidates_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The same as a file with one text per line.")
+    ] = None,
     of_ranges: Annotated[
         Any,
-        typer.Option("--ranges", metavar="FIRST:LAST,...", parser=ranges, help="For hierarchical: ranges to count."),
+        typer.Option("--ranges", metavar="RANGES", parser=ranges, help="hierarchical: what to count, as 0:17,18:64."),
     ] = None,
-    smoothing: Annotated[
-        bool | None, typer.Option(help="For sw: smooth neighbouring bins; done if not refused.", show_default=False)
+    no_smoothing: Annotated[
+        bool, typer.Option("--no-smoothing", help="sw: keep peaks of single bins, and more of the noise.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw a bar chart of counts: .png, .svg or .pdf.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Also draw a bar chart: .png, .svg or .pdf.")] = None,
     state: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Go on from what an earlier run has counted, and keep the sum there."),
@@ -73,21 +85,29 @@ def estimate(
     messages: Annotated[
         Framing | None,
         typer.Option(
-            help="REPORTS are messages of the protocol in --spec or in the state, in this format; - is stdin."
+            metavar="FORMAT",
+            help=f"REPORTS are messages of devices, as {' or '.join(get_args(Framing))}, of the protocol of --spec or "
+            "the state.",
         ),
     ] = None,
     spec: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Count only reports of this protocol: the JSON of Protocol.to_json."),
+        typer.Option(metavar="FILE", help="Count only reports of this protocol: what specify wrote."),
     ] = None,
     domain_file: Annotated[
-        Path | None, typer.Option(help="Count only reports about this domain: a file with one value per line.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Count only reports about this domain: a file with one value per line."),
     ] = None,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Estimate from reports how often every value of the domain occurs.
+
+    Example: `dpnoise estimate reports/ -o estimate.csv`
+
+    Counts are in people, and unbiased: those of rare values may be negative. Protocols for numbers give the mean or the
+    distribution instead. Reports are differentially private, and so is all that is computed from them.
 
     The files must have been made with the same protocol and domain: those of --spec and --domain-file, of the state, or
     else of most of the files. A malformed report is counted as rejected, with the reason, and does not stop the others.
@@ -114,7 +134,7 @@ def estimate(
         "simultaneous": simultaneous or None,
         "post": post,
         "candidates": read_texts(candidates, candidates_file, "--candidates"),
-        "smoothing": smoothing,
+        "smoothing": False if no_smoothing else None,
     }
     options = {name: value for name, value in options.items() if value is not None}
     # A bad level is refused before any report is read.

@@ -12,7 +12,7 @@ from dpnoise._progress import silent
 from dpnoise.cli.console import InputError
 
 Threads: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, max=4096, help="Threads to use; all cores when not given.")
+    int | None, typer.Option(min=1, max=4096, metavar="NUMBER", help="Threads to use; all cores if not given.")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
 

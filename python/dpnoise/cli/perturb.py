@@ -15,26 +15,30 @@ from dpnoise._progress import progress
 from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, Threads, read_domain
-from dpnoise.cli.protocols import PROTOCOLS, ProtocolName, name_of, protocol_of, with_parameters
+from dpnoise.cli.protocols import PROTOCOLS, ProtocolName, keeps_memo, name_of, protocol_of, with_parameters
 from dpnoise.local import _arrow
 from dpnoise.local._numbers import NumberProtocol
 from dpnoise.local._sketches import Sketch
 
 
-@with_parameters
+@with_parameters(memo=False)
 def perturb(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv or .csv.gz.")],
-    column: Annotated[str, typer.Option(help="The column to randomise.", autocompletion=completion.columns)],
+    column: Annotated[
+        str, typer.Option(metavar="NAME", help="The column to randomise.", autocompletion=completion.columns)
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORTS", help="Where the reports go: .parquet.")],
     protocol: ProtocolName = None,
     spec: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Take the protocol from its specification instead.")
+        Path | None, typer.Option(metavar="FILE", help="The protocol, by the specification that specify wrote.")
     ] = None,
     domain: Annotated[
-        str | None, typer.Option(help="The public list of possible values, separated by commas as in CSV.")
+        str | None,
+        typer.Option(metavar="VALUES", help="The public list of possible values, separated by commas as in CSV."),
     ] = None,
     domain_file: Annotated[
-        Path | None, typer.Option(help="The same as a file with one value per line; an empty line is the empty text.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text."),
     ] = None,
     missing: Annotated[
         str | None, typer.Option(metavar="VALUE", help="The value that stands for a missing one; one of the domain.")
@@ -49,11 +53,27 @@ def perturb(
 ) -> None:
     """Randomise a column so that every row is differentially private on its own.
 
-    The domain has to be public and fixed before the data are seen. In CSV an empty field is the empty text, which may
-    belong to the domain; with --missing it is a missing value instead, unless it is quoted.
+    Example: `dpnoise perturb people.csv --column colour --domain red,green,blue --protocol oue --epsilon 1 -o
+    reports.parquet`
 
-    Every run on the same data spends epsilon anew, so a file of reports is not replaced unless --force is given. Only
-    the randomisation is constant-time; reading the file and looking values up are not.
+    The protocols, by what the column holds:
+
+    - values of --domain, or numbers below --k: rr (yes or no), grr (few values), sue, oue, ue, the, she, lh, hr, ss
+
+    - whole numbers: hierarchical (ranges of numbers below --k), pem (frequent numbers below 2**bits)
+
+    - texts of an open domain: cms, hcms
+
+    - numbers from -1 to 1, for their mean: duchi, pm, hm, laplace
+
+    - numbers from 0 to 1, for their distribution: sw
+
+    Private is IN alone: no message shows a value of it. The reports, how many there are, and the domain are not. The
+    domain has to be public and fixed before the data are seen.
+
+    Every run on the same data spends epsilon anew, so a file of reports is not replaced unless --force is given. In CSV
+    an empty field is the empty text, or with --missing and in columns of numbers a missing value, unless it is quoted.
+    Only the randomisation is constant-time; reading the file and looking values up are not.
     """
     started = perf_counter()
     labels = read_domain(domain, domain_file)
@@ -116,7 +136,7 @@ def perturb(
 
 def _kind_of(protocol: local.Protocol) -> tables.Kind:
     """Return what a column must hold for a protocol; refuse protocols that need more than a column."""
-    if isinstance(protocol, local.LongitudinalProtocol | local.Rappor):
+    if keeps_memo(type(protocol)):
         raise InputError(
             f"{name_of(protocol)} needs a secret that each person keeps from one report to the next, and a file of "
             f"rows does not say whose row is whose: use {type(protocol).__name__} and ClientMemo from Python"

@@ -41,10 +41,10 @@ PROTOCOLS: Final[dict[str, type[local.Protocol]]] = {
 """The classes by the abbreviations of the literature."""
 
 _HELP: Final[dict[str, tuple[type, str]]] = {
-    "epsilon": (float, "The privacy parameter of one report, from 2**-20 to 32."),
-    "k": (int, "How many values there are: 0 to k - 1. sw: how many bins."),
-    "p": (float, "ue: the probability that a bit that is 1 is reported as 1. rappor: that a 0 is."),
-    "q": (float, "ue: the probability that a bit that is 0 is reported as 1. rappor: that a 1 is."),
+    "epsilon": (float, "The privacy parameter of a person's report, from 2**-20 to 32."),
+    "k": (int, "How many values there are, if they are 0 to k - 1. sw: how many bins."),
+    "p": (float, "ue: the probability that a 1 is reported as 1. rappor: that a 0 is."),
+    "q": (float, "ue: the probability that a 0 is reported as 1. rappor: that a 1 is."),
     "g": (int, "lh, loloha: how many hashes; the most accurate number if not given."),
     "omega": (int, "ss: the size of the set; the most accurate one if not given."),
     "branching": (int, "hierarchical: the children of a node, a power of two; 4 if not given."),
@@ -77,28 +77,42 @@ def _names(incomplete: str) -> Iterator[tuple[str, str]]:
             yield name, make.__name__
 
 
-NAMES: Final = ", ".join(f"{name} ({make.__name__})" for name, make in PROTOCOLS.items())
-
-_NAME: Final = typer.Option("--protocol", metavar="NAME", parser=_name, autocompletion=_names, help=f"One of {NAMES}.")
+_NAME: Final = typer.Option(
+    "--protocol", metavar="NAME", parser=_name, autocompletion=_names, help="The protocol, by its abbreviation."
+)
 ProtocolName: TypeAlias = Annotated[str | None, _NAME]
 RequiredProtocolName: TypeAlias = Annotated[str, _NAME]
 
 
-def with_parameters(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each parameter of a protocol, which it gets as ``**parameters``."""
-    own = signature(function).parameters.values()
-    options = {name: _option(*about) for name, about in _HELP.items()}
-    added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in options.items()]
-    signed = signature(function).replace(parameters=[*(p for p in own if p.kind is not Parameter.VAR_KEYWORD), *added])
-    function.__signature__ = signed  # type: ignore[attr-defined]
-    function.__annotations__ |= options
-    return function
+def with_parameters(*, memo: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each parameter of a protocol, which it gets as ``**parameters``.
+
+    Those that only protocols with a `memo` take are hidden on request: they are for the error of a protocol.
+    """
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        own = [one for one in signature(function).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        options = {name: _option(*about, hidden=not memo and name not in shown) for name, about in _HELP.items()}
+        added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=one) for name, one in options.items()]
+        function.__signature__ = signature(function).replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+        function.__annotations__ |= options
+        return function
+
+    shown = {name for make in PROTOCOLS.values() if not keeps_memo(make) for name in signature(make).parameters}
+    return add
 
 
-def _option(kind: type, text: str) -> Any:
-    parser, metavar = (whole_number, "NUMBER") if kind is int else (None, None)
-    about = typer.Option(parser=parser, metavar=metavar, help=text, rich_help_panel="Parameters of the protocol")
-    return Annotated[kind | None, about]
+def keeps_memo(protocol: type[local.Protocol]) -> bool:
+    """Return whether people keep something from one report to the next."""
+    return issubclass(protocol, local.LongitudinalProtocol | local.Rappor)
+
+
+def _option(kind: type, text: str, *, hidden: bool) -> Any:
+    parser, metavar = (whole_number, "NUMBER") if kind is int else (None, "NUMBER" if kind is float else "ROUND")
+    panel = "Parameters of the protocol"
+    return Annotated[
+        kind | None, typer.Option(parser=parser, metavar=metavar, help=text, hidden=hidden, rich_help_panel=panel)
+    ]
 
 
 def name_of(protocol: object) -> str:

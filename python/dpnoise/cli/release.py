@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,42 +40,60 @@ _BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
 
 def release(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv or .csv.gz.")],
-    query: Annotated[QueryName, typer.Option(help="What to ask.")],
-    column: Annotated[str, typer.Option(help="Of which column.", autocompletion=completion.columns)],
-    epsilon: Annotated[float, typer.Option(help="The privacy parameter of the answer.")],
+    query: Annotated[
+        QueryName, typer.Option(metavar="QUESTION", help=f"What to ask: {', '.join(get_args(QueryName))}.")
+    ],
+    column: Annotated[str, typer.Option(metavar="NAME", help="Of which column.", autocompletion=completion.columns)],
+    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The privacy parameter of the answer.")],
     bounds: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="LOW HIGH", help="The public bounds of values, for all but count and histogram."),
+        typer.Option(
+            metavar="LOW HIGH", help="The public bounds to which values are clamped, for all but count and histogram."
+        ),
     ] = None,
-    q: Annotated[float | None, typer.Option(help="For quantile: which one, between 0 and 1.")] = None,
-    value: Annotated[str | None, typer.Option(help="For count: count the rows that have this value.")] = None,
+    q: Annotated[float | None, typer.Option(metavar="NUMBER", help="quantile: which one, between 0 and 1.")] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="count: count the rows that have this value; all, if not given.")
+    ] = None,
     edges: Annotated[
-        str | None, typer.Option(help="For histogram: the edges of bins, increasing numbers separated by commas.")
+        str | None,
+        typer.Option(metavar="NUMBERS", help="histogram: the edges of bins, increasing numbers separated by commas."),
     ] = None,
     domain: Annotated[
-        str | None, typer.Option(help="For histogram: the public list of values, separated by commas as in CSV.")
+        str | None,
+        typer.Option(metavar="VALUES", help="histogram: the public list of values, separated by commas as in CSV."),
     ] = None,
     domain_file: Annotated[
-        Path | None, typer.Option(help="The same as a file with one value per line; an empty line is the empty text.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text."),
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="For histogram without edges and domain: the probability that a value of one person shows."),
+        typer.Option(
+            metavar="NUMBER",
+            help="histogram without edges and domain: the probability that a value of one person shows.",
+        ),
     ] = None,
     relation: Annotated[
-        Relation, typer.Option(help="Neighbours: a row more or less, or another row in its place.")
+        Relation,
+        typer.Option(
+            metavar="RELATION", help="Neighbours: add/remove, a row more or less, or substitute, another in its place."
+        ),
     ] = "add/remove",
     level: Annotated[
-        float, typer.Option(help="The probability with which the error that is shown is not exceeded.")
+        float,
+        typer.Option(metavar="NUMBER", help="The probability with which noise stays within the error that is shown."),
     ] = 0.95,
     ledger: Annotated[
-        Path | None, typer.Option(help="The ledger that pays; an existing one, or with --budget.")
+        Path | None, typer.Option(metavar="FILE", help="The ledger that pays; an existing one, or with --budget.")
     ] = None,
     budget: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="EPSILON DELTA", help="The budget of a new ledger. An existing one must have the same."),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="What the ledger calls this; the question, if not given.")] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the ledger calls this; the question, if not given.")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", help="Also write the answer, to a new .csv, .json or .parquet."),
@@ -85,9 +103,18 @@ def release(
 ) -> None:
     """Answer a question about a column with differential privacy.
 
-    One row is one person. The cost is taken from the ledger, if one is given, before noise is drawn; if the remaining
-    budget does not suffice, nothing is spent or released. In CSV an empty field is a missing value, unless it is
-    quoted.
+    Example: `dpnoise release people.csv --query mean --column age --bounds 0 100 --epsilon 0.5 --ledger people.db
+    --budget 2 0`
+
+    One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. Beside an
+    answer stands the error that its noise does not exceed with the probability --level, where that is known. What
+    clamping to --bounds does to the answer is private, and not in the error.
+
+    Private are IN and, by add/remove, the number of its rows; of these two only the progress on a terminal shows the
+    latter. All options are public: choose bounds, edges and domain without looking at the data.
+
+    The cost is taken from the ledger, if one is given, before noise is drawn; if the remaining budget does not suffice,
+    nothing is spent or released. In CSV an empty field is a missing value, unless it is quoted.
 
     The exit code 6 means that the ledger has paid and that the answer has not arrived everywhere: a second run would
     pay again. With --output the file is created, with reserved space for the answer, before anything is spent.

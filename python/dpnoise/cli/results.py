@@ -28,7 +28,8 @@ def estimated(state: State, options: Mapping[str, Any]) -> Any:
             raise InputError(f"reports of {kind} are about texts: say which to look for with {option} or {option}-file")
     for name in options:
         if name not in takes:
-            raise InputError(f"{option_of(name)} does not apply to reports of {kind}")
+            option = "--no-smoothing" if name == "smoothing" else option_of(name)
+            raise InputError(f"{option} does not apply to reports of {kind}")
     try:
         return protocol.estimate(state.accumulator, **options)  # type: ignore[attr-defined]
     except ParameterError as error:

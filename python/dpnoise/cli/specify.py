@@ -11,7 +11,7 @@ from dpnoise.cli.options import AsJson
 from dpnoise.cli.protocols import RequiredProtocolName, build, with_parameters
 
 
-@with_parameters
+@with_parameters(memo=True)
 def specify(
     protocol: RequiredProtocolName,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the specification goes.")],
@@ -20,8 +20,12 @@ def specify(
 ) -> None:
     """Write the specification of a protocol, which a server announces before it collects.
 
-    The file has the bytes whose SHA-256 begins with the id that all messages and files of reports have: announce it as
-    it is. `perturb` and `estimate` read it with --spec. It replaces no other specification.
+    Example: `dpnoise specify --protocol oue --k 3 --epsilon 1 -o spec.json`
+
+    The protocols are those of `perturb`, and lue, loloha, dbitflip and rappor, whose reports are made from Python.
+
+    The file has the bytes whose SHA-256 begins with the id that every message has: announce it as it is. `perturb` and
+    `estimate` read it with --spec. A file that is something else is not replaced. Nothing in it is private.
     """
     check_target(output)
     scheme = build(protocol, parameters, None)
