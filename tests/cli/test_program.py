@@ -103,6 +103,7 @@ def test_an_open_quote_is_no_error() -> None:
         (["frobnicate"], "No such command 'frobnicate'."),
         (["demo", "--nonsense"], "No such option: --nonsense"),
         (["demo", "--epsilon", "much"], "Invalid value for '--epsilon': "),
+        (["estimate", "--post", "magic"], "Invalid value for '--post': 'magic' is not one of 'base-cut', "),
         (["demo", "--threads", "0"], "Invalid value for '--threads': "),
         (["perturb"], "Missing argument"),
         (["estimate"], "give files of reports, or with --state what an earlier run has counted"),

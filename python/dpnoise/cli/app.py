@@ -108,7 +108,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str] | None) -> tuple[int, st
         # The base class of the option parser's errors depends on the version of typer; the method does not.
         if not hasattr(error, "format_message"):
             raise
-        return 2, " ".join(error.format_message().split())
+        return 2, " ".join(error.format_message().replace("Value error, ", "").split())
     if result == _STOPPED:
         return _STOPPED, "no incomplete file is left"
     return (result if isinstance(result, int) else 0), None

@@ -155,9 +155,10 @@ def _kind_of(protocol: local.Protocol) -> tables.Kind:
 def _refuse_to_guess(protocol: type[local.Protocol]) -> None:
     """Refuse a protocol that needs the domain of the values."""
     if issubclass(protocol, local.FrequencyProtocol):
+        numbers = "" if issubclass(protocol, local.RandomizedResponse) else ", or with --k for the numbers below k"
         raise InputError(
-            "give the domain with either --domain or --domain-file, or with --k for the numbers below k: it must be "
-            "public and fixed beforehand, for a domain taken from the data would reveal which values occur in them"
+            f"give the domain with either --domain or --domain-file{numbers}: it must be public and fixed beforehand, "
+            f"for a domain taken from the data would reveal which values occur in them"
         )
 
 
