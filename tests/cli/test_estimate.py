@@ -263,6 +263,7 @@ def test_bad_files(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
         ({b"dpnoise.domain": b"["}, "the metadata 'dpnoise.domain' are not JSON"),
         ({b"dpnoise.domain": b'["a","b"]'}, "must list 4 texts"),
         ({b"dpnoise.domain": b"[1,2,3,4]"}, "must list 4 texts"),
+        ({b"dpnoise.domain": b'["a","b","c","a"]'}, "a value of domain must occur only once"),
     ],
 )
 def test_damaged_metadata(

@@ -179,10 +179,17 @@ def test_ranges(run: Run, collected: Any, tmp_path: Path) -> None:
     out = tmp_path / "ranges.csv"
     arguments = ["estimate", collected("hierarchical"), "--ranges", "0:1,2:3", "-o", out]
     rows = run(*arguments, "--json").json["estimates"]
-    assert [row["value"] for row in rows] == ["0:1", "2:3"]
+    assert [row["range"] for row in rows] == ["0:1", "2:3"]
     for row in rows:
         assert abs(row["count"] - 2_000) < 8 * row["standard_error"]
     assert run(*arguments).code == 0  # it replaces the estimate
+
+
+def test_labels_in_a_file_of_reports_that_are_not_about_values(run: Run, collected: Any) -> None:
+    path = collected("pm")
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"dpnoise.domain": b'["a","b"]'}), path)
+    assert run("estimate", path, "--json").json["n"] == N
 
 
 def test_post_processing(run: Run, collected: Any) -> None:

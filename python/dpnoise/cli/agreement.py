@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpnoise import ParameterError, local
+from dpnoise._domain import Domain
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import read_domain
 from dpnoise.cli.protocols import read_specification
@@ -25,7 +26,13 @@ class Agreement:
         protocol, name = file.protocol, repr(file.path)
         if not isinstance(protocol, local.Protocol):
             raise InputError(f"{name} does not say how its reports were made: no metadata 'dpnoise.protocol'")
-        domain = self.domain_of(protocol, name) if file.domain is None else file.domain
+        if file.domain is None or not isinstance(protocol, local.FrequencyProtocol):
+            domain = self.domain_of(protocol, name)
+        else:
+            try:
+                domain = list(Domain(file.domain))
+            except ParameterError as error:
+                raise InputError(f"{name} cannot be used: {error}") from None
         if self.protocol is not None and protocol != self.protocol:
             raise InputError(f"{name} is of another protocol than --spec: {protocol!r}, not {self.protocol!r}")
         if self.domain is not None and domain != self.domain:

@@ -25,7 +25,7 @@ COMMANDS: Final = {
     "plan": "Compare the protocols: accuracy, size of a report and work of the server.",
     "specify": "Write the specification of a protocol, which a server announces before it collects.",
     "perturb": "Randomise a column so that every row is differentially private on its own.",
-    "estimate": "Estimate from reports how often every value of the domain occurs.",
+    "estimate": "Estimate counts, a mean or a distribution from reports.",
     "merge": "Merge states, as if one run had counted all reports.",
     "release": "Answer a question about a column with differential privacy.",
     "ledger": "Show a ledger: every spend, the total, and the remaining budget.",

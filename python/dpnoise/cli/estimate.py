@@ -1,4 +1,4 @@
-"""``dpnoise estimate``: what the server does, reports in and an estimated histogram out."""
+"""``dpnoise estimate``: what the server does, reports in and estimates out."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -102,12 +102,12 @@ def estimate(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Estimate from reports how often every value of the domain occurs.
+    """Estimate counts, a mean or a distribution from reports.
 
     Example: `dpnoise estimate reports/ -o estimate.csv`
 
-    Counts are in people, and unbiased: those of rare values may be negative. Protocols for numbers give the mean or the
-    distribution instead. Reports are differentially private, and so is all that is computed from them.
+    The protocol of the reports decides which. Counts are in people, and unbiased: those of rare values may be negative.
+    Reports are differentially private, and so is all that is computed from them.
 
     The files must have been made with the same protocol and domain: those of --spec and --domain-file, of the state, or
     else of most of the files. A malformed report is counted as rejected, with the reason, and does not stop the others.
@@ -174,7 +174,7 @@ def estimate(
                 name = f"estimate with {100 * estimated.level:g} % intervals"
                 series = {name: (columns["count"], columns["lower"], columns["upper"])}
                 title = f"{quantity(estimated.n, 'report')}, epsilon = {about['epsilon']:.4g}"
-                plots.histogram(list(map(str, columns["value"])), series, title=title, path=plot)
+                plots.histogram(list(map(str, next(iter(columns.values())))), series, title=title, path=plot)
 
         deliver(collection.save, show, write, draw)
     if collection.failed:

@@ -13,7 +13,7 @@ from dpnoise.cli.state import State
 _SHOWN: Final = 40
 _COUNTS: Final = ("value", "count", "standard_error", "lower", "upper")
 _MEAN: Final = ("mean", "standard_error", "lower", "upper")
-HEADERS: Final = (_COUNTS, (*_COUNTS, "significant"), _MEAN, ("lower", "upper", "probability"))
+HEADERS: Final = (_COUNTS, (*_COUNTS, "significant"), ("range", *_COUNTS[1:]), _MEAN, ("lower", "upper", "probability"))
 """The columns of estimates, but for those that other programs might give to a file of theirs."""
 
 
@@ -42,8 +42,8 @@ def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None) -> dict[
         if not isinstance(estimate, local.RangeEstimate):
             raise InputError("--ranges applies to reports of HierarchicalRange alone")
         counts = [dataclasses.asdict(estimate.range(first, last)) for first, last in ranges]
-        values = [f"{first}:{last}" for first, last in ranges]
-        return {"value": values, **{name: [count[name] for count in counts] for name in _COUNTS[1:]}}
+        names = [f"{first}:{last}" for first, last in ranges]
+        return {"range": names, **{name: [count[name] for count in counts] for name in _COUNTS[1:]}}
     if isinstance(estimate, local.MeanEstimate):
         return {name: [getattr(estimate, name)] for name in _MEAN}
     columns: dict[str, list[Any]] = estimate.to_arrow().to_pydict()
@@ -71,7 +71,7 @@ def print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]
     """Print the largest estimates, how many reports they are made from, and how many were rejected and why."""
     size = len(next(iter(columns.values())))
     order = list(range(size))
-    if "count" in columns:
+    if "value" in columns:
         order.sort(key=lambda i: columns["count"][i], reverse=True)
     digits = ",.1f" if "count" in columns else ",.6g"
     rows = [[_cell(column[i], digits) for column in columns.values()] for i in order[:_SHOWN]]
@@ -92,7 +92,7 @@ def _title(columns: Mapping[str, Any], about: Mapping[str, Any], shown: int, siz
         kind = "simultaneous " if about.get("simultaneous") else ""
         title += f" with {kind}{100 * about['level']:g} % intervals"
     if shown < size:
-        title += f", the {shown} {'largest' if 'count' in columns else 'first'} of {size:,}"
+        title += f", the {shown} {'largest' if 'value' in columns else 'first'} of {size:,}"
     return title
 
 
