@@ -1,6 +1,5 @@
 """The program as a whole: version, help, missing extras, interruption."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -65,36 +64,44 @@ def test_commands_that_say_more_than_their_answer_can_be_quiet(run: Run, command
     assert "--quiet" in run(command, "-h").out
 
 
-def completed(shell: str, line: str) -> list[str]:
-    """Return what a shell is told to complete the last word of a line to."""
-    asked = {"_DPNOISE_COMPLETE": f"complete_{shell}"}
-    if shell == "bash":
-        asked |= {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
-    else:
-        asked |= {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    command = [sys.executable, "-m", "dpnoise"]
-    environment = os.environ | asked
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment)
-    return found.stdout.splitlines()
+Completed = Callable[[str, str], list[str]]
+
+
+@pytest.fixture
+def completed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Completed:
+    """Return a function that gives what a shell is told to complete the last word of a line to."""
+
+    def ask(shell: str, line: str) -> list[str]:
+        with monkeypatch.context() as patch:
+            patch.setenv("_DPNOISE_COMPLETE", f"complete_{shell}")
+            patch.setenv("COMP_WORDS" if shell == "bash" else "_TYPER_COMPLETE_ARGS", line)
+            patch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+            patch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+            with pytest.raises(SystemExit):
+                main([])
+        return [word.partition("\t")[0] for word in capsys.readouterr().out.split("\n") if word]
+
+    return ask
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish"])
-def test_shells_complete_commands_and_choices(shell: str) -> None:
-    assert [word.partition("\t")[0] for word in completed(shell, "dpnoise p")] == ["plan", "perturb"]
+def test_shells_complete_commands_and_choices(completed: Completed, shell: str) -> None:
+    assert completed(shell, "dpnoise p") == ["plan", "perturb"]
     assert completed(shell, "dpnoise release --query m") == ["mean", "median"]
+    assert completed(shell, "dpnoise estimate --post norm-s") == ["norm-sub"]
 
 
-def test_shells_complete_protocols_and_columns(tmp_path: Path) -> None:
+def test_shells_complete_protocols_and_columns(completed: Completed, tmp_path: Path) -> None:
     path = tmp_path / "people.parquet"
     pq.write_table(pa.table({"colour": ["red"], "city": ["here"], "age": [1]}), path)
     assert completed("bash", f"dpnoise perturb {path} --column c") == ["colour", "city"]
     path.with_suffix(".csv").write_text("Carla,1\n", encoding="utf-8")  # no line of names: this is a person's row
-    assert "".join(completed("bash", f"dpnoise perturb {path.with_suffix('.csv')} --column C")) == ""
+    assert completed("bash", f"dpnoise perturb {path.with_suffix('.csv')} --column C") == []
     assert completed("bash", "dpnoise perturb --protocol l") == ["lh", "laplace", "lue", "loloha"]
 
 
-def test_an_open_quote_is_no_error() -> None:
-    assert "".join(completed("bash", "dpnoise release 'my --query m")) == ""
+def test_an_open_quote_is_no_error(completed: Completed) -> None:
+    assert completed("bash", "dpnoise release 'my --query m") == []
 
 
 @pytest.mark.parametrize(

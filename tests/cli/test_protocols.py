@@ -233,7 +233,7 @@ def test_no_message_shows_a_number(run: Run, tmp_path: Path, column: list[Any], 
 # --- Specifications ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", ["rr", "oue", "cms", "sw", "loloha", "rappor"])
 def test_a_specification_is_the_canonical_bytes(run: Run, tmp_path: Path, name: str) -> None:
     given = KEEPING.get(name) or HOW[name]
     options = dict(zip(*[iter(given)] * 2, strict=True))
@@ -247,13 +247,13 @@ def test_a_specification_is_the_canonical_bytes(run: Run, tmp_path: Path, name: 
     assert type(protocol) is PROTOCOLS[name]
     assert path.read_bytes() == protocol.to_json().encode()
     assert (record["spec_id"], record["report_bytes"]) == (protocol.spec_id, protocol.report_bytes)
-    assert f": {protocol!r}, epsilon " in run("specify", "--protocol", name, *words, "-o", path).out  # the same again
 
 
 def test_an_announced_specification_is_not_replaced(run: Run, refuse: Refuse, tmp_path: Path) -> None:
     path = tmp_path / "spec.json"
     arguments = ["specify", "--protocol", "duchi", "-o", path, "--epsilon"]
-    assert run(*arguments, 1).code == 0
+    for _ in range(2):  # the same again is no change
+        assert ": DuchiMean(epsilon=1.0), epsilon 0.999484 (achieved), 1 byte per report, id " in run(*arguments, 1).out
     before = path.read_bytes()
     assert refuse(*arguments, 2) == f"'{path}' is there already and is something else: give another name"
     assert path.read_bytes() == before
@@ -263,7 +263,7 @@ def test_an_announced_specification_is_not_replaced(run: Run, refuse: Refuse, tm
     assert refuse("specify", "--epsilon", 1, "-o", path) == "Missing option '--protocol'."
 
 
-@pytest.mark.parametrize("name", ["rr", "oue", "cms", "pm", "hierarchical"])
+@pytest.mark.parametrize("name", ["rr", "oue", "cms"])
 def test_a_specification_says_all_of_the_protocol(run: Run, people: Path, tmp_path: Path, name: str) -> None:
     spec, reports = tmp_path / "spec.json", tmp_path / "reports.parquet"
     options = dict(zip(*[iter(HOW[name])] * 2, strict=True))
