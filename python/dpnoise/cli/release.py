@@ -242,7 +242,9 @@ def _record(
         "answer": [number for _, number in rows],
         "error": [error] * len(rows),
     }
-    return {**about, **cost, "level": level, "error": error, "no_error_bound": unknown}, columns
+    rank_error = question.rank_error(level) if isinstance(question, queries.Quantile) else None
+    errors = {"error": error, "rank_error": rank_error, "no_error_bound": unknown}
+    return {**about, **cost, "level": level, **errors}, columns
 
 
 def _error_of(question: queries.Query, level: float, size: int) -> tuple[float | None, str | None]:
@@ -265,8 +267,10 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
     print_table(f"{about['query']} of {about['column']}", known, texts)
     print(f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else ""), end=", ")
     print(f"neighbours by {question.relation}", end="\n" if about["error"] is None else "; ")
-    bound = f"noise within the error with a probability of {100 * about['level']:.10g} %"
-    print(bound if about["error"] is not None else about["no_error_bound"])
+    likely = f"with a probability of {100 * about['level']:.10g} %"
+    print(f"noise within the error {likely}" if about["error"] is not None else about["no_error_bound"])
+    if about["rank_error"] is not None:
+        print(f"its rank is at most {about['rank_error']:,.6g} rows further off than the best number's {likely}")
 
 
 def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:
