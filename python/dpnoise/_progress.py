@@ -70,6 +70,9 @@ def progress(
     columns = (TextColumn(task), BarColumn(), *amount, TimeElapsedColumn())
     console = Console(file=cast(IO[str], _Terminal(sys.stderr)))
     # Transient: a bar that stays on the screen would reveal which part of the data has an error.
-    with Progress(*columns, console=console, transient=True) as bar:
-        identifier = bar.add_task(task, total=total)
-        yield lambda units: bar.advance(identifier, units)
+    try:
+        with Progress(*columns, console=console, transient=True) as bar:
+            identifier = bar.add_task(task, total=total)
+            yield lambda units: bar.advance(identifier, units)
+    finally:
+        console.show_cursor()  # an interrupt can come between hiding the cursor and the block

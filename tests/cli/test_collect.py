@@ -125,6 +125,21 @@ def test_progress_is_shown_on_a_terminal_unless_it_is_to_be_quiet(
         assert ("counting" in terminal.getvalue()) == shown
 
 
+def test_an_early_interrupt_leaves_the_cursor_visible(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(bar: Any) -> None:
+        bar.console.show_cursor(False)
+        raise KeyboardInterrupt
+
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("rich.progress.Progress.start", interrupted)
+    assert run("estimate", folder).code == 130
+    written = terminal.getvalue()
+    assert 0 <= written.find("\x1b[?25l") < written.rfind("\x1b[?25h")
+
+
 # --- Bad files among good ones -------------------------------------------------------------------------------------
 
 
