@@ -22,7 +22,10 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
-.PHONY: bench-tumult test-torch release-check everything
+notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
+	$(PYTHON) scripts/notebooks.py dist/notebooks
+
+wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -107,6 +110,9 @@ instructions: | check-tools ## count instructions per sample with callgrind
 
 docs: $(VENV)/.native $(VENV)/.extra-docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
+	$(PYTHON) scripts/notebooks.py dist/notebooks
 
 wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
 	$(BIN)/maturin build --release --out dist
