@@ -35,8 +35,8 @@ def test_the_cells_are_the_blocks_of_the_page(chapter):
     assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
 
 
-def test_formulas_and_links():
-    made = notebooks.notebook(
-        r"Of \(n\): \[ x \] See [noise](laplace.md), [the guide](../guide/sgd.md#a) and [a](https://b.c)."
-    )
-    assert made["cells"][0]["source"] == ("Of $n$: $$ x $$ See [noise](laplace.ipynb), the guide and [a](https://b.c).")
+def test_formulas_links_and_outputs():
+    page = r"Of \(n\): \[ x \] See [noise](laplace.md), [the guide](../guide/sgd.md#a) and [a](https://b.c)."
+    made = notebooks.notebook(f"{page}\n\n```{{.text .output}}\n1\n```\n\nText.")
+    text = "Of $n$: $$ x $$ See [noise](laplace.ipynb), the guide and [a](https://b.c)."
+    assert [cell["source"].split() for cell in made["cells"]] == [[*text.split(), "Text."]]
