@@ -20,13 +20,9 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
-.PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust notebooks
+.PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
-notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
-	$(PYTHON) scripts/notebooks.py dist/notebooks
-
-wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
-.PHONY: bench-tumult test-torch everything
+.PHONY: bench-tumult test-torch notebooks release-check everything
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -116,7 +112,6 @@ notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/n
 	$(PYTHON) scripts/notebooks.py dist/notebooks
 
 wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
-wheel: $(BIN)/maturin | check-tools ## build the wheel in dist/
 	$(BIN)/maturin build --release --out dist
 
 release-check: $(VENV)/.extra-release ## build what a release consists of in dist/, and try it (Linux; half an hour)
@@ -127,9 +122,6 @@ release-check: $(VENV)/.extra-release ## build what a release consists of in dis
 crate: | check-tools ## package the Rust crates as they would be published, and build that
 	rm -rf target/crate "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/dpnoise-*
 	cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty --target-dir target/crate
-
-notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
-	$(PYTHON) scripts/notebooks.py dist/notebooks
 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) $(TUMULT) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
