@@ -138,7 +138,7 @@ def check_contents(wheels: list[Path], sources: Path) -> None:
             names = {component["name"] for component in json.loads(wheel.read(inventory))["components"]}
             if not {"dpnoise-core", "dpnoise-kernels", "pyo3", "getrandom"} <= names:
                 raise RuntimeError(f"{path.name}: its inventory lacks crates: {sorted(names)}")
-            if str(Path.home()).encode() in wheel.read(native.pop()):
+            if f"{Path.home()}/".encode() in wheel.read(native.pop()):
                 raise RuntimeError(f"{path.name} names a folder of this machine")
 
 
