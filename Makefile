@@ -22,7 +22,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
-.PHONY: bench-tumult test-torch everything check-python outputs
+.PHONY: bench-tumult test-torch notebooks release-check everything check-python outputs
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -72,6 +72,7 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(MAKE) test-torch
 	$(MAKE) statistical SAMPLES=100000000 WORKERS=1
 	$(MAKE) bench bench-tumult bench-rust instructions
+	$(MAKE) release-check
 
 test-aarch64: | check-tools ## run the Rust unit tests for aarch64, emulated
 	scripts/test_aarch64.sh
@@ -88,13 +89,14 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/python scripts/check_layers.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy python/dpnoise
+	$(BIN)/mypy python/dpnoise tests/structure/inferred_types.py
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
-bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks and keep their record in benches/records (15 minutes)
+bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, keep their record, draw docs/benchmarks.md (15 minutes)
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
-bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core and keep their record
+bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, keep their record, draw docs/benchmarks.md
 	$(TUMULT)/bin/python -m pytest benches/backends/bench_tumult.py --benchmark-quiet --quiet --record=tumult
 
 bench-rust: | check-tools ## time the parts of the Rust crate
@@ -110,14 +112,20 @@ outputs: $(VENV)/.native $(VENV)/.extra-test-engines $(TUMULT)/.native ## run th
 	PYSPARK_PYTHON=$(abspath $(BIN)/python) $(BIN)/python scripts/page_outputs.py
 	$(TUMULT)/bin/python scripts/page_outputs.py docs/backends/tumult.md
 
-wheel: $(BIN)/maturin | check-tools ## build the wheel in dist/
+notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/notebooks
+	$(PYTHON) scripts/notebooks.py dist/notebooks
+
+wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
 	$(BIN)/maturin build --release --out dist
+
+release-check: $(VENV)/.extra-release ## build what a release consists of in dist/, and try it (Linux; half an hour)
+	. $(BIN)/activate && python scripts/release/check.py
 
 # Cargo takes a registry's crate of one version to be always the same. It would build dpnoise-core against what an earlier
 # run unpacked of dpnoise-kernels (in a folder that begins with a hyphen; those of real registries begin with a host) or built.
 crate: | check-tools ## package the Rust crates as they would be published, and build that
 	rm -rf target/crate "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/dpnoise-*
-	cargo package --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty --target-dir target/crate
+	cargo publish --dry-run --package dpnoise-kernels --package dpnoise-core --locked --allow-dirty --target-dir target/crate
 
 clean: ## remove everything that was built, .venv too
 	rm -rf $(VENV) $(TUMULT) target dist site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

@@ -71,7 +71,7 @@ def numpy_perturb(generator: np.random.Generator, bits: int) -> np.ndarray:
 
 def check_reports(reports: np.ndarray, bits: int) -> None:
     """Few people for so many texts: what is counted are those whose Bloom filter has a bit, over all texts."""
-    counters, n, _ = rappor(bits)._collected(reports)._state.counters()
+    counters, n, _ = rappor(bits)._collected(reports, threads=1)._state.counters()
     by_cohort = counters.reshape(COHORTS, -1).astype(float)
     shares = np.zeros((COHORTS, bits))
     frequencies = np.bincount(values()[: len(reports)], minlength=len(TEXTS)) / len(reports)

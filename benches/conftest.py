@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import datetime
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dpnoise
-from benches.record import Record
-from benches.targets import INSTRUCTION_SETS, OURS, TWO_THREADS
+from benches import machine, page, peers
+from benches.record import FOLDER, Record
+from benches.report import report
+from benches.targets import INSTRUCTION_SETS, OURS, TARGETS, TWO_THREADS
 from benches.timing import Entrant, interleaved
 
 RECORD = pytest.StashKey[Record]()
+WATCH = pytest.StashKey[machine.Watch]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,7 +32,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[RECORD] = Record(whole=config.getoption("--record") == "")
+    everything = [Path(argument).resolve() for argument in config.args] == [FOLDER.parent]
+    if config.getoption("--record") == "" and (not everything or config.getoption("keyword")):
+        raise pytest.UsageError(
+            "--record keeps the record of all benchmarks, got a part of them: run `make bench`, or name the part, "
+            "as in --record=gaussian"
+        )
+    config.stash[WATCH] = machine.Watch()
+    config.stash[RECORD] = Record(
+        date=datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat(),
+        part=config.getoption("--record"),
+        cpu=machine.cpu(),
+        cores=os.cpu_count() or 1,
+        ours=OURS,
+        versions=machine.versions() | peers.versions(),
+        targets=list(TARGETS),
+    )
 
 
 @pytest.fixture
@@ -88,7 +108,12 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     record = config.stash[RECORD]
     if not record.tables and not record.texts:
         return
-    terminalreporter.write_line(f"\n{record}")
-    part = config.getoption("--record")
-    if part is not None and not exitstatus:
-        terminalreporter.write_line(f"written to {record.write(part).relative_to(config.rootpath)}")
+    record.others = config.stash[WATCH].share()
+    terminalreporter.write_line(f"\n{report(record)}")
+    if record.part is None or exitstatus:
+        return
+    path = FOLDER / f"{record.name}.json"
+    path.write_text(record.to_json(), encoding="utf-8")
+    path.with_suffix(".md").write_text(report(record), encoding="utf-8")
+    page.write()
+    terminalreporter.write_line(f"written to {path.relative_to(config.rootpath)}, and drawn in docs/benchmarks.md")

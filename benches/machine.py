@@ -9,6 +9,10 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
+import dpnoise
+
 
 def cpu() -> str:
     try:
@@ -18,8 +22,14 @@ def cpu() -> str:
         return platform.processor() or platform.machine()
 
 
-def rust_version() -> str:
-    return subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip()
+def versions() -> dict[str, str]:
+    rustc = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip()
+    return {
+        "dpnoise": dpnoise.__version__,
+        "rustc": rustc.removeprefix("rustc "),
+        "CPython": platform.python_version(),
+        "NumPy": np.__version__,
+    }
 
 
 def _processor_time() -> tuple[float, float]:

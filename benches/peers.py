@@ -171,6 +171,12 @@ HOSTS = ("pipeline-dp", "optax", "jax", "opacus", "torch", "tmlt.core")
 """Libraries whose noise only `benches.backends` times."""
 
 
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that are installed."""
+    found = {name: version(name) for name in (*PEERS, *LOCAL_PEERS, *HOSTS)}
+    return {name: version for name, version in found.items() if version != "not installed"}
+
+
 def local_peers(protocol: str) -> dict[str, LocalPeer]:
     """Return what other libraries have of a protocol, by their names."""
     return {name: protocols[protocol] for name, protocols in LOCAL.items() if protocol in protocols}

@@ -1,37 +1,65 @@
-"""What a run measured, as Markdown: the targets, then a table for each work, entrants down and cases across."""
+"""What a run measured, and what follows: ratios, the targets that are reached, and where another entrant is better.
+
+A record is kept as JSON. The Markdown beside it (`benches.report`) and the page of the site with its pictures
+(`benches.page`) are made from that alone.
+"""
 
 from __future__ import annotations
 
-import datetime
-import os
-import platform
-from collections.abc import Iterable
+import dataclasses
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-
-import dpnoise
-from benches import machine, peers
-from benches.targets import IDLE, INSTRUCTION_SETS, OURS, TARGETS, TWO_THREADS, Target
+from benches.targets import INSTRUCTION_SETS, Target
 
 FOLDER = Path(__file__).parent / "records"
+IDLE = 0.05
+"""A second thread has a core of its own only where other programs take no more of the processors' time than this."""
+PARTIAL = {"reading the memory", "NumPy sort", "NumPy partition"}
+"""Entrants that do only a part of the work: bounds, and no alternatives."""
 
 
+class Result(NamedTuple):
+    """How a target was met in a column."""
+
+    column: str
+    measured: float
+    """In the unit of the target: a ratio, or an amount."""
+    reached: bool
+
+
+class Loss(NamedTuple):
+    """A column in which another entrant is better than one of ours."""
+
+    table: Table
+    column: str
+    entrant: str
+    best: str
+    """The best other entrant."""
+    factor: float
+    """How many times as good as that ours is."""
+
+
+@dataclass
 class Table:
     """The amounts that entrants reach at a piece of work, by case."""
 
-    def __init__(self, title: str, unit: str, higher_is_better: bool) -> None:
-        self.title = title
-        self.unit = unit
-        self.higher_is_better = higher_is_better
-        self.amounts: dict[str, dict[str, float]] = {}
-        self.columns: list[str] = []
+    title: str
+    unit: str
+    higher_is_better: bool = False
+    amounts: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By entrant and column, to four digits."""
 
     def add(self, column: str, amounts: dict[str, float]) -> None:
-        if column not in self.columns:
-            self.columns.append(column)
         for entrant, amount in amounts.items():
-            self.amounts.setdefault(entrant, {})[column] = amount
+            self.amounts.setdefault(entrant, {})[column] = float(f"{amount:.4g}")
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys(column for amounts in self.amounts.values() for column in amounts))
 
     def factors(self, entrant: str, against: str | float) -> dict[str, float]:
         """Return how many times as good an entrant is as another, or as an amount, in every column of both."""
@@ -40,119 +68,103 @@ class Table:
         pairs = {column: (amount, theirs[column]) for column, amount in ours.items() if column in theirs}
         return {column: a / b if self.higher_is_better else b / a for column, (a, b) in pairs.items()}
 
-    def text(self, idle: bool) -> str:
-        """Return the amounts, and how many times as good ours are; two threads are marked where the cores are idle."""
-        amounts = [self.row(entrant, self.amounts[entrant]) for entrant in self.amounts]
-        aims = {
-            (target.entrant, target.against): target
-            for target in TARGETS
-            if target.table == self.title and (idle or target.entrant != TWO_THREADS)
-        }
-        wanted = [against for entrant, against in aims if entrant == OURS and isinstance(against, str)]
-        pairs = [
-            *((OURS, entrant) for entrant in self.amounts if not entrant.startswith("dpnoise")),
-            *((entrant, against) for entrant in INSTRUCTION_SETS.values() if entrant != OURS for against in wanted),
-            (TWO_THREADS, OURS),
-        ]
-        factors = []
-        for entrant, against in pairs:
-            target = aims.get((entrant, against))
-            name = f"{entrant} : {against}" + (f" (target {target.factor:g})" if target else "")
-            factors.append(self.row(name, self.factors(entrant, against), target))
-        factors = [row for row in factors if any(row[1:])]
-        parts = [f"## {self.title}\n", markdown([[self.unit, *self.columns], *amounts])]
-        return "\n".join([*parts, markdown([["times as good", *self.columns], *factors])] if factors else parts)
-
-    def row(self, name: str, numbers: dict[str, float], target: Target | None = None) -> list[str]:
-        def cell(column: str) -> str:
-            if column not in numbers:
-                return ""
-            mark = "" if target is None else " ✓" if numbers[column] >= target.factor else " ✗"
-            return number(numbers[column]) + mark
-
-        return [name, *map(cell, self.columns)]
+    def losses(self, entrant: str) -> Iterator[Loss]:
+        """Yield the columns in which an entrant of ours is not as good as the best of the others."""
+        others = [other for other in self.amounts if not other.startswith("dpnoise") and other not in PARTIAL]
+        for column in self.columns:
+            against = {other: self.factors(entrant, other).get(column, float("inf")) for other in others}
+            best = min(against, key=against.__getitem__, default="")
+            if best and against[best] < 1:
+                yield Loss(self, column, entrant, best, against[best])
 
 
+@dataclass
 class Record:
-    """The tables of a run, and what has a form of its own. A whole run also tells what was not measured."""
+    """A run on one machine."""
 
-    def __init__(self, whole: bool) -> None:
-        self.whole = whole
-        self.others = machine.Watch()
-        self.notes: list[str] = []
-        self.tables: dict[str, Table] = {}
-        self.texts: dict[str, str] = {}
+    date: str
+    part: str | None
+    """Empty for all benchmarks, else the name of those that were run; None for a run that is not kept."""
+    cpu: str
+    cores: int
+    ours: str
+    """The entrant that uses one thread, and the best instruction set of the machine."""
+    versions: dict[str, str]
+    targets: list[Target]
+    """At the time."""
+    others: float | None = None
+    """The share of the processors' time that other programs took, where anything tells."""
+    notes: list[str] = field(default_factory=list)
+    tables: dict[str, Table] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    """What has a form of its own, in Markdown."""
 
     def table(self, title: str, unit: str, higher_is_better: bool = False) -> Table:
         return self.tables.setdefault(title, Table(title, unit, higher_is_better))
 
+    @property
+    def two_threads(self) -> str:
+        return f"{self.ours}, 2 threads"
+
+    @property
+    def name(self) -> str:
+        return "-".join(filter(None, (self.date, self.part)))
+
     def is_idle(self) -> bool:
         """Return whether the processors were idle but for this run, as far as it is known."""
-        share = self.others.share()
-        return (os.cpu_count() or 1) >= 2 and share is not None and share <= IDLE
+        return self.cores >= 2 and self.others is not None and self.others <= IDLE
 
-    def __str__(self) -> str:
-        """Return the whole record."""
-        share = self.others.share()
-        others = "an unknown share" if share is None else f"{share:.0%}"
-        versions = {name: peers.version(name) for name in (*peers.PEERS, *peers.LOCAL_PEERS, *peers.HOSTS)}
-        here = "".join(f", {name} {found}" for name, found in versions.items() if found != "not installed")
-        targets = [target for target in TARGETS if self.whole or target.table in self.tables]
-        head = f"""# Benchmarks of {today()}
+    def is_judged(self, target: Target) -> bool:
+        """Return whether the machine allowed to judge a target."""
+        return target.entrant != self.two_threads or self.is_idle()
 
-{machine.cpu()}, {os.cpu_count()} cores; {machine.rust_version()}, CPython {platform.python_version()}.
-dpnoise {dpnoise.__version__}, instruction set {dpnoise.instruction_set()}. Beside it: NumPy {np.__version__}{here}.
-Other programs took {others} of the processors' time.{"".join(f" {note}." for note in self.notes)}
+    def results(self, target: Target) -> list[Result]:
+        """Return how a target was met, in the columns that it is about and that were measured."""
+        table = self.tables.get(target.table, Table("", ""))
+        factors = table.factors(target.entrant, target.against)
+        measured = factors if isinstance(target.against, str) else table.amounts.get(target.entrant, {})
+        return [
+            Result(column, measured[column], factor >= target.factor)
+            for column, factor in factors.items()
+            if target.column in (None, column)
+        ]
 
-Every amount is a median. The entrants of a column take turns, so compare within a column; but the parts of the Rust
-crate are timed one after the other. dpnoise uses one thread, unless it says otherwise. A busy machine slows long turns
-more than short ones, and has no room for a second thread.
-"""
-        if targets:
-            judged = markdown([["work", "target", "measured", "reached"], *map(self.judged, targets)])
-            head = f"{head}\n## Targets\n\n{judged}"
-        texts = (f"## {title}\n\n{text}\n" for title, text in self.texts.items())
-        return "\n".join([head, *(table.text(self.is_idle()) for table in self.tables.values()), *texts])
+    def missed(self) -> Iterator[tuple[Target, list[Result]]]:
+        """Yield the targets that were judged and missed, each with the columns where that was."""
+        for target in self.targets:
+            missed = [result for result in self.results(target) if not result.reached]
+            if missed and self.is_judged(target):
+                yield target, missed
 
-    def judged(self, target: Target) -> list[str]:
-        """Return the row that says whether a target is reached."""
-        work = target.table if target.entrant == OURS else f"{target.table}, {target.entrant.removeprefix('dpnoise, ')}"
-        table = self.tables.get(target.table)
-        factors = table.factors(target.entrant, target.against) if table else {}
-        factors = {column: factor for column, factor in factors.items() if target.column in (None, column)}
-        if table is None or not factors:
-            return [work, str(target), "not measured", ""]
-        amounts = factors if isinstance(target.against, str) else table.amounts[target.entrant]
-        measured = span(amounts[column] for column in factors)
-        reached = sum(factor >= target.factor for factor in factors.values())
-        if target.entrant == TWO_THREADS and not self.is_idle():
-            return [work, str(target), measured, "not judged: the cores were not idle"]
-        verdict = {len(factors): "yes", 0: "no"}.get(reached, f"in {reached} of {len(factors)} cases")
-        return [work, str(target), measured, verdict]
+    def losses(self) -> Iterator[Loss]:
+        """Yield where another entrant is better than one of ours. Two threads count where one was not measured."""
+        for table in self.tables.values():
+            ours = [entrant for entrant in table.amounts if entrant.startswith(self.ours)]
+            for entrant in ours:
+                if entrant != self.two_threads or ours == [entrant]:
+                    yield from table.losses(entrant)
 
-    def write(self, part: str) -> Path:
-        FOLDER.mkdir(exist_ok=True)
-        path = FOLDER / f"{'-'.join(filter(None, (today(), part)))}.md"
-        path.write_text(str(self), encoding="utf-8")
-        return path
+    def losses_of_other_instruction_sets(self) -> Iterator[tuple[str, Table, list[Loss]]]:
+        """Yield the tables in which another entrant is better than ours by another instruction set of the machine."""
+        for entrant in INSTRUCTION_SETS.values():
+            for table in self.tables.values():
+                losses = [] if entrant == self.ours else list(table.losses(entrant))
+                if losses:
+                    yield entrant, table, losses
 
+    def to_json(self) -> str:
+        fields = {**vars(self), "targets": [target._asdict() for target in self.targets]}
+        fields["tables"] = [dataclasses.asdict(table) for table in self.tables.values()]
+        return json.dumps(fields, indent=1) + "\n"
 
-def today() -> str:
-    return datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
-
-
-def number(amount: float) -> str:
-    """Three digits, or all that stand before the point."""
-    return f"{amount:.0f}" if amount >= 100 else f"{amount:#.3g}"
+    @classmethod
+    def from_json(cls, text: str) -> Record:
+        fields = json.loads(text)
+        fields["targets"] = [Target(**target) for target in fields["targets"]]
+        fields["tables"] = {table["title"]: Table(**table) for table in fields["tables"]}
+        return cls(**fields)
 
 
-def span(amounts: Iterable[float]) -> str:
-    ordered = sorted(amounts)
-    low, high = number(ordered[0]), number(ordered[-1])
-    return low if low == high else f"{low} to {high}"
-
-
-def markdown(rows: list[list[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    head, *body = ("| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in rows)
-    return "\n".join([head, "| " + " | ".join("-" * width for width in widths) + " |", *body, ""])
+def kept() -> list[Record]:
+    """Return all records that are kept."""
+    return [Record.from_json(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))]

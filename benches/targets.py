@@ -9,8 +9,6 @@ import dpnoise
 INSTRUCTION_SETS = {name: f"dpnoise, {name}" for name in ("avx512", "avx2", "portable")}
 OURS = INSTRUCTION_SETS[dpnoise.instruction_set()]
 TWO_THREADS = f"{OURS}, 2 threads"
-IDLE = 0.05
-"""A second thread has a core of its own only where other programs take no more of the processors' time than this."""
 
 
 class Target(NamedTuple):

@@ -19,10 +19,10 @@ def estimated_histogram(path: Path) -> None:
     protocol = local.OptimizedUnaryEncoding(k=len(names), epsilon=1.0)
     estimate = protocol.estimate(protocol.perturb(occupations))
     plots.histogram(
-        path,
         names,
         {"local, epsilon = 1": (estimate.counts, estimate.lower, estimate.upper)},
         true_counts=np.bincount(occupations),
+        path=path,
     )
 
 

@@ -9,11 +9,11 @@ value, or says which one is meant.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from typing import Any, Final, Literal, Protocol, TypeGuard
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Literal, Protocol, TypeGuard, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 
@@ -46,7 +46,37 @@ class Tensor(Protocol):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
-Values = ArrayLike | ArrowArray | ArrowStream | Tensor
+class SupportsArray(Protocol):
+    """A column of any library that gives itself as an array."""
+
+    def __array__(self) -> NDArray[Any]: ...
+
+
+Item = TypeVar("Item", covariant=True)
+
+
+class Items(Protocol[Item]):
+    """A list, tuple or other sequence, but no str or bytes: these refuse to look for an object of any type."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Item]: ...
+    def __contains__(self, value: object, /) -> bool: ...
+    def __reversed__(self) -> Iterator[Item]: ...
+
+
+Foreign = NDArray[Any] | SupportsArray | ArrowArray | ArrowStream | Tensor
+"""An array, column, table or tensor of any library."""
+
+Integer = int | np.integer[Any]
+Real = float | np.integer[Any] | np.floating[Any]
+
+Integers = Foreign | Items[Integer | Foreign | Items[Any]]
+Reals = Foreign | Items[Real | Foreign | Items[Any]]
+Texts = Foreign | Items[str] | Items[bytes]
+Answers = Foreign | Items[Integer | str | np.bool_]
+"""Numbers of values from 0 to k - 1, or labels, which are texts, integers or booleans."""
+
+Values = Foreign | Items[Any]
 
 
 def is_arrow(x: object) -> TypeGuard[ArrowArray | ArrowStream]:

@@ -9,9 +9,15 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 _ATTEMPTS: Final = 3
+
+Notice: TypeAlias = Callable[[Any, int | None], object]
+
+
+def _no_notice(name: Any, exit_code: int | None) -> None:
+    """Say nothing: a death may depend on private data."""
 
 
 class Died(Exception):
@@ -19,7 +25,10 @@ class Died(Exception):
 
 
 def in_processes(
-    task: Callable[[Any], Any], parts: Iterable[tuple[Any, Any]], processes: int
+    task: Callable[[Any], Any],
+    parts: Iterable[tuple[Any, Any]],
+    processes: int,
+    notice: Notice = _no_notice,
 ) -> Generator[tuple[Any, Any], None, None]:
     """Process parts in several processes, and yield the replies as they arrive.
 
@@ -31,6 +40,8 @@ def in_processes(
         A generator is advanced when a process is free.
     processes : int
         The number of processes, at least 1.
+    notice : callable, optional
+        Called with the name of a part and the exit code when a process has died over the part.
 
     Yields
     ------
@@ -42,7 +53,7 @@ def in_processes(
     workers: list[Worker] = []
     try:
         for name, part in islice(remaining, processes):
-            workers.append(Worker(task))
+            workers.append(Worker(task, notice))
             workers[-1].give(name, part)
         while workers:
             for worker in _ready(workers):
@@ -67,8 +78,8 @@ class Worker:
     reply.
     """
 
-    def __init__(self, task: Callable[[Any], Any]) -> None:
-        self._task = task
+    def __init__(self, task: Callable[[Any], Any], notice: Notice = _no_notice) -> None:
+        self._task, self._notice = task, notice
         self._start()
 
     def _start(self) -> None:
@@ -98,6 +109,7 @@ class Worker:
             self._deaths += 1
             self.stop()
             exit_code = self._process.exitcode
+            self._notice(self.name, exit_code)
             self._start()
             if self._deaths < _ATTEMPTS:
                 self._send()

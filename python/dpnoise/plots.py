@@ -1,20 +1,22 @@
-"""Charts of estimated histograms. They need matplotlib, which ``pip install 'dpnoise[plot]'`` brings."""
+"""Charts. They need matplotlib, which ``pip install 'dpnoise[plot]'`` brings."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dpnoise._display import one_line
 from dpnoise._errors import ParameterError
 from dpnoise._files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["SUFFIXES", "chart", "histogram", "require_matplotlib"]
 
@@ -35,16 +37,20 @@ def require_matplotlib() -> None:
 
 
 @contextmanager
-def chart(path: str | PathLike[str], height: float = 5.0) -> Iterator["Axes"]:
-    """Write the chart that the block draws.
+def chart(
+    path: str | PathLike[str] | None = None, *, ax: "Axes | None" = None, height: float = 5.0
+) -> Iterator["Axes"]:
+    """Show, write or give the chart that the block draws.
 
     Parameters
     ----------
-    path : path-like
+    path : path-like, optional
         The file of the chart; the suffix (one of `SUFFIXES`) chooses the format. The file appears only when the block
-        has succeeded.
+        has succeeded. Without a file the figure is pyplot's: a notebook shows it, and so does ``pyplot.show()``.
+    ax : matplotlib.axes.Axes, optional
+        What to draw on instead of a new figure. It is given without ``path``.
     height : float, default 5
-        In inches; the width is 9.
+        Of a new figure, in inches; its width is 9.
 
     Yields
     ------
@@ -54,26 +60,48 @@ def chart(path: str | PathLike[str], height: float = 5.0) -> Iterator["Axes"]:
     Raises
     ------
     dpnoise.ParameterError
-        If the suffix is not one of `SUFFIXES`.
+        If the suffix is not one of `SUFFIXES`, or both ``path`` and ``ax`` are given.
     ImportError
         If matplotlib is not installed.
+    TypeError
+        If ``ax`` is no matplotlib axes.
     OSError
         If the file cannot be written; one that was there before is there still.
     """
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
+    if path is not None and ax is not None:
+        raise ParameterError(f"path must be None when ax is given, got {str(path)!r}: save the figure of ax yourself")
+    suffix = None if path is None else Path(path).suffix.lower()
+    if suffix is not None and suffix not in SUFFIXES:
         raise ParameterError(f"path must end in one of {', '.join(SUFFIXES)}, got {str(path)!r}")
     require_matplotlib()
+    from matplotlib.axes import Axes
+
+    if ax is None:
+        ax = _figure(height, shown=path is None).add_subplot()
+    elif not isinstance(ax, Axes):
+        raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}")
+    ax.set_prop_cycle(color=_COLOURS)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    yield ax
+    if path is not None:
+        _write(ax.figure, Path(path))
+
+
+def _figure(height: float, *, shown: bool) -> "Figure":
+    size = (9.0, height)
+    if shown:
+        from matplotlib import pyplot
+
+        return pyplot.figure(figsize=size, layout="constrained")
     from matplotlib.figure import Figure
 
-    # A Figure without pyplot: no window system is looked for and no global state is left behind.
-    figure = Figure(figsize=(9.0, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_prop_cycle(color=_COLOURS)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    yield axes
+    # Without pyplot no window system is looked for and no global state is left behind.
+    return Figure(figsize=size, layout="constrained")
+
+
+def _write(figure: Any, path: Path) -> None:
+    suffix = path.suffix.lower()
     rendered = io.BytesIO()
     undated = {} if suffix == ".png" else {"Date" if suffix == ".svg" else "CreationDate": None}
     figure.savefig(rendered, format=suffix[1:], dpi=150, metadata=undated)
@@ -82,18 +110,18 @@ def chart(path: str | PathLike[str], height: float = 5.0) -> Iterator["Axes"]:
 
 
 def histogram(
-    path: str | PathLike[str],
     labels: Sequence[str],
     estimates: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]],
     true_counts: ArrayLike | None = None,
     title: str | None = None,
-) -> None:
-    """Write a bar chart of one or more estimated histograms with their confidence intervals.
+    *,
+    path: str | PathLike[str] | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw a bar chart of one or more estimated histograms with their confidence intervals.
 
     Parameters
     ----------
-    path : path-like
-        The file of the chart; the suffix (one of `SUFFIXES`) chooses the format.
     labels : sequence of str, length k
         The names of the bars.
     estimates : mapping of str to (counts, lower, upper)
@@ -103,11 +131,18 @@ def histogram(
         Of more than 60 labels only the 60 uppermost are drawn, and the chart says so.
     title : str, optional
         A line above the chart.
+    path, ax : optional
+        As for `chart`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The chart.
 
     Raises
     ------
     dpnoise.ParameterError
-        If the suffix is not one of `SUFFIXES`, there is no series, or an array is not of shape (k,).
+        As for `chart`, and if there is no series, or an array is not of shape (k,).
     ImportError
         If matplotlib is not installed.
     OSError
@@ -117,15 +152,16 @@ def histogram(
     truth = None if true_counts is None else np.array(true_counts, dtype=np.float64)
     _check_shapes(len(labels), series, truth)
     order = np.argsort(next(iter(series.values()))[0] if truth is None else truth, kind="stable")[-_MOST_BARS:]
-    with chart(path, height=1.6 + len(order) * (0.22 + 0.17 * len(series))) as axes:
+    with chart(path, ax=ax, height=1.6 + len(order) * (0.22 + 0.17 * len(series))) as axes:
         shown = {name: columns[:, order] for name, columns in series.items()}
         _draw(axes, shown, None if truth is None else truth[order])
         # Labels are data, not markup: "$" in one of them must not start a formula.
-        axes.set_yticks(np.arange(len(order)), [labels[i] for i in order], parse_math=False)
+        axes.set_yticks(np.arange(len(order)), [one_line(labels[i]) for i in order], parse_math=False)
         of = f" (the {len(order)} largest of {len(labels):,})" if len(order) < len(labels) else ""
         axes.set_xlabel(f"count{of}; the whiskers are confidence intervals", color=_INK)
         if title is not None:
             axes.set_title(title, loc="left", pad=28, fontsize=12, fontweight="bold", color=_INK, parse_math=False)
+    return axes
 
 
 def _check_shapes(k: int, series: Mapping[str, np.ndarray], truth: np.ndarray | None) -> None:

@@ -175,11 +175,11 @@ def test_tables_have_the_labels(labels: list[Any]) -> None:
 
 def test_a_picture_has_the_labels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(plots, "histogram", lambda path, labels, series: drawn.append(labels))
+    monkeypatch.setattr(plots, "histogram", lambda labels, series, **_: drawn.append(labels))
     for labels in DOMAINS.values():
         protocol = local.OptimizedUnaryEncoding(domain=labels, epsilon=1.0)
         protocol.estimate(protocol.perturb(labels)).plot(tmp_path / "chart.png")
-    assert drawn == [TEXTS, list(map(str, INTEGERS)), ["true", "false"]]
+    assert drawn == [TEXTS, list(map(str, INTEGERS)), ["True", "False"]]
 
 
 def test_counts_are_found_by_label_and_by_nothing_else() -> None:

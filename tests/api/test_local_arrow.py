@@ -1,5 +1,6 @@
 """Reports in Arrow data of every layout and library, and in Parquet files: counted as the same rows in NumPy are."""
 
+import json
 import re
 import sys
 import threading
@@ -249,6 +250,9 @@ def test_a_specification_in_the_metadata():
     for damaged in (b"{", b"\xff"):
         refuses(ParameterError, "not a protocol specification", accumulator.add,
                 table.replace_schema_metadata({"dpnoise.protocol": damaged}))  # fmt: skip
+    again = json.dumps(json.loads(PROTOCOL.to_json()))
+    refuses(ParameterError, "these were written in another form", accumulator.add,
+            table.replace_schema_metadata({"dpnoise.protocol": again}))  # fmt: skip
     assert accumulator == PROTOCOL.accumulator()
     accumulator.add(own)
     assert accumulator == counted(PROTOCOL, reports)

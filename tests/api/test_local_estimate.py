@@ -114,7 +114,7 @@ def test_a_picture(tmp_path: Path) -> None:
     assert (tmp_path / "chart.png").stat().st_size > 10_000
     with pytest.raises(ParameterError, match="path must end in one of"):
         estimate(None).plot(tmp_path / "chart.txt")
-    with pytest.raises(ParameterError, match="must be three arrays of length 2"):
+    with pytest.raises(ParameterError, match="labels must be 6, one for each value, got 2"):
         estimate(None).plot(tmp_path / "chart.png", labels=["a", "b"])
 
 

@@ -52,7 +52,7 @@ def test_a_specification_that_contradicts_itself_is_refused(protocol: local.Long
     for name, value in spec.items():
         if name in ("protocol", "version", "k", "d"):  # any others go with the probabilities, too
             continue
-        altered = json.dumps({**spec, name: value + 1})
+        altered = json.dumps({**spec, name: value + 1}, separators=(",", ":"))
         with pytest.raises(ParameterError):
             local.protocol_from_json(altered)
         without = json.dumps({other: spec[other] for other in spec if other != name})

@@ -1,5 +1,6 @@
 """Protocols: parameters, reports, and every input that cannot be used, with its message."""
 
+import json
 import math
 import pickle
 import re
@@ -187,6 +188,25 @@ def test_a_protocol_is_a_value(protocol):
     for name in ("k", "p", "epsilon", "anything"):
         with pytest.raises(AttributeError):
             setattr(protocol, name, 1)
+
+
+@pytest.mark.parametrize(
+    "written_again",
+    [
+        lambda text: json.dumps(json.loads(text)),  # with spaces
+        lambda text: json.dumps(dict(reversed(json.loads(text).items())), separators=(",", ":")),
+        lambda text: text.replace("1e-6", "0.000001"),  # as JavaScript writes this number
+        lambda text: text.replace("-6", "-06"),  # as Python does
+        lambda text: text.replace("_", "\\u005f"),
+        lambda text: text.replace('"k"', '"k":3,"k"'),
+    ],
+)
+def test_a_specification_that_was_written_again_is_refused(written_again):
+    text = local.HadamardResponse(k=15, epsilon=1e-6).to_json()
+    changed = written_again(text)
+    assert changed != text
+    refuses(ParameterError, "must be exactly as to_json gave them", local.protocol_from_json, changed)
+    assert local.protocol_from_json(f" {text}\r\n").to_json() == text
 
 
 def test_specifications_that_cannot_be_used():

@@ -94,7 +94,7 @@ def test_counts_quantiles_and_the_whole() -> None:
     assert estimate.quantile(0.5) == pytest.approx(49, abs=5)
     single = local.OptimizedUnaryEncoding(k=100, epsilon=4.0)
     assert local.HierarchicalRange(k=100, epsilon=1.0).report_bytes == 2
-    assert repr(estimate) == "<RangeEstimate of 200000 reports (0 rejected) on 100 values>"
+    assert repr(estimate).startswith("RangeEstimate(n=200000, rejected=0, level=0.9)\nvalue ")
     assert single.variance(200_000) > 0
     table = estimate.to_pandas()
     assert (table.columns.tolist(), table["count"].tolist()) == (["value", "count"], estimate.counts.tolist())

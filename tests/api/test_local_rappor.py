@@ -82,7 +82,7 @@ def test_a_specification_that_contradicts_itself_is_refused() -> None:
             continue
         altered = {**spec, name: value + (0.01 if name.startswith("prob") else 1)}
         with pytest.raises(ParameterError):
-            local.protocol_from_json(json.dumps(altered))
+            local.protocol_from_json(json.dumps(altered, separators=(",", ":")))
         without = json.dumps({other: spec[other] for other in spec if other != name})
         refuses(ParameterError, f'the field "{name}" is missing', local.protocol_from_json, without)
 

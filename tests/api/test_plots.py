@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,13 +20,13 @@ MAGIC = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 def test_every_format_is_written_and_reproducible(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
     path = tmp_path / f"chart{suffix}"
-    plots.histogram(path, LABELS, SERIES, true_counts=[4, 1, 2], title="$title")
+    plots.histogram(LABELS, SERIES, true_counts=[4, 1, 2], title="$title", path=path)
     first = path.read_bytes()
     assert first.startswith(MAGIC[suffix])
     if suffix == ".svg":
         assert b"a$b$c" in first  # "$" was drawn, not read as a formula
     else:
-        plots.histogram(path, LABELS, SERIES, true_counts=[4, 1, 2], title="$title")
+        plots.histogram(LABELS, SERIES, true_counts=[4, 1, 2], title="$title", path=path)
         assert path.read_bytes() == first
 
 
@@ -34,7 +35,7 @@ def test_many_labels_stay_drawable(tmp_path: Path) -> None:
     counts = np.arange(10_000.0)
     path = tmp_path / "chart.svg"
     labels = [f"v{i}" for i in range(10_000)]
-    plots.histogram(path, labels, {"estimate": (counts, counts - 1.0, counts + 1.0)})
+    plots.histogram(labels, {"estimate": (counts, counts - 1.0, counts + 1.0)}, path=path)
     text = path.read_text(encoding="utf-8")
     assert "the 60 largest of 10,000" in text
     assert "v9999" in text
@@ -44,21 +45,52 @@ def test_many_labels_stay_drawable(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("chart.bmp", LABELS, SERIES), "path must end in one of .png, .svg, .pdf, got 'chart.bmp'"),
-        (("chart.png", LABELS, {}), "estimates must hold at least one series, got none"),
-        (("chart.png", LABELS[:2], SERIES), r"estimates\['estimate'\] must be three arrays of length 2, got \(3, 3\)"),
-        (("chart.png", LABELS, SERIES, [1, 2]), r"true_counts must have length 3, got the shape \(2,\)"),
+        ((LABELS, {}), "estimates must hold at least one series, got none"),
+        ((LABELS[:2], SERIES), r"estimates\['estimate'\] must be three arrays of length 2, got \(3, 3\)"),
+        ((LABELS, SERIES, [1, 2]), r"true_counts must have length 3, got the shape \(2,\)"),
     ],
 )
-def test_bad_input(arguments: tuple[object, ...], message: str) -> None:
+def test_bad_input(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(dpnoise.ParameterError, match=message):
-        plots.histogram(*arguments)  # type: ignore[arg-type]
+        plots.histogram(*arguments, path="chart.png")
+
+
+def test_a_bad_target() -> None:
+    with pytest.raises(dpnoise.ParameterError, match=r"path must end in one of .png, .svg, .pdf, got 'chart.bmp'"):
+        plots.histogram(LABELS, SERIES, path="chart.bmp")
+    with pytest.raises(dpnoise.ParameterError, match=r"path must be None when ax is given, got 'chart.png'"):
+        plots.histogram(LABELS, SERIES, path="chart.png", ax=cast(Any, object()))
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    with pytest.raises(TypeError, match=r"^ax must be matplotlib axes, got ndarray$"):
+        plots.histogram(LABELS, SERIES, ax=cast(Any, np.array([None, None])))
+
+
+def test_without_a_file_pyplot_shows_the_chart(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    from matplotlib import pyplot
+
+    before = pyplot.get_fignums()
+    plots.histogram(LABELS, SERIES, path=tmp_path / "chart.png")
+    assert pyplot.get_fignums() == before  # a written one is nobody's to close
+    axes = plots.histogram(LABELS, SERIES)
+    assert axes.figure is pyplot.gcf()
+    pyplot.close(axes.figure)  # type: ignore[arg-type]
+    figure, (left, right) = pyplot.subplots(ncols=2)
+    assert plots.histogram(LABELS, SERIES, ax=right) is right
+    assert (len(left.patches), len(right.patches)) == (0, 3)
+    assert pyplot.get_fignums() == [*before, figure.number]
+    pyplot.close(figure)
+
+
+def test_nothing_is_drawn_of_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `plot` is not installed")
+    plots.histogram([], {"estimate": ([], [], [])}, path=tmp_path / "chart.png")
 
 
 def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'dpnoise\[plot\]'"):
-        plots.histogram(tmp_path / "chart.png", LABELS, SERIES)
+        plots.histogram(LABELS, SERIES, path=tmp_path / "chart.png")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -139,10 +139,10 @@ def test_what_is_no_specification(refuse: Refuse, folder: Path, tmp_path: Path, 
         message = f"'{path}' is not the specification of a protocol: "
         assert refuse("estimate", folder, "--spec", path).startswith(message)
     path.write_text(local.DuchiMean(epsilon=1.0).to_json(), encoding="utf-8")
-    message = f"'{path}' is of DuchiMean, whose reports are not counted by value"
-    assert refuse("estimate", folder, "--spec", path) == message
+    message = "--spec has reports of DuchiMean, which are not about values that --domain-file lists"
+    assert refuse("estimate", folder, "--spec", path, "--domain-file", domain_file) == message
     path.write_text(local.OptimizedUnaryEncoding(k=5, epsilon=1.0).to_json(), encoding="utf-8")
-    message = f"'{path}' is about 5 values, and --domain-file lists 4"
+    message = "--spec has reports about 5 values, and --domain-file lists 4"
     assert refuse("estimate", folder, "--spec", path, "--domain-file", domain_file) == message
 
 

@@ -1,8 +1,10 @@
 """Many files and states: what is counted once, what is left out and named, and what survives an interruption."""
 
 import hashlib
+import io
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,8 @@ def test_a_file_is_counted_once(run: Run, folder: Path, parts: list[Path], tmp_p
     outcome = run("estimate", folder, copy, link, parts[2])
     assert outcome.code == 0
     assert outcome.err == f"dpnoise: counted before, so skipped this time: '{copy}', '{link}', '{parts[2]}'\n"
+    quiet = run("estimate", folder, copy, link, parts[2], "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (0, outcome.out, "")
     record = run("estimate", folder, copy, "--json").json
     assert (record["n"], record["files"], record["repeated"]) == (600, 3, {str(copy): str(parts[0])})
     assert estimates(run, folder, copy, link) == whole
@@ -107,6 +111,33 @@ def test_files_of_the_same_reports_by_chance_are_two(run: Run, tmp_path: Path) -
         with path.open("wb") as file, tables.report_writer(file, sure, ["no", "yes"]) as add:
             add(np.ones((1, 1), np.uint8))
     assert estimates(run, *paths)["n"] == 2
+
+
+def test_progress_is_shown_on_a_terminal_unless_it_is_to_be_quiet(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for more, shown in ([], True), (["-q"], False), ([], True):
+        terminal = io.StringIO()
+        terminal.isatty = lambda: True  # type: ignore[method-assign]
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert run("estimate", folder, *more).code == 0
+        assert ("counting" in terminal.getvalue()) == shown
+
+
+def test_an_early_interrupt_leaves_the_cursor_visible(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(bar: Any) -> None:
+        bar.console.show_cursor(False)
+        raise KeyboardInterrupt
+
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("rich.progress.Progress.start", interrupted)
+    assert run("estimate", folder).code == 130
+    written = terminal.getvalue()
+    assert 0 <= written.find("\x1b[?25l") < written.rfind("\x1b[?25h")
 
 
 # --- Bad files among good ones -------------------------------------------------------------------------------------

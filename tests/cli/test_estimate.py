@@ -27,7 +27,7 @@ PROTOCOLS = {
     "oue": ["--protocol", "oue", "--epsilon", 2],
     "ue": ["--protocol", "ue", "--p", 0.75, "--q", 0.25],
 }
-COLUMNS = ["value", "estimate", "standard_error", "lower", "upper"]
+COLUMNS = ["value", "count", "standard_error", "lower", "upper"]
 
 
 @pytest.fixture
@@ -87,11 +87,11 @@ def test_estimates_are_near_the_truth(
     assert [row["value"] for row in rows] == list(TRUTH)
     off = tolerance(18_000, record["p"], record["q"])
     for row in rows:
-        assert abs(row["estimate"] - TRUTH[row["value"]]) < off
-        assert row["lower"] < row["estimate"] < row["upper"]
+        assert abs(row["count"] - TRUTH[row["value"]]) < off
+        assert row["lower"] < row["count"] < row["upper"]
         assert 0 < row["standard_error"] < off
     # Positive control: labels that had slipped by one place would be noticed.
-    assert max(abs(row["estimate"] - count) for row, count in zip(rows[1:], TRUTH.values(), strict=False)) > off
+    assert max(abs(row["count"] - count) for row, count in zip(rows[1:], TRUTH.values(), strict=False)) > off
 
 
 def test_randomised_response(run: Run, tmp_path: Path, tolerance: Tolerance) -> None:
@@ -102,8 +102,8 @@ def test_randomised_response(run: Run, tmp_path: Path, tolerance: Tolerance) -> 
     estimates = run("estimate", made, "--json").json["estimates"]
     off = tolerance(10_000, record["p"], record["q"])
     assert [row["value"] for row in estimates] == ["false", "true"]
-    assert abs(estimates[0]["estimate"] - 7_000) < off
-    assert abs(estimates[1]["estimate"] - 3_000) < off
+    assert abs(estimates[0]["count"] - 7_000) < off
+    assert abs(estimates[1]["count"] - 3_000) < off
 
 
 def test_json(run: Run, reports: Path, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_no_reports_are_legal(run: Run, reports: Path, tmp_path: Path) -> None:
     outcome = run("estimate", none, "-o", tmp_path / "out.csv")
     assert outcome.code == 0
     assert "0 reports, 0 rejected" in outcome.out
-    assert [row["estimate"] for row in run("estimate", none, "--json").json["estimates"]] == [0.0] * 4
+    assert [row["count"] for row in run("estimate", none, "--json").json["estimates"]] == [0.0] * 4
 
 
 def test_without_a_domain_the_values_are_numbered(run: Run, reports: Path, tmp_path: Path) -> None:
@@ -263,6 +263,7 @@ def test_bad_files(refuse: Refuse, reports: Path, tmp_path: Path) -> None:
         ({b"dpnoise.domain": b"["}, "the metadata 'dpnoise.domain' are not JSON"),
         ({b"dpnoise.domain": b'["a","b"]'}, "must list 4 texts"),
         ({b"dpnoise.domain": b"[1,2,3,4]"}, "must list 4 texts"),
+        ({b"dpnoise.domain": b'["a","b","c","a"]'}, "a value of domain must occur only once"),
     ],
 )
 def test_damaged_metadata(

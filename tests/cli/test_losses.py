@@ -132,7 +132,7 @@ def test_a_signal_ends_every_command_with_a_line(
     for target, arguments in {
         "dpnoise.cli.demo.datasets.adult_occupations": ["demo", "--plot", new.with_suffix(".png")],
         "dpnoise.cli.plan.local.plan": ["plan", "--n", 10, "--k", 3, "--epsilon", 1],
-        "dpnoise.cli.perturb.perturb_codes": ["perturb", colours_csv, *PERTURB, "-o", new.with_suffix(".parquet")],
+        "dpnoise.cli.perturb._perturbed": ["perturb", colours_csv, *PERTURB, "-o", new.with_suffix(".parquet")],
         "dpnoise.cli.estimate.local.Accumulator.estimate": ["estimate", *parts, "-o", new.with_suffix(".csv")],
         "dpnoise.cli.tables.write_table": ["estimate", *parts, "-o", new.with_suffix(".csv")],
         "dpnoise.cli.state.State.joined": ["merge", state, state, "-o", new],

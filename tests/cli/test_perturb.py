@@ -1,8 +1,9 @@
 """``dpnoise perturb``: every kind of input, and every refusal without a private word in it."""
 
+import contextlib
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from dpnoise.cli import options
+from dpnoise import local
 
 Run = Callable[..., Any]
 Refuse = Callable[..., str]
@@ -106,7 +107,7 @@ def test_generalized_randomized_response(run: Run, colours_csv: Path, values: li
     assert (record["rows"], record["report_bytes"], record["protocol"]) == (len(values), 1, "grr")
     estimates = run("estimate", reports, "--json").json["estimates"]
     for row in estimates:
-        assert abs(row["estimate"] - values.count(row["value"])) < 7 * row["standard_error"]
+        assert abs(row["count"] - values.count(row["value"])) < 7 * row["standard_error"]
 
 
 def test_gzipped_csv_and_domain_file(run: Run, tmp_path: Path, reports: Path) -> None:
@@ -153,12 +154,12 @@ def test_batches_are_joined_in_order(
 ) -> None:
     sizes: list[int] = []
 
-    def spy(protocol: Any, codes: Any, threads: int | None) -> Any:
-        sizes.append(len(codes))
-        return original(protocol, codes, threads)
+    def spy(protocol: Any, values: Any, threads: int | None) -> Any:
+        sizes.append(len(values))
+        return original(protocol, values, threads=threads)
 
-    original = options.perturb_codes
-    monkeypatch.setattr("dpnoise.cli.perturb.perturb_codes", spy)
+    original = local.OptimizedUnaryEncoding.perturb
+    monkeypatch.setattr(local.OptimizedUnaryEncoding, "perturb", spy)
     monkeypatch.setattr("dpnoise.local._arrow.rows_per_block", lambda _bytes: 1_000)
     assert run(*oue(colours_csv, reports)).code == 0
     assert max(sizes) <= 1_000
@@ -173,6 +174,8 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
     assert "would reveal which values occur" in message
     domain = write_csv(tmp_path / "domain.txt", "a\nb\n")
     assert "either --domain or --domain-file" in refuse(*arguments, "--domain", "a,b", "--domain-file", domain)
+    arguments[arguments.index("oue")] = "rr"
+    assert "would reveal which values occur" in refuse(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -180,20 +183,35 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
     [
         (
             {"--protocol": "carrier-pigeon"},
-            "'carrier-pigeon' is not one of 'rr', 'grr', 'sue', 'oue', 'ue', 'lh', 'hr', 'ss'",
+            "'carrier-pigeon' is not one of 'rr', 'grr', 'sue', 'oue', 'ue', 'the', 'she', 'lh', ",
         ),
         ({"--column": "color"}, "has no column 'color'; its first line names 3 columns"),
         ({"--epsilon": "0"}, "epsilon must be"),
         ({"--epsilon": "-1"}, "epsilon must be"),
         ({"--epsilon": "nan"}, "epsilon must be"),
         ({"--epsilon": "inf"}, "epsilon must be"),
-        ({"--epsilon": None}, "--protocol oue takes --epsilon"),
-        ({"--p": "0.5"}, "--protocol oue takes --epsilon, and no --p or --q"),
-        ({"--protocol": "ue"}, "--protocol ue takes --p and --q, and no --epsilon"),
-        ({"--protocol": "ue", "--epsilon": None, "--p": "0.2", "--q": "0.4"}, "0.2"),
-        ({"--protocol": "grr", "--epsilon": "0"}, "epsilon must be"),
-        ({"--protocol": "grr", "--q": "0.1"}, "--protocol grr takes --epsilon, and no --p or --q"),
-        ({"--protocol": "rr"}, "the domain must have 2 values, got 4"),
+        ({"--epsilon": None}, "--protocol oue takes --domain and --epsilon"),
+        ({"--p": "0.5"}, "--protocol oue takes --domain and --epsilon, and no --p"),
+        ({"--protocol": "ue"}, "--protocol ue takes --domain, --p and --q, and no --epsilon"),
+        (
+            {"--protocol": "ss", "--g": "3"},
+            "--protocol ss takes --domain and --epsilon and may take --omega, and no --g",
+        ),
+        (
+            {"--protocol": "ue", "--epsilon": None, "--p": "0.2", "--q": "0.4"},
+            "--p must be greater than --q = 0.4",
+        ),
+        ({"--protocol": "grr", "--epsilon": "0"}, "--epsilon must be"),
+        ({"--protocol": "rr"}, "the domain must have 2 values, for no and yes, got 4"),
+        ({"--protocol": "lh", "--g": "1"}, "--g must be an integer from 2 to 65536, got 1"),
+        ({"--protocol": "lh", "--g": "2.5"}, "'2.5' is not a whole number"),
+        ({"--protocol": "pm"}, "--protocol pm takes --epsilon, and no --domain"),
+        ({"--k": "4"}, "--protocol oue takes --domain and --epsilon, and no --k"),
+        ({"--protocol": None}, "give the protocol with either --protocol or --spec"),
+        (
+            {"--protocol": "loloha", "--epsilon": None, "--epsilon-permanent": "1", "--epsilon-first": "2"},
+            "--epsilon-first must be at least 2**-20 and below --epsilon-permanent = 1.0, got 2.0",
+        ),
         ({"--domain": "red"}, "the domain must have at least 2 values, got 1"),
         ({"--domain": ""}, "the domain must have at least 2 values, got 0"),
         ({"--domain": "red,green,red"}, "a value of the domain must occur only once, got more of 'red'"),
@@ -316,8 +334,8 @@ def test_value_outside_the_domain(refuse: Refuse, tmp_path: Path, reports: Path,
     source = write_parquet(tmp_path / "in.parquet", column)
     message = refuse(*oue(source, reports, domain="red,3"))
     assert message == (
-        "column 'colour' has a value outside the domain 'red', '3'; which value it is and where are private and "
-        "not shown"
+        "the values of column 'colour' must all be in the domain ('red', '3'); which value is not, and where, is "
+        "private and not shown"
     )
     assert list(reports.parent.iterdir()) == []
 
@@ -336,13 +354,40 @@ def test_a_long_domain_is_not_spelled_out(refuse: Refuse, tmp_path: Path, report
     assert "'v19', ... (500 in all)" in message
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_progress_has_an_end(
+    run: Run, tmp_path: Path, reports: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    source = tmp_path / f"in{suffix}"
+    rows = ["red", "green"] * 2_000
+    if suffix == ".parquet":
+        write_parquet(source, pa.array(rows))
+    else:
+        content = ("colour\n" + "\n".join(rows) + "\n").encode()
+        source.write_bytes(gzip.compress(content, 1) if suffix == ".csv.gz" else content)
+    amounts: list[float] = []
+    ends: list[tuple[float | None, str]] = []
+
+    @contextlib.contextmanager
+    def recorded(_: str, total: float | None, unit: str) -> Iterator[Callable[[float], None]]:
+        ends.append((total, unit))
+        yield amounts.append
+
+    monkeypatch.setattr("dpnoise.cli.perturb.progress", recorded)
+    monkeypatch.setattr("dpnoise.cli.tables._BLOCK", 1_000)
+    assert run(*oue(source, reports)).code == 0
+    assert ends == [(4_000, "rows")] if suffix == ".parquet" else [(source.stat().st_size, "bytes")]
+    assert sum(amounts) == ends[0][0]
+    assert suffix != ".csv" or max(amounts) <= 1_000  # although Arrow has read the whole file before its first batch
+
+
 def test_interruption_leaves_nothing(
     run: Run, colours_csv: Path, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpnoise.cli.perturb.perturb_codes", interrupt)
+    monkeypatch.setattr(local.OptimizedUnaryEncoding, "perturb", interrupt)
     outcome = run(*oue(colours_csv, reports))
     assert (outcome.code, outcome.out, outcome.err) == (
         130,

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ import pytest
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import dpnoise
 from dpnoise.cli import main
@@ -43,19 +47,70 @@ def test_without_a_command_the_help_is_shown(run: Run) -> None:
         assert command in outcome.out
 
 
-@pytest.mark.parametrize("command", ["demo", "plan", "perturb", "estimate", "merge"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_and_json(run: Run, command: str) -> None:
     outcome = run(command, "--help")
     assert outcome.code == 0
     assert "--json" in outcome.out
+    assert run(command, "-h") == outcome
+
+
+def test_the_short_option_for_help_is_that_of_the_program_too(run: Run) -> None:
+    assert run("-h") == run("--help") == run()
+
+
+@pytest.mark.parametrize("command", ["perturb", "estimate", "release", "audit"])
+def test_commands_that_say_more_than_their_answer_can_be_quiet(run: Run, command: str) -> None:
+    assert "--quiet" in run(command, "-h").out
+
+
+Completed = Callable[[str, str], list[str]]
+
+
+@pytest.fixture
+def completed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Completed:
+    """Return a function that gives what a shell is told to complete the last word of a line to."""
+
+    def ask(shell: str, line: str) -> list[str]:
+        with monkeypatch.context() as patch:
+            patch.setenv("_DPNOISE_COMPLETE", f"complete_{shell}")
+            patch.setenv("COMP_WORDS" if shell == "bash" else "_TYPER_COMPLETE_ARGS", line)
+            patch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+            patch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+            with pytest.raises(SystemExit):
+                main([])
+        return [word.partition("\t")[0] for word in capsys.readouterr().out.split("\n") if word]
+
+    return ask
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_shells_complete_commands_and_choices(completed: Completed, shell: str) -> None:
+    assert completed(shell, "dpnoise p") == ["plan", "perturb"]
+    assert completed(shell, "dpnoise release --query m") == ["mean", "median"]
+    assert completed(shell, "dpnoise estimate --post norm-s") == ["norm-sub"]
+
+
+def test_shells_complete_protocols_and_columns(completed: Completed, tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"colour": ["red"], "city": ["here"], "age": [1]}), path)
+    assert completed("bash", f"dpnoise perturb {path} --column c") == ["colour", "city"]
+    path.with_suffix(".csv").write_text("Carla,1\n", encoding="utf-8")  # no line of names: this is a person's row
+    assert completed("bash", f"dpnoise perturb {path.with_suffix('.csv')} --column C") == []
+    assert completed("bash", "dpnoise perturb --protocol l") == ["lh", "laplace", "lue", "loloha"]
+
+
+def test_an_open_quote_is_no_error(completed: Completed) -> None:
+    assert completed("bash", "dpnoise release 'my --query m") == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["frobnicate"], "No such command 'frobnicate'."),
-        (["demo", "--nonsense"], "No such option: --nonsense"),
+        (["demo", "--nonsense"], "No such option"),
         (["demo", "--epsilon", "much"], "Invalid value for '--epsilon': "),
+        (["estimate", "--post", "magic"], "Invalid value for '--post': 'magic' is not one of 'base-cut', "),
         (["demo", "--threads", "0"], "Invalid value for '--threads': "),
         (["perturb"], "Missing argument"),
         (["estimate"], "give files of reports, or with --state what an earlier run has counted"),

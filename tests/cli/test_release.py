@@ -109,16 +109,31 @@ def test_how_far_off_answers_are_is_said_or_why_nobody_knows(
     table = run(*ask(people, query, column, *more, epsilon=0.5)).out
     record = run(*ask(people, query, column, *more, "--json", epsilon=0.5)).json
     if isinstance(said, str):
-        assert record["error_95"] is None
-        assert record["no_error_bound"].startswith(said)
-        assert f"\n{record['no_error_bound']}\n" in table
+        assert (record["error"], record["answers"][0]["error"]) == (None, None)
+        assert "error" not in table.splitlines()[2]
+        rank_error = queries.Median(bounds=(0, 100), epsilon=0.5).rank_error()
+        assert record["rank_error"] == (rank_error if query == "median" else None)
+        line = f"\nits rank is at most {rank_error:,.6g} rows further off than the best number's with a probability "
+        assert (line in table) == (query == "median")
     else:
         bound = said
         if not isinstance(said, float):
             bound = said(bounds=(0, 100), epsilon=0.5, relation="substitute").error(0.95, rows=5)
-        assert record["error_95"] == bound
-        assert record["no_error_bound"] is None
-        assert f"; noise within {bound:,.6g} with a probability of 95 %\n" in table
+        assert [row["error"] for row in record["answers"]] == [bound] * len(record["answers"])
+        assert (record["error"], record["level"], record["no_error_bound"]) == (bound, 0.95, None)
+        assert table.splitlines()[2].split() == ["group", "answer", "error"]
+        assert table.splitlines()[4].split()[-1] == f"{bound:,.10g}"
+        assert table.endswith("; noise within the error with a probability of 95 %\n")
+
+
+def test_the_level_of_the_error(run: Run, refuse: Refuse, people: Path, tmp_path: Path) -> None:
+    question = ask(people, "count", "city", "--level", 0.999, epsilon=0.5)
+    assert run(*question, "--json").json["error"] == queries.Count(epsilon=0.5).error(0.999)
+    assert run(*question).out.endswith("; noise within the error with a probability of 99.9 %\n")
+    ledger = tmp_path / "ledger.db"
+    question = ask(people, "count", "city", "--level", 1, "--ledger", ledger, "--budget", 1, 0)
+    assert refuse(*question) == "level must be between 0 and 1, both excluded, got 1.0"
+    assert not ledger.exists()
 
 
 def test_a_release_is_paid_for_before_it_is_made(run: Run, refuse: Refuse, people: Path, tmp_path: Path) -> None:
@@ -173,7 +188,7 @@ def test_no_refusal_shows_a_value(refuse: Refuse, tmp_path: Path) -> None:
     columns = tmp_path / "people.parquet"
     pq.write_table(pa.table({"age": [PLANTED, "31"], "when": pa.array([1, 2], pa.timestamp("s"))}), columns)
     for path, column, message in (
-        (text, "age", "column 'age' has a text that is no number; which one is private"),
+        (text, "age", "column 'age' has a value that is no number; which one is private"),
         (columns, "age", "column 'age' has the type string; it must be a number or boolean"),
         (columns, "when", "column 'when' has the type timestamp[ms]; it must be a number or boolean"),
     ):
@@ -217,8 +232,8 @@ def test_an_answer_in_a_file(run: Run, refuse: Refuse, people: Path, ledger: Led
     if suffix == ".json":
         assert json.loads(out.read_text(encoding="utf-8")) == record
     elif suffix == ".csv":
-        rows = [f"{row['group']},{row['answer']}" for row in record["answers"]]
-        assert out.read_text(encoding="utf-8").splitlines() == ["group,answer", *rows]
+        rows = [f"{row['group']},{row['answer']},{row['error']}" for row in record["answers"]]
+        assert out.read_text(encoding="utf-8").splitlines() == ["group,answer,error", *rows]
     else:
         assert pq.read_table(out).to_pylist() == record["answers"]
         assert json.loads(pq.read_schema(out).metadata[b"dpnoise.epsilon"]) == 0.5
@@ -374,13 +389,13 @@ def test_the_name_of_the_answer_is_taken_meanwhile(
     run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = ledger.path.with_name("answer.csv")
-    real = release._labels
+    real = release._read
 
     def meanwhile(*arguments: Any) -> Any:
         out.write_text("the answer of another run", encoding="utf-8")
         return real(*arguments)
 
-    monkeypatch.setattr(release, "_labels", meanwhile)
+    monkeypatch.setattr(release, "_read", meanwhile)
     outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, "-o", out, epsilon=0.25))
     assert (outcome.code, paid(ledger)) == (2, 0.0)
     assert out.read_text(encoding="utf-8") == "the answer of another run"

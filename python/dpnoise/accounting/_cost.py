@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dpnoise._display import Record, html_table
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import real_up
 from dpnoise.sensitivity import Relation, check_relation
 
 
 @dataclass(frozen=True)
-class PrivacyCost:
+class PrivacyCost(Record):
     """A guarantee of (epsilon, delta)-differential privacy, for one neighbouring relation.
 
     Parameters
@@ -58,6 +59,11 @@ class PrivacyCost:
             check_relation(self.relation)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
+
+    def _repr_html_(self) -> str:
+        exact = [repr(self.epsilon), repr(self.delta)]  # a rounded cost might be one below it
+        names, values = ["epsilon", "delta", "relation"], [*exact, *filter(None, [self.relation])]
+        return html_table("PrivacyCost", {"attribute": names[: len(values)], "value": values})
 
     def __repr__(self) -> str:
         """Show the call that makes this cost."""

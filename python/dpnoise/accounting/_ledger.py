@@ -10,7 +10,9 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
 
+from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
+from dpnoise._log import logger
 from dpnoise._parameters import real_down
 from dpnoise.accounting import _ledger_file
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
@@ -116,6 +118,8 @@ class Ledger:
     Sums are exact. A float stands for the decimal number that Python prints for it, so that ten spends of 0.1 exhaust a
     budget of 1.0, and an eleventh, however small, is refused. The float nearest to 0.1 is slightly more than a tenth,
     so the joint loss of ten mechanisms with that epsilon may exceed the budget by less than one part in 2**53.
+
+    The logger ``dpnoise`` gets a line for each spend, at the level INFO, with the amounts and the label.
 
     A copy or a backup is complete only together with the ``-wal`` file, if there is one. A ledger that is restored to
     an earlier state loses the spends since then, and this cannot be detected.
@@ -278,6 +282,8 @@ class Ledger:
                 raise BudgetExceeded(price, _remaining(connection))
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             _ledger_file.append(connection, (now, label, mechanism, *map(str, (*amounts, *totals))))
+        # Not within the transaction: a handler may take its time.
+        logger.info("%r: spent epsilon=%s, delta=%s for %r", str(self.path), *amounts, label)
 
     def release(self, mechanism: Mechanism, x: Any, label: str = "") -> Any:
         """Pay for a release, and then release a value by a mechanism.
@@ -318,6 +324,18 @@ class Ledger:
         mechanism._check(x)
         self.spend(mechanism, label)
         return mechanism.release(x)
+
+    def _repr_html_(self) -> str:
+        with self._file.read() as connection:
+            budget, spent = _ledger_file.budget(connection), _ledger_file.total(connection)
+            relation, rows = _ledger_file.relation(connection), list(_ledger_file.entries(connection))
+        remaining = map(exact_difference, budget, spent)
+        epsilons, deltas = zip(budget, spent, remaining, strict=True)
+        amounts = {"": ["budget", "spent", "remaining"], "epsilon": epsilons, "delta": deltas}
+        names = ("number", "time (UTC)", "label", "mechanism", "epsilon", "delta", "total epsilon", "total delta")
+        shown = [(row[0], row[1][:19], row[2], row[3], *map(Decimal, row[4:])) for row in rows]
+        entries = {name: [row[i] for row in shown] for i, name in enumerate(names)}
+        return html_table(f"{self!r}, {relation}", amounts) + html_table("spends", entries)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path, so that another process of this machine can open the ledger."""

@@ -20,10 +20,10 @@ class Mechanism(Protocol):
     def cost(self) -> PrivacyCost:
         """The cost of a release."""
 
-    def release(self, x: Any) -> Any:
+    def release(self, x: Any, /) -> Any:
         """Release a value."""
 
-    def _check(self, x: Any) -> None:
+    def _check(self, x: Any, /) -> None:
         """Refuse invalid input."""
 
     def _loss(self) -> Loss:

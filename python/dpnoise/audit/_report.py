@@ -7,13 +7,17 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpnoise import plots
+from dpnoise._display import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
-class Report(ABC):
+class Report(Record, ABC):
     """A frozen record; its text is a paragraph with the result and its meaning."""
 
     def to_json(self) -> str:
@@ -26,25 +30,35 @@ class Report(ABC):
         """
         return json.dumps(self._record(), indent=2, ensure_ascii=False, allow_nan=False)
 
-    def plot(self, path: str | PathLike[str]) -> None:
+    def plot(self, path: str | PathLike[str] | None = None, *, ax: Axes | None = None) -> Axes:
         """Draw the report.
 
         Parameters
         ----------
-        path : path-like
-            The file of the picture: ``.png``, ``.svg`` or ``.pdf``.
+        path : path-like, optional
+            The file of the picture: ``.png``, ``.svg`` or ``.pdf``. Without it a notebook shows the picture.
+        ax : matplotlib.axes.Axes, optional
+            What to draw on instead of a new figure. It is given without ``path``.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The picture.
 
         Raises
         ------
         ParameterError
-            When the suffix is another one.
+            When the suffix is another one, or both ``path`` and ``ax`` are given.
         ImportError
             When matplotlib is not installed: ``pip install 'dpnoise[plot]'``.
+        TypeError
+            When ``ax`` is no matplotlib axes.
         OSError
             When the file cannot be written; an earlier file is unchanged.
         """
-        with plots.chart(path) as axes:
+        with plots.chart(path, ax=ax) as axes:
             self._draw(axes)
+        return axes
 
     @abstractmethod
     def _draw(self, axes: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpnoise._display import caption_of, html_table
 from dpnoise.audit._cases import CASES
 from dpnoise.audit._check import Check, claim_of, held_against
 from dpnoise.audit._lower_bound import open_share
@@ -52,6 +53,17 @@ class SelfAudit(Report):
             for name, check in zip(self.names, self.checks, strict=True)
         ]
         return "\n".join([f"epsilon of {len(rows)} mechanisms, {self.n:,} releases of each input", *rows])
+
+    def _repr_html_(self) -> str:
+        return html_table(
+            caption_of(self),
+            {
+                "mechanism": self.names,
+                "claimed_epsilon": [check.claimed_epsilon for check in self.checks],
+                "epsilon at least": [check.bound.epsilon for check in self.checks],
+                "refuted": [check.refuted for check in self.checks],
+            },
+        )
 
     def _draw(self, axes: Any) -> None:
         places = np.arange(len(self.names))[::-1]

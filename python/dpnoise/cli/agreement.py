@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpnoise import ParameterError, local
+from dpnoise._domain import Domain
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import read_domain
+from dpnoise.cli.protocols import read_specification
 from dpnoise.cli.state import State
 from dpnoise.local import _parquet
 
@@ -16,34 +18,54 @@ from dpnoise.local import _parquet
 class Agreement:
     """The protocol and domain that all files must have; None if the files decide."""
 
-    protocol: local.FrequencyProtocol | None = None
+    protocol: local.Protocol | None = None
     domain: list[str] | None = None
 
-    def kind_of(self, file: _parquet.ReportsFile) -> tuple[local.FrequencyProtocol, list[str]]:
+    def kind_of(self, file: _parquet.ReportsFile) -> tuple[local.Protocol, list[str]]:
         """Return the protocol and the domain of a file, or refuse one that cannot be counted or does not agree."""
         protocol, name = file.protocol, repr(file.path)
-        if protocol is None:
+        if not isinstance(protocol, local.Protocol):
             raise InputError(f"{name} does not say how its reports were made: no metadata 'dpnoise.protocol'")
-        if not isinstance(protocol, local.FrequencyProtocol):
-            kind = type(protocol).__name__
-            raise InputError(f"{name} has reports of {kind}, which are not counted by value: use it from Python")
-        domain = file.domain or self.domain or [str(value) for value in range(protocol.k)]
+        if file.domain is None or not isinstance(protocol, local.FrequencyProtocol):
+            domain = self.domain_of(protocol, name)
+        else:
+            try:
+                domain = list(Domain(file.domain))
+            except ParameterError as error:
+                raise InputError(f"{name} cannot be used: {error}") from None
         if self.protocol is not None and protocol != self.protocol:
             raise InputError(f"{name} is of another protocol than --spec: {protocol!r}, not {self.protocol!r}")
         if self.domain is not None and domain != self.domain:
             raise InputError(f"{name} has another domain than --domain-file")
-        if len(domain) != protocol.k:
-            raise InputError(f"{name} has reports about {protocol.k} values, and --domain-file lists {len(domain)}")
         return protocol, domain
+
+    def domain_of(self, protocol: local.Protocol, name: str) -> list[str]:
+        """Return the labels of the values where only --domain-file says them; none if reports are not about values."""
+        if not isinstance(protocol, local.FrequencyProtocol):
+            if self.domain is not None:
+                kind = type(protocol).__name__
+                raise InputError(f"{name} has reports of {kind}, which are not about values that --domain-file lists")
+            return []
+        if self.domain is not None and len(self.domain) != protocol.k:
+            raise InputError(
+                f"{name} has reports about {protocol.k} values, and --domain-file lists {len(self.domain)}"
+            )
+        return self.domain or [str(value) for value in range(protocol.k)]
 
     def check_state(self, state: State) -> None:
         """Refuse a state of another protocol or domain."""
         state.check_same("--spec", self.protocol or state.accumulator.protocol, state.domain)
         state.check_same("--domain-file", state.accumulator.protocol, self.domain or state.domain)
 
+    def of_messages(self) -> State:
+        """Return an empty state for messages, which name their protocol only by its id."""
+        if self.protocol is None:
+            raise InputError("--messages needs --spec: messages have the id of their protocol, and do not describe it")
+        return State("--spec", self.protocol.accumulator(), self.domain_of(self.protocol, "--spec"))
+
     def of_most(self, files: Sequence[Path]) -> State | None:
         """Return an empty state with the protocol and domain of most files, None if no file can be used."""
-        kinds: Counter[tuple[local.FrequencyProtocol, tuple[str, ...]]] = Counter()
+        kinds: Counter[tuple[local.Protocol, tuple[str, ...]]] = Counter()
         examples: dict[object, Path] = {}
         for path in files:
             try:
@@ -68,16 +90,9 @@ class Agreement:
 
 def read_agreement(specification: Path | None, domain_file: Path | None) -> Agreement:
     """Read the files of ``--spec`` and ``--domain-file``."""
-    domain = None if domain_file is None else list(read_domain(None, domain_file))
-    if specification is None:
-        return Agreement(None, domain)
-    name = repr(str(specification))
-    try:
-        protocol = local.Protocol.from_json(specification.read_text(encoding="utf-8"))
-    except (ParameterError, UnicodeDecodeError) as error:
-        raise InputError(f"{name} is not the specification of a protocol: {error}") from None
-    if not isinstance(protocol, local.FrequencyProtocol):
-        raise InputError(f"{name} is of {type(protocol).__name__}, whose reports are not counted by value")
-    if domain is not None and len(domain) != protocol.k:
-        raise InputError(f"{name} is about {protocol.k} values, and --domain-file lists {len(domain)}")
-    return Agreement(protocol, domain)
+    labels = read_domain(None, domain_file)
+    protocol = None if specification is None else read_specification(specification)
+    agreement = Agreement(protocol, None if labels is None else list(labels))
+    if protocol is not None:
+        agreement.domain_of(protocol, "--spec")  # refuses a domain of another size before any file is read
+    return agreement

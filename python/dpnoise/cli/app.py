@@ -12,16 +12,20 @@ import dpnoise
 from dpnoise import _signals
 from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, NotWritten
+from dpnoise.cli import completion
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError, guarded_stdout
 
 _STOPPED: Final = 130  # typer's exit code for KeyboardInterrupt
 
+_SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
+
 COMMANDS: Final = {
     "demo": "Estimate the occupations of 32,561 people in the local and in the central model, and compare.",
     "plan": "Compare the protocols: accuracy, size of a report and work of the server.",
+    "specify": "Write the specification of a protocol, which a server announces before it collects.",
     "perturb": "Randomise a column so that every row is differentially private on its own.",
-    "estimate": "Estimate from reports how often every value of the domain occurs.",
+    "estimate": "Estimate counts, a mean or a distribution from reports.",
     "merge": "Merge states, as if one run had counted all reports.",
     "release": "Answer a question about a column with differential privacy.",
     "ledger": "Show a ledger: every spend, the total, and the remaining budget.",
@@ -51,15 +55,16 @@ def app_for(words: Sequence[str]) -> typer.Typer:
     # Tracebacks stay plain: typer's own show local variables, which hold private data.
     app = typer.Typer(
         help="Exact randomness for differential privacy.",
-        add_completion=False,
+        epilog="`dpnoise COMMAND -h` explains a command, with an example.",
+        context_settings=_SETTINGS,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
     )
     app.callback(invoke_without_command=True)(_program)
-    named = next((word for word in words if not word.startswith("-")), None)
+    named = next((word for word in completion.words() or words if not word.startswith("-")), None)
     for name, summary in COMMANDS.items():
         if name == named:
-            app.command()(getattr(import_module(f"dpnoise.cli.{name}"), name))
+            app.command(context_settings=_SETTINGS)(getattr(import_module(f"dpnoise.cli.{name}"), name))
         else:
             app.command(name, help=summary)(lambda: None)  # is only listed
     return app
@@ -103,7 +108,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str] | None) -> tuple[int, st
         # The base class of the option parser's errors depends on the version of typer; the method does not.
         if not hasattr(error, "format_message"):
             raise
-        return 2, " ".join(error.format_message().split())
+        return 2, " ".join(error.format_message().replace("Value error, ", "").split())
     if result == _STOPPED:
         return _STOPPED, "no incomplete file is left"
     return (result if isinstance(result, int) else 0), None

@@ -9,26 +9,36 @@ from dpnoise import plots
 from dpnoise.audit import SelfAudit, self_audit
 from dpnoise.cli.console import check_target, complain, message_of, print_table, suffix_of, to_json
 from dpnoise.cli.delivery import OutputError, deliver
-from dpnoise.cli.options import AsJson, whole_number
+from dpnoise.cli.options import AsJson, Quiet, whole_number
 
 _REFUTED = 4
 
 
 def audit(
-    epsilon: Annotated[float, typer.Option(help="What the mechanisms are made for.")] = 1.0,
+    epsilon: Annotated[
+        float, typer.Option(metavar="NUMBER", help="The privacy parameter that the mechanisms are made for.")
+    ] = 1.0,
     n: Annotated[
         int, typer.Option("--n", parser=whole_number, metavar="NUMBER", help="How many times each input is released.")
     ] = 100_000,
     level: Annotated[
-        float, typer.Option(help="The probability that no true claim is refuted, for all mechanisms together.")
+        float,
+        typer.Option(
+            metavar="NUMBER", help="The probability that no true claim is refuted, for all mechanisms together."
+        ),
     ] = 0.999999,
-    plot: Annotated[Path | None, typer.Option(help="Also draw a bar chart: .png, .svg or .pdf.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw a bar chart: .png, .svg or .pdf.")
+    ] = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Audit the mechanisms of this installation: bound their privacy loss from below.
 
+    Example: `dpnoise audit --n 1e5 --plot audit.png`
+
     Each one releases two neighbouring inputs many times. The frequencies of an event bound epsilon from below. A bound
-    above the claimed epsilon refutes the claim: the exit code is 4 then.
+    above the claimed epsilon refutes the claim: the exit code is 4 then. The inputs are made up; no data is read.
     """
     if plot is not None:
         suffix_of(plot, plots.SUFFIXES, "the plot")

@@ -3,21 +3,23 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
 import typer
 
-from dpnoise import ParameterError, _signals
+from dpnoise import ParameterError, _signals, local
 from dpnoise._files import NotWritten
 from dpnoise._progress import progress
 from dpnoise.cli.agreement import Agreement
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError
-from dpnoise.cli.sources import sha256
+from dpnoise.cli.sources import STDIN, Hashed, opened, sha256
 from dpnoise.cli.state import State, StateFile
 from dpnoise.local import _arrow, _parquet
+from dpnoise.local._messages import Framing, read_messages
 
 _SAVE_SECONDS: Final = 30  # seconds: a crash loses at most this much work, or that of one file
 
@@ -45,21 +47,29 @@ class Collection:
 
 @contextmanager
 def collected(
-    files: Sequence[Path], failed: dict[str, str], target: StateFile | None, agreement: Agreement, threads: int | None
+    files: Sequence[Path],
+    failed: dict[str, str],
+    target: StateFile | None,
+    agreement: Agreement,
+    framing: Framing | None,
+    threads: int | None,
 ) -> Iterator[Collection]:
     """Count files, on top of the state in `target`, and keep the state there but for the last files, whose turn it is.
 
-    A file that cannot be used is noted, beside those that have failed already, and leaves no trace in the counts. What
-    has been counted and not been saved yet is for `Collection.save` in the block, unless that ends with an error.
+    They are Parquet files of reports, or with a framing files of messages. A file that cannot be used is noted, beside
+    those that have failed already, and leaves no trace in the counts. What has been counted and not been saved yet is
+    for `Collection.save` in the block, unless that ends with an error.
     """
     collection = Collection(target, failed=failed)
     if target is not None and target.path.exists():
         collection.state = target.read()
         agreement.check_state(collection.state)
+    elif framing is not None:
+        collection.state = agreement.of_messages()
     elif len(files) > 1:
         collection.state = agreement.of_most(files)
     try:
-        _count(files, collection, agreement, threads)
+        _count(files, collection, agreement, framing, threads)
         yield collection
     except (OutputError, typer.Exit):  # saving it has been tried
         raise
@@ -74,14 +84,21 @@ def collected(
         ) from None
 
 
-def _count(files: Sequence[Path], collection: Collection, agreement: Agreement, threads: int | None) -> None:
+def _count(
+    files: Sequence[Path], collection: Collection, agreement: Agreement, framing: Framing | None, threads: int | None
+) -> None:
     # Hashing a file takes longer than counting it, and a single file is compared with nothing.
     identify = sha256 if collection.target is not None or len(files) > 1 else str
     last_save = monotonic()
-    with progress("counting", sum(map(_size, files)), "bytes") as advance:
+    total = None if STDIN in files else sum(map(_size, files))
+    with progress("counting", total, "bytes") as advance:
         for path in files:
             try:
-                _take_in(path, collection, agreement, identify, threads, advance)
+                if framing is None or collection.state is None:
+                    part = _of_parquet(path, collection.state, agreement, identify, threads, advance)
+                else:
+                    part = _of_messages(path, collection.state, framing, threads, advance)
+                _take_in(part, str(path), collection)
             except (InputError, ParameterError, OSError) as error:
                 collection.failed[str(path)] = _naming(path, error)
             if monotonic() - last_save > _SAVE_SECONDS:
@@ -92,25 +109,25 @@ def _count(files: Sequence[Path], collection: Collection, agreement: Agreement, 
                 last_save = monotonic()
 
 
-def _take_in(
+def _of_parquet(
     path: Path,
-    collection: Collection,
+    state: State | None,
     agreement: Agreement,
     identify: Callable[[Path], str],
     threads: int | None,
     advance: Callable[[float], None],
-) -> None:
-    name, state = str(path), collection.state
+) -> State:
+    """Count the reports of a Parquet file, unless it has been counted before."""
     file = _parquet.open_reports(path)
     protocol, domain = agreement.kind_of(file)
-    part = State(repr(name), protocol.accumulator(), domain)
+    part = State(repr(str(path)), protocol.accumulator(), domain)
     if state is not None:
         state.check_same(part.name, protocol, domain)
     identity = identify(path)
+    part.sources[identity] = str(path)
     if state is not None and identity in state.sources:
-        collection.repeated[name] = state.sources[identity]
         advance(_size(path))
-        return
+        return part
     size, rows = _size(path), _arrow.rows_per_block(protocol.report_bytes)
     for batch in file.batches(rows):
         try:
@@ -118,7 +135,31 @@ def _take_in(
         except TypeError as error:
             raise InputError(f"{part.name} cannot be used: {error}") from None
         advance(size * len(batch) / file.rows)
-    part.sources[identity] = name
+    return part
+
+
+def _of_messages(
+    path: Path, state: State, framing: Framing, threads: int | None, advance: Callable[[float], None]
+) -> State:
+    """Count the messages of a file or of stdin."""
+    protocol = state.accumulator.protocol
+    part = State(repr(str(path)), local.Accumulator(protocol), state.domain)
+    with opened(path) as file:
+        hashed = Hashed(file)
+        messages, before = read_messages(hashed, framing, protocol), 0
+        while batch := list(islice(messages, _arrow.rows_per_block(protocol.report_bytes))):
+            part.accumulator.add_messages(batch, threads=threads)
+            advance(hashed.length - before)
+            before = hashed.length
+    part.sources[hashed.sha256] = str(path)
+    return part
+
+
+def _take_in(part: State, name: str, collection: Collection) -> None:
+    state, [identity] = collection.state, part.sources
+    if state is not None and identity in state.sources:
+        collection.repeated[name] = state.sources[identity]
+        return
     # A signal cannot separate the two: the counts and the list of counted files always agree.
     with _signals.deferred():
         collection.state = part if state is None else state.joined(part)
@@ -127,8 +168,8 @@ def _take_in(
 
 def _naming(path: Path, error: Exception) -> str:
     """Return the error with the name of the file, which an error of the disk lacks."""
-    message = message_of(error)
-    return message if str(path) in message else f"{path}: {message}"
+    message, name = message_of(error), "stdin" if path == STDIN else str(path)
+    return message if name in message else f"{name}: {message}"
 
 
 def _size(path: Path) -> int:

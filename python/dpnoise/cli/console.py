@@ -16,6 +16,7 @@ from rich.text import Text
 
 from dpnoise._errors import Error
 from dpnoise._files import NotWritten
+from dpnoise._progress import is_silent
 
 
 class InputError(Error):
@@ -31,6 +32,12 @@ def complain(message: str) -> None:
     if sys.stderr is not None:  # print would take stdout instead
         with suppress(OSError):
             print("dpnoise:", message, file=sys.stderr, flush=True)
+
+
+def note(message: str) -> None:
+    """Print to stderr what is no error, unless --quiet is given."""
+    if not is_silent.get():
+        complain(message)
 
 
 def message_of(error: Exception) -> str:

@@ -18,8 +18,10 @@ _LEVEL = 0.95
 
 
 def demo(
-    epsilon: Annotated[float, typer.Option(help="The privacy parameter, the same for both models.")] = 1.0,
-    plot: Annotated[Path, typer.Option(help="Where the bar chart goes: .png, .svg or .pdf.")] = Path(
+    epsilon: Annotated[
+        float, typer.Option(metavar="NUMBER", help="The privacy parameter, the same for both models.")
+    ] = 1.0,
+    plot: Annotated[Path, typer.Option(metavar="FILE", help="Where the bar chart goes: .png, .svg or .pdf.")] = Path(
         "demo/adult_occupations.png"
     ),
     threads: Threads = None,
@@ -27,8 +29,11 @@ def demo(
 ) -> None:
     """Estimate the occupations of 32,561 people in the local and in the central model, and compare.
 
+    Example: `dpnoise demo --epsilon 2 --plot demo.png`
+
     Local: every person's occupation is randomised on its own (optimised unary encoding) and only the reports are
-    counted. Central: a trusted curator counts and releases the counts with Laplace noise.
+    counted. Central: a trusted curator counts and releases the counts with Laplace noise. The data are the public ones
+    of the Adult census, which come with the package.
     """
     suffix_of(plot, plots.SUFFIXES, "the plot")
     undrawn = _reason_not_to_draw()
@@ -114,7 +119,7 @@ def _draw(plot: Path, record: dict[str, Any]) -> None:
         "central release": (column("central_release"), column("central_lower"), column("central_upper")),
     }
     title = f"Occupations in the Adult census, epsilon = {record['epsilon']:g}, {100 * _LEVEL:g} % intervals"
-    plots.histogram(plot, column("occupation"), series, column("true_count"), title)
+    plots.histogram(column("occupation"), series, column("true_count"), title, path=plot)
 
 
 def _print_comparison(record: dict[str, Any]) -> None:

@@ -1,17 +1,16 @@
-"""``dpnoise estimate``: what the server does, reports in and an estimated histogram out."""
+"""``dpnoise estimate``: what the server does, reports in and estimates out."""
 
-from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 import typer
 
 from dpnoise import local, plots
 from dpnoise._domain import listing
 from dpnoise._files import atomic_write, locked
-from dpnoise.cli import tables
+from dpnoise.cli import results, tables
 from dpnoise.cli.agreement import read_agreement
 from dpnoise.cli.collect import Collection, collected
 from dpnoise.cli.console import (
@@ -19,53 +18,96 @@ from dpnoise.cli.console import (
     check_target,
     complain,
     is_occupied,
-    print_table,
+    note,
     quantity,
     suffix_of,
     to_json,
 )
 from dpnoise.cli.delivery import deliver
-from dpnoise.cli.options import AsJson, Threads
+from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts
 from dpnoise.cli.sources import expand
-from dpnoise.cli.state import State, StateFile
+from dpnoise.cli.state import StateFile
+from dpnoise.local._estimate import Post
+from dpnoise.local._messages import Framing
 
-_SHOWN: Final = 40
 _NOTHING_USABLE: Final = 2
 _PARTLY_USABLE: Final = 3
-_COLUMNS: Final = ("value", "estimate", "standard_error", "lower", "upper")
 
 
 def estimate(
     sources: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="REPORTS...", help="Files that perturb wrote (.parquet), directories of them, or quoted patterns."
+            metavar="REPORTS...",
+            help="Files that perturb wrote (.parquet), directories of them, or quoted patterns. With --messages files "
+            "of messages, or - for stdin.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", help="Where the estimates go: .csv, .json, .parquet."),
     ] = None,
-    level: Annotated[float, typer.Option(help="The confidence level of the intervals.")] = 0.95,
+    level: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="The confidence level of the intervals; 0.95 if not given.")
+    ] = None,
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Let all intervals hold together at the level (Bonferroni).")
     ] = False,
-    plot: Annotated[Path | None, typer.Option(help="Also draw a bar chart: .png, .svg or .pdf.")] = None,
+    post: Annotated[
+        Post | None,
+        typer.Option(
+            metavar="METHOD",
+            help=f"Make the counts consistent, by {', '.join(get_args(Post))}. All but norm are biased, and intervals "
+            "stay those of the unbiased counts.",
+        ),
+    ] = None,
+    candidates: Annotated[
+        str | None,
+        typer.Option(metavar="TEXTS", help="cms, hcms, rappor: the texts to look for, separated by commas as in CSV."),
+    ] = None,
+    candidates_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The same as a file with one text per line.")
+    ] = None,
+    of_ranges: Annotated[
+        Any,
+        typer.Option("--ranges", metavar="RANGES", parser=ranges, help="hierarchical: what to count, as 0:17,18:64."),
+    ] = None,
+    no_smoothing: Annotated[
+        bool, typer.Option("--no-smoothing", help="sw: keep peaks of single bins, and more of the noise.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw a bar chart of counts: .png, .svg or .pdf.")
+    ] = None,
     state: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Go on from what an earlier run has counted, and keep the sum there."),
     ] = None,
+    messages: Annotated[
+        Framing | None,
+        typer.Option(
+            metavar="FORMAT",
+            help=f"REPORTS are messages of devices, as {' or '.join(get_args(Framing))}, of the protocol of --spec or "
+            "the state.",
+        ),
+    ] = None,
     spec: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Count only reports of this protocol: the JSON of Protocol.to_json."),
+        typer.Option(metavar="FILE", help="Count only reports of this protocol: what specify wrote."),
     ] = None,
     domain_file: Annotated[
-        Path | None, typer.Option(help="Count only reports about this domain: a file with one value per line.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Count only reports about this domain: a file with one value per line."),
     ] = None,
     threads: Threads = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Estimate from reports how often every value of the domain occurs.
+    """Estimate counts, a mean or a distribution from reports.
+
+    Example: `dpnoise estimate reports/ -o estimate.csv`
+
+    The protocol of the reports decides which. Counts are in people, and unbiased: those of rare values may be negative.
+    Reports are differentially private, and so is all that is computed from them.
 
     The files must have been made with the same protocol and domain: those of --spec and --domain-file, of the state, or
     else of most of the files. A malformed report is counted as rejected, with the reason, and does not stop the others.
@@ -83,28 +125,39 @@ def estimate(
     sources = sources or []
     if not sources and (state is None or not state.exists()):
         raise InputError("give files of reports, or with --state what an earlier run has counted")
-    files, failed = expand(sources)
+    files, failed = expand(sources, messages is not None)
     agreement = read_agreement(spec, domain_file)
     changed = state if sources else None
     _check_targets(output, plot, state, changed, [*files, *filter(None, (spec, domain_file))])
+    options = {
+        "level": level,
+        "simultaneous": simultaneous or None,
+        "post": post,
+        "candidates": read_texts(candidates, candidates_file, "--candidates"),
+        "smoothing": False if no_smoothing else None,
+    }
+    options = {name: value for name, value in options.items() if value is not None}
     # A bad level is refused before any report is read.
-    local.RandomizedResponse.coin_flips().accumulator().estimate(level=level, simultaneous=simultaneous)
+    local.RandomizedResponse.coin_flips().accumulator().estimate(level=0.95 if level is None else level)
 
     kept = None if state is None else StateFile(state)
     with (
         nullcontext() if changed is None else locked(changed),
-        collected(files, failed, kept, agreement, threads) as collection,
+        collected(files, failed, kept, agreement, messages, threads) as collection,
     ):
         _print_problems(collection)
         counted = collection.state
         if counted is None or not counted.sources:
             raise typer.Exit(_NOTHING_USABLE)
-        estimated = counted.accumulator.estimate(level=level, simultaneous=simultaneous)
-        columns, about = _record(collection, counted, estimated)
+        estimated = results.estimated(counted, options)
+        columns = results.columns_of(estimated, of_ranges)
+        about = {**results.about(estimated, counted), "failed": collection.failed}
+        if plot is not None and not {"count", "lower"} <= set(columns):
+            raise InputError(f"--plot draws counts with intervals, which {type(estimated).__name__} does not have")
 
         def show() -> None:
             if not as_json:
-                _print_summary(columns, about)
+                results.print_summary(columns, about)
                 return
             made = {"output": output and str(output), "plot": plot and str(plot), "state": state and str(state)}
             run = {"files_added": collection.counted, "repeated": collection.repeated}
@@ -118,11 +171,10 @@ def estimate(
 
         def draw() -> None:
             if plot is not None:
-                series = {
-                    f"estimate with {100 * level:g} % intervals": (estimated.counts, estimated.lower, estimated.upper)
-                }
+                name = f"estimate with {100 * estimated.level:g} % intervals"
+                series = {name: (columns["count"], columns["lower"], columns["upper"])}
                 title = f"{quantity(estimated.n, 'report')}, epsilon = {about['epsilon']:.4g}"
-                plots.histogram(plot, counted.domain, series, title=title)
+                plots.histogram(list(map(str, next(iter(columns.values())))), series, title=title, path=plot)
 
         deliver(collection.save, show, write, draw)
     if collection.failed:
@@ -139,29 +191,8 @@ def _check_targets(
     for target in filter(None, (output, plot)):
         check_target(target, taken)
         taken.append(target)
-    if output is not None and is_occupied(output) and not tables.is_table(output, _COLUMNS):
+    if output is not None and is_occupied(output) and not tables.is_estimate(output, results.HEADERS):
         raise InputError(f"{str(output)!r} is there already and is no estimate, which is all that may be replaced")
-
-
-def _record(
-    collection: Collection, counted: State, estimate: local.Estimate
-) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the columns of the estimates, and what is said of them."""
-    values = (estimate.counts, estimate.standard_errors, estimate.lower, estimate.upper)
-    columns = dict(zip(_COLUMNS, (counted.domain, *(column.tolist() for column in values)), strict=True))
-    protocol = counted.accumulator.protocol
-    about = {
-        "n": estimate.n,
-        "rejected": estimate.rejected,
-        "rejected_reasons": counted.accumulator.rejected_reasons,
-        "level": estimate.level,
-        "simultaneous": estimate.simultaneous,
-        "epsilon": protocol.epsilon,
-        "spec_id": protocol.spec_id,
-        "files": len(counted.sources),
-        "failed": collection.failed,
-    }
-    return columns, about
 
 
 def _print_problems(collection: Collection) -> None:
@@ -172,27 +203,4 @@ def _print_problems(collection: Collection) -> None:
     if failed > 1 or (failed and state is not None and state.sources):
         complain(f"{failed:,} of the files could not be used and {'is' if failed == 1 else 'are'} left out")
     if collection.repeated:
-        complain(f"counted before, so skipped this time: {listing(list(collection.repeated))}")
-
-
-def _print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:
-    """Print the largest estimates, how many reports they are made from, and how many were rejected and why."""
-    k = len(columns["value"])
-    largest = sorted(range(k), key=lambda i: columns["estimate"][i], reverse=True)[:_SHOWN]
-    rows = [
-        (
-            columns["value"][i],
-            *(f"{columns[name][i]:,.1f}" for name in ("estimate", "standard_error", "lower", "upper")),
-        )
-        for i in largest
-    ]
-    kind = "simultaneous " if about["simultaneous"] else ""
-    title = f"Estimated counts with {kind}{100 * about['level']:g} % intervals"
-    if len(rows) < k:
-        title += f", the {len(rows)} largest of {k:,}"
-    print_table(title, ("value", "estimate", "standard error", "lower", "upper"), rows)
-    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
-    rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
-    print(f"{quantity(about['n'], 'report')}, {rejected}; epsilon {about['epsilon']:.6g}")
-    if about["files"] > 1:
-        print(quantity(about["files"], "file"))
+        note(f"counted before, so skipped this time: {listing(list(collection.repeated))}")

@@ -16,7 +16,10 @@ def ledger(
 ) -> None:
     """Show a ledger: every spend, the total, and the remaining budget.
 
-    It is opened read-only. Other programs may spend from it at the same time.
+    Example: `dpnoise ledger people.db`
+
+    It is opened read-only. Other programs may spend from it at the same time. A ledger holds what was asked and what
+    that cost, but no data and no answers.
     """
     opened = Ledger.open_readonly(path)
     entries = opened.entries()

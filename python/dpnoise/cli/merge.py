@@ -18,8 +18,11 @@ def merge(
 ) -> None:
     """Merge states, as if one run had counted all reports.
 
+    Example: `dpnoise merge monday.json tuesday.json -o both.json`
+
     They must be of the same protocol and domain. States that hold the same file of reports are refused, because its
-    reports would be counted twice. `dpnoise estimate --state OUT` gives the estimates.
+    reports would be counted twice. `dpnoise estimate --state OUT` gives the estimates. States hold counts
+    of reports, which are differentially private.
     """
     check_target(output, states)
     with locked(output):

@@ -8,7 +8,8 @@ import typer
 
 from dpnoise import local
 from dpnoise.cli.console import print_table, to_json
-from dpnoise.cli.options import AsJson, name_of, whole_number
+from dpnoise.cli.options import AsJson, whole_number
+from dpnoise.cli.protocols import name_of
 
 
 def plan(
@@ -16,10 +17,17 @@ def plan(
     k: Annotated[
         int, typer.Option("--k", parser=whole_number, metavar="NUMBER", help="How many values an answer may have.")
     ],
-    epsilon: Annotated[float, typer.Option(help="The privacy parameter of one report.")],
+    epsilon: Annotated[
+        float, typer.Option(metavar="NUMBER", help="The privacy parameter of a person's report, from 2**-20 to 32.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Compare the protocols: accuracy, size of a report and work of the server.
+
+    Example: `dpnoise plan --n 1e6 --k 40 --epsilon 1`
+
+    They are those that count each of k values, by the names that `perturb` takes. Standard deviations and counts are in
+    people. No data is read.
 
     With a probability of 95 %, the estimates of all values that do not occur stay below a threshold. With a probability
     of 95 %, a value with the smallest detectable count has an estimate above this threshold.

@@ -3,10 +3,9 @@
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,111 +13,128 @@ import typer
 
 from dpnoise import NoErrorBound, queries
 from dpnoise._files import atomic_write, locked
+from dpnoise._parameters import checked_level
 from dpnoise._progress import progress
 from dpnoise.accounting import BudgetExceeded
-from dpnoise.cli import tables
+from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, print_table, suffix_of, to_json
 from dpnoise.cli.delivery import check_stdout, deliver
-from dpnoise.cli.options import AsJson, read_domain
+from dpnoise.cli.options import AsJson, Quiet, read_domain
 from dpnoise.cli.payment import Purse, Sale
+from dpnoise.sensitivity import Relation
 
 _BATCH_ROWS: Final = 1 << 18
 _RESERVE: Final = 1 << 20  # bytes, more than the answers of most questions need
 
 
-class QueryName(Enum):
-    """The questions as the command line names them."""
+QueryName: TypeAlias = Literal["count", "sum", "mean", "variance", "median", "quantile", "histogram"]
 
-    count = "count"
-    sum = "sum"
-    mean = "mean"
-    variance = "variance"
-    median = "median"
-    quantile = "quantile"
-    histogram = "histogram"
-
-
-class RelationName(Enum):
-    """The neighbouring relations."""
-
-    add_remove = "add/remove"
-    substitute = "substitute"
-
-
-_BOUNDED: dict[QueryName, Callable[..., queries.Query]] = {
-    QueryName.sum: queries.Sum,
-    QueryName.mean: queries.Mean,
-    QueryName.variance: queries.Variance,
-    QueryName.median: queries.Median,
-    QueryName.quantile: queries.Quantile,
+_BOUNDED: Final[dict[str, Callable[..., queries.Query]]] = {
+    "sum": queries.Sum,
+    "mean": queries.Mean,
+    "variance": queries.Variance,
+    "median": queries.Median,
+    "quantile": queries.Quantile,
 }
 
 
 def release(
     source: Annotated[Path, typer.Argument(metavar="IN", help="The private data: .parquet, .csv or .csv.gz.")],
-    query: Annotated[QueryName, typer.Option(help="What to ask.")],
-    column: Annotated[str, typer.Option(help="Of which column.")],
-    epsilon: Annotated[float, typer.Option(help="The privacy parameter of the answer.")],
+    query: Annotated[
+        QueryName, typer.Option(metavar="QUESTION", help=f"What to ask: {', '.join(get_args(QueryName))}.")
+    ],
+    column: Annotated[str, typer.Option(metavar="NAME", help="Of which column.", autocompletion=completion.columns)],
+    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The privacy parameter of the answer.")],
     bounds: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="LOW HIGH", help="The public bounds of values, for all but count and histogram."),
+        typer.Option(
+            metavar="LOW HIGH", help="The public bounds to which values are clamped, for all but count and histogram."
+        ),
     ] = None,
-    q: Annotated[float | None, typer.Option(help="For quantile: which one, between 0 and 1.")] = None,
-    value: Annotated[str | None, typer.Option(help="For count: count the rows that have this value.")] = None,
+    q: Annotated[float | None, typer.Option(metavar="NUMBER", help="quantile: which one, between 0 and 1.")] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="count: count the rows that have this value; all, if not given.")
+    ] = None,
     edges: Annotated[
-        str | None, typer.Option(help="For histogram: the edges of bins, increasing numbers separated by commas.")
+        str | None,
+        typer.Option(metavar="NUMBERS", help="histogram: the edges of bins, increasing numbers separated by commas."),
     ] = None,
     domain: Annotated[
-        str | None, typer.Option(help="For histogram: the public list of values, separated by commas as in CSV.")
+        str | None,
+        typer.Option(metavar="VALUES", help="histogram: the public list of values, separated by commas as in CSV."),
     ] = None,
     domain_file: Annotated[
-        Path | None, typer.Option(help="The same as a file with one value per line; an empty line is the empty text.")
+        Path | None,
+        typer.Option(metavar="FILE", help="The same, one value per line; an empty line is the empty text."),
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="For histogram without edges and domain: the probability that a value of one person shows."),
+        typer.Option(
+            metavar="NUMBER",
+            help="histogram without edges and domain: the probability that a value of one person shows.",
+        ),
     ] = None,
     relation: Annotated[
-        RelationName, typer.Option(help="Neighbours: a row more or less, or another row in its place.")
-    ] = RelationName.add_remove,
+        Relation,
+        typer.Option(
+            metavar="RELATION", help="Neighbours: add/remove, a row more or less, or substitute, another in its place."
+        ),
+    ] = "add/remove",
+    level: Annotated[
+        float,
+        typer.Option(metavar="NUMBER", help="The probability with which noise stays within the error that is shown."),
+    ] = 0.95,
     ledger: Annotated[
-        Path | None, typer.Option(help="The ledger that pays; an existing one, or with --budget.")
+        Path | None, typer.Option(metavar="FILE", help="The ledger that pays; an existing one, or with --budget.")
     ] = None,
     budget: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="EPSILON DELTA", help="The budget of a new ledger. An existing one must have the same."),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="What the ledger calls this; the question, if not given.")] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the ledger calls this; the question, if not given.")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="OUT", help="Also write the answer, to a new .csv, .json or .parquet."),
     ] = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Answer a question about a column with differential privacy.
 
-    One row is one person. The cost is taken from the ledger, if one is given, before noise is drawn; if the remaining
-    budget does not suffice, nothing is spent or released. In CSV an empty field is a missing value, unless it is
-    quoted.
+    Example: `dpnoise release people.csv --query mean --column age --bounds 0 100 --epsilon 0.5 --ledger people.db
+    --budget 2 0`
+
+    One row is one person. Answers are in the unit of the column, variances in its square, counts in rows. Beside an
+    answer stands the error that its noise does not exceed with the probability --level, where that is known. What
+    clamping to --bounds does to the answer is private, and not in the error.
+
+    Private are IN and, by add/remove, the number of its rows; of these two only the progress on a terminal shows the
+    latter. All options are public: choose bounds, edges and domain without looking at the data.
+
+    The cost is taken from the ledger, if one is given, before noise is drawn; if the remaining budget does not suffice,
+    nothing is spent or released. In CSV an empty field is a missing value, unless it is quoted.
 
     The exit code 6 means that the ledger has paid and that the answer has not arrived everywhere: a second run would
     pay again. With --output the file is created, with reserved space for the answer, before anything is spent.
     """
     suffix = None if output is None else _check_output(output, [source, *filter(None, (domain_file, ledger))])
-    groups = _groups(edges, domain, domain_file, delta) if query is QueryName.histogram else {}
+    groups = _groups(edges, domain, domain_file, delta) if query == "histogram" else {}
     given = {"--bounds": bounds, "--q": q, "--value": value, "--edges": edges, "--delta": delta,
              "--domain": domain, "--domain-file": domain_file}  # fmt: skip
     _refuse_others(query, given)
-    question = _question(query, groups | {"epsilon": epsilon, "relation": relation.value}, bounds, q)
+    level = checked_level(level)
+    question = _question(query, groups | {"epsilon": epsilon, "relation": relation}, bounds, q)
     if budget is not None and ledger is None:
         raise InputError("--budget is for a new --ledger")
     if ledger is not None and budget is None and not ledger.exists():
         raise InputError(f"there is no ledger at {str(ledger)!r}: --budget makes one")
 
-    rows = _numbers(source, column) if bounds is not None or edges is not None else _labels(source, column)
+    rows = _read(source, column, tables.NUMBERS if bounds is not None or edges is not None else tables.TEXTS)
     data = rows if value is None else pc.equal(rows, value)
     amounts: dict[str, Any] = {} if budget is None else dict(zip(("epsilon", "delta"), budget, strict=True))
-    purse = None if ledger is None else Purse(ledger, relation=relation.value, **amounts)
+    purse = None if ledger is None else Purse(ledger, relation=relation, **amounts)
     with Sale(purse) as sale, ExitStack() as opened:
         check_stdout()
         file = None
@@ -127,10 +143,10 @@ def release(
             _check_free(output)  # another process may have taken the name since the first check
             file = opened.enter_context(atomic_write(output, reserve=_RESERVE))
         try:
-            answer = sale.release(question, data, label or f"{query.value} of {column}")
+            answer = sale.release(question, data, label or f"{query} of {column}")
         except BudgetExceeded as error:
             raise InputError(f"{error}; nothing was spent or released") from None
-        about, columns = _record(question, answer, source, column, query, len(data))
+        about, columns = _record(question, answer, level, source, column, query, len(data))
 
         def write() -> None:
             if file is not None and suffix is not None:
@@ -160,23 +176,23 @@ def _check_free(output: Path) -> None:
 
 
 # The options of each question, besides epsilon and the relation.
-_TAKES: dict[QueryName, frozenset[str]] = {
-    QueryName.count: frozenset({"--value"}),
-    QueryName.sum: frozenset({"--bounds"}),
-    QueryName.mean: frozenset({"--bounds"}),
-    QueryName.variance: frozenset({"--bounds"}),
-    QueryName.median: frozenset({"--bounds"}),
-    QueryName.quantile: frozenset({"--bounds", "--q"}),
-    QueryName.histogram: frozenset({"--edges", "--delta", "--domain", "--domain-file"}),
+_TAKES: Final[dict[str, frozenset[str]]] = {
+    "count": frozenset({"--value"}),
+    "sum": frozenset({"--bounds"}),
+    "mean": frozenset({"--bounds"}),
+    "variance": frozenset({"--bounds"}),
+    "median": frozenset({"--bounds"}),
+    "quantile": frozenset({"--bounds", "--q"}),
+    "histogram": frozenset({"--edges", "--delta", "--domain", "--domain-file"}),
 }
 
 
 def _refuse_others(query: QueryName, given: dict[str, Any]) -> None:
     for option, value in given.items():
         if value is not None and option not in _TAKES[query]:
-            raise InputError(f"--query {query.value} takes no {option}")
+            raise InputError(f"--query {query} takes no {option}")
         if value is None and option in _TAKES[query] & {"--bounds", "--q"}:
-            raise InputError(f"--query {query.value} takes {option}")
+            raise InputError(f"--query {query} takes {option}")
 
 
 def _groups(edges: str | None, domain: str | None, domain_file: Path | None, delta: float | None) -> dict[str, Any]:
@@ -194,62 +210,49 @@ def _groups(edges: str | None, domain: str | None, domain_file: Path | None, del
 def _question(
     query: QueryName, parameters: dict[str, Any], bounds: tuple[float, float] | None, q: float | None
 ) -> queries.Query:
-    if query is QueryName.count:
+    if query == "count":
         return queries.Count(**parameters)
-    if query is QueryName.histogram:
+    if query == "histogram":
         return (queries.StabilityHistogram if "delta" in parameters else queries.Histogram)(**parameters)
-    if query is QueryName.quantile:
+    if query == "quantile":
         parameters["q"] = q
     return _BOUNDED[query](bounds=bounds, **parameters)
 
 
-def _labels(source: Path, column: str) -> pa.ChunkedArray:
-    data = tables.open_column(source, column, empty_is_missing=True, batch_rows=_BATCH_ROWS)
-    return _collected(data, lambda batch: batch.cast(pa.large_string()), pa.large_string())
-
-
-def _numbers(source: Path, column: str) -> pa.ChunkedArray:
-    data = tables.open_column(source, column, empty_is_missing=True, batch_rows=_BATCH_ROWS, numeric=True)
-
-    def to_numbers(batch: pa.Array) -> pa.Array:
-        try:
-            return (pc.utf8_trim_whitespace(batch) if pa.types.is_large_string(batch.type) else batch).cast(
-                pa.float64(), safe=False
-            )
-        except pa.ArrowException:
-            raise InputError(f"column {column!r} has a text that is no number; which one is private") from None
-
-    return _collected(data, to_numbers, pa.float64())
-
-
-def _collected(data: tables.Column, convert: Callable[[pa.Array], pa.Array], kind: pa.DataType) -> pa.ChunkedArray:
+def _read(source: Path, column: str, kind: tables.Kind) -> pa.ChunkedArray:
+    data = tables.open_column(source, column, kind, empty_is_missing=True, batch_rows=_BATCH_ROWS)
     chunks = []
-    with progress("reading", data.rows) as advance:
-        for batch in data.batches:
-            values = batch.dictionary_decode() if pa.types.is_dictionary(batch.type) else batch
-            chunks.append(convert(values))
-            advance(len(batch))
-    return pa.chunked_array(chunks, type=kind)
+    with progress("reading", data.total, data.unit) as advance:
+        for values, amount in data.batches:
+            chunks.append(values)
+            advance(amount)
+    return pa.chunked_array(chunks, type=kind.type)
 
 
 def _record(
-    question: queries.Query, answer: Any, source: Path, column: str, query: QueryName, size: int
+    question: queries.Query, answer: Any, level: float, source: Path, column: str, query: str, size: int
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Return what is said of an answer, and its columns."""
-    error, unknown = _error_of(question, size)
-    about = {"command": "release", "input": str(source), "column": column, "query": query.value}
+    error, unknown = _error_of(question, level, size)
+    about = {"command": "release", "input": str(source), "column": column, "query": query}
     cost = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}
     rows = _rows(question, answer)
-    columns: dict[str, list[Any]] = {"group": [group for group, _ in rows], "answer": [number for _, number in rows]}
-    return {**about, **cost, "error_95": error, "no_error_bound": unknown}, columns
+    columns: dict[str, list[Any]] = {
+        "group": [group for group, _ in rows],
+        "answer": [number for _, number in rows],
+        "error": [error] * len(rows),
+    }
+    rank_error = question.rank_error(level) if isinstance(question, queries.Quantile) else None
+    errors = {"error": error, "rank_error": rank_error, "no_error_bound": unknown}
+    return {**about, **cost, "level": level, **errors}, columns
 
 
-def _error_of(question: queries.Query, size: int) -> tuple[float | None, str | None]:
+def _error_of(question: queries.Query, level: float, size: int) -> tuple[float | None, str | None]:
     """Return what the noise may have done to each number, or why that is not known. The size may be private."""
     try:
         if isinstance(question, queries.Mean | queries.Variance) and question.relation == "substitute":
-            return question.error(0.95, rows=size), None
-        return question.error(0.95), None
+            return question.error(level, rows=size), None
+        return question.error(level), None
     except NoErrorBound as reason:
         return None, str(reason)
 
@@ -258,15 +261,16 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
     if as_json:
         print(to_json({**about, "answers": tables.records(columns)}))
         return
-    print_table(
-        f"{about['query']} of {about['column']}",
-        tuple(columns),
-        [(group, f"{number:,.10g}") for group, number in zip(*columns.values(), strict=True)],
-    )
-    privacy = f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else "")
-    error = about["error_95"]
-    print(f"{privacy}, neighbours by {question.relation}", end="; " if error is not None else "\n")
-    print(f"noise within {error:,.6g} with a probability of 95 %" if error is not None else about["no_error_bound"])
+    known = [name for name in columns if name != "error" or about["error"] is not None]
+    rows = zip(*(columns[name] for name in known), strict=True)
+    texts = [(group, *(f"{number:,.10g}" for number in numbers)) for group, *numbers in rows]
+    print_table(f"{about['query']} of {about['column']}", known, texts)
+    print(f"epsilon {question.epsilon:g}" + (f", delta {question.delta:g}" if question.delta else ""), end=", ")
+    print(f"neighbours by {question.relation}", end="\n" if about["error"] is None else "; ")
+    likely = f"with a probability of {100 * about['level']:.10g} %"
+    print(f"noise within the error {likely}" if about["error"] is not None else about["no_error_bound"])
+    if about["rank_error"] is not None:
+        print(f"its rank is at most {about['rank_error']:,.6g} rows further off than the best number's {likely}")
 
 
 def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:

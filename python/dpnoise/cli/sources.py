@@ -2,21 +2,25 @@
 
 import glob
 import hashlib
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, Final
 
 from dpnoise.cli.console import InputError, message_of, suffix_of
 
-SUFFIX = ".parquet"
+SUFFIX: Final = ".parquet"
+STDIN: Final = Path("-")
 
 
-def expand(sources: Sequence[Path]) -> tuple[list[Path], dict[str, str]]:
+def expand(sources: Sequence[Path], messages: bool = False) -> tuple[list[Path], dict[str, str]]:
     """Return the files that the arguments stand for, and the error of each invalid argument."""
     files: list[Path] = []
     failed = {}
     for source in sources:
         try:
-            files += reports_files(source)
+            files += message_files(source) if messages else reports_files(source)
         except (InputError, OSError) as error:
             failed[str(source)] = message_of(error)
     return files, failed
@@ -28,18 +32,70 @@ def reports_files(source: Path) -> list[Path]:
     A directory stands for the files below it, except names that begin with "." or "_", which engines use for metadata
     and incomplete files. A path that does not exist may be a pattern.
     """
+    if source == STDIN:
+        raise InputError("stdin cannot be a Parquet file, which is read from its end: it takes --messages")
     if source.is_dir():
         found = [path for path in _below(source) if path.name.lower().endswith(SUFFIX)]
         if not found:
             raise InputError(f"{str(source)!r} is a directory without {SUFFIX} files")
         return found
-    if not source.exists() and glob.has_magic(str(source)):
-        matches = sorted(map(Path, glob.glob(str(source), recursive=True)))
-        if not matches:
-            raise InputError(f"no file matches {str(source)!r}")
+    if matches := _matches(source):
         return [path for match in matches for path in (reports_files(match) if match.is_dir() else [match])]
     suffix_of(source, (SUFFIX,), "a file of reports, which are binary and do not fit into CSV,")
     return [source]
+
+
+def message_files(source: Path) -> list[Path]:
+    """Return the files of messages that an argument stands for: itself, stdin, or what matches a pattern."""
+    return [source] if source == STDIN else _matches(source) or [source]
+
+
+def _matches(source: Path) -> list[Path]:
+    if source.exists() or not glob.has_magic(str(source)):
+        return []
+    matches = sorted(map(Path, glob.glob(str(source), recursive=True)))
+    if not matches:
+        raise InputError(f"no file matches {str(source)!r}")
+    return matches
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file, or stdin."""
+    if path != STDIN:
+        with path.open("rb") as file:
+            yield file
+    elif sys.stdin is None:
+        raise InputError("stdin is closed")
+    else:
+        yield sys.stdin.buffer
+
+
+class Hashed:
+    """A file that is read once, with the length and the SHA-256 of what has been read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.length = 0
+        self._file = file
+        self._digest = hashlib.sha256()
+
+    def read(self, size: int) -> bytes:
+        """Read at most `size` bytes."""
+        return self._taken(self._file.read(size))
+
+    def readline(self, size: int) -> bytes:
+        """Read a line, at most `size` bytes of it."""
+        return self._taken(self._file.readline(size))
+
+    def _taken(self, part: bytes) -> bytes:
+        self._digest.update(part)
+        self.length += len(part)
+        return part
+
+    @property
+    def sha256(self) -> str:
+        """The digest in hexadecimal."""
+        return self._digest.hexdigest()
 
 
 def sha256(path: Path) -> str:

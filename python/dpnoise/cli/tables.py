@@ -11,103 +11,142 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from dpnoise import local
 from dpnoise._domain import Domain, listing
 from dpnoise.cli.console import InputError, suffix_of, to_json
-from dpnoise.local._arrow import REPORT, column_of, metadata_of
+from dpnoise.local._arrow import REPORT, metadata_of
 from dpnoise.local._parquet import READING
 
 _FILE_KEY: Final = b"dpnoise.file"
-_CSV: Final = (
-    "CSV file with lines below 1 MiB"  # Arrow's block size; it reads ahead by blocks, so larger ones cost memory
-)
+_BLOCK: Final = 1 << 20  # bytes, Arrow's default; it reads ahead by blocks, so larger ones cost memory
+_CSV: Final = "CSV file with lines below 1 MiB"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column must hold, and the type that it is converted to."""
+
+    name: str
+    allows: Callable[[pa.DataType], bool]
+    type: pa.DataType
+    texts: str | None = None
+    """What a text of a CSV file must be; None for any."""
+
+    def of(self, values: pa.Array, column: str) -> pa.Array:
+        """Convert values of a column; no message shows one."""
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if self.texts is not None and pa.types.is_large_string(values.type):
+            values = pc.utf8_trim_whitespace(values)
+        try:
+            return values.cast(self.type, safe=not pa.types.is_floating(self.type))
+        except pa.ArrowException:
+            raise InputError(f"column {column!r} has a value that is no {self.texts}; which one is private") from None
+
+
+def _is_categorical(kind: pa.DataType) -> bool:
+    types = pa.types
+    texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return bool(texts or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    fractions = types.is_floating(kind) or types.is_decimal(kind)
+    return bool(fractions or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind))
+
+
+TEXTS: Final = Kind("text, integer, boolean or categorical", _is_categorical, pa.large_string())
+INTEGERS: Final = Kind("a number or boolean", _is_number, pa.int64(), "whole number")
+NUMBERS: Final = Kind("a number or boolean", _is_number, pa.float64(), "number")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is read once: its number of rows, if that is known beforehand, and its batches."""
+    """A column that is read once, in batches: each with the part of `total`, in rows or bytes, that it is."""
 
-    rows: int | None
-    batches: Iterator[pa.Array]
+    total: int
+    unit: Literal["rows", "bytes"]
+    batches: Iterator[tuple[pa.Array, int]]
 
 
-def open_column(path: Path, name: str, *, empty_is_missing: bool, batch_rows: int, numeric: bool = False) -> Column:
-    """Open one column of a Parquet or CSV file; its batches have at most `batch_rows` rows.
+def open_column(path: Path, name: str, kind: Kind, *, empty_is_missing: bool, batch_rows: int) -> Column:
+    """Open one column of a Parquet or CSV file; its batches have at most `batch_rows` rows and are converted.
 
     CSV has no marker for a missing value. So an empty field is the empty string, or, with `empty_is_missing`, a missing
-    value unless it is quoted. All fields of CSV are texts, also if the column must be `numeric`.
+    value unless it is quoted.
     """
     if suffix_of(path, (".parquet", ".csv", ".csv.gz"), "the input") == ".parquet":
-        return _open_parquet(path, name, batch_rows, numeric)
-    return _open_csv(path, name, empty_is_missing, batch_rows)
+        return _open_parquet(path, name, kind, batch_rows)
+    return _open_csv(path, name, kind, empty_is_missing, batch_rows)
 
 
-def _open_parquet(path: Path, name: str, batch_rows: int, numeric: bool) -> Column:
+def _open_parquet(path: Path, name: str, kind: Kind, batch_rows: int) -> Column:
     file = _parquet_file(path)
     _check_column(path, name, file.schema_arrow.names)
-    kind = file.schema_arrow.field(name).type
-    values = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not (_is_number(values) if numeric else _is_categorical(values)):
-        allowed = "a number or boolean" if numeric else "text, integer, boolean or categorical"
-        raise InputError(f"column {name!r} has the type {kind}; it must be {allowed}")
-    batches = file.iter_batches(batch_size=batch_rows, columns=[name])
+    found = file.schema_arrow.field(name).type
+    if not kind.allows(found.value_type if pa.types.is_dictionary(found) else found):
+        raise InputError(f"column {name!r} has the type {found}; it must be {kind.name}")
     rows = file.metadata.num_rows
-    return Column(rows, (batch.column(name) for batch in _all_of(rows, _each(batches, path, "Parquet file"), path)))
+    batches = _all_of(rows, _each(file.iter_batches(batch_rows, columns=[name]), path, "Parquet file"), path)
+    return Column(rows, "rows", ((kind.of(batch.column(name), name), len(batch)) for batch in batches))
 
 
-def _open_csv(path: Path, name: str, empty_is_missing: bool, batch_rows: int) -> Column:
+def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_rows: int) -> Column:
     with path.open("rb") as file:
         if not file.read(1):
             raise InputError(f"{str(path)!r} is empty: a CSV file starts with a line of column names")
     with _damage_named(path, _CSV):
         names = pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True)).schema.names
         _check_column(path, name, names)
+        raw = pa.OSFile(str(path))
         reader = pa.csv.open_csv(
-            path,
+            pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw,
+            read_options=pa.csv.ReadOptions(block_size=_BLOCK),
             # In a file of one column an empty line is a row, and skipping it would lose a person.
             parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1),
             convert_options=pa.csv.ConvertOptions(
                 include_columns=[name],
                 column_types={name: pa.large_string()},
-                strings_can_be_null=empty_is_missing,
+                strings_can_be_null=empty_is_missing or kind is not TEXTS,
                 null_values=[""],
                 quoted_strings_can_be_null=False,
             ),
         )
-    batches = (
-        batch.column(0).slice(start, batch_rows)
-        for batch in _each(reader, path, _CSV)
-        for start in range(0, batch.num_rows, batch_rows)
-    )
-    return Column(None, batches)
+
+    def batches() -> Iterator[tuple[pa.Array, int]]:
+        before = 0
+        for number, batch in enumerate(_each(reader, path, _CSV), 1):
+            read = min(number * _BLOCK, raw.tell())  # Arrow reads ahead, 32 MiB and more
+            for start in range(0, batch.num_rows, batch_rows):
+                yield kind.of(batch.column(0).slice(start, batch_rows), name), read - before
+                before = read
+
+    return Column(path.stat().st_size, "bytes", batches())
 
 
 @contextmanager
 def report_writer(
-    target: BinaryIO, protocol: local.Protocol, domain: Sequence[str]
-) -> Iterator[Callable[[NDArray[np.uint8]], None]]:
-    """Write a Parquet file of reports; yields a function that takes a batch of them as rows of bytes."""
+    target: BinaryIO, protocol: local.Protocol, domain: Sequence[str] | None
+) -> Iterator[Callable[[Any], None]]:
+    """Write a Parquet file of reports; yields a function that takes a batch of them as the protocol made them."""
     # Files are identified by their content, and two files of few reports could be equal by chance.
-    metadata = metadata_of(protocol, Domain(domain)) | {_FILE_KEY: secrets.token_hex(16)}
+    labels = None if domain is None else Domain(domain)
+    metadata = metadata_of(protocol, labels) | {_FILE_KEY: secrets.token_hex(16)}
     schema = pa.schema([pa.field(REPORT, pa.binary(protocol.report_bytes), nullable=False)], metadata=metadata)
     # Reports are random bits: compression, dictionaries and minima would cost time and save nothing, and only a
     # checksum detects damage.
     with pq.ParquetWriter(
         target, schema, compression="none", use_dictionary=False, write_statistics=False, write_page_checksum=True
     ) as writer:
-
-        def write(reports: NDArray[np.uint8]) -> None:
-            writer.write_batch(pa.record_batch([column_of(reports)], schema=schema))
-
-        yield write
+        yield lambda reports: writer.write_batch(protocol.to_arrow(reports))
 
 
 def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
@@ -132,42 +171,18 @@ def write_table(
     target.write(text.encode(errors="backslashreplace"))
 
 
-def is_table(path: Path, columns: Sequence[str]) -> bool:
-    """Return whether the file could be an output of `write_table` with these columns."""
+def is_estimate(path: Path, headers: Sequence[Sequence[str]]) -> bool:
+    """Return whether the file could be an estimate that `write_table` wrote; as CSV with one of these headers."""
     try:
         if path.suffix.lower() == ".parquet":
-            names: list[str] = pq.read_schema(path).names
-            return names == list(columns)
+            return b"dpnoise.spec_id" in (pq.read_schema(path).metadata or {})
         with path.open(encoding="utf-8") as file:
             if path.suffix.lower() == ".csv":
-                return file.readline() == ",".join(columns) + "\n"
+                return file.readline() in {",".join(header) + "\n" for header in headers}
             document = json.load(file)
     except (pa.ArrowException, ValueError):
         return False
     return isinstance(document, dict) and {"spec_id", "estimates"} <= set(document)
-
-
-def _is_categorical(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-        or types.is_integer(kind)
-        or types.is_boolean(kind)
-        or types.is_null(kind)
-    )
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-        or types.is_null(kind)
-    )
 
 
 def _parquet_file(path: Path) -> pq.ParquetFile:

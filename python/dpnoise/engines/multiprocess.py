@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpnoise._errors import ParameterError
+from dpnoise._log import logger
 from dpnoise._processes import Died, in_processes
 from dpnoise.engines import _states
 from dpnoise.local import Accumulator, Protocol
@@ -27,7 +28,7 @@ def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None =
     """Count reports in worker processes.
 
     A part whose worker dies is counted again by a new worker, and its state is merged once: the result has all reports,
-    or an error names the part.
+    or an error names the part. The logger ``dpnoise`` gets a warning for each death.
 
     Parameters
     ----------
@@ -65,10 +66,14 @@ def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None =
     limit = _number_of(processes)
     named_parts = _named(parts)
     total = protocol.accumulator()
-    with closing(in_processes(partial(_count, protocol), named_parts, limit)) as replies:
+    with closing(in_processes(partial(_count, protocol), named_parts, limit, _log_death)) as replies:
         for name, reply in replies:
             total.merge(Accumulator.from_bytes(_state(name, reply)))
     return total
+
+
+def _log_death(name: str, exit_code: int | None) -> None:
+    logger.warning("a process died with exit code %s while it counted %s; another one takes its place", exit_code, name)
 
 
 def _count(protocol: Protocol, part: Any) -> bytes:

@@ -33,7 +33,7 @@ from dpnoise.local._estimate import CountEstimate, Estimate
 from dpnoise.local._longitudinal import LOLOHA, DBitFlip, LongitudinalProtocol, LongitudinalUnaryEncoding
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._numbers import DuchiMean, HybridMean, LaplaceMean, MeanEstimate, MeanProtocol, PiecewiseMean
-from dpnoise.local._plan import Candidate, plan
+from dpnoise.local._plan import Candidate, Plan, plan
 from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._prefix_extension import HeavyHitters, PrefixExtension
 from dpnoise.local._protocol import FrequencyProtocol, Protocol, protocol_from_json
@@ -74,6 +74,7 @@ __all__ = [
     "MeanProtocol",
     "OptimizedUnaryEncoding",
     "PiecewiseMean",
+    "Plan",
     "PopcountCheck",
     "PrefixExtension",
     "Protocol",

@@ -57,18 +57,12 @@ def blocks(reports: ArrowArray | ArrowStream, protocol: Specification) -> Iterat
             yield _block(pa, column.slice(start, rows), protocol.report_bytes)
 
 
-def column_of(reports: NDArray[np.uint8]) -> Any:
-    """Give rows of bytes as a pyarrow array of type fixed_size_binary that is a view of them."""
-    pa = require_pyarrow()
-    kind = pa.binary(reports.shape[1])
-    return pa.FixedSizeBinaryArray.from_buffers(kind, len(reports), [None, pa.py_buffer(reports)])
-
-
 def batch_of(reports: NDArray[np.uint8], protocol: Specification) -> Any:
     """Give rows of bytes as a pyarrow record batch, a view of them, whose metadata name the protocol."""
     pa = require_pyarrow()
-    column = column_of(reports)
-    field = pa.field(REPORT, column.type, nullable=False)
+    kind = pa.binary(reports.shape[1])
+    column = pa.FixedSizeBinaryArray.from_buffers(kind, len(reports), [None, pa.py_buffer(reports)])
+    field = pa.field(REPORT, kind, nullable=False)
     return pa.record_batch([column], schema=pa.schema([field], metadata=metadata_of(protocol, protocol._domain)))
 
 

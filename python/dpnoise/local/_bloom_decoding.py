@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._display import Column
 from dpnoise._errors import ParameterError
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class RapporEstimate(EstimateTable):
     """The candidate texts that people have, and how many have each, estimated from their reports.
 
@@ -71,8 +72,8 @@ class RapporEstimate(EstimateTable):
     def _values(self) -> list[Any]:
         return self.candidates
 
-    def _columns(self) -> dict[str, Any]:
-        return {**super()._columns(), "significant": self.significant.copy()}
+    def _columns(self) -> dict[str, Column]:
+        return {**super()._columns(), "significant": self.significant}
 
 
 class _Cells(NamedTuple):

@@ -9,7 +9,7 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Answers, Values
 from dpnoise.local import _inputs
 from dpnoise.local._protocol import FrequencyProtocol, Rng, ValueProtocol
 
@@ -68,7 +68,7 @@ class RandomizedResponse(FrequencyProtocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Answers,
         *,
         out: NDArray[np.bool_] | None = None,
         threads: int | None = None,

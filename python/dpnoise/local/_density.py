@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise import _native
+from dpnoise._display import Column
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local._accumulator import Accumulator
@@ -24,7 +25,7 @@ _MOST_LAX_EPSILON = 2.5
 exp(epsilon)."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class DensityEstimate(Tabular):
     """How people's numbers in [0, 1] are distributed, estimated from their reports.
 
@@ -98,12 +99,8 @@ class DensityEstimate(Tabular):
             raise ParameterError("q must be between 0 and 1, in every element")
         return np.asarray(np.interp(shares, self.cdf(), self.edges))
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {
-            "lower": self.edges[:-1].copy(),
-            "upper": self.edges[1:].copy(),
-            "probability": self.probabilities.copy(),
-        }
+    def _columns(self) -> dict[str, Column]:
+        return {"lower": self.edges[:-1], "upper": self.edges[1:], "probability": self.probabilities}
 
 
 def likeliest(window: Window, counters: NDArray[np.uint64], smoothing: bool, epsilon: float) -> NDArray[np.float64]:

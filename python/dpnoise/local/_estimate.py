@@ -6,22 +6,27 @@ import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from importlib import import_module
 from os import PathLike
 from statistics import NormalDist
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._display import Column, Record, caption_of, html_table, text_table
 from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-class Tabular:
-    """A result that can be converted to a table."""
+
+class Tabular(Record):
+    """A result that is a table: printed and shown in notebooks as one, and converted to those of other libraries."""
 
     __slots__ = ()
 
@@ -38,7 +43,7 @@ class Tabular:
         ImportError
             When pyarrow is not installed.
         """
-        return _require("pyarrow").table(self._columns())
+        return _require("pyarrow").table(self._copied())
 
     def to_pandas(self) -> Any:
         """Give a pandas.DataFrame with one row for each value.
@@ -53,7 +58,7 @@ class Tabular:
         ImportError
             When pandas is not installed.
         """
-        return _require("pandas").DataFrame(self._columns())
+        return _require("pandas").DataFrame(self._copied())
 
     def to_polars(self) -> Any:
         """Give a polars.DataFrame with one row for each value.
@@ -68,15 +73,26 @@ class Tabular:
         ImportError
             When polars is not installed.
         """
-        return _require("polars").DataFrame(self._columns())
+        return _require("polars").DataFrame(self._copied())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """Offer the table of `to_arrow` to any library with Arrow's PyCapsule interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     @abstractmethod
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        """Give the columns, as arrays that the table may keep."""
+    def _columns(self) -> dict[str, Column]:
+        """Give the columns."""
+
+    def _copied(self) -> dict[str, Column]:
+        """Give columns that the table may keep and change: those of an estimate are read-only, and stay so."""
+        return {name: copy(column) for name, column in self._columns().items()}
+
+    def __repr__(self) -> str:
+        """Show the table; of more than 60 rows the first and the last five."""
+        return text_table(caption_of(self), self._columns())
+
+    def _repr_html_(self) -> str:
+        return html_table(caption_of(self), self._columns())
 
 
 def _require(package: str) -> Any:
@@ -161,7 +177,7 @@ def post_processed(post: str | None, counts: Counts, n: int, absent_error: float
 
 
 @dataclasses.dataclass(frozen=True)
-class CountEstimate:
+class CountEstimate(Record):
     """How many people have a value, or a value in a range.
 
     Attributes
@@ -188,22 +204,65 @@ class EstimateTable(Tabular):
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
 
+    def plot(
+        self,
+        path: str | PathLike[str] | None = None,
+        labels: Sequence[str] | None = None,
+        *,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw a bar chart of the counts with their intervals.
+
+        Of more than 60 values only those with the largest counts are drawn.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            A file name that ends in .png, .svg or .pdf. Without it a notebook shows the chart.
+        labels : sequence of str, optional
+            A name for each value; the value itself when not given.
+        ax : matplotlib.axes.Axes, optional
+            What to draw on instead of a new figure. It is given without ``path``.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The chart.
+
+        Raises
+        ------
+        ParameterError
+            When the file type is not supported, there is not one label for each value, or both ``path`` and ``ax`` are
+            given.
+        ImportError
+            When matplotlib is not installed.
+        TypeError
+            When ``ax`` is no matplotlib axes.
+        OSError
+            When the file cannot be written; an existing file is kept.
+        """
+        from dpnoise import plots  # only charts need its imports
+
+        names = list(map(str, self._values() if labels is None else labels))
+        if len(names) != self.counts.size:
+            raise ParameterError(f"labels must be {self.counts.size}, one for each value, got {len(names)}")
+        return plots.histogram(names, {"estimate": (self.counts, self.lower, self.upper)}, path=path, ax=ax)
+
     @abstractmethod
-    def _values(self) -> Any:
+    def _values(self) -> Column:
         """Give the values that the counts are of."""
 
-    def _columns(self) -> dict[str, Any]:
-        # Copies: the estimate's own arrays are read-only, and stay so.
+    def _columns(self) -> dict[str, Column]:
         return {
             "value": self._values(),
-            "count": self.counts.copy(),
-            "standard_error": self.standard_errors.copy(),
-            "lower": self.lower.copy(),
-            "upper": self.upper.copy(),
+            "count": self.counts,
+            "standard_error": self.standard_errors,
+            "lower": self.lower,
+            "upper": self.upper,
         }
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Estimate(EstimateTable):
     """How many people have each value, estimated from their reports.
 
@@ -293,32 +352,7 @@ class Estimate(EstimateTable):
         table = super().to_pandas()
         return table if self.domain is None else table.set_index("value")
 
-    def plot(self, path: str | PathLike[str], labels: Sequence[str] | None = None) -> None:
-        """Write a bar chart of the counts with their intervals.
-
-        Parameters
-        ----------
-        path : path-like
-            A file name that ends in .png, .svg or .pdf.
-        labels : sequence of str, optional
-            A name for each value; its label or number when not given.
-
-        Raises
-        ------
-        ParameterError
-            When the file type is not supported, or there is not one label for each value.
-        ImportError
-            When matplotlib is not installed.
-        OSError
-            When the file cannot be written; an existing file is kept.
-        """
-        from dpnoise import plots  # only charts need its imports
-
-        if labels is None:
-            labels = [str(i) for i in range(self.counts.size)] if self.domain is None else self.domain.names
-        plots.histogram(path, list(labels), {"estimate": (self.counts, self.lower, self.upper)})
-
-    def _values(self) -> Any:
+    def _values(self) -> Column:
         return np.arange(self.counts.size) if self.domain is None else list(self.domain)
 
 

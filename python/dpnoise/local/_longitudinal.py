@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._domain import Labels
-from dpnoise._interchange import Values
+from dpnoise._interchange import Answers
 from dpnoise.local import _inputs
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._protocol import FrequencyProtocol, Rng
@@ -23,7 +23,7 @@ class LongitudinalProtocol(FrequencyProtocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Answers,
         memo: ClientMemo,
         *,
         question: str,

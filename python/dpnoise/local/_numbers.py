@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._arrays import output
+from dpnoise._display import Record
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Reals, Values
 from dpnoise._parameters import integer, real
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
@@ -29,7 +30,7 @@ class NumberProtocol(Protocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Reals,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,
@@ -131,7 +132,7 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MeanEstimate:
+class MeanEstimate(Record):
     """The mean of people's numbers, estimated from their reports.
 
     Attributes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from statistics import NormalDist
-from typing import Final
+from typing import Final, overload
 
+from dpnoise._display import Column
 from dpnoise._errors import ParameterError
 from dpnoise.local._categories import (
     GeneralizedRandomizedResponse,
@@ -16,7 +17,7 @@ from dpnoise.local._categories import (
     RandomizedResponse,
     SubsetSelection,
 )
-from dpnoise.local._estimate import significance_threshold
+from dpnoise.local._estimate import Tabular, significance_threshold
 from dpnoise.local._protocol import FrequencyProtocol
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
 
@@ -63,7 +64,49 @@ class Candidate:
     server_cost: str
 
 
-def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
+@dataclass(frozen=True, repr=False)
+class Plan(Tabular, Sequence[Candidate]):
+    """The protocols that `plan` compares, as a sequence, the most accurate first.
+
+    As a table it has the columns protocol (the name of the class), standard_deviation, smallest_detectable_count
+    (float64), report_bytes (int64) and server_cost.
+
+    Attributes
+    ----------
+    candidates : tuple of Candidate
+        The protocols, each with its accuracy and cost.
+    n : int
+        The number of people.
+    k : int
+        The number of possible values.
+    epsilon : float
+        The requested privacy parameter.
+    """
+
+    candidates: tuple[Candidate, ...]
+    n: int
+    k: int
+    epsilon: float
+
+    def __len__(self) -> int:
+        """Count the protocols."""
+        return len(self.candidates)
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Candidate, ...]: ...
+    def __getitem__(self, index: int | slice) -> Candidate | tuple[Candidate, ...]:
+        """Give one protocol, or several."""
+        return self.candidates[index]
+
+    def _columns(self) -> dict[str, Column]:
+        first, *others = (field.name for field in fields(Candidate))
+        protocols = [type(candidate.protocol).__name__ for candidate in self]
+        return {first: protocols, **{name: [getattr(candidate, name) for candidate in self] for name in others}}
+
+
+def plan(n: int, k: int, epsilon: float) -> Plan:
     """Compare the protocols for one of k values.
 
     Parameters
@@ -77,9 +120,9 @@ def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
 
     Returns
     -------
-    list of Candidate
-        The most accurate first. Protocols that do not take this k and epsilon are left out; `RandomizedResponse` takes
-        only k = 2.
+    Plan
+        A sequence of `Candidate`, the most accurate first, which prints as a table. Protocols that do not take this k
+        and epsilon are left out; `RandomizedResponse` takes only k = 2.
 
     Raises
     ------
@@ -96,9 +139,18 @@ def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
     Examples
     --------
     >>> from dpnoise import local
-    >>> best = local.plan(n=1_000_000, k=1000, epsilon=4.0)[0]
-    >>> type(best.protocol).__name__
-    'SubsetSelection'
+    >>> plan = local.plan(n=1_000_000, k=1000, epsilon=4.0)
+    >>> plan
+    Plan(n=1000000, k=1000, epsilon=4.0)
+    protocol                       standard_deviation  smallest_detectable_count  report_bytes  server_cost
+    SubsetSelection                             272.2                    1,511.5           125  n k bits
+    OptimizedUnaryEncoding                      275.9                    1,531.6           125  n k bits
+    LocalHashing                                276.2                    1,533.2             4  n + k**2
+    SymmetricUnaryEncoding                      425.9                    2,357.8           125  n k bits
+    GeneralizedRandomizedResponse               606.4                    3,440.3             2  n
+    HadamardResponse                          1,037.4                    5,737.7             2  n + k log k
+    >>> plan[0].protocol.k
+    1000
     """
     # This protocol takes every k and epsilon in range, so it checks them for all.
     candidates = [_candidate(OptimizedUnaryEncoding(k=k, epsilon=epsilon), _BITS, n)]
@@ -110,7 +162,8 @@ def plan(n: int, k: int, epsilon: float) -> list[Candidate]:
         except ParameterError:
             continue
         candidates.append(_candidate(protocol, cost, n))
-    return sorted(candidates, key=lambda candidate: candidate.standard_deviation)
+    candidates.sort(key=lambda candidate: candidate.standard_deviation)
+    return Plan(tuple(candidates), int(n), int(k), float(epsilon))
 
 
 def _candidate(protocol: FrequencyProtocol, server_cost: str, n: int) -> Candidate:

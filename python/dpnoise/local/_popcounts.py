@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._display import Record
 from dpnoise.local._arrow import Block, rows_per_block
 
 _FEWEST_EXPECTED: Final = 25.0
@@ -21,7 +22,7 @@ _SET_BITS: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], 
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class PopcountCheck:
+class PopcountCheck(Record):
     """How many reports have how many set bits, compared with what honest people send.
 
     Attributes

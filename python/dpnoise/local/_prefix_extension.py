@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._interchange import Values
+from dpnoise._interchange import Integers, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
@@ -102,7 +102,7 @@ class PrefixExtension(Protocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Integers,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,
@@ -198,7 +198,7 @@ class PrefixExtension(Protocol):
         return HeavyHitters(candidates, counts, standard_errors, lower, upper, n, rejected, level, tested, complete)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class HeavyHitters(EstimateTable):
     """Frequent values, the most frequent first.
 
@@ -241,4 +241,4 @@ class HeavyHitters(EstimateTable):
     complete: bool
 
     def _values(self) -> NDArray[np.int64]:
-        return self.values.copy()
+        return self.values

@@ -11,7 +11,7 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise._domain import Domain, Labels
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Answers, Integers, Values
 from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise.local import _arrow, _inputs
 from dpnoise.local._accumulator import Accumulator
@@ -120,7 +120,7 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
     Parameters
     ----------
     text : str
-        As ``to_json`` gave it; spaces and order do not matter.
+        As ``to_json`` gave it; white space around it does not matter.
     domain : sequence of str, int or bool, optional
         The labels of the values, which a specification does not contain, in the order in which clients number them.
 
@@ -131,8 +131,8 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
     Raises
     ------
     ParameterError
-        When ``text`` is not a specification, or its probabilities do not follow from its epsilon; or when the domain
-        has another length, or is invalid.
+        When ``text`` is not a specification, was written again by another program, or its probabilities do not follow
+        from its epsilon; or when the domain has another length, or is invalid.
     TypeError
         When ``text`` is not a str.
     """
@@ -239,7 +239,7 @@ class FrequencyProtocol(Protocol):
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 
-    def simulate(self, true_counts: Values) -> Estimate:
+    def simulate(self, true_counts: Integers) -> Estimate:
         """Draw the estimate that a collection would give, without making a report.
 
         Parameters
@@ -293,7 +293,7 @@ class OfValues(Protocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Answers,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
+from dpnoise._display import Column
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import integer, real
@@ -187,12 +188,8 @@ class RangeEstimate(Tabular):
         cumulative = np.maximum.accumulate(np.cumsum(self._tree.shares))
         return min(int(np.searchsorted(cumulative, share)), cumulative.size - 1)
 
-    def _columns(self) -> dict[str, NDArray[np.generic]]:
-        return {"value": np.arange(self._tree.shares.size), "count": self.counts.copy()}
-
-    def __repr__(self) -> str:
-        """Show the sizes."""
-        return f"<RangeEstimate of {self.n} reports ({self.rejected} rejected) on {self._tree.shares.size} values>"
+    def _columns(self) -> dict[str, Column]:
+        return {"value": np.arange(self._tree.shares.size), "count": self.counts}
 
 
 class HierarchicalRange(OfValues):

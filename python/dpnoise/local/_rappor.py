@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._interchange import Values
+from dpnoise._interchange import Texts, Values
 from dpnoise.local import _bloom_decoding, _texts
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._bloom_decoding import RapporEstimate
@@ -145,7 +145,7 @@ class Rappor(Protocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Texts,
         memo: ClientMemo,
         *,
         question: str,
@@ -198,7 +198,7 @@ class Rappor(Protocol):
     def estimate(
         self,
         collected: Accumulator | Values,
-        candidates: Values,
+        candidates: Texts,
         *,
         level: float = 0.95,
         simultaneous: bool = False,

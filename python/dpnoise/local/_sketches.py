@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._interchange import Values
+from dpnoise._interchange import Texts, Values
 from dpnoise.local import _texts
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
@@ -39,7 +39,7 @@ class Sketch(Protocol):
 
     def perturb(
         self,
-        values: Values,
+        values: Texts,
         *,
         out: NDArray[np.uint8] | None = None,
         threads: int | None = None,
@@ -82,7 +82,7 @@ class Sketch(Protocol):
     def estimate(
         self,
         collected: Accumulator | Values,
-        candidates: Values,
+        candidates: Texts,
         *,
         level: float = 0.95,
         simultaneous: bool = False,
@@ -125,7 +125,7 @@ class Sketch(Protocol):
         return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, level, simultaneous)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SketchEstimate(EstimateTable):
     """How many people have each of the given texts, estimated from their reports.
 

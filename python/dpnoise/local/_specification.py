@@ -100,7 +100,7 @@ class Specification(ByName):
         Parameters
         ----------
         text : str
-            As `to_json` gave it; spaces and order do not matter.
+            As `to_json` gave it; white space around it does not matter.
         domain : sequence of str, int or bool, optional
             The labels of the values, which a specification does not contain.
 
@@ -112,8 +112,8 @@ class Specification(ByName):
         Raises
         ------
         ParameterError
-            When ``text`` is not a specification, is of another protocol, or its probabilities do not follow from its
-            epsilon; or when the domain has another length, or is invalid.
+            When ``text`` is not a specification, was written again by another program, is of another protocol, or its
+            probabilities do not follow from its epsilon; or when the domain has another length, or is invalid.
         """
         protocol = wrap(LocalProtocol.from_json(text), None if domain is None else Domain(domain))
         if not isinstance(protocol, cls):

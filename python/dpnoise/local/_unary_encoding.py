@@ -9,7 +9,7 @@ from dpnoise import _native
 from dpnoise._arrays import output
 from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Answers, Values
 from dpnoise.local import _inputs
 from dpnoise.local._arrow import in_blocks
 from dpnoise.local._popcounts import PopcountCheck, check
@@ -77,7 +77,7 @@ class UnaryRows(UnaryReports, ValueProtocol):
 
     __slots__ = ()
 
-    def encode(self, values: Values) -> NDArray[np.uint8]:
+    def encode(self, values: Answers) -> NDArray[np.uint8]:
         """Encode values as one-hot rows, which are not private yet.
 
         Parameters

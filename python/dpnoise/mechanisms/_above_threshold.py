@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Reals
 from dpnoise._parameters import checked_level, integer
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
@@ -188,7 +188,7 @@ class AboveThreshold(Mechanism):
         """
         return AboveThresholdRun(self._native.start(rng))
 
-    def release(self, values: Values, *, rng: Rng = None) -> NDArray[np.bool_]:
+    def release(self, values: Reals, *, rng: Rng = None) -> NDArray[np.bool_]:
         """Start a run and give its answers for an array of values.
 
         Parameters

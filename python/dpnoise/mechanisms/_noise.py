@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._arrays import array_of, doubles, dtype_of, reals_of
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Integer, Integers, Real, Reals
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
 
@@ -38,9 +38,9 @@ class RealNoise(Mechanism):
         return self._native.granularity
 
     @overload
-    def release(self, x: float, *, threads: int | None = None, rng: Rng = None) -> float: ...
+    def release(self, x: Real, *, threads: int | None = None, rng: Rng = None) -> float: ...
     @overload
-    def release(self, x: Values, *, threads: int | None = None, rng: Rng = None) -> Any: ...
+    def release(self, x: Reals, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.float64]: ...
     def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
         """Release a value, or an array of values whose joint sensitivity is ``sensitivity``.
 
@@ -99,7 +99,13 @@ class RealNoise(Mechanism):
         """
         return self._native.error(level, 1)
 
-    def confidence_interval(self, released: Values, level: float = 0.95) -> tuple[Any, Any]:
+    @overload
+    def confidence_interval(self, released: Real, level: float = 0.95) -> tuple[float, float]: ...
+    @overload
+    def confidence_interval(
+        self, released: Reals, level: float = 0.95
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def confidence_interval(self, released: Any, level: float = 0.95) -> tuple[Any, Any]:
         """Bracket the true value of each release.
 
         Parameters
@@ -141,9 +147,9 @@ class IntegerNoise(Mechanism):
         return self._native.sensitivity
 
     @overload
-    def release(self, x: int, *, threads: int | None = None, rng: Rng = None) -> int: ...
+    def release(self, x: Integer, *, threads: int | None = None, rng: Rng = None) -> int: ...
     @overload
-    def release(self, x: Values, *, threads: int | None = None, rng: Rng = None) -> Any: ...
+    def release(self, x: Integers, *, threads: int | None = None, rng: Rng = None) -> NDArray[np.int64]: ...
     def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
         """Release an integer, or an array of integers whose joint sensitivity is ``sensitivity``.
 
@@ -197,7 +203,13 @@ class IntegerNoise(Mechanism):
         """
         return self._native.error(level, 1)
 
-    def confidence_interval(self, released: Values, level: float = 0.95) -> tuple[Any, Any]:
+    @overload
+    def confidence_interval(self, released: Real, level: float = 0.95) -> tuple[float, float]: ...
+    @overload
+    def confidence_interval(
+        self, released: Reals, level: float = 0.95
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def confidence_interval(self, released: Any, level: float = 0.95) -> tuple[Any, Any]:
         """Bracket the true value of each release.
 
         Parameters

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values
+from dpnoise._interchange import Reals
 from dpnoise.mechanisms._mechanism import Mechanism, Rng
 
 
@@ -76,7 +76,7 @@ class OneOfMany(SelectionMechanism):
 
     __slots__ = ()
 
-    def release(self, scores: Values, *, rng: Rng = None) -> int:
+    def release(self, scores: Reals, *, rng: Rng = None) -> int:
         """Choose a candidate.
 
         Parameters

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._interchange import Values
+from dpnoise._interchange import Reals
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.mechanisms._selection import SelectionMechanism
 
@@ -73,7 +73,7 @@ class TopK(SelectionMechanism):
         """The cost under zero-concentrated differential privacy, ``epsilon**2 / (8 * k)``."""
         return self.epsilon**2 / (8 * self.k)
 
-    def release(self, scores: Values, *, rng: Rng = None) -> NDArray[np.int64]:
+    def release(self, scores: Reals, *, rng: Rng = None) -> NDArray[np.int64]:
         """Choose candidates.
 
         Parameters

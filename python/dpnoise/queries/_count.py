@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dpnoise import _columns, sensitivity
+from dpnoise._interchange import Values
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._query import CountingQuery
@@ -45,7 +44,7 @@ class Count(CountingQuery):
         self._noise = DiscreteLaplace(epsilon=epsilon, sensitivity=sensitivity.count(relation))
         self._relation = relation
 
-    def release(self, column: Any, *, rng: Rng = None) -> int:
+    def release(self, column: Values, *, rng: Rng = None) -> int:
         """Release the number of rows.
 
         Parameters

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpnoise import _columns, sensitivity
 from dpnoise._domain import Labels, labels_of
 from dpnoise._errors import ParameterError
+from dpnoise._interchange import Values
 from dpnoise.mechanisms import DiscreteLaplace
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._query import CountingQuery
@@ -83,7 +84,7 @@ class Histogram(CountingQuery):
         return self._domain
 
     def release(
-        self, column: Any, *, threads: int | None = None, rng: Rng = None
+        self, column: Values, *, threads: int | None = None, rng: Rng = None
     ) -> NDArray[np.int64] | dict[Any, int]:
         """Release the counts.
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns
 from dpnoise._errors import NoErrorBound, ParameterError
+from dpnoise._interchange import Values
 from dpnoise._parameters import checked_level, integer
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._count import Count
@@ -96,7 +97,7 @@ class OfMoments(Query):
     def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
         """Compute the answer from the distances of the values from the middle of the bounds."""
 
-    def release(self, column: Any, *, threads: int | None = None, rng: Rng = None) -> float:
+    def release(self, column: Values, *, threads: int | None = None, rng: Rng = None) -> float:
         """Release the answer.
 
         Parameters

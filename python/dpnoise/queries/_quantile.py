@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _columns, sensitivity
 from dpnoise._errors import ParameterError
+from dpnoise._interchange import Values
 from dpnoise._parameters import real
 from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms import Exponential
@@ -144,7 +145,7 @@ class Quantile(WithoutErrorBound, Query):
         first, last = self._range()
         return self._choice.error(int(last - first) + 1, level) / self._q.denominator
 
-    def release(self, column: Any, *, rng: Rng = None) -> float:
+    def release(self, column: Values, *, rng: Rng = None) -> float:
         """Release the quantile.
 
         Parameters

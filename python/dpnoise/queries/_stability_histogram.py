@@ -9,6 +9,7 @@ import numpy as np
 
 from dpnoise import _columns, sensitivity
 from dpnoise._errors import ParameterError
+from dpnoise._interchange import Values
 from dpnoise._parameters import real
 from dpnoise.accounting._losses import ApproximateLoss, Loss
 from dpnoise.mechanisms import DiscreteLaplace
@@ -75,7 +76,7 @@ class StabilityHistogram(CountingQuery):
         """The smallest noisy count that is released."""
         return self._threshold
 
-    def release(self, column: Any, *, threads: int | None = None, rng: Rng = None) -> dict[Any, int]:
+    def release(self, column: Values, *, threads: int | None = None, rng: Rng = None) -> dict[Any, int]:
         """Release the values that are frequent enough, and their counts.
 
         Parameters

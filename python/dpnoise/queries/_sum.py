@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpnoise import _columns, _native
+from dpnoise._interchange import Values
 from dpnoise.accounting._losses import LaplaceLoss, Loss
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._query import Query
@@ -92,7 +91,7 @@ class Sum(Query):
         """The step of the grid, in the values' unit."""
         return self._native.granularity
 
-    def release(self, column: Any, *, threads: int | None = None, rng: Rng = None) -> float:
+    def release(self, column: Values, *, threads: int | None = None, rng: Rng = None) -> float:
         """Release the sum.
 
         Parameters

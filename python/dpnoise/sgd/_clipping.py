@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import NDArray
+
 from dpnoise import _native
 from dpnoise._interchange import Values
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
 
 
-def clip_and_sum(gradients: Values, *, clip_norm: float, out: Floats | None = None, threads: int | None = None) -> Any:
+def clip_and_sum(
+    gradients: Values, *, clip_norm: float, out: Floats | None = None, threads: int | None = None
+) -> NDArray[Any]:
     """Clip the gradient of each example to a norm, and add the clipped gradients up.
 
     A gradient whose L2 norm is above ``clip_norm`` is scaled down to it, by a factor that is rounded down. The result

@@ -6,6 +6,8 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, Final
 
+from numpy.typing import NDArray
+
 from dpnoise import _native
 from dpnoise._interchange import Values
 from dpnoise._parameters import at_least, checked_level, integer, real_down
@@ -133,7 +135,7 @@ class NoisyGradient(ConcentratedPrivacy):
 
     def release(
         self, gradients: Values, *, out: Floats | None = None, threads: int | None = None, rng: Rng = None
-    ) -> Any:
+    ) -> NDArray[Any]:
         """Clip the gradient of each example of a batch, add them up, add noise, and divide.
 
         Parameters

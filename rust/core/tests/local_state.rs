@@ -58,7 +58,7 @@ fn specifications_read_back_as_they_were() {
     for protocol in protocols() {
         let json = protocol.to_json();
         assert_eq!(Protocol::from_json(&json).unwrap(), protocol, "{json}");
-        assert_eq!(Protocol::from_json(&json.replace(':', " : \n")).unwrap(), protocol);
+        assert_eq!(Protocol::from_json(&format!(" \t{json}\r\n")).unwrap(), protocol);
     }
 }
 
@@ -79,6 +79,26 @@ fn specifications_are_stable() {
     assert_eq!(hybrid.to_json(), expected);
     let coins = Protocol::from(RandomizedResponse::coin_flips()).to_json();
     assert!(coins.starts_with(r#"{"epsilon":1.098612288668"#) && coins.contains(r#""p":3,"planes":2"#), "{coins}");
+}
+
+#[test]
+fn specifications_in_another_form_are_refused() {
+    let json = Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap()).to_json();
+    for (from, to) in [
+        (":", ": "),
+        ("1.0", "1"),
+        ("1.0", "1.00"),
+        ("1.0", "10.0e-1"),
+        ("optimized", "\\u006fptimized"),
+        ("\"k\":15", "\"k\":15,\"k\":15"),
+        (r#""epsilon":1.0,"k":15"#, r#""k":15,"epsilon":1.0"#),
+        ("{", "\u{a0}{"),
+    ] {
+        let changed = json.replace(from, to);
+        assert_ne!(changed, json);
+        let message = message(Protocol::from_json(&changed));
+        assert!(message.ends_with(&format!("announce and keep {json}")) || from == "{", "{message}");
+    }
 }
 
 #[test]
@@ -400,7 +420,7 @@ fn a_specification_in_another_form_is_refused_in_a_state() {
     let mut other = bytes[..bytes.len() - 4].to_vec();
     other[20..20 + text.len()].copy_from_slice(text.as_bytes());
     other.extend(crc32c::crc32c(&other).to_le_bytes());
-    assert!(message(Accumulator::from_bytes(&other)).contains("canonical form"));
+    assert!(message(Accumulator::from_bytes(&other)).contains("written in another form"));
 }
 
 #[test]

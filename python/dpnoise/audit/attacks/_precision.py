@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dpnoise._display import Column, caption_of, html_table
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.audit._check import claim_of
@@ -50,6 +51,11 @@ class Precision(Report):
             for (x, _), found in zip(self.neighbours, self.bounds, strict=True)
         ]
         return "\n".join([f"the attack on precision {verdict}; epsilon = {self.claimed_epsilon:g} is claimed", *rows])
+
+    def _repr_html_(self) -> str:
+        columns: dict[str, Column] = {"x": [repr(x) for x, _ in self.neighbours]}
+        columns |= {name: [getattr(found, name) for found in self.bounds] for name in ("epsilon", "event")}
+        return html_table(caption_of(self), columns)
 
     def _draw(self, axes: Any) -> None:
         places = np.arange(len(self.bounds))

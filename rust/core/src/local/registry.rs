@@ -65,18 +65,20 @@ macro_rules! families {
         }
 
         impl Protocol {
-            /// Reads a specification, canonical or not, and checks that its probabilities are those that its epsilon
-            /// gives.
+            /// Reads a specification as [`Protocol::to_json`] gave it, with or without white space around it, and
+            /// checks that its probabilities are those that its epsilon gives.
             ///
             /// # Errors
-            /// [`Error::State`] when it is not a specification or contradicts itself, [`Error::Parameter`] when a
-            /// parameter is out of range.
+            /// [`Error::State`] when it is not a specification, contradicts itself or was written again in another
+            /// form, [`Error::Parameter`] when a parameter is out of range.
             pub fn from_json(text: &str) -> Result<Self, Error> {
                 let given = Given::parse(text)?;
-                match given.protocol()? {
-                    $(<families::$family as Family>::NAME => family::read(&given).map(Self::$family),)*
-                    other => Err(spec::unknown(other, &[$(<families::$family as Family>::NAME),*])),
-                }
+                let protocol = match given.protocol()? {
+                    $(<families::$family as Family>::NAME => family::read(&given).map(Self::$family)?,)*
+                    other => return Err(spec::unknown(other, &[$(<families::$family as Family>::NAME),*])),
+                };
+                spec::check_canonical(text, &protocol.to_json())?;
+                Ok(protocol)
             }
 
             /// The number of the family in messages.

@@ -52,7 +52,7 @@ pub(crate) fn digest(json: &str) -> [u8; 32] {
     Sha256::digest(json).into()
 }
 
-/// A specification as given, canonical or not.
+/// The fields of a specification as given.
 pub(crate) struct Given(Map<String, Value>);
 
 impl Given {
@@ -108,6 +108,19 @@ impl Given {
             }
         }
         Ok(())
+    }
+}
+
+/// Refuses a specification in another form than the canonical one. Clients take the id of the bytes that they were given:
+/// if these were others, all of their reports would be rejected.
+pub(crate) fn check_canonical(text: &str, canonical: &str) -> Result<(), Error> {
+    if text.trim_matches([' ', '\t', '\r', '\n']) == canonical {
+        Ok(())
+    } else {
+        Err(invalid(&format!(
+            "its id is that of its bytes, so they must be exactly as to_json gave them; these were written in another \
+             form: announce and keep {canonical}"
+        )))
     }
 }
 

@@ -62,9 +62,6 @@ impl Accumulator {
         let spec = body.take(spec_length as usize, "specification")?;
         let spec = str::from_utf8(spec).map_err(|_| damaged("the specification is not UTF-8"))?;
         let protocol = Protocol::from_json(spec).map_err(|error| damaged(&error.to_string()))?;
-        if protocol.to_json() != spec {
-            return Err(damaged("the specification is not in its canonical form"));
-        }
         if body.array("specification id")? != protocol.spec_id() {
             return Err(damaged("the specification id is not that of the specification"));
         }

@@ -1,0 +1,54 @@
+"""Which libraries are exact and secure, of those that are compared."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Library(NamedTuple):
+    """What a library does for its noise and its reports."""
+
+    exact: str
+    """Whether they have the distribution of the proof."""
+    secure: str
+    """Whether the random bits cannot be predicted."""
+    source: str
+    """Where the bits come from, and the arithmetic."""
+
+    @property
+    def kind(self) -> int:
+        """Return its number in `KINDS`."""
+        return {("yes", "yes"): 1, ("no", "yes"): 2, ("no", "no"): 3}[self.exact, self.secure]
+
+
+KINDS = {
+    0: "dpnoise: exact and secure",
+    1: "another library: exact and secure",
+    2: "another library: secure, not exact",
+    3: "another library: neither exact nor secure",
+}
+LIBRARIES = {
+    "dpnoise": Library("yes", "yes", "ChaCha12 with keys from the operating system; exact arithmetic in constant time"),
+    "opendp": Library("yes", "yes", "OpenSSL; exact arithmetic"),
+    "diffprivlib": Library("no", "yes", "the operating system; floating point"),
+    "python-dp": Library("no", "yes", "OpenSSL; noise on a grid, with probabilities in floating point"),
+    "pipeline-dp": Library("no", "yes", "the noise of python-dp"),
+    "tmlt.core": Library("integers only", "yes", "the processor's RDRAND; a real number gets a rounded sample"),
+    "NumPy": Library("no", "no", "PCG64 or SFC64; floating point"),
+    "multi-freq-ldpy": Library("no", "no", "NumPy's Mersenne Twister; floating point"),
+    "pure-ldp": Library("no", "no", "the Mersenne Twisters of Python and of NumPy; floating point"),
+    "optax": Library("no", "no", "JAX's Threefry with a key that the user gives; floating point"),
+    "jax": Library("no", "no", "Threefry with a key that the user gives; floating point"),
+    "opacus": Library("no", "no", "PyTorch's generator; floating point"),
+    "torch": Library("no", "no", "Mersenne Twister; floating point"),
+}
+
+
+def library(entrant: str) -> str:
+    """Return the key of an entrant in `LIBRARIES`."""
+    return re.split(r"[ ,]", entrant, maxsplit=1)[0]
+
+
+def kind_of(entrant: str) -> int:
+    return 0 if entrant.startswith("dpnoise") else LIBRARIES[library(entrant)].kind

@@ -1,0 +1,133 @@
+"""Results as tables: HTML, which notebooks show, and aligned text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from html import escape
+from numbers import Number, Rational, Real
+from typing import Any, Final, TypeAlias
+
+from numpy.typing import NDArray
+
+Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
+
+_MOST_ROWS: Final = 60  # of a longer table only the ends are shown, as by pandas
+_END_ROWS: Final = 5
+_MOST_CHARACTERS: Final = 50
+_DIGITS: Final = 5  # of the largest number of a column; the others have as many decimals
+_MOST_DECIMALS: Final = 8
+_SHORT: Final = 10  # characters of a single number that is not rounded
+
+
+class Record:
+    """A dataclass that notebooks show as a table of its attributes, arrays and tuples excepted."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        shown = dict(_scalars(self, nested=True))
+        return html_table(type(self).__name__, {"attribute": list(shown), "value": list(map(_alone, shown.values()))})
+
+
+def caption_of(record: Any) -> str:
+    """Name the class of a dataclass and its attributes that are no arrays."""
+    return f"{type(record).__name__}({', '.join(f'{name}={value!r}' for name, value in _scalars(record))})"
+
+
+def html_table(caption: str, columns: Mapping[str, Column]) -> str:
+    """Give a table whose first column names the rows; nothing in it is markup."""
+    cells, numeric, size = _cells(columns)
+    head = "".join(_element("th", name, "col", right) for name, right in zip(columns, numeric, strict=True))
+    body = "".join(
+        f"<tr>{_element('th', row[0], 'row', numeric[0])}"
+        f"{''.join(_element('td', cell, '', right) for cell, right in zip(row[1:], numeric[1:], strict=True))}</tr>\n"
+        for row in zip(*cells, strict=True)
+    )
+    return (
+        f'<table>\n<caption style="text-align: left; white-space: nowrap">{escape(caption)}</caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>{f'<p>{_total(size)}</p>' * _is_cut(size)}"
+    )
+
+
+def text_table(caption: str, columns: Mapping[str, Column]) -> str:
+    """Give the same table as aligned lines."""
+    cells, numeric, size = _cells(columns)
+    aligned = []
+    for name, column, right in zip(columns, cells, numeric, strict=True):
+        width = max(map(len, [name, *column]))
+        aligned.append([cell.rjust(width) if right else cell.ljust(width) for cell in (name, *column)])
+    lines = ["  ".join(row).rstrip() for row in zip(*aligned, strict=True)]
+    return "\n".join([caption, *lines, *[_total(size)] * _is_cut(size)])
+
+
+def one_line(value: Any) -> str:
+    """Give a value as a short text; what is not printable might be a new line, or a command of the terminal."""
+    text = str(value)
+    cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+
+
+def _scalars(record: Any, *, nested: bool = False) -> list[tuple[str, Any]]:
+    found = []
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, bool | int | float | str):
+            found.append((field.name, value))
+        elif nested and isinstance(value, Record):
+            found += [(f"{field.name}.{name}", inner) for name, inner in _scalars(value, nested=True)]
+    return found
+
+
+def _is_cut(size: int) -> bool:
+    return size > _MOST_ROWS
+
+
+def _total(size: int) -> str:
+    return f"{size:,} rows"
+
+
+def _cells(columns: Mapping[str, Column]) -> tuple[list[list[str]], list[bool], int]:
+    """Give the columns as texts, cut in the middle, say which of them are of numbers, and how many rows there are."""
+    size = len(next(iter(columns.values())))
+    shown = [
+        [*column[:_END_ROWS], *column[-_END_ROWS:]] if _is_cut(size) else list(column) for column in columns.values()
+    ]
+    cells = [_formatted(column) for column in shown]
+    if _is_cut(size):
+        for column in cells:
+            column.insert(_END_ROWS, "...")
+    return cells, [size > 0 and all(map(_is_number, column)) for column in shown], size
+
+
+def _formatted(values: Sequence[Any]) -> list[str]:
+    """Give the texts of a column, whose floats have the same decimals."""
+    magnitudes = [abs(value) for value in values if _is_float(value) and math.isfinite(value)]
+    pattern = _pattern(max(magnitudes, default=0.0))
+    return [format(value, pattern) if _is_float(value) else one_line(value) for value in values]
+
+
+def _alone(value: Any) -> str:
+    """Give the text of a value that is in no column of its like."""
+    exact = str(value)
+    return exact if isinstance(value, float) and len(exact) <= _SHORT else _formatted([value])[0]
+
+
+def _pattern(largest: float) -> str:
+    decimals = max(0, _DIGITS - 1 - math.floor(math.log10(largest))) if largest else 1
+    return f",.{decimals}f" if decimals <= _MOST_DECIMALS else f".{_DIGITS}g"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Number) and not isinstance(value, bool)
+
+
+def _is_float(value: Any) -> bool:
+    """Say whether a value is to be rounded; decimals and integers are exact."""
+    return isinstance(value, Real) and not isinstance(value, Rational)
+
+
+def _element(tag: str, text: str, scope: str, right: bool) -> str:
+    attributes = (f' scope="{scope}"' if scope else "") + f' style="text-align: {"right" if right else "left"}"'
+    return f"<{tag}{attributes}>{escape(text)}</{tag}>"

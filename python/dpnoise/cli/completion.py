@@ -1,0 +1,33 @@
+"""What shells ask for when they complete a line."""
+
+import os
+import shlex
+from pathlib import Path
+
+
+def words() -> list[str]:
+    """Return the words after the program's name that a shell asks to complete, if it asks."""
+    if "_DPNOISE_COMPLETE" not in os.environ:
+        return []
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    try:
+        return shlex.split(line)[1:]
+    except ValueError:  # a quote is still open
+        return line.split()[1:]
+
+
+def columns(incomplete: str) -> list[str]:
+    """Return the columns that a name may be completed to: those of the Parquet file on the line.
+
+    Not those of a CSV file: if it has no line of names, its first line is a person's row.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for path in map(Path, words()):
+        if path.suffix.lower() == ".parquet" and path.is_file():
+            try:
+                return [name for name in pq.read_schema(path).names if name.startswith(incomplete)]
+            except (pa.ArrowException, OSError):
+                return []
+    return []

@@ -1,0 +1,192 @@
+"""The local protocols as the command line names them, and their parameters as options."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
+
+from dpnoise import ParameterError, local
+from dpnoise._domain import Domain
+from dpnoise.cli.console import InputError
+from dpnoise.cli.options import whole_number
+
+PROTOCOLS: Final[dict[str, type[local.Protocol]]] = {
+    "rr": local.RandomizedResponse,
+    "grr": local.GeneralizedRandomizedResponse,
+    "sue": local.SymmetricUnaryEncoding,
+    "oue": local.OptimizedUnaryEncoding,
+    "ue": local.UnaryEncoding,
+    "the": local.ThresholdHistogramEncoding,
+    "she": local.SummationHistogramEncoding,
+    "lh": local.LocalHashing,
+    "hr": local.HadamardResponse,
+    "ss": local.SubsetSelection,
+    "hierarchical": local.HierarchicalRange,
+    "pem": local.PrefixExtension,
+    "cms": local.CountMeanSketch,
+    "hcms": local.HadamardCountMeanSketch,
+    "duchi": local.DuchiMean,
+    "pm": local.PiecewiseMean,
+    "hm": local.HybridMean,
+    "laplace": local.LaplaceMean,
+    "sw": local.SquareWave,
+    "lue": local.LongitudinalUnaryEncoding,
+    "loloha": local.LOLOHA,
+    "dbitflip": local.DBitFlip,
+    "rappor": local.Rappor,
+}
+"""The classes by the abbreviations of the literature."""
+
+_HELP: Final[dict[str, tuple[type, str]]] = {
+    "epsilon": (float, "The privacy parameter of a person's report, from 2**-20 to 32."),
+    "k": (int, "How many values there are, if they are 0 to k - 1. sw: how many bins."),
+    "p": (float, "ue: the probability that a 1 is reported as 1. rappor: that a 0 is."),
+    "q": (float, "ue: the probability that a 0 is reported as 1. rappor: that a 1 is."),
+    "g": (int, "lh, loloha: how many hashes; the most accurate number if not given."),
+    "omega": (int, "ss: the size of the set; the most accurate one if not given."),
+    "branching": (int, "hierarchical: the children of a node, a power of two; 4 if not given."),
+    "bits": (int, "pem: the binary digits of a value."),
+    "step": (int, "pem: how many binary digits prefixes grow by; 8 if not given."),
+    "rows": (int, "cms, hcms, pem: how many hash functions there are."),
+    "width": (int, "cms, hcms, pem: how many columns the collector's table has, a power of two."),
+    "seed": (int, "cms, hcms, pem: the public number that the hash functions come from; 0 if not given."),
+    "epsilon_permanent": (float, "lue, loloha: the privacy parameter of all reports on one value."),
+    "epsilon_first": (float, "lue, loloha: the privacy parameter of one report."),
+    "permanent": (str, "lue: the permanent round, optimized (if not given) or symmetric."),
+    "d": (int, "dbitflip: how many values a person samples."),
+    "num_bloombits": (int, "rappor: the bits of a Bloom filter, a power of two."),
+    "num_hashes": (int, "rappor: how many hash functions a cohort has."),
+    "num_cohorts": (int, "rappor: how many cohorts there are."),
+    "f": (float, "rappor: the probability that the permanent round replaces a bit by a coin toss."),
+}
+"""The type and the help of each parameter."""
+
+
+def _name(text: str) -> str:
+    if text in PROTOCOLS:
+        return text
+    raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, PROTOCOLS))}.")
+
+
+def _names(incomplete: str) -> Iterator[tuple[str, str]]:
+    for name, make in PROTOCOLS.items():
+        if name.startswith(incomplete):
+            yield name, make.__name__
+
+
+_NAME: Final = typer.Option(
+    "--protocol", metavar="NAME", parser=_name, autocompletion=_names, help="The protocol, by its abbreviation."
+)
+ProtocolName: TypeAlias = Annotated[str | None, _NAME]
+RequiredProtocolName: TypeAlias = Annotated[str, _NAME]
+
+
+def with_parameters(*, memo: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each parameter of a protocol, which it gets as ``**parameters``.
+
+    Those that only protocols with a `memo` take are hidden on request: they are for the error of a protocol.
+    """
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        own = [one for one in signature(function).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        options = {name: _option(*about, hidden=not memo and name not in shown) for name, about in _HELP.items()}
+        added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=one) for name, one in options.items()]
+        function.__signature__ = signature(function).replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+        function.__annotations__ |= options
+        return function
+
+    shown = {name for make in PROTOCOLS.values() if not keeps_memo(make) for name in signature(make).parameters}
+    return add
+
+
+def keeps_memo(protocol: type[local.Protocol]) -> bool:
+    """Return whether people keep something from one report to the next."""
+    return issubclass(protocol, local.LongitudinalProtocol | local.Rappor)
+
+
+def _option(kind: type, text: str, *, hidden: bool) -> Any:
+    parser, metavar = (whole_number, "NUMBER") if kind is int else (None, "NUMBER" if kind is float else "ROUND")
+    panel = "Parameters of the protocol"
+    return Annotated[
+        kind | None, typer.Option(parser=parser, metavar=metavar, help=text, hidden=hidden, rich_help_panel=panel)
+    ]
+
+
+def name_of(protocol: object) -> str:
+    """Return the command line's name of a protocol."""
+    return next(name for name, make in PROTOCOLS.items() if type(protocol) is make)
+
+
+def protocol_of(
+    name: str | None, specification: Path | None, parameters: Mapping[str, Any], labels: Domain | None
+) -> local.Protocol:
+    """Return the protocol that is given by its name and parameters, or by the file of its specification."""
+    if (name is None) == (specification is None):
+        raise InputError("give the protocol with either --protocol or --spec")
+    if specification is None:
+        return build(str(name), parameters, labels)
+    others = [parameter for parameter, value in parameters.items() if value is not None]
+    if others:
+        raise InputError(f"--spec says all of the protocol, so it goes with no {_options(others, 'or')}")
+    return read_specification(specification, labels)
+
+
+def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -> local.Protocol:
+    """Return a protocol; the protocol checks its parameters, and errors name them as options."""
+    make, takes = PROTOCOLS[protocol], dict(signature(PROTOCOLS[protocol]).parameters)
+    if "domain" in takes:
+        takes.pop("domain" if labels is None else "k", None)
+    given = {name: value for name, value in parameters.items() if value is not None}
+    if labels is not None:
+        given["domain"] = labels
+    of_values = {"k", "domain"}  # one of these, which are optional in Python because there are two
+    needed = {name for name, one in takes.items() if one.default is Parameter.empty or name in of_values}
+    others = given.keys() - takes
+    if others or not given.keys() >= needed:
+        may = f" and may take {_options(takes.keys() - needed, 'or')}" if takes.keys() - needed else ""
+        no = f", and no {_options(others, 'or')}" if others else ""
+        raise InputError(f"--protocol {protocol} takes {_options(needed, 'and')}{may}{no}")
+    try:
+        return make(**given)
+    except (ParameterError, TypeError) as error:
+        raise InputError(_in_options(str(error), takes, labels)) from None
+
+
+def read_specification(path: Path, labels: Domain | None = None) -> local.Protocol:
+    """Read the file of ``--spec``."""
+    try:
+        protocol = local.protocol_from_json(path.read_text(encoding="utf-8"))
+    except (ParameterError, UnicodeDecodeError) as error:
+        raise InputError(f"{str(path)!r} is not the specification of a protocol: {error}") from None
+    if labels is None:
+        return protocol
+    try:
+        return local.protocol_from_json(protocol.to_json(), domain=labels)
+    except ParameterError as error:
+        raise InputError(_in_options(str(error), {"domain": None}, labels)) from None
+
+
+def option_of(parameter: str) -> str:
+    """Return the option of a parameter."""
+    return "--" + parameter.replace("_", "-")
+
+
+def _in_options(message: str, parameters: Mapping[str, Any], labels: Domain | None) -> str:
+    """Name the parameters in a message of the library as the options that they come from."""
+    names = {name: option_of(name) for name in parameters}
+    if labels is not None:
+        names |= {"domain": "the domain", "k": "the number of values of the domain"}
+    word = "|".join(names)
+    subject, must, rest = message.partition(" must ")
+    subject = re.sub(rf"\b({word})\b", lambda match: names[match[0]], subject)
+    rest = re.sub(rf"\b({word})(?= = )", lambda match: names[match[0]], rest)
+    return subject + must + rest
+
+
+def _options(parameters: Iterable[str], conjunction: str) -> str:
+    """List the options of parameters."""
+    words = sorted(map(option_of, parameters))
+    return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

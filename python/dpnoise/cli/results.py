@@ -1,0 +1,102 @@
+"""What is estimated from counts, as a table for people, other programs and files."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, signature
+from typing import Any, Final
+
+from dpnoise import ParameterError, local
+from dpnoise.cli.console import InputError, print_table, quantity
+from dpnoise.cli.protocols import name_of, option_of
+from dpnoise.cli.state import State
+
+_SHOWN: Final = 40
+_COUNTS: Final = ("value", "count", "standard_error", "lower", "upper")
+_MEAN: Final = ("mean", "standard_error", "lower", "upper")
+HEADERS: Final = (_COUNTS, (*_COUNTS, "significant"), ("range", *_COUNTS[1:]), _MEAN, ("lower", "upper", "probability"))
+"""The columns of estimates, but for those that other programs might give to a file of theirs."""
+
+
+def estimated(state: State, options: Mapping[str, Any]) -> Any:
+    """Return the estimate from a state, with the options that the method ``estimate`` of its protocol takes."""
+    protocol = local.protocol_from_json(state.accumulator.protocol.to_json(), domain=state.domain or None)
+    takes = signature(type(protocol).estimate).parameters  # type: ignore[attr-defined]
+    kind = type(protocol).__name__
+    for name, one in takes.items():
+        if one.default is Parameter.empty and name not in ("self", "collected", *options):
+            option = option_of(name)
+            raise InputError(f"reports of {kind} are about texts: say which to look for with {option} or {option}-file")
+    for name in options:
+        if name not in takes:
+            option = "--no-smoothing" if name == "smoothing" else option_of(name)
+            raise InputError(f"{option} does not apply to reports of {kind}")
+    try:
+        return protocol.estimate(state.accumulator, **options)  # type: ignore[attr-defined]
+    except ParameterError as error:
+        raise InputError(str(error).replace("collected", "the files", 1)) from None
+
+
+def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None) -> dict[str, list[Any]]:
+    """Return the columns of an estimate: those of its `to_arrow`, or the counts of ranges."""
+    if ranges is not None:
+        if not isinstance(estimate, local.RangeEstimate):
+            raise InputError("--ranges applies to reports of HierarchicalRange alone")
+        counts = [dataclasses.asdict(estimate.range(first, last)) for first, last in ranges]
+        names = [f"{first}:{last}" for first, last in ranges]
+        return {"range": names, **{name: [count[name] for count in counts] for name in _COUNTS[1:]}}
+    if isinstance(estimate, local.MeanEstimate):
+        return {name: [getattr(estimate, name)] for name in _MEAN}
+    columns: dict[str, list[Any]] = estimate.to_arrow().to_pydict()
+    return columns
+
+
+def about(estimate: Any, state: State) -> dict[str, Any]:
+    """Return what is said of an estimate besides its columns."""
+    protocol = state.accumulator.protocol
+    found = {field.name: getattr(estimate, field.name) for field in dataclasses.fields(estimate)}
+    plain = {
+        name: value for name, value in found.items() if value is None or isinstance(value, bool | int | float | str)
+    }
+    return {
+        "protocol": name_of(protocol),
+        **{name: value for name, value in plain.items() if name not in (*_MEAN, "domain")},
+        "rejected_reasons": state.accumulator.rejected_reasons,
+        "epsilon": protocol.epsilon,
+        "spec_id": protocol.spec_id,
+        "files": len(state.sources),
+    }
+
+
+def print_summary(columns: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:
+    """Print the largest estimates, how many reports they are made from, and how many were rejected and why."""
+    size = len(next(iter(columns.values())))
+    order = list(range(size))
+    if "value" in columns:
+        order.sort(key=lambda i: columns["count"][i], reverse=True)
+    digits = ",.1f" if "count" in columns else ",.6g"
+    rows = [[_cell(column[i], digits) for column in columns.values()] for i in order[:_SHOWN]]
+    print_table(_title(columns, about, len(rows), size), [name.replace("_", " ") for name in columns], rows)
+    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in about["rejected_reasons"].items())
+    rejected = f"{about['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
+    print(f"{quantity(about['n'], 'report')}, {rejected}; epsilon {about['epsilon']:.6g}")
+    if about["files"] > 1:
+        print(quantity(about["files"], "file"))
+
+
+def _title(columns: Mapping[str, Any], about: Mapping[str, Any], shown: int, size: int) -> str:
+    what = "mean" if "mean" in columns else "counts" if "count" in columns else "distribution"
+    title = f"Estimated {what}"
+    if about.get("post"):
+        title += f" ({about['post']})"
+    if "standard_error" in columns:
+        kind = "simultaneous " if about.get("simultaneous") else ""
+        title += f" with {kind}{100 * about['level']:g} % intervals"
+    if shown < size:
+        title += f", the {shown} {'largest' if 'value' in columns else 'first'} of {size:,}"
+    return title
+
+
+def _cell(value: Any, digits: str) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return format(value, digits) if isinstance(value, float) else str(value)

@@ -1,0 +1,81 @@
+"""Streams of messages: where one ends and the next begins. docs/reference/wire_format.md defines the two framings.
+
+`Accumulator.add_messages` rejects messages with a wrong content; a stream that cannot be divided into messages is
+refused. No error shows what is in a stream.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Final, Literal, Protocol
+
+from dpnoise._errors import ParameterError
+from dpnoise.local._specification import Specification
+
+Framing = Literal["json-lines", "length-prefixed"]
+
+_HEADER_BYTES: Final = 12
+_LENGTH_BYTES: Final = 4
+_OTHER_ENTRIES: Final = 1 << 16
+"""How long a line of JSON may be besides its message: so no line fills the memory."""
+_SKIPPED: Final = 1 << 20
+
+
+class Stream(Protocol):
+    """What can be read as bytes."""
+
+    def read(self, size: int, /) -> bytes:
+        """Read at most ``size`` bytes, fewer only at the end."""
+
+    def readline(self, size: int, /) -> bytes:
+        """Read a line, or the first ``size`` bytes of it."""
+
+
+def read_messages(stream: Stream, framing: Framing, protocol: Specification) -> Iterator[bytes]:
+    """Yield the messages of a stream; of one that is too long only so much that it is rejected for its length.
+
+    Raises
+    ------
+    ParameterError
+        When the stream cannot be divided into messages; it names the line or the offset.
+    """
+    size = _HEADER_BYTES + protocol.report_bytes
+    return _json_lines(stream, size) if framing == "json-lines" else _length_prefixed(stream, size)
+
+
+def _json_lines(stream: Stream, size: int) -> Iterator[bytes]:
+    longest = 4 * (size + 3) // 3 + _OTHER_ENTRIES
+    number = 0
+    while line := stream.readline(longest + 1):
+        number += 1
+        if len(line) > longest:
+            raise ParameterError(f"line {number} must have at most {longest} bytes, got a longer one")
+        if line.isspace():
+            continue
+        try:
+            entries = json.loads(line)
+        except (ValueError, RecursionError):
+            entries = None
+        text = entries.get("message") if isinstance(entries, dict) else None
+        if not isinstance(text, str):
+            raise ParameterError(f'line {number} must be a JSON object with a text "message", got something else')
+        try:
+            yield base64.b64decode(text, validate=True)
+        except ValueError:
+            yield b""  # the sender's fault, as any other message that has no header
+
+
+def _length_prefixed(stream: Stream, size: int) -> Iterator[bytes]:
+    offset = 0
+    while prefix := stream.read(_LENGTH_BYTES):
+        length = int.from_bytes(prefix, "little")
+        message = stream.read(min(length, size + 1))
+        found = len(message)
+        while found < length and (skipped := len(stream.read(min(length - found, _SKIPPED)))):
+            found += skipped
+        if len(prefix) < _LENGTH_BYTES or found < length:
+            raise ParameterError(f"the message at offset {offset} must be whole, got one that was cut short")
+        yield message
+        offset += _LENGTH_BYTES + length

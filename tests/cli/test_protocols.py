@@ -1,0 +1,290 @@
+"""All local protocols on the command line: from values to reports to estimates, and what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="the extra `cli` is not installed")
+pytest.importorskip("rich", reason="the extra `cli` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpnoise import local
+from dpnoise.cli import tables
+from dpnoise.cli.protocols import PROTOCOLS
+from dpnoise.local._specification import _CLASSES
+
+Run = Callable[..., Any]
+Refuse = Callable[..., str]
+
+N = 4_000
+WORDS = [["apple"], ["apple"], ["pear"], ["fig"]] * (N // 4)
+CATEGORIES = ["--column", "word", "--domain", "apple,pear,fig", "--epsilon", 2]
+NUMBERS = ["--column", "number", "--epsilon", 2]
+SKETCH = ["--column", "word", "--epsilon", 2, "--rows", 64, "--width", 256]
+HOW = {
+    **dict.fromkeys(["grr", "sue", "oue", "the", "she", "lh", "hr", "ss"], CATEGORIES),
+    "rr": ["--column", "flag", "--domain", "false,true", "--epsilon", 2],
+    "ue": [*CATEGORIES[:4], "--p", 0.75, "--q", 0.25],
+    "hierarchical": ["--column", "age", "--k", 4, "--epsilon", 2],
+    "pem": ["--column", "age", "--bits", 2, "--rows", 64, "--width", 256, "--epsilon", 2],
+    **dict.fromkeys(["cms", "hcms"], SKETCH),
+    **dict.fromkeys(["duchi", "pm", "hm", "laplace"], NUMBERS),
+    "sw": [*NUMBERS, "--k", 4],
+}
+KEEPING = {
+    "lue": ["--k", 4, "--epsilon-permanent", 2, "--epsilon-first", 1],
+    "loloha": ["--k", 4, "--epsilon-permanent", 2, "--epsilon-first", 1],
+    "dbitflip": ["--k", 4, "--epsilon", 2, "--d", 1],
+    "rappor": ["--num-bloombits", 64, "--num-hashes", 2, "--num-cohorts", 32, "--f", 0.1, "--p", 0.1, "--q", 0.9],
+}
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """Return a file with a column for every kind of protocol."""
+    path = tmp_path / "people.parquet"
+    columns = {
+        "word": pa.array(np.ravel(WORDS)),
+        "flag": pa.array([True, False, False, False] * (N // 4)),
+        "age": pa.array([0, 0, 2, 3] * (N // 4)),
+        "number": pa.array([0.0, 0.0, 0.5, 0.75] * (N // 4)),
+    }
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_all_protocols_have_a_name() -> None:
+    assert set(PROTOCOLS.values()) == set(_CLASSES.values())
+    assert set(HOW) | set(KEEPING) == set(PROTOCOLS)
+
+
+def test_the_help_says_what_a_column_must_hold_for_each(run: Run) -> None:
+    words = run("perturb", "-h").out.replace(",", " ").split()
+    assert [name for name in HOW if name not in words] == []
+    specified = run("specify", "-h").out.replace(",", " ").split()
+    assert [name for name in KEEPING if name not in specified] == []
+    assert "--epsilon-permanent" not in words  # of protocols that perturb refuses
+    assert "--epsilon-permanent" in specified
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [*((name, ".parquet") for name in HOW), *((name, ".csv") for name in ("rr", "hierarchical", "pm", "cms"))],
+)
+def test_from_values_to_estimates(run: Run, people: Path, tmp_path: Path, name: str, suffix: str) -> None:
+    if suffix == ".csv":
+        pa.csv.write_csv(pq.read_table(people), people.with_suffix(".csv"))
+    reports = tmp_path / "reports.parquet"
+    record = run("perturb", people.with_suffix(suffix), "--protocol", name, *HOW[name], "-o", reports, "--json").json
+    assert (record["rows"], record["protocol"]) == (N, name)
+    more = ["--candidates", "apple,pear,fig"] if name in ("cms", "hcms") else []
+    record = run("estimate", reports, *more, "--json").json
+    assert (record["n"], record["protocol"]) == (N, name)
+    rows = record["estimates"]
+    if name == "sw":
+        assert [row["lower"] for row in rows] == [0.0, 0.25, 0.5, 0.75]
+        assert sum(row["probability"] for row in rows) == pytest.approx(1)
+        assert rows[0]["probability"] > rows[1]["probability"]
+    elif name in ("duchi", "pm", "hm", "laplace"):
+        [row] = rows
+        assert abs(row["mean"] - 0.3125) < 8 * row["standard_error"]
+    else:
+        truth = {
+            "apple": 2_000,
+            "pear": 1_000,
+            "fig": 1_000,
+            "false": 3_000,
+            "true": 1_000,
+            0: 2_000,
+            2: 1_000,
+            3: 1_000,
+        }
+        for row in rows:
+            assert abs(row["count"] - truth.get(row["value"], 0)) < 8 * row.get("standard_error", 84)
+        assert len(rows) >= 2
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_protocols_whose_clients_keep_something(
+    run: Run, refuse: Refuse, people: Path, tmp_path: Path, name: str
+) -> None:
+    reports = tmp_path / "reports.parquet"
+    kind = PROTOCOLS[name].__name__
+    message = (
+        f"{name} needs a secret that each person keeps from one report to the next, and a file of rows does not say "
+        f"whose row is whose: use {kind} and ClientMemo from Python"
+    )
+    arguments = ["--column", "age", "--protocol", name, *KEEPING[name], "-o", reports]
+    assert refuse("perturb", people, *arguments) == message
+    # Reports that were made elsewhere are counted as any others.
+    parameters = {
+        str(option)[2:].replace("-", "_"): value for option, value in zip(*[iter(KEEPING[name])] * 2, strict=True)
+    }
+    protocol: Any = PROTOCOLS[name](**parameters)
+    words = name == "rappor"
+    if words:
+        pytest.importorskip("scipy", reason="the extra `decode` is not installed")
+    values = np.ravel(WORDS).tolist() if words else np.arange(N) % 4
+    made = protocol.perturb(values, local.ClientMemo.generate(N), question="fruit")
+    with reports.open("wb") as file, tables.report_writer(file, protocol, None) as write:
+        write(made)
+    record = run("estimate", reports, *(["--candidates", "apple,pear,fig,plum"] if words else []), "--json").json
+    assert (record["n"], record["protocol"]) == (N, name)
+    truth = {"apple": 2_000, "pear": 1_000, "fig": 1_000} | {str(value): 1_000 for value in range(4)}
+    for row in record["estimates"]:
+        assert abs(row["count"] - truth.get(row["value"], 0)) < 8 * row["standard_error"]
+
+
+@pytest.fixture
+def collected(run: Run, people: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Return a function that gives a file of reports of a protocol."""
+
+    def make(name: str) -> Path:
+        path = tmp_path / f"{name}.parquet"
+        assert run("perturb", people, "--protocol", name, *HOW[name], "-o", path).code == 0
+        return path
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "message"),
+    [
+        ("cms", [], "reports of CountMeanSketch are about texts: say which to look for with --candidates or --candid"),
+        ("oue", ["--candidates", "apple"], "--candidates does not apply to reports of OptimizedUnaryEncoding"),
+        ("pm", ["--post", "norm"], "--post does not apply to reports of PiecewiseMean"),
+        ("sw", ["--level", "0.9"], "--level does not apply to reports of SquareWave"),
+        ("oue", ["--no-smoothing"], "--no-smoothing does not apply to reports of OptimizedUnaryEncoding"),
+        ("oue", ["--ranges", "0:1"], "--ranges applies to reports of HierarchicalRange alone"),
+        ("hierarchical", ["--ranges", "1:4"], "last must be an integer from 1 to 3, got 4"),
+        ("hierarchical", ["--ranges", "1-4"], "'1-4' is not a list of ranges, such as 0:17,18:64."),
+        (
+            "oue",
+            ["--post", "magic"],
+            "'magic' is not one of 'base-cut', 'norm', 'norm-mul', 'norm-sub', 'norm-cut', 's",
+        ),
+    ],
+)
+def test_options_of_other_protocols(refuse: Refuse, collected: Any, name: str, more: list[str], message: str) -> None:
+    assert message in refuse("estimate", collected(name), *more)
+
+
+def test_ranges(run: Run, collected: Any, tmp_path: Path) -> None:
+    out = tmp_path / "ranges.csv"
+    arguments = ["estimate", collected("hierarchical"), "--ranges", "0:1,2:3", "-o", out]
+    rows = run(*arguments, "--json").json["estimates"]
+    assert [row["range"] for row in rows] == ["0:1", "2:3"]
+    for row in rows:
+        assert abs(row["count"] - 2_000) < 8 * row["standard_error"]
+    assert run(*arguments).code == 0  # it replaces the estimate
+
+
+def test_labels_in_a_file_of_reports_that_are_not_about_values(run: Run, collected: Any) -> None:
+    path = collected("pm")
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"dpnoise.domain": b'["a","b"]'}), path)
+    assert run("estimate", path, "--json").json["n"] == N
+
+
+def test_post_processing(run: Run, collected: Any) -> None:
+    record = run("estimate", collected("oue"), "--post", "simplex", "--json").json
+    assert record["post"] == "simplex"
+    assert sum(row["count"] for row in record["estimates"]) == pytest.approx(N)
+
+
+def test_values_without_labels(run: Run, refuse: Refuse, people: Path, tmp_path: Path) -> None:
+    reports = tmp_path / "reports.parquet"
+    asked = ["perturb", people, "--protocol", "oue", "--epsilon", 2, "-o", reports]
+    assert (
+        refuse(*asked, "--k", 3, "--column", "age")
+        == "the values of column 'age' must be integers in [0, k) with k = 3"
+    )
+    assert run(*asked, "--k", 4, "--column", "age").code == 0
+    assert [row["value"] for row in run("estimate", reports, "--json").json["estimates"]] == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("column", [["0.5", "xyzzy-7531"], ["0.5", None], ["0.5", "7.5"]])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_no_message_shows_a_number(run: Run, tmp_path: Path, column: list[Any], suffix: str) -> None:
+    path, out = tmp_path / f"people{suffix}", tmp_path / "out.parquet"
+    if suffix == ".csv":
+        path.write_text("number,id\n" + "".join(f"{value or ''},1\n" for value in column), encoding="utf-8")
+    else:
+        pq.write_table(
+            pa.table({"number": [None if value is None else float(value.strip("xyz-")) for value in column]}), path
+        )
+    outcome = run("perturb", path, "--protocol", "pm", "--epsilon", 1, "--column", "number", "-o", out)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert not any(value in outcome.err for value in ("7531", "xyzzy", "7.5"))
+    assert not out.exists()
+    if column[1] is None:
+        assert "column 'number' has a missing value; name a value to stand for it with --missing" in outcome.err
+        arguments = ["perturb", path, "--protocol", "pm", "--epsilon", 1, "--column", "number", "-o", out]
+        assert run(*arguments, "--missing", "0").code == 0
+        assert "a value that is no number" in run(*arguments, "--missing", "none", "--force").err
+
+
+# --- Specifications ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["rr", "oue", "cms", "sw", "loloha", "rappor"])
+def test_a_specification_is_the_canonical_bytes(run: Run, tmp_path: Path, name: str) -> None:
+    given = KEEPING.get(name) or HOW[name]
+    options = dict(zip(*[iter(given)] * 2, strict=True))
+    if options.pop("--domain", None) and name != "rr":
+        options["--k"] = 3
+    options.pop("--column", None)
+    path = tmp_path / "spec.json"
+    words = [word for option in options.items() for word in option]
+    record = run("specify", "--protocol", name, *words, "-o", path, "--json").json
+    protocol = local.protocol_from_json(path.read_text(encoding="ascii"))
+    assert type(protocol) is PROTOCOLS[name]
+    assert path.read_bytes() == protocol.to_json().encode()
+    assert (record["spec_id"], record["report_bytes"]) == (protocol.spec_id, protocol.report_bytes)
+
+
+def test_an_announced_specification_is_not_replaced(run: Run, refuse: Refuse, tmp_path: Path) -> None:
+    path = tmp_path / "spec.json"
+    arguments = ["specify", "--protocol", "duchi", "-o", path, "--epsilon"]
+    for _ in range(2):  # the same again is no change
+        assert ": DuchiMean(epsilon=1.0), epsilon 0.999484 (achieved), 1 byte per report, id " in run(*arguments, 1).out
+    before = path.read_bytes()
+    assert refuse(*arguments, 2) == f"'{path}' is there already and is something else: give another name"
+    assert path.read_bytes() == before
+    assert (
+        refuse("specify", "--protocol", "oue", "--epsilon", 1, "-o", path) == "--protocol oue takes --epsilon and --k"
+    )
+    assert refuse("specify", "--epsilon", 1, "-o", path) == "Missing option '--protocol'."
+
+
+@pytest.mark.parametrize("name", ["rr", "oue", "cms"])
+def test_a_specification_says_all_of_the_protocol(run: Run, people: Path, tmp_path: Path, name: str) -> None:
+    spec, reports = tmp_path / "spec.json", tmp_path / "reports.parquet"
+    options = dict(zip(*[iter(HOW[name])] * 2, strict=True))
+    domain, column = options.pop("--domain", None), options.pop("--column")
+    words = [word for option in options.items() for word in option] + (["--k", 3] if name == "oue" else [])
+    assert run("specify", "--protocol", name, *words, "-o", spec).code == 0
+    labels = [] if domain is None else ["--domain", domain]
+    record = run("perturb", people, "--column", column, "--spec", spec, *labels, "-o", reports, "--json").json
+    assert record["protocol"] == name
+    assert pq.read_schema(reports).metadata[b"dpnoise.protocol"] == spec.read_bytes()
+    more = ["--candidates", "apple"] if name == "cms" else []
+    assert run("estimate", reports, "--spec", spec, *more, "--json").json["spec_id"] == record["spec_id"]
+
+
+def test_a_specification_and_what_contradicts_it(run: Run, refuse: Refuse, people: Path, tmp_path: Path) -> None:
+    spec, reports = tmp_path / "spec.json", tmp_path / "reports.parquet"
+    run("specify", "--protocol", "oue", "--k", 3, "--epsilon", 1, "-o", spec)
+    asked = ["perturb", people, "--column", "word", "--spec", spec, "-o", reports]
+    assert refuse(*asked, "--domain", "a,b") == "the domain must have 3 values, as the specification says, got 2"
+    assert refuse(*asked, "--epsilon", 1) == "--spec says all of the protocol, so it goes with no --epsilon"
+    assert refuse(*asked, "--protocol", "oue") == "give the protocol with either --protocol or --spec"
+    spec.rename(reports)
+    asked[asked.index(spec)] = reports
+    assert "is also an input" in refuse(*asked, "--domain", "apple,pear,fig")

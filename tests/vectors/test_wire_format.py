@@ -1,0 +1,257 @@
+"""The page on the wire format: its examples, the ratios of its table, and its exact draws."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpnoise import ParameterError, local
+from scripts import make_local_vectors, make_wire_examples
+from tests.vectors import local_spec
+
+PAGE = make_wire_examples.PAGE.read_text(encoding="utf-8")
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+def test_the_examples_are_those_of_this_release() -> None:
+    assert make_wire_examples.filled(PAGE) == PAGE
+    assert len(make_wire_examples.BLOCK.findall(PAGE)) == 6
+
+
+def test_another_example_is_noticed() -> None:
+    """The positive control: one digit of the worked message is another, and is mended."""
+    assert PAGE.count("`25 03`") == 1
+    assert make_wire_examples.filled(PAGE.replace("`25 03`", "`25 04`")) == PAGE
+
+
+@pytest.mark.parametrize(("protocol", "value"), make_wire_examples.EXAMPLES, ids=repr)
+def test_the_library_counts_the_messages_of_the_page(protocol: Any, value: Any) -> None:
+    example = make_wire_examples.drawn(protocol, value)
+    message = bytes.fromhex(example["message"])
+    assert message == local_spec.message_header(protocol.to_json()) + bytes.fromhex(example["report"])
+    accumulator = protocol.accumulator()
+    accumulator.add_messages([message])
+    assert (accumulator.n, accumulator.rejected) == (1, 0)
+
+
+def test_a_message_with_the_id_of_a_specification_written_again_is_rejected() -> None:
+    protocol = local.HadamardResponse(k=15, epsilon=1.0)
+    header = local_spec.message_header(protocol.to_json())
+    again = local_spec.message_header(json.dumps(json.loads(protocol.to_json())))
+    accumulator = protocol.accumulator()
+    accumulator.add_messages([header + b"\5", again + b"\5"])
+    assert (accumulator.n, accumulator.rejected_reasons["wrong header"]) == (1, 1)
+
+
+def ratio(spec: dict[str, Any]) -> Fraction:
+    """Give the ratio of the page's table."""
+
+    def share(name: str) -> Fraction:
+        prefix = name.rpartition("_")[0]
+        return Fraction(spec[name], 2 ** spec[f"{prefix}_planes" if prefix else "planes"])
+
+    def of_bits(p: Fraction, q: Fraction) -> Fraction:
+        return p * (1 - q) / ((1 - p) * q)
+
+    def of_symbols(g: int, keep: Fraction) -> Fraction:
+        return 1 + g * keep / (1 - keep)
+
+    name = spec["protocol"]
+    symbols = {"generalized_randomized_response": "k", "local_hashing": "g"}
+    match name:
+        case "randomized_response" | "d_bit_flip" if spec.get("d", 1) == 1:
+            p, q = share("p"), share("q")
+            return max(p / q, (1 - q) / (1 - p))
+        case "longitudinal_unary_encoding" | "rappor":
+            return of_bits(share("permanent_p"), share("permanent_q")) ** spec.get("num_hashes", 1)
+        case "loloha":
+            return of_symbols(spec["g"], share("permanent_keep"))
+        case "subset_selection":
+            k, omega, keep = spec["k"], spec["omega"], share("keep")
+            p = keep + (1 - keep) * Fraction(omega, k)
+            return p * (k - omega) / ((1 - p) * omega)
+        case "piecewise_mean" | "square_wave" | "hybrid_mean":
+            keep, outputs = share("keep"), spec["k"] + spec["width"] - 1
+            window = 1 + outputs * keep / (spec["width"] * (1 - keep))
+            return max(window, of_symbols(2, share("duchi_keep"))) if name == "hybrid_mean" else window
+    if "p" in spec:
+        return of_bits(share("p"), share("q"))
+    return of_symbols(spec[symbols[name]] if name in symbols else 2, share("keep"))
+
+
+@pytest.mark.parametrize("protocol", make_local_vectors.PROTOCOLS, ids=repr)
+def test_the_ratio_of_the_page_is_the_epsilon_of_the_library(protocol: Any) -> None:
+    spec = json.loads(protocol.to_json())
+    if spec["protocol"] == "laplace_mean":
+        assert spec["epsilon"] * (spec["k"] - 1) / (2 * spec["unit"]) == protocol.epsilon
+    elif spec["protocol"] == "summation_histogram_encoding":
+        assert spec["epsilon"] == protocol.epsilon
+    else:
+        assert math.log(ratio(spec)) == pytest.approx(protocol.epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("protocol", make_local_vectors.PROTOCOLS, ids=repr)
+def test_specifications_are_in_the_ranges_of_the_page(protocol: Any) -> None:
+    spec = json.loads(protocol.to_json())
+    for name, value in spec.items():
+        prefix, _, last = name.rpartition("_")
+        if last == "planes":
+            assert 1 <= value <= 62
+        elif last in ("p", "q", "keep") and not name.startswith("prob_"):
+            one = 2 ** spec[f"{prefix}_planes" if prefix else "planes"]
+            assert 0 <= value < one
+            assert last != "p" or spec[name[:-1] + "q"] <= value
+        elif name == "alpha":
+            assert 0 <= value < 2**24
+        elif isinstance(value, int) and name != "seed":
+            most = {"k": 2**24, "omega": spec.get("k", 0) - 1, "d": spec.get("k"), "bound": 2**31 - 1, "rows": 2**16}
+            assert 1 <= value <= most.get(name, 2**62)
+    assert spec["epsilon"] >= 2**-20
+
+
+# --- the exact draws of the page -------------------------------------------------------------------------------------
+
+
+class Undecided(Exception):
+    """One more choice is needed, between so many results with these probabilities."""
+
+
+Probability = Fraction | float
+Choose = Callable[[Sequence[Probability]], int]
+
+
+def distribution(run: Callable[[Choose], Any], least: float) -> tuple[Counter[Any], Probability]:
+    """Give the probabilities of what a program returns, from all paths that are at least so probable, and the rest."""
+    found: Counter[Any] = Counter()
+    rest: Probability = Fraction(0)
+    paths: list[tuple[list[int], Probability]] = [([], Fraction(1))]
+    while paths:
+        path, probability = paths.pop()
+        left = iter(path)
+
+        def choose(probabilities: Sequence[Probability], left: Iterator[int] = left) -> int:
+            chosen = next(left, None)
+            if chosen is None:
+                raise Undecided(probabilities)
+            return chosen
+
+        if probability < least:
+            rest += probability
+            continue
+        try:
+            found[run(choose)] += probability
+        except Undecided as more:
+            paths += [([*path, i], probability * p) for i, p in enumerate(more.args[0])]
+    return found, rest
+
+
+class Compared:
+    """A uniform number below n of which only one comparison is ever known."""
+
+    def __init__(self, n: int, choose: Choose) -> None:
+        self.n, self.choose = n, choose
+
+    def __lt__(self, u: int) -> bool:
+        return self.choose([1 - Fraction(u, self.n), Fraction(u, self.n)]) == 1
+
+    def __eq__(self, number: object) -> bool:
+        return self.choose([1 - Fraction(1, self.n), Fraction(1, self.n)]) == 1
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def ends_of_coin(page: str, u: int, t: int) -> tuple[Counter[Any], Probability]:
+    """Give the exact probabilities of `exp_coin(u, t)`."""
+    functions = make_wire_examples.page_functions(page)
+
+    def run(choose: Choose) -> Any:
+        functions["uniform"] = lambda n: Compared(n, choose)
+        return functions["exp_coin"](u, t)
+
+    return distribution(run, 1e-15)
+
+
+def misses(page: str, s: int, t: int) -> bool:
+    """Tell whether the page's noise has another distribution than discrete Laplace, as far as this can be seen."""
+    for u in range(t + 1):
+        found, rest = ends_of_coin(page, u, t)
+        if abs(found[True] - math.exp(-u / t)) > float(rest) + 1e-14:
+            return True
+    functions = make_wire_examples.page_functions(page)
+
+    def run(choose: Choose) -> Any:
+        functions["uniform"] = lambda n: choose([1 / n] * n)
+        functions["exp_coin"] = lambda u, t: choose([-math.expm1(-u / t), math.exp(-u / t)]) == 1
+        return functions["discrete_laplace"](s, t)
+
+    found, rest = distribution(run, 1e-5)
+    assert rest < 0.05
+    assert sum(found.values()) + rest == pytest.approx(1)
+    q = math.exp(-s / t)
+    expected = {y: (1 - q) / (1 + q) * q ** abs(y) for y in range(-5, 6)}
+    return any(not found[y] - 1e-12 <= p <= found[y] + rest + 1e-12 for y, p in expected.items())
+
+
+@pytest.mark.parametrize(("s", "t"), [(1, 1), (1, 2), (3, 2)])
+def test_the_noise_of_the_page_is_discrete_laplace(s: int, t: int) -> None:
+    assert not misses(PAGE, s, t)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("return k % 2 == 1", "return k % 2 == 1 or k == 4"),
+        ("and uniform(k) == 0", "and uniform(k + 1) == 0"),
+        ("if size > 0 or not negative", "if True"),
+        ("size, negative = (u + t * v) // s", "size, negative = (u + t * v + 1) // s"),
+        ("            continue", "            pass"),
+    ],
+)
+def test_other_noise_is_noticed(right: str, wrong: str) -> None:
+    assert PAGE.count(right) == 1
+    assert misses(PAGE.replace(right, wrong), 1, 2)
+
+
+def test_the_coin_of_the_page_ends_with_the_probabilities_of_the_page() -> None:
+    found, _ = ends_of_coin(PAGE.replace("return k % 2 == 1", "return k"), 1, 2)
+    assert [found[k] for k in range(1, 7)] == make_wire_examples.stops()
+
+
+@pytest.mark.parametrize("epsilon", [2.0**-20, 1e-5, 0.1, 1.0, 3.3, 32.0])
+def test_the_noise_has_the_scale_of_the_specification(epsilon: float) -> None:
+    unit = json.loads(local.LaplaceMean(epsilon=epsilon).to_json())["unit"]
+    functions = make_wire_examples.page_functions(PAGE)
+    functions["discrete_laplace"] = lambda s, t: Fraction(t, s)
+    assert functions["noise"](epsilon, unit) == 2 * unit / Fraction(epsilon)
+
+
+def test_uniform_numbers_of_the_page_are_uniform() -> None:
+    functions = make_wire_examples.page_functions(PAGE)
+    for n in (1, 2, 3, 200, 256):
+        functions["random_bytes"] = make_wire_examples.Stream(bytes(range(256)) if n > 1 else b"")
+        times = 256 * n // 2 ** (n - 1).bit_length() if n > 1 else 5
+        assert set(Counter(functions["uniform"](n) for _ in range(times)).values()) == {times // n}
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_library_normalises_no_text() -> None:
+    composed, decomposed = make_wire_examples.TEXTS[2:]
+    assert unicodedata.normalize("NFC", decomposed) == composed != decomposed
+    sketch = local.HadamardCountMeanSketch(epsilon=20.0, rows=1, width=2**16)
+    counts = sketch.estimate(sketch.perturb([composed] * 500), candidates=[composed, decomposed]).counts
+    assert (counts[0] > 490, counts[1] < 490) == (True, True)
+    labelled = local.OptimizedUnaryEncoding(domain=[composed, decomposed], epsilon=1.0)
+    assert labelled.domain == (composed, decomposed)
+    with pytest.raises(ParameterError, match="UTF-8"):
+        local.OptimizedUnaryEncoding(domain=["\ud800", "a"], epsilon=1.0)
