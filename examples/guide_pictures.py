@@ -63,7 +63,7 @@ def errors_of_protocols(path: Path) -> None:
 def composition(path: Path) -> None:
     """Draw what many Laplace releases with epsilon = 0.1 each cost together, at delta = 1e-6."""
     each = Laplace(epsilon=0.1)
-    numbers = range(10, 301, 10)
+    numbers = range(20, 301, 20)
     curves = {
         "compose_sequential": [compose_sequential([each.cost] * n).epsilon for n in numbers],
         "compose_advanced": [compose_advanced(each.cost, n, delta=1e-6).epsilon for n in numbers],
