@@ -544,7 +544,7 @@ def test_the_command_line_and_the_library_write_the_same_metadata(kind: str, val
     assert command("estimate", theirs, ours, "-o", answer) == 0
     rows = json.loads(answer.read_text())["estimates"]
     assert [row["value"] for row in rows] == names
-    assert [row["estimate"] for row in rows] == total.estimate().counts.tolist()
+    assert [row["count"] for row in rows] == total.estimate().counts.tolist()
 
     other = local.GeneralizedRandomizedResponse(domain=values[::-1], epsilon=2.0)
     with pytest.raises(ParameterError, match=r"^reports must be about the domain"):
