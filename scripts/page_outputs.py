@@ -61,7 +61,8 @@ def with_outputs(page: Path, outputs: list[str]) -> str:
 
 def masked(output: str) -> str:
     """Replace the numbers, and the space that depends on their lengths; numbers within names, as in int64, stay."""
-    words = re.sub(" +", " ", _NUMBER.sub("#", output))
+    numbers = re.sub(r"(?<=#)\s+(?=#)", " ", _NUMBER.sub("#", output))  # long arrays may break their lines anywhere
+    words = re.sub(" +", " ", numbers)
     return re.sub(r" *\n *", "\n", re.sub(r"(?<=[\[(]) | (?=[\])])", "", words)).strip()
 
 

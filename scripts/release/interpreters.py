@@ -97,12 +97,19 @@ def musl(folder: Path) -> Interpreter:
     with tarfile.open(archive) as sources:
         sources.extractall(folder, filter="data")
     (unpacked,) = folder.glob("Python-*")
-    # musl-gcc knows no headers of Linux, which are those of any C library, and says that its system is glibc's.
+    # musl-gcc knows no headers of Linux, which are those of any C library, and names the system's folders for glibc's.
     headers, compiler = folder / "headers", folder / "cc"
     headers.mkdir()
     for name in ("linux", "asm-generic", "x86_64-linux-gnu/asm"):
         (headers / Path(name).name).symlink_to(f"/usr/include/{name}")
-    compiler.write_text(f'#!/bin/sh\n[ "$*" = --print-multiarch ] || exec musl-gcc -idirafter {headers} "$@"\n')
+    compiler.write_text(
+        f"""#!/bin/sh
+case "$*" in
+    *-print-multiarch) echo x86_64-linux-musl ;;
+    *) exec musl-gcc -idirafter {headers} "$@" ;;
+esac
+"""
+    )
     compiler.chmod(0o755)
     options = [f"--prefix={prefix}", "--disable-test-modules", "--disable-ipv6", "--without-ensurepip"]
     for command in (["./configure", f"CC={compiler}", *options], ["make", f"-j{os.cpu_count()}"], ["make", "install"]):
