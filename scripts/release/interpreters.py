@@ -111,10 +111,17 @@ esac
 """
     )
     compiler.chmod(0o755)
+    environment = {**os.environ, "PKG_CONFIG_LIBDIR": str(folder)}  # libraries of glibc are not to be found
     options = [f"--prefix={prefix}", "--disable-test-modules", "--disable-ipv6", "--without-ensurepip"]
     for command in (["./configure", f"CC={compiler}", *options], ["make", f"-j{os.cpu_count()}"], ["make", "install"]):
         done = subprocess.run(
-            command, cwd=unpacked, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            command,
+            cwd=unpacked,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
         )
         if done.returncode:
             raise RuntimeError(f"{command[0]} exits with {done.returncode}: {done.stdout[-2000:]}")
