@@ -21,14 +21,28 @@ class Interpreter(NamedTuple):
 
     command: tuple[str, ...]
     platforms: tuple[str, ...]
+    numpy: str = "numpy"
 
     def prepare(self, wheel: Path, packages: tuple[str, ...], site: Path) -> None:
-        """Install a wheel and packages with their dependencies into a folder."""
+        """Install a wheel, NumPy and packages with their dependencies into a folder."""
         choice = ["--only-binary", ":all:", "--python-version", VERSION]
         for platform in self.platforms:
             choice += ["--platform", platform]
         subprocess.run(
-            [sys.executable, "-m", "pip", "install", "--quiet", "--target", site, *choice, wheel, *packages], check=True
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--target",
+                site,
+                *choice,
+                wheel,
+                self.numpy,
+                *packages,
+            ],
+            check=True,
         )
 
     def environment(self, site: Path) -> dict[str, str]:
@@ -125,4 +139,6 @@ esac
         )
         if done.returncode:
             raise RuntimeError(f"{command[0]} exits with {done.returncode}: {done.stdout[-2000:]}")
-    return Interpreter((str(prefix / f"bin/python{VERSION}"),), ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64"))
+    # The libraries in the wheels of NumPy 2 crash on musl 1.2.3, which Debian 12 has.
+    platforms = ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64")
+    return Interpreter((str(prefix / f"bin/python{VERSION}"),), platforms, "numpy==1.26.*")
