@@ -211,6 +211,7 @@ def main() -> int:
     attempt = report.attempt
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
+        work.chmod(0o755)  # a test goes on as another user
         sources = unpacked_sources(work)
         attempt("sources, installed without git", lambda: install_sources_without_git(work))
         wheels: dict[str, Path] = {}
