@@ -66,7 +66,9 @@ def _apt(folder: Path, architecture: str, kind: str) -> list[str]:
         ],
         text=True,
     )
-    lines = [f"{kind} [signed-by={KEYS}] {archive}\n" for archive in sorted(set(archives.splitlines()))]
+    # Mirrors may lack the newest updates, which are suites of their own, such as bookworm-security.
+    stable = sorted({archive for archive in archives.splitlines() if "-" not in archive.split()[1]})
+    lines = [f"{kind} [signed-by={KEYS}] {archive}\n" for archive in stable]
     (folder / "etc/sources.list").write_text("".join(lines))
     settings = {
         "APT::Architecture": architecture,
