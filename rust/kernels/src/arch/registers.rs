@@ -85,7 +85,11 @@ mod tests {
         if !is_x86_feature_detected!("avx") {
             return println!("skipped: this CPU has no AVX");
         }
-        assert_eq!([cleared!("xmm0"), cleared!("xmm7"), cleared!("xmm15")], [0; 3]);
+        assert_eq!([cleared!("xmm0"), cleared!("xmm3"), cleared!("xmm5")], [0; 3]);
+        // On Windows registers 6 to 15 keep their lower half across calls, so that no kernel leaves anything there.
+        if !cfg!(windows) {
+            assert_eq!([cleared!("xmm7"), cleared!("xmm15")], [0; 2]);
+        }
         if !is_x86_feature_detected!("avx512f") {
             return println!("skipped in part: this CPU has no AVX-512");
         }
