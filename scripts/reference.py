@@ -27,7 +27,7 @@ def shown(markdown: str) -> list[tuple[str, bool]]:
 def on_config(config: Any) -> None:
     """Read the package's sources anew for each build."""
     global _package
-    _package = griffe.load("dpnoise", search_paths=[ROOT / "python"], docstring_parser="numpy")
+    _package = griffe.load("dpnoise", search_paths=[ROOT / "python"], allow_inspection=False)
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:

@@ -46,7 +46,23 @@ __all__ = [
 
 __version__: str
 
-def instruction_set() -> str: ...
+def instruction_set() -> str:
+    """Give the instruction set that the library uses on this machine.
+
+    Each gives the same output from the same random words. The environment variable ``DPNOISE_INSTRUCTION_SET`` chooses
+    one.
+
+    Returns
+    -------
+    str
+        ``"avx512"``, ``"avx2"`` or ``"portable"``.
+
+    Raises
+    ------
+    ParameterError
+        When the environment variable has another value, or names one that this CPU does not have.
+    """
+
 def random_bytes(n: int) -> bytes: ...
 def secure_bit_generator(capsule: CapsuleType) -> None: ...
 def text_fingerprints(data: NDArray[np.uint8], offsets: NDArray[np.int64], out: NDArray[np.int64]) -> None: ...
@@ -56,13 +72,34 @@ class TestRng: ...
 
 @final
 class SeededRng(TestRng):
+    """ChaCha12 under a key that is derived from a seed, an int from 0 to 2**64 - 1: ``SeededRng(7)``.
+
+    Raises
+    ------
+    ParameterError
+        When the seed is out of range.
+    TypeError
+        When it is not an int.
+    """
+
     def __new__(cls, seed: int) -> SeededRng: ...
 
 @final
 class ScriptedRng(TestRng):
+    """Given bytes in the place of random ones, played back once: ``ScriptedRng(bytes(64))``.
+
+    A call that needs more than there are raises `dpnoise.RandomnessError`.
+
+    Raises
+    ------
+    TypeError
+        When it is not bytes.
+    """
+
     def __new__(cls, script: bytes) -> ScriptedRng: ...
     @property
-    def remaining(self) -> int: ...
+    def remaining(self) -> int:
+        """The number of bytes that have not been played back."""
 
 @final
 class Sampler:
