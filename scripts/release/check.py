@@ -87,10 +87,10 @@ def run_quietly(*command: str | Path) -> None:
     run(*command)
 
 
-def environment(folder: Path, python: str, *packages: str | Path) -> Path:
+def environment(folder: Path, python: str, *packages: str | Path, env: dict[str, str] | None = None) -> Path:
     """Make a virtual environment with packages, and return its interpreter."""
     run(python, "-m", "venv", folder)
-    run(folder / "bin/python", "-m", "pip", "install", "--quiet", *packages)
+    run(folder / "bin/python", "-m", "pip", "install", "--quiet", *packages, env=env)
     return folder / "bin/python"
 
 
@@ -111,9 +111,7 @@ def install_sources_without_git(work: Path) -> str:
     git.write_text("#!/bin/sh\nexit 127\n")
     git.chmod(0o755)
     bare = {"PATH": f"{git.parent}:{os.environ['PATH']}", "HOME": os.environ["HOME"]}
-    run(sys.executable, "-m", "venv", work / "from_sources")
-    python = work / "from_sources/bin/python"
-    run(python, "-m", "pip", "install", "--quiet", archive, env=bare)
+    python = environment(work / "from_sources", sys.executable, archive, env=bare)
     return run(python, "-c", FIRST_NOISE).strip()
 
 
@@ -128,7 +126,7 @@ def check_contents(wheels: list[Path], sources: Path) -> None:
     package = {
         str(path.relative_to(sources / "python")) for path in sources.glob("python/dpnoise/**/*") if path.is_file()
     }
-    for path in DIST.glob("*.whl"):
+    for path in wheels:
         with zipfile.ZipFile(path) as wheel:
             files = {name for name in wheel.namelist() if name.startswith("dpnoise/")}
             native = {name for name in files if name.startswith("dpnoise/_native.") and not name.endswith(".pyi")}
@@ -164,12 +162,8 @@ def test_on(python: str, wheels: dict[str, Path], name: str, work: Path, *packag
 def test_all(wheel: Path, work: Path) -> str:
     """Run the short forms of all tests against an installed wheel."""
     python = environment(work / "all", sys.executable, f"dpnoise[test] @ {wheel.as_uri()}")
-    count = str(os.cpu_count())
-    return (
-        run(python, "-m", "pytest", "-m", "not long", "--ignore=tests/engines", "-n", count)
-        .splitlines()[-1]
-        .strip("= ")
-    )
+    output = run(python, "-m", "pytest", "-m", "not long", "--ignore=tests/engines", "--numprocesses", "auto")
+    return output.splitlines()[-1].strip("= ")
 
 
 def test_elsewhere(find: Callable[[Path], Interpreter], wheels: dict[str, Path], name: str, folder: Path) -> str:
