@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
 use super::instruction_set::{InstructionSet, dispatch};
-use super::lanes::{Lanes32, Lanes64, Vectors};
+use super::lanes::{Lanes32, Lanes64, Vectors, Widen};
 
 /// Rows are padded with zeros to a multiple of this many numbers, which is also the number of partial sums of squares.
 pub const LANES: usize = 32;

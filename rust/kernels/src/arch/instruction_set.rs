@@ -11,6 +11,8 @@ pub(super) enum Kind {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    Neon,
 }
 
 impl InstructionSet {
@@ -18,12 +20,12 @@ impl InstructionSet {
     pub const PORTABLE: Self = Self(Kind::Portable);
 
     /// All known names, whichever of them this CPU has.
-    pub const NAMES: [&str; 3] = ["portable", "avx2", "avx512"];
+    pub const NAMES: [&str; 4] = ["portable", "avx2", "avx512", "neon"];
 
     /// The instruction sets of this CPU, slowest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        #[allow(unused_mut, reason = "only x86-64 has more to offer")]
+        #[allow(unused_mut, reason = "only x86-64 and aarch64 have more to offer")]
         let mut found = vec![Self::PORTABLE];
         #[cfg(target_arch = "x86_64")]
         {
@@ -34,6 +36,10 @@ impl InstructionSet {
             if popcnt && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
                 found.push(Self(Kind::Avx512));
             }
+        }
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        if std::arch::is_aarch64_feature_detected!("neon") {
+            found.push(Self(Kind::Neon));
         }
         found
     }
@@ -47,6 +53,8 @@ impl InstructionSet {
             Kind::Avx2 => Self::NAMES[1],
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => Self::NAMES[2],
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Kind::Neon => Self::NAMES[3],
         }
     }
 
@@ -78,6 +86,12 @@ macro_rules! dispatch {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
             unsafe { $kernel::<crate::arch::lanes::Avx512 $(, $parameter)?>($($argument),*) }
         }
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        #[target_feature(enable = "neon")]
+        fn neon$(<$parameter: $bound>)?($($argument: $type),*) {
+            // SAFETY: compiled for the instruction set, and called only where the CPU has it.
+            unsafe { $kernel::<crate::arch::lanes::Neon $(, $parameter)?>($($argument),*) }
+        }
         #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
         crate::arch::instruction_set::keep_arguments!($($parameter)? ($($type),*));
         match $instructions.kind() {
@@ -91,6 +105,9 @@ macro_rules! dispatch {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this `InstructionSet` exists only on a CPU with AVX-512 F and DQ.
             crate::arch::instruction_set::Kind::Avx512 => unsafe { avx512($($argument),*) },
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            // SAFETY: this `InstructionSet` exists only on a CPU with NEON.
+            crate::arch::instruction_set::Kind::Neon => unsafe { neon($($argument),*) },
         }
     }};
 }

@@ -10,7 +10,7 @@ use core::hint::black_box;
 
 use super::exp2::exp2_neg_times_2_63;
 use super::instruction_set::{InstructionSet, dispatch};
-use super::lanes::{Lanes32, Lanes64, Portable, Vectors};
+use super::lanes::{Lanes32, Lanes64, Portable, Vectors, Widen};
 
 /// The trials in a block.
 pub const TRIALS: usize = 64;
@@ -243,7 +243,7 @@ struct Geometry<V> {
 /// # Safety
 /// As for the methods of [`Lanes32`].
 #[inline(always)]
-unsafe fn choose<V: Lanes32>(tables: &Tables, bin_word: V) -> Chosen<V> {
+unsafe fn choose<V: Widen>(tables: &Tables, bin_word: V) -> Chosen<V> {
     // SAFETY: passed on from the caller.
     unsafe {
         let column = bin_word.shr(COLUMN_BITS);
@@ -254,7 +254,7 @@ unsafe fn choose<V: Lanes32>(tables: &Tables, bin_word: V) -> Chosen<V> {
     }
 }
 
-impl<V: Lanes32> Geometry<V> {
+impl<V: Widen> Geometry<V> {
     /// # Safety
     /// As for the methods of [`Lanes32`].
     #[inline(always)]

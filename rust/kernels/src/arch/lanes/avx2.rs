@@ -3,7 +3,7 @@
 #[allow(clippy::wildcard_imports, reason = "two dozen intrinsics, each named in full where it is used")]
 use core::arch::x86_64::*;
 
-use super::{Lanes32, Lanes64, Vectors};
+use super::{Lanes32, Lanes64, Vectors, Widen};
 use crate::arch::secrecy::{Reason, declassify};
 
 /// AVX2 and FMA.
@@ -160,7 +160,6 @@ pub(crate) struct Words32(__m256i);
 
 impl Lanes32 for Words32 {
     const N: usize = 8;
-    type Wide = Words64;
     type Mask = __m256i;
 
     intrinsics! {
@@ -200,7 +199,13 @@ impl Lanes32 for Words32 {
         fn bitmask(mask: __m256i) -> u64 {
             u64::from(_mm256_movemask_ps(_mm256_castsi256_ps(mask)).cast_unsigned())
         }
+    }
+}
 
+impl Widen for Words32 {
+    type Wide = Words64;
+
+    intrinsics! {
         fn widen(self) -> [Words64; 2] {
             let (low, high) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
             [Words64(_mm256_cvtepu32_epi64(low)), Words64(_mm256_cvtepu32_epi64(high))]

@@ -3,7 +3,7 @@
 #[allow(clippy::wildcard_imports, reason = "two dozen intrinsics, each named in full where it is used")]
 use core::arch::x86_64::*;
 
-use super::{Lanes32, Lanes64, Vectors};
+use super::{Lanes32, Lanes64, Vectors, Widen};
 
 /// AVX-512 F and DQ.
 pub(crate) struct Avx512;
@@ -129,7 +129,6 @@ pub(crate) struct Words32(__m512i);
 
 impl Lanes32 for Words32 {
     const N: usize = 16;
-    type Wide = Words64;
     type Mask = __mmask16;
 
     intrinsics! {
@@ -159,7 +158,18 @@ impl Lanes32 for Words32 {
             Self(_mm512_maskz_mov_epi32(_mm512_test_epi32_mask(self.0, bits.0), self.0))
         }
         fn select(self, other: Self, mask: __mmask16) -> Self { Self(_mm512_mask_blend_epi32(mask, other.0, self.0)) }
+    }
 
+    #[inline(always)]
+    unsafe fn bitmask(mask: __mmask16) -> u64 {
+        mask.into()
+    }
+}
+
+impl Widen for Words32 {
+    type Wide = Words64;
+
+    intrinsics! {
         fn widen(self) -> [Words64; 2] {
             let [low, high] = halves(self.0);
             [Words64(_mm512_cvtepu32_epi64(low)), Words64(_mm512_cvtepu32_epi64(high))]
@@ -172,11 +182,6 @@ impl Lanes32 for Words32 {
             let [low, high] = halves(self.0);
             [_mm512_cvtps_pd(_mm256_castsi256_ps(low)), _mm512_cvtps_pd(_mm256_castsi256_ps(high))]
         }
-    }
-
-    #[inline(always)]
-    unsafe fn bitmask(mask: __mmask16) -> u64 {
-        mask.into()
     }
 }
 

@@ -5,6 +5,7 @@
 //! | `portable` | plain code, which the compiler may vectorise for the baseline of the target |
 //! | `avx2` | AVX2 and FMA |
 //! | `avx512` | AVX-512 F and DQ |
+//! | `neon` | NEON |
 //!
 //! A vector holds unsigned words, of 32 bits or 64, and its methods work lane by lane. They are named for what they do:
 //!
@@ -19,7 +20,7 @@
 
 /// Methods of a vector trait, made of intrinsics on registers. For memory there are `load` and `store`, which check
 /// lengths.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
 macro_rules! intrinsics {
     ($(fn $name:ident($($arguments:tt)*) $(-> $result:ty)? { $($body:tt)* })*) => {
         $(
@@ -36,12 +37,16 @@ macro_rules! intrinsics {
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 mod portable;
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx512::Avx512;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub(super) use neon::Neon;
 pub(super) use portable::Portable;
 
 /// The vector types of an instruction set.
@@ -51,9 +56,9 @@ pub(super) trait Vectors {
     /// Vectors of 64-bit words, and doubles.
     type U64: Lanes64;
     /// Vectors of 32-bit words, twice as many as a [`Vectors::U64`] has.
-    type U32: Lanes32<Wide = Self::U64>;
-    /// 32-bit words in one register, for kernels that need most of the registers. Only portable code has others in
-    /// [`Vectors::U32`]: four registers at once, where the latency of table scans matters more.
+    type U32: Widen<Wide = Self::U64>;
+    /// 32-bit words in one register, for kernels that need most of the registers. In [`Vectors::U32`] there are several
+    /// registers where these are small, or the latency of table scans matters more.
     type Register32: Lanes32;
 }
 
@@ -64,8 +69,6 @@ pub(super) trait Vectors {
 pub(super) trait Lanes32: Copy {
     /// The number of words.
     const N: usize;
-    /// A vector of half as many 64-bit words.
-    type Wide: Lanes64;
     /// A truth value for each lane.
     type Mask: Copy;
 
@@ -104,6 +107,15 @@ pub(super) trait Lanes32: Copy {
     unsafe fn select(self, other: Self, mask: Self::Mask) -> Self;
     /// The mask as bits, lane i at bit i.
     unsafe fn bitmask(mask: Self::Mask) -> u64;
+}
+
+/// A vector of 32-bit words that two vectors of 64-bit words can hold.
+///
+/// # Safety
+/// As for the methods of [`Lanes32`].
+pub(super) trait Widen: Lanes32 {
+    /// A vector of half as many 64-bit words.
+    type Wide: Lanes64;
 
     /// The words.
     unsafe fn widen(self) -> [Self::Wide; 2];

@@ -3,7 +3,7 @@
 use core::array;
 use core::hint::black_box;
 
-use super::{Lanes32, Lanes64, Vectors};
+use super::{Lanes32, Lanes64, Vectors, Widen};
 use crate::arch::secrecy::{Reason, declassify};
 
 /// The instruction set that every CPU has.
@@ -12,8 +12,8 @@ pub(crate) struct Portable;
 impl Vectors for Portable {
     const REGISTERS: usize = 16;
     type U64 = Words64<8>; // enough work at a time to hide the latency of the table scans
-    type U32 = Words32<16, 8>;
-    type Register32 = Words32<4, 2>; // of the baseline of x86-64 and aarch64
+    type U32 = Words32<16>;
+    type Register32 = Words32<4>; // of the baseline of x86-64 and aarch64
 }
 
 /// `N` words; a mask is all ones or zero.
@@ -220,20 +220,19 @@ impl<const N: usize> Lanes64 for Words64<N> {
     }
 }
 
-/// `N` words, twice `HALF`; a mask is all ones or zero.
+/// `N` words; a mask is all ones or zero.
 #[derive(Clone, Copy)]
-pub(crate) struct Words32<const N: usize, const HALF: usize>([u32; N]);
+pub(crate) struct Words32<const N: usize>([u32; N]);
 
-impl<const N: usize, const HALF: usize> Words32<N, HALF> {
+impl<const N: usize> Words32<N> {
     #[inline(always)]
     fn zip(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
         Self(array::from_fn(|i| f(self.0[i], other.0[i])))
     }
 }
 
-impl<const N: usize, const HALF: usize> Lanes32 for Words32<N, HALF> {
+impl<const N: usize> Lanes32 for Words32<N> {
     const N: usize = N;
-    type Wide = Words64<HALF>;
     type Mask = Self;
 
     #[inline(always)]
@@ -330,22 +329,26 @@ impl<const N: usize, const HALF: usize> Lanes32 for Words32<N, HALF> {
     unsafe fn bitmask(mask: Self) -> u64 {
         mask.0.into_iter().enumerate().fold(0, |bits, (i, lane)| bits | u64::from(lane & 1) << i)
     }
+}
+
+impl Widen for Words32<16> {
+    type Wide = Words64<8>;
 
     #[inline(always)]
-    unsafe fn widen(self) -> [Words64<HALF>; 2] {
+    unsafe fn widen(self) -> [Words64<8>; 2] {
         let half = |first: usize| Words64(array::from_fn(|i| self.0[first + i].into()));
-        [half(0), half(HALF)]
+        [half(0), half(8)]
     }
 
     #[inline(always)]
-    unsafe fn widen_f64(self) -> [[f64; HALF]; 2] {
+    unsafe fn widen_f64(self) -> [[f64; 8]; 2] {
         let half = |first: usize| array::from_fn(|i| self.0[first + i].into());
-        [half(0), half(HALF)]
+        [half(0), half(8)]
     }
 
     #[inline(always)]
-    unsafe fn widen_f32(self) -> [[f64; HALF]; 2] {
+    unsafe fn widen_f32(self) -> [[f64; 8]; 2] {
         let half = |first: usize| array::from_fn(|i| f32::from_bits(self.0[first + i]).into());
-        [half(0), half(HALF)]
+        [half(0), half(8)]
     }
 }
