@@ -2,7 +2,8 @@
 
 1. rust/core/tests/constant_time runs under valgrind with its secrets poisoned, once for each instruction set that
    valgrind has.
-2. The machine code of the AVX-512 kernels in that program is followed by kernel_flow.py.
+2. The machine code of the AVX-512 kernels in that program is followed, and that of the NEON kernels, compiled for
+   AArch64: machine_code.
 
 Exits with 1 when something depends on a secret, and when a planted fault is not found.
 """
@@ -13,34 +14,70 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-import kernel_flow
-import machine_code
+from machine_code import flow, listing, sources
+from machine_code.aarch64 import AArch64
+from machine_code.x86_64 import X86_64
 
 ROOT = Path(__file__).parent.parent
+KERNELS = ROOT / "rust/kernels/src/arch"
 TARGET = ROOT / "target" / "constant-time"
 SUPPRESSIONS = ROOT / "rust/core/tests/constant_time/valgrind.supp"
+AARCH64_TARGET = "aarch64-unknown-linux-gnu"
 INSTRUCTION_SETS = ("portable", "avx2")
 LOG_LINES = 60
 
 
-def build() -> Path:
-    """Compile the program as the library is compiled for release, with line numbers, and return where it is."""
-    command = ["cargo", "build", "--release", "--locked", "--package=dpnoise-core", "--test=constant_time"]
-    command += [f"--target-dir={TARGET}", "--message-format=json-render-diagnostics"]
-    options = {"RUSTFLAGS": "--cfg dpnoise_secrecy", "CARGO_PROFILE_RELEASE_DEBUG": "line-tables-only"}
-    built = subprocess.run(command, cwd=ROOT, env=os.environ | options, stdout=subprocess.PIPE, text=True, check=False)
+def build(flags: str, *options: str) -> dict[str, Any]:
+    """Compile as the library is compiled for release, with line numbers, and return cargo's last artifact."""
+    command = ["cargo", *options, "--release", "--locked", f"--target-dir={TARGET}"]
+    variables = {
+        "RUSTFLAGS": f"--cfg dpnoise_secrecy {flags}",
+        "CARGO_PROFILE_RELEASE_DEBUG": "line-tables-only",
+        "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER": "aarch64-linux-gnu-gcc",
+    }
+    command.append("--message-format=json-render-diagnostics")
+    built = subprocess.run(
+        command, cwd=ROOT, env=os.environ | variables, stdout=subprocess.PIPE, text=True, check=False
+    )
     if built.returncode != 0:
         sys.exit("the program does not compile")
-    messages = [json.loads(line) for line in built.stdout.splitlines()]
-    (program,) = (message["executable"] for message in messages if message.get("executable"))
-    return Path(program)
+    messages = map(json.loads, built.stdout.splitlines())
+    return [message for message in messages if message["reason"] == "compiler-artifact"][-1]
+
+
+def build_checks() -> Path:
+    """Compile the program of the checks, and return where it is."""
+    return Path(build("", "build", "--package=dpnoise-core", "--test=constant_time")["executable"])
+
+
+def build_for_aarch64() -> Path:
+    """Compile the kernels for AArch64, and return where they are."""
+    # The linker would leave out the kernels, which nothing calls.
+    flags = "-C link-arg=-Wl,--no-gc-sections"
+    kernels = ["--package=dpnoise-kernels", "--lib", "--crate-type=cdylib"]
+    return Path(build(flags, "rustc", *kernels, f"--target={AARCH64_TARGET}")["filenames"][0])
+
+
+def missing_for_aarch64() -> str | None:
+    """Return what is missing to compile for AArch64 and to disassemble that, and how to install it."""
+    if not shutil.which("aarch64-linux-gnu-gcc"):
+        return "no aarch64-linux-gnu-gcc (Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
+    if not shutil.which("aarch64-linux-gnu-objdump"):
+        return "no aarch64-linux-gnu-objdump (Debian: binutils-aarch64-linux-gnu)"
+    command = ["rustc", "--print=target-libdir", f"--target={AARCH64_TARGET}"]
+    library = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    if not Path(library).is_dir():
+        return f"no Rust standard library for {AARCH64_TARGET} (rustup target add {AARCH64_TARGET})"
+    return None
 
 
 def run_poisoned(program: Path, instructions: str) -> bool:
@@ -64,32 +101,38 @@ def run_poisoned(program: Path, instructions: str) -> bool:
     return ran.returncode == 0
 
 
-def follow_kernels(program: Path) -> bool:
-    """Follow the kernels in the program's machine code, and print what they do. Return whether all is well."""
-    options = ["--disassemble", "--demangle", "--no-show-raw-insn", "--disassembler-options=intel"]
-    command = ["objdump", *options, str(program)]
-    listing = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    declared = kernel_flow.declared(ROOT / "rust/kernels/src/arch")
+def follow_kernels(program: Path, instruction_set: str, architecture: type[flow.Step], *objdump: str) -> bool:
+    """Follow the kernels in machine code, and print what they do. Return whether all is well."""
+    command = [*objdump, "--disassemble", "--demangle", "--no-show-raw-insn", str(program)]
+    listed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    declared = sources.declared(KERNELS)
+    faults = sources.planted(KERNELS / "planted.rs", architecture.NAME)
     kernels, planted = [], []
-    for symbol, instructions in machine_code.functions(listing):
-        if name := re.fullmatch(r"dpnoise_kernels::arch::(.+)::avx512", symbol):
+    for symbol, instructions in listing.functions(listed):
+        if name := re.fullmatch(rf"dpnoise_kernels::arch::(.+)::{instruction_set}", symbol):
             tables = [pointers for kernel, pointers in declared if kernel == name[1]]
             public = frozenset.intersection(*tables) if tables else frozenset()
-            kernels.append(kernel_flow.Kernel(name[1], instructions, public).follow())
+            kernels.append(flow.Kernel(name[1], instructions, architecture, public).follow())
         elif name := re.fullmatch(r"dpnoise_kernels::arch::planted::(.+)", symbol):
-            planted.append(kernel_flow.Kernel(name[1], instructions).follow())
+            planted.append(flow.Kernel(name[1], instructions, architecture).follow())
 
-    print(f"machine code: {len(kernels)} AVX-512 kernels in which no secret may decide a jump or an address")
+    print(f"{instruction_set}: {len(kernels)} kernels in whose machine code no secret may decide a jump or an address")
     for kernel in kernels:
         verdict = "REFUSED" if kernel.refused else "accepted"
         print(f"  {kernel.name}: {len(kernel.instructions)} instructions, {len(kernel.jumps)} jumps, {verdict}")
         print_list("jumps on", sorted(set(kernel.jumps.values())))
         print_list("calls that end the program", sorted(kernel.calls))
-        print_list("declassified", kernel_flow.DECLASSIFIED.get(kernel.name, ()))
+        start = kernel.instructions[0].at
+        print_list("declassified at", [f"+{at - start:#x}" for at in sorted(kernel.declassified)])
         print_list("refused", kernel.refused.values())
-    print(f"machine code: {len(planted)} planted faults that must be refused")
+    caught = {
+        kernel.name
+        for kernel in planted
+        if any(reason.endswith(faults.get(kernel.name, "not planted")) for reason in kernel.refused.values())
+    }
+    print(f"{instruction_set}: {len(faults)} planted faults that must be refused")
     for kernel in planted:
-        print(f"  {kernel.name}: {'refused' if caught(kernel) else 'NOT REFUSED for its fault'}")
+        print(f"  {kernel.name}: {'refused' if kernel.name in caught else 'NOT REFUSED for its fault'}")
         print_list("", kernel.refused.values())
 
     # A kernel with a type parameter may be compiled for the same type in several crates.
@@ -97,15 +140,13 @@ def follow_kernels(program: Path) -> bool:
     difference = wanted.keys() != found.keys() or not wanted <= found
     if difference:
         print(f"  DECLARED by dispatch! are other kernels: {', '.join(name for name, _ in declared)}")
-    leaking = sum(bool(kernel.refused) for kernel in kernels)
-    missed = sum(not caught(kernel) for kernel in planted)
-    print(f"machine code: {leaking} kernels refused, {missed} planted faults missed")
-    return bool(planted) and not (difference or leaking or missed)
-
-
-def caught(kernel: kernel_flow.Kernel) -> bool:
-    """Return whether a kernel is refused for what it does, rather than for being written in unknown instructions."""
-    return any("not described" not in reason for reason in kernel.refused.values())
+    leaking, missed = sum(bool(kernel.refused) for kernel in kernels), faults.keys() - caught
+    print(
+        f"{instruction_set}: {leaking} kernels refused, {len(missed)} planted faults missed",
+        *sorted(missed),
+        flush=True,
+    )
+    return bool(faults) and not (difference or leaking or missed)
 
 
 def print_list(title: str, items: Iterable[str]) -> None:
@@ -118,12 +159,16 @@ def print_list(title: str, items: Iterable[str]) -> None:
 def main() -> int:
     """Run everything."""
     if platform.machine() not in ("x86_64", "AMD64"):
-        print(f"skipped: the secrets are marked, and the kernels written, for x86-64, and this is {platform.machine()}")
+        print(f"skipped: valgrind follows secrets on x86-64 alone, and this is {platform.machine()}")
         return 0
-    program = build()
+    program = build_checks()
     results = [run_poisoned(program, instructions) for instructions in INSTRUCTION_SETS]
     print("avx512: not run, since valgrind cannot; see the machine code", flush=True)
-    results.append(follow_kernels(program))
+    results.append(follow_kernels(program, "avx512", X86_64, "objdump", "--disassembler-options=intel"))
+    if missing := missing_for_aarch64():
+        print(f"neon: SKIPPED, nothing was checked: {missing}")
+    else:
+        results.append(follow_kernels(build_for_aarch64(), "neon", AArch64, "aarch64-linux-gnu-objdump"))
     return 0 if all(results) else 1
 
 

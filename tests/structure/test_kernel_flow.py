@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import kernel_flow
-import machine_code
 import pytest
+from machine_code import flow, listing, sources
+from machine_code.x86_64 import X86_64
 
 ROOT = Path(__file__).parents[2]
 
@@ -13,12 +13,11 @@ SECRETS = ["vmovdqu64 zmm9,ZMMWORD PTR [rdi]", "vptestmq k1,zmm9,zmm9", "mov r10
 """What comes before each kernel below: zmm9, k1, r10 and the flags are secret."""
 
 
-def refusals(*lines, tables=(), name="kernel"):
+def refusals(*lines, tables=()):
     """Follow a kernel of one instruction a line."""
-    listing = "".join(f"  {at:x}:\t{line}\n" for at, line in enumerate([*SECRETS, *lines]))
-    ((_, instructions),) = machine_code.functions(f"0000 <kernel>:\n{listing}")
-    kernel = kernel_flow.Kernel(name, instructions, frozenset(tables)).follow()
-    return list(kernel.refused.values())
+    text = "".join(f"  {at:x}:\t{line}\n" for at, line in enumerate([*SECRETS, *lines]))
+    ((_, instructions),) = listing.functions(f"0000 <kernel>:\n{text}")
+    return list(flow.Kernel("kernel", instructions, X86_64, frozenset(tables)).follow().refused.values())
 
 
 def to(line):
@@ -176,19 +175,23 @@ def test_what_is_not_allowed_at_all(line, reason):
 
 
 def test_what_a_kernel_may_know():
-    lines = ["kmovw eax,k1", "popcnt eax,eax", "vmovdqu64 ZMMWORD PTR [rsi+rax*8],zmm0", "ret"]
-    assert refusals(*lines, name="trials::run") == []
-    assert refusals(*lines)
-    assert refusals(lines[0], *lines[2:], name="trials::run"), "the number of lanes, not which ones"
+    mark = "nop QWORD PTR [rax+0x100]"
+    lines = ["kmovw eax,k1", "popcnt eax,eax", mark, "vmovdqu64 ZMMWORD PTR [rsi+rax*8],zmm0", "ret"]
+    assert refusals(*lines) == []
+    assert refusals(*lines[:2], *lines[3:]), "without a mark"
+    assert refusals(*lines[:2], mark.replace("rax", "rcx"), *lines[3:]), "another register"
+    assert refusals(*lines[:2], mark.replace("0x100", "rax*1+0x0"), *lines[3:]), "padding"
+    assert refusals(*lines[:-1], "mov rdx,QWORD PTR [rsi+r10*8]", "ret"), "other secrets"
+    assert refusals(*lines[:3], "kmovw eax,k1", *lines[3:]), "the register, later"
 
 
 def test_public_memory_is_that_of_named_arguments():
     lines = ["movzx ecx,BYTE PTR [rsi+0x220]", "test ecx,ecx", f"je {to(3)}", "ret"]
-    assert refusals(*lines, tables=["rsi"]) == []
-    assert refusals(*lines, tables=["rdx"])
-    assert refusals("mov rsi,QWORD PTR [rsi]", *lines, tables=["rsi"]), "pointers in a table lead to secrets"
-    assert refusals("vmovdqu YMMWORD PTR [rsi],ymm9", "ret", tables=["rsi"]), "and it must stay public"
-    assert refusals("test rdx,rdx", f"je {to(3)}", "mov rsi,rdx", *lines[:-2], f"je {to(6)}", "ret", tables=["rsi"])
+    assert refusals(*lines, tables=[1]) == []
+    assert refusals(*lines, tables=[2])
+    assert refusals("mov rsi,QWORD PTR [rsi]", *lines, tables=[1]), "pointers in a table lead to secrets"
+    assert refusals("vmovdqu YMMWORD PTR [rsi],ymm9", "ret", tables=[1]), "and it must stay public"
+    assert refusals("test rdx,rdx", f"je {to(3)}", "mov rsi,rdx", *lines[:-2], f"je {to(6)}", "ret", tables=[1])
 
 
 def test_kernels_are_read_from_the_sources(tmp_path):
@@ -207,7 +210,7 @@ def test_kernels_are_read_from_the_sources(tmp_path):
             );
         }"""
     )
-    clip = ("lanes::sums::clip", {"rdx"})  # for two types
-    expected = [("lanes::sums::add", {"r8"}), ("lanes::sums::scale", {"rdx"}), clip, clip]
-    assert kernel_flow.declared(tmp_path) == expected
-    assert ("trials::run", {"rdi"}) in kernel_flow.declared(ROOT / "rust/kernels/src/arch")
+    clip = ("lanes::sums::clip", {2})  # for two types
+    expected = [("lanes::sums::add", {4}), ("lanes::sums::scale", {2}), clip, clip]
+    assert sources.declared(tmp_path) == expected
+    assert ("trials::run", {0}) in sources.declared(ROOT / "rust/kernels/src/arch")

@@ -53,6 +53,15 @@ impl Real for f64 {
     }
 }
 
+/// `make constant-time` compiles this crate without the callers that choose the type, and would find no kernel.
+#[cfg(all(dpnoise_secrecy, target_arch = "aarch64"))]
+#[used]
+static INSTANCES: fn() = || {
+    let squares = [add_squares::<f32> as *const (), add_squares::<f64> as *const ()];
+    let scaled = [add_scaled::<f32> as *const (), add_scaled::<f64> as *const ()];
+    core::hint::black_box((squares, scaled));
+};
+
 /// Adds the square of number i of row r to `sums[r][i % LANES]`, for rows of `stride` numbers; the numbers that do not
 /// fill the lanes are left out. Meanwhile prefetches the beginning of `soon`, half as many numbers as are read.
 pub fn add_squares<T: Real>(

@@ -68,7 +68,7 @@ impl InstructionSet {
 ///
 /// A kernel may have one more type parameter: `dispatch!(instructions, kernel<T: Real>(argument: &[T], ...))`.
 ///
-/// Secrets are passed by reference: scripts/kernel_flow.py treats what is passed by value as public.
+/// Secrets are passed by reference: scripts/machine_code treats what is passed by value as public.
 macro_rules! dispatch {
     (
         $instructions:expr,
@@ -86,14 +86,18 @@ macro_rules! dispatch {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
             unsafe { $kernel::<crate::arch::lanes::Avx512 $(, $parameter)?>($($argument),*) }
         }
+        // What every CPU of the target has would let it be inlined elsewhere, where its machine code is not checked.
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
         #[target_feature(enable = "neon")]
+        #[inline(never)]
         fn neon$(<$parameter: $bound>)?($($argument: $type),*) {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
             unsafe { $kernel::<crate::arch::lanes::Neon $(, $parameter)?>($($argument),*) }
         }
         #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
-        crate::arch::instruction_set::keep_arguments!($($parameter)? ($($type),*));
+        crate::arch::instruction_set::keep_arguments!(avx512 $($parameter)? ($($type),*));
+        #[cfg(all(dpnoise_secrecy, target_arch = "aarch64", target_endian = "little"))]
+        crate::arch::instruction_set::keep_arguments!(neon $($parameter)? ($($type),*));
         match $instructions.kind() {
             // SAFETY: plain code runs on every CPU.
             crate::arch::instruction_set::Kind::Portable => unsafe {
@@ -112,19 +116,19 @@ macro_rules! dispatch {
     }};
 }
 
-/// Takes the address of a function `avx512`, so that the optimiser leaves its arguments as they are declared, where
-/// scripts/kernel_flow.py reads them.
-#[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
+/// Takes the address of a kernel, so that the optimiser leaves its arguments as they are declared, where
+/// scripts/machine_code reads them.
+#[cfg(dpnoise_secrecy)]
 macro_rules! keep_arguments {
-    (($($type:ty),*)) => {
+    ($kernel:ident ($($type:ty),*)) => {
         #[used]
-        static KERNEL: unsafe fn($($type),*) = avx512;
+        static KERNEL: unsafe fn($($type),*) = $kernel;
     };
-    ($parameter:ident ($($type:ty),*)) => {
-        core::hint::black_box::<unsafe fn($($type),*)>(avx512::<$parameter>);
+    ($kernel:ident $parameter:ident ($($type:ty),*)) => {
+        core::hint::black_box::<unsafe fn($($type),*)>($kernel::<$parameter>);
     };
 }
 
 pub(super) use dispatch;
-#[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
+#[cfg(dpnoise_secrecy)]
 pub(super) use keep_arguments;

@@ -32,7 +32,7 @@ pub mod hashing;
 pub mod instruction_set;
 mod lanes;
 pub mod planes;
-#[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
+#[cfg(all(dpnoise_secrecy, any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod planted;
 pub mod popcount;
 pub mod registers;

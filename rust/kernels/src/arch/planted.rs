@@ -1,76 +1,104 @@
 //! Kernels with planted faults, compiled for `make constant-time` and never called: the check of the machine code must
-//! refuse each of them.
+//! refuse each of them, for the reason that is its documentation here.
 #![allow(unsafe_code, reason = "kernels over vendor intrinsics")]
 
-use core::arch::x86_64::{
-    __m512i, _mm512_castpd_si512, _mm512_castsi512_pd, _mm512_cmplt_epi64_mask, _mm512_div_pd, _mm512_i64gather_epi64,
-    _mm512_loadu_si512, _mm512_mask_compressstoreu_epi64, _mm512_setzero_si512, _mm512_storeu_si512,
-};
+use super::lanes::{Lanes64, Vectors};
+
+#[cfg(target_arch = "x86_64")]
+type Followed = super::lanes::Avx512;
+#[cfg(target_arch = "aarch64")]
+type Followed = super::lanes::Neon;
+type V = <Followed as Vectors>::U64;
 
 /// Secrets, a table, and room for the result.
 type Kernel = unsafe fn(&[i64; 8], &[i64; 64], &mut [i64; 8]);
 
-/// All of them.
-pub const KERNELS: [Kernel; 7] =
-    [branch_on_a_lane, loop_over_a_mask, secret_address, gather, masked_store, integer_division, float_division];
+macro_rules! planted {
+    ($(
+        $(#[doc = $refusal:literal] $(#[$condition:meta])?)?
+        fn $name:ident($secrets:pat, $table:pat, $out:ident) { $($body:tt)* }
+    )*) => {
+        /// All of them.
+        #[used]
+        pub static KERNELS: &[Kernel] = &[$($($(#[$condition])?)? $name),*];
 
-#[target_feature(enable = "avx512f")]
-fn load(words: &[i64; 8]) -> __m512i {
-    // SAFETY: 64 bytes are readable, and no alignment is asked for.
-    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+        $(
+            $(#[doc = $refusal] $(#[$condition])?)?
+            #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512dq,popcnt"))]
+            #[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
+            unsafe fn $name($secrets: &[i64; 8], $table: &[i64; 64], $out: &mut [i64; 8]) {
+                // SAFETY: compiled for the instruction set, and never called.
+                unsafe { $($body)* }
+            }
+        )*
+    };
 }
 
-#[target_feature(enable = "avx512f")]
-fn store(words: __m512i, target: &mut [i64; 8]) {
-    // SAFETY: 64 bytes are writable, and no alignment is asked for.
-    unsafe { _mm512_storeu_si512(target.as_mut_ptr().cast(), words) }
+/// A mask of the lanes that hold a small secret.
+///
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn small(secrets: &[i64; 8]) -> u64 {
+    // SAFETY: passed on from the caller.
+    unsafe { V::bitmask(V::load(secrets).less_than(V::splat(1 << 32))) }
 }
 
-#[target_feature(enable = "avx512f")]
-fn negative(words: &[i64; 8]) -> u8 {
-    _mm512_cmplt_epi64_mask(load(words), _mm512_setzero_si512())
-}
-
-#[target_feature(enable = "avx512f")]
-fn branch_on_a_lane(secrets: &[i64; 8], table: &[i64; 64], out: &mut [i64; 8]) {
-    if negative(secrets) & 1 == 1 {
-        out.copy_from_slice(&table[..8]);
+planted! {
+    /// a jump on a secret
+    fn branch_on_a_lane(secrets, table, out) {
+        if small(secrets) & 1 == 1 {
+            out.copy_from_slice(&table[..8]);
+        }
     }
-}
 
-#[target_feature(enable = "avx512f")]
-fn loop_over_a_mask(secrets: &[i64; 8], table: &[i64; 64], out: &mut [i64; 8]) {
-    let mut mask = negative(secrets);
-    while mask != 0 {
-        out[0] ^= table[mask as usize & 7];
-        mask &= mask - 1;
+    /// a jump on a secret
+    fn loop_over_a_mask(secrets, table, out) {
+        let mut mask = small(secrets);
+        while mask != 0 {
+            out[0] ^= table[mask as usize & 7];
+            mask &= mask - 1;
+        }
     }
-}
 
-#[target_feature(enable = "avx512f")]
-fn secret_address(secrets: &[i64; 8], table: &[i64; 64], out: &mut [i64; 8]) {
-    out[0] = table[secrets[0] as usize & 63];
-}
+    /// an address made of a secret
+    fn look_up_in_memory(secrets, table, out) {
+        out[0] = table[secrets[0] as usize & 63];
+    }
 
-#[target_feature(enable = "avx512f")]
-fn gather(secrets: &[i64; 8], table: &[i64; 64], out: &mut [i64; 8]) {
-    // SAFETY: never called; an index beyond the table would be read out of bounds.
-    store(unsafe { _mm512_i64gather_epi64::<8>(load(secrets), table.as_ptr().cast()) }, out);
-}
+    /// an address made of a secret
+    fn store_behind_those_kept(secrets, table, out) {
+        out[small(secrets).count_ones() as usize & 7] = table[0];
+    }
 
-#[target_feature(enable = "avx512f")]
-fn masked_store(secrets: &[i64; 8], _table: &[i64; 64], out: &mut [i64; 8]) {
-    // SAFETY: at most 64 bytes are written, and no alignment is asked for.
-    unsafe { _mm512_mask_compressstoreu_epi64(out.as_mut_ptr().cast(), negative(secrets), load(secrets)) }
-}
+    /// an address made of a secret
+    #[cfg(target_arch = "x86_64")]
+    fn gather(secrets, table, out) {
+        use core::arch::x86_64::{_mm512_i64gather_epi64, _mm512_loadu_si512, _mm512_storeu_si512};
+        let found = _mm512_i64gather_epi64::<8>(_mm512_loadu_si512(secrets.as_ptr().cast()), table.as_ptr().cast());
+        _mm512_storeu_si512(out.as_mut_ptr().cast(), found);
+    }
 
-#[target_feature(enable = "avx512f")]
-fn integer_division(secrets: &[i64; 8], table: &[i64; 64], out: &mut [i64; 8]) {
-    out[0] = secrets[0].wrapping_div(table[0] | 1);
-}
+    /// a store under a secret mask
+    #[cfg(target_arch = "x86_64")]
+    fn masked_store(secrets, _, out) {
+        use core::arch::x86_64::{_mm512_loadu_si512, _mm512_mask_compressstoreu_epi64};
+        let words = _mm512_loadu_si512(secrets.as_ptr().cast());
+        _mm512_mask_compressstoreu_epi64(out.as_mut_ptr().cast(), small(secrets) as u8, words);
+    }
 
-#[target_feature(enable = "avx512f")]
-fn float_division(secrets: &[i64; 8], table: &[i64; 64], out: &mut [i64; 8]) {
-    let (a, b) = (load(secrets), load(table.first_chunk().expect("8 of 64")));
-    store(_mm512_castpd_si512(_mm512_div_pd(_mm512_castsi512_pd(a), _mm512_castsi512_pd(b))), out);
+    /// takes longer for some values than for others
+    fn integer_division(secrets, table, out) {
+        out[0] = (secrets[0].cast_unsigned() / (table[0].cast_unsigned() | 1)).cast_signed();
+    }
+
+    /// takes longer for some values than for others
+    fn float_division(secrets, table, out) {
+        out[0] = (secrets[0] as f64 / table[0] as f64).to_bits().cast_signed();
+    }
+
+    /// takes longer for some values than for others
+    fn square_root(secrets, _, out) {
+        out[0] = (secrets[0].unsigned_abs() as f64).sqrt().to_bits().cast_signed();
+    }
 }

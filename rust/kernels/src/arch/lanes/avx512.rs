@@ -4,6 +4,7 @@
 use core::arch::x86_64::*;
 
 use super::{Lanes32, Lanes64, Vectors, Widen};
+use crate::arch::secrecy::{Reason, declassify_in_register};
 
 /// AVX-512 F and DQ.
 pub(crate) struct Avx512;
@@ -60,8 +61,7 @@ impl Lanes64 for Words64 {
         // Compressed in a register first: the form that writes to memory is slow on some CPUs.
         // SAFETY: the caller has the instruction set.
         unsafe { Self(_mm512_maskz_compress_epi64(keep as __mmask8, self.0)).store(target) }
-        // Valgrind cannot run this; scripts/kernel_flow.py treats the number as declassified.
-        keep.count_ones() as usize
+        declassify_in_register(Reason::Rejection, keep.count_ones().into()) as usize
     }
 
     // Not by `load` and `store`: if lanes are loaded as integers, replaced under a secret mask and stored, the

@@ -5,7 +5,7 @@ use core::arch::aarch64::*;
 use core::array;
 
 use super::{Lanes32, Lanes64, Vectors, Widen};
-use crate::arch::secrecy::{Reason, declassify};
+use crate::arch::secrecy::{Reason, declassify_in_register};
 
 /// NEON, which Arm also calls Advanced SIMD.
 pub(crate) struct Neon;
@@ -74,7 +74,7 @@ impl Lanes64 for Words64 {
     #[inline(always)]
     unsafe fn compress(self, keep: u64, target: &mut [i64]) -> usize {
         // Once declassified, it may be the index of a table.
-        let keep = declassify(Reason::Rejection, keep);
+        let keep = declassify_in_register(Reason::Rejection, keep);
         // SAFETY: the caller has the instruction set.
         unsafe {
             let order: [uint8x16_t; 2] = load(&ORDERS[keep as usize & 15]);
