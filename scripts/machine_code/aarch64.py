@@ -10,12 +10,12 @@ from machine_code.listing import Undescribed
 
 _WIDTHS = {"b": 1, "h": 2, "w": 4, "s": 4, "x": 8, "d": 8, "q": 16}
 _NUMBER = r"(?:[12]?[0-9]|3[01])"
-_GENERAL = re.compile(rf"(?P<size>[wx])(?P<name>{_NUMBER}|zr)|(?P<stack>w?sp)")
+_GENERAL = re.compile(r"(?P<size>[wx])(?P<name>[12]?[0-9]|30|zr)|(?P<stack>w?sp)")
 _SCALAR = re.compile(rf"(?P<size>[bhsdq])(?P<name>{_NUMBER})")
 _VECTOR = re.compile(rf"v(?P<name>{_NUMBER})\.(?P<lanes>[0-9]*)(?P<size>[bhsd])(?P<lane>\[[0-9]+\])?")
 # How a register is extended or shifted, a condition, and a number in floating point.
 _CONSTANT = re.compile(
-    r"([us]xt[bhwx]|[lam]s[lr]|ror)( #[0-9]+)?|eq|ne|c[sc]|mi|pl|v[sc]|hi|ls|g[et]|l[et]|#-?[0-9]\.[0-9]+e[+-][0-9]+"
+    r"([us]xt[bhwx]|[lam]s[lr]|ror)( #[0-9]+)?|eq|ne|c[sc]|mi|pl|v[sc]|hi|ls|g[et]|l[et]|#-?[0-9]\.[0-9]+(e.+)?"
 )
 
 

@@ -15,18 +15,21 @@ type Kernel = unsafe fn(&[i64; 8], &[i64; 64], &mut [i64; 8]);
 
 macro_rules! planted {
     ($(
-        $(#[doc = $refusal:literal] $(#[$condition:meta])?)?
+        #[doc = $refusal:literal]
+        $(#[$condition:meta])?
         fn $name:ident($secrets:pat, $table:pat, $out:ident) { $($body:tt)* }
     )*) => {
         /// All of them.
         #[used]
-        pub static KERNELS: &[Kernel] = &[$($($(#[$condition])?)? $name),*];
+        pub static KERNELS: &[Kernel] = &[$($(#[$condition])? $name),*];
 
         $(
-            $(#[doc = $refusal] $(#[$condition])?)?
+            #[doc = $refusal]
+            $(#[$condition])?
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512dq,popcnt"))]
             #[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
             unsafe fn $name($secrets: &[i64; 8], $table: &[i64; 64], $out: &mut [i64; 8]) {
+                #[allow(unused_unsafe, reason = "not all of them need it")]
                 // SAFETY: compiled for the instruction set, and never called.
                 unsafe { $($body)* }
             }

@@ -1,29 +1,16 @@
-"""The rule for the machine code of kernels accepts what depends on public values and refuses all that does not."""
-
-from pathlib import Path
+"""The rule for machine code with AVX-512 accepts what depends on public values and refuses all that does not."""
 
 import pytest
-from machine_code import flow, listing, sources
 from machine_code.x86_64 import X86_64
-
-ROOT = Path(__file__).parents[2]
-
+from structure import kernels
+from structure.kernels import to
 
 SECRETS = ["vmovdqu64 zmm9,ZMMWORD PTR [rdi]", "vptestmq k1,zmm9,zmm9", "mov r10,QWORD PTR [rdi]", "test r10,r10"]
 """What comes before each kernel below: zmm9, k1, r10 and the flags are secret."""
 
 
 def refusals(*lines, tables=()):
-    """Follow a kernel of one instruction a line."""
-    text = "".join(f"  {at:x}:\t{line}\n" for at, line in enumerate([*SECRETS, *lines]))
-    ((_, instructions),) = listing.functions(f"0000 <kernel>:\n{text}")
-    return list(flow.Kernel("kernel", instructions, X86_64, frozenset(tables)).follow().refused.values())
-
-
-def to(line):
-    """Lead to a line, the first one being 0."""
-    at = len(SECRETS) + line
-    return f"{at:x} <kernel+{at:#x}>"
+    return kernels.refusals(X86_64, SECRETS, lines, tables)
 
 
 ACCEPTED = {
@@ -192,25 +179,3 @@ def test_public_memory_is_that_of_named_arguments():
     assert refusals("mov rsi,QWORD PTR [rsi]", *lines, tables=[1]), "pointers in a table lead to secrets"
     assert refusals("vmovdqu YMMWORD PTR [rsi],ymm9", "ret", tables=[1]), "and it must stay public"
     assert refusals("test rdx,rdx", f"je {to(3)}", "mov rsi,rdx", *lines[:-2], f"je {to(6)}", "ret", tables=[1])
-
-
-def test_kernels_are_read_from_the_sources(tmp_path):
-    (tmp_path / "lanes").mkdir()
-    (tmp_path / "lanes" / "sums.rs").write_text(
-        """pub fn add(backend: Backend, count: u64, all: &[u8; 4], rest: &mut [u8], tables: &Tables) {
-            dispatch!(instructions, add_lanes(count: u64, all: &[u8; 4], rest: &mut [u8], tables: &Tables));
-        }
-        pub(crate) fn scale(backend: Backend, by: f64, out: &mut [[f64; 8]], tables: &Tables) {
-            dispatch!(instructions, scale_lanes(by: f64, out: &mut [[f64; 8]], tables: &Tables));
-        }
-        pub(crate) fn clip<T: Real>(backend: Backend, rows: &[T], tables: &Tables) {
-            dispatch!(
-                instructions,
-                clip_lanes<T: Real>(rows: &[T], tables: &Tables)
-            );
-        }"""
-    )
-    clip = ("lanes::sums::clip", {2})  # for two types
-    expected = [("lanes::sums::add", {4}), ("lanes::sums::scale", {2}), clip, clip]
-    assert sources.declared(tmp_path) == expected
-    assert ("trials::run", {0}) in sources.declared(ROOT / "rust/kernels/src/arch")

@@ -1,0 +1,16 @@
+"""Kernels of a few lines, written by hand."""
+
+from machine_code import flow, listing
+
+
+def refusals(architecture, secrets, lines, tables=()):
+    """Follow a kernel of one instruction a line, which begins with four lines that load secrets."""
+    assert len(secrets) == 4
+    text = "".join(f"  {at:x}:\t{line}\n" for at, line in enumerate([*secrets, *lines]))
+    ((_, instructions),) = listing.functions(f"0000 <kernel>:\n{text}")
+    return list(flow.Kernel("kernel", instructions, architecture, frozenset(tables)).follow().refused.values())
+
+
+def to(line):
+    """Lead to a line, the first one after the secrets being 0."""
+    return f"{4 + line:x} <kernel+{4 + line:#x}>"
