@@ -11,7 +11,7 @@ pub(super) enum Kind {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    #[cfg(target_arch = "aarch64")]
     Neon,
 }
 
@@ -37,8 +37,8 @@ impl InstructionSet {
                 found.push(Self(Kind::Avx512));
             }
         }
-        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-        if std::arch::is_aarch64_feature_detected!("neon") {
+        #[cfg(target_arch = "aarch64")]
+        if cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("neon") {
             found.push(Self(Kind::Neon));
         }
         found
@@ -53,7 +53,7 @@ impl InstructionSet {
             Kind::Avx2 => Self::NAMES[1],
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => Self::NAMES[2],
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            #[cfg(target_arch = "aarch64")]
             Kind::Neon => Self::NAMES[3],
         }
     }
@@ -86,7 +86,7 @@ macro_rules! dispatch {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
             unsafe { $kernel::<crate::arch::lanes::Avx512 $(, $parameter)?>($($argument),*) }
         }
-        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        #[cfg(target_arch = "aarch64")]
         #[target_feature(enable = "neon")]
         fn neon$(<$parameter: $bound>)?($($argument: $type),*) {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
@@ -105,7 +105,7 @@ macro_rules! dispatch {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this `InstructionSet` exists only on a CPU with AVX-512 F and DQ.
             crate::arch::instruction_set::Kind::Avx512 => unsafe { avx512($($argument),*) },
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            #[cfg(target_arch = "aarch64")]
             // SAFETY: this `InstructionSet` exists only on a CPU with NEON.
             crate::arch::instruction_set::Kind::Neon => unsafe { neon($($argument),*) },
         }
