@@ -22,8 +22,9 @@ pub(super) unsafe fn exp2_neg_times_2_63<V: Lanes64, const FUSED: bool>(t: V::F6
         let power = V::splat(1023 + 63).sub(V::bitcast_u64(rounded)).shl(52).bitcast_f64(); // 2^(63 - k)
         // Even and odd powers side by side: two short chains of operations instead of a long one.
         let square = V::mul_f64(r, r);
-        let [mut even, mut odd] = [V::splat_f64(0.0); 2];
-        for pair in COEFFICIENTS.as_chunks::<2>().0.iter().rev() {
+        let [pairs @ .., highest] = &COEFFICIENTS;
+        let [mut even, mut odd] = [V::splat_f64(highest[0]), V::splat_f64(highest[1])];
+        for pair in pairs.iter().rev() {
             even = multiply_add::<V, FUSED>(even, square, V::splat_f64(pair[0]));
             odd = multiply_add::<V, FUSED>(odd, square, V::splat_f64(pair[1]));
         }
@@ -39,12 +40,12 @@ unsafe fn multiply_add<V: Lanes64, const FUSED: bool>(a: V::F64, b: V::F64, c: V
     unsafe { if FUSED { V::mul_add_f64(a, b, c) } else { V::add_f64(V::mul_f64(a, b), c) } }
 }
 
-/// (-ln 2)^n / n!: the Taylor polynomial of degree 11 leaves a relative error below 2 (ln 2 / 2)^12 / 12! < 2^-46.1.
-const COEFFICIENTS: [f64; 12] = {
-    let mut coefficients = [1.0; 12];
+/// (-ln 2)^n / n! for an even and an odd n at a time: the Taylor polynomial of degree 11 leaves a relative error below 2 (ln 2 / 2)^12 / 12! < 2^-46.1.
+const COEFFICIENTS: [[f64; 2]; 6] = {
+    let mut coefficients = [[1.0; 2]; 6];
     let mut n = 1;
-    while n < coefficients.len() {
-        coefficients[n] = -coefficients[n - 1] * core::f64::consts::LN_2 / n as f64;
+    while n < 12 {
+        coefficients[n / 2][n % 2] = -coefficients[(n - 1) / 2][(n - 1) % 2] * core::f64::consts::LN_2 / n as f64;
         n += 1;
     }
     coefficients

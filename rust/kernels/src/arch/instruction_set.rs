@@ -11,7 +11,7 @@ pub(super) enum Kind {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    #[cfg(target_arch = "aarch64")]
     Neon,
 }
 
@@ -37,8 +37,8 @@ impl InstructionSet {
                 found.push(Self(Kind::Avx512));
             }
         }
-        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-        if std::arch::is_aarch64_feature_detected!("neon") {
+        #[cfg(target_arch = "aarch64")]
+        if cfg!(target_endian = "little") && std::arch::is_aarch64_feature_detected!("neon") {
             found.push(Self(Kind::Neon));
         }
         found
@@ -53,7 +53,7 @@ impl InstructionSet {
             Kind::Avx2 => Self::NAMES[1],
             #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => Self::NAMES[2],
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            #[cfg(target_arch = "aarch64")]
             Kind::Neon => Self::NAMES[3],
         }
     }
@@ -86,8 +86,8 @@ macro_rules! dispatch {
             // SAFETY: compiled for the instruction set, and called only where the CPU has it.
             unsafe { $kernel::<crate::arch::lanes::Avx512 $(, $parameter)?>($($argument),*) }
         }
-        // What every CPU of the target has would let it be inlined elsewhere, where its machine code is not checked.
-        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        // All CPUs of the target have NEON, so that callers could inline this, where its machine code is not checked.
+        #[cfg(target_arch = "aarch64")]
         #[target_feature(enable = "neon")]
         #[inline(never)]
         fn neon$(<$parameter: $bound>)?($($argument: $type),*) {
@@ -96,7 +96,7 @@ macro_rules! dispatch {
         }
         #[cfg(all(dpnoise_secrecy, target_arch = "x86_64"))]
         crate::arch::instruction_set::keep_arguments!(avx512 $($parameter)? ($($type),*));
-        #[cfg(all(dpnoise_secrecy, target_arch = "aarch64", target_endian = "little"))]
+        #[cfg(all(dpnoise_secrecy, target_arch = "aarch64"))]
         crate::arch::instruction_set::keep_arguments!(neon $($parameter)? ($($type),*));
         match $instructions.kind() {
             // SAFETY: plain code runs on every CPU.
@@ -109,7 +109,7 @@ macro_rules! dispatch {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this `InstructionSet` exists only on a CPU with AVX-512 F and DQ.
             crate::arch::instruction_set::Kind::Avx512 => unsafe { avx512($($argument),*) },
-            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            #[cfg(target_arch = "aarch64")]
             // SAFETY: this `InstructionSet` exists only on a CPU with NEON.
             crate::arch::instruction_set::Kind::Neon => unsafe { neon($($argument),*) },
         }

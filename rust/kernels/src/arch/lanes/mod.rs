@@ -20,7 +20,7 @@
 
 /// Methods of a vector trait, made of intrinsics on registers. For memory there are `load` and `store`, which check
 /// lengths.
-#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! intrinsics {
     ($(fn $name:ident($($arguments:tt)*) $(-> $result:ty)? { $($body:tt)* })*) => {
         $(
@@ -37,7 +37,7 @@ macro_rules! intrinsics {
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
 
@@ -45,7 +45,7 @@ mod portable;
 pub(super) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(super) use avx512::Avx512;
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+#[cfg(target_arch = "aarch64")]
 pub(super) use neon::Neon;
 pub(super) use portable::Portable;
 

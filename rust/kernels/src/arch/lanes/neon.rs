@@ -1,4 +1,4 @@
-//! NEON, on little-endian aarch64.
+//! NEON, on little-endian CPUs: others would need their bytes reversed, and run portable code.
 
 #[allow(clippy::wildcard_imports, reason = "four dozen intrinsics, each named in full where it is used")]
 use core::arch::aarch64::*;
@@ -7,12 +7,12 @@ use core::array;
 use super::{Lanes32, Lanes64, Vectors, Widen};
 use crate::arch::secrecy::{Reason, declassify_in_register};
 
-/// NEON, which Arm also calls Advanced SIMD.
+/// NEON, also called Advanced SIMD.
 pub(crate) struct Neon;
 
 impl Vectors for Neon {
     const REGISTERS: usize = 32;
-    type U64 = Words64; // no kernel takes fewer than four words
+    type U64 = Words64;
     type U32 = Words32<2>;
     type Register32 = Words32<1>;
 }
@@ -44,9 +44,12 @@ fn zip<T: Copy, U, const N: usize>(a: [T; N], b: [T; N], f: impl Fn(T, T) -> U) 
     array::from_fn(|i| f(a[i], b[i]))
 }
 
-/// Four words; a mask is all ones or zero.
+/// Four words, the fewest that kernels are written for; a mask is all ones or zero.
 #[derive(Clone, Copy)]
 pub(crate) struct Words64([uint64x2_t; 2]);
+
+/// As many doubles.
+type Doubles = [float64x2_t; 2];
 
 /// For each choice of four lanes, the bytes of the chosen ones, in order; the others are arbitrary.
 const ORDERS: [[u8; 32]; 16] = {
@@ -68,7 +71,7 @@ const ORDERS: [[u8; 32]; 16] = {
 
 impl Lanes64 for Words64 {
     const N: usize = 4;
-    type F64 = [float64x2_t; 2];
+    type F64 = Doubles;
     type Mask = Self;
 
     #[inline(always)]
@@ -84,7 +87,7 @@ impl Lanes64 for Words64 {
         keep.count_ones() as usize
     }
 
-    // There is no intrinsic for it yet, and no gain was measured.
+    // There is no stable intrinsic for it, and no gain has been measured.
     #[inline(always)]
     unsafe fn prefetch(_: *const u8) {}
 
@@ -93,18 +96,18 @@ impl Lanes64 for Words64 {
         fn load(source: &[i64]) -> Self { Self(load(source)) }
         fn load_le_bytes(source: &[u8]) -> Self { Self(load(source)) }
         fn load_le_bytes_u32(source: &[u8]) -> Self { widen(load(source)) }
-        fn load_f64(source: &[f64]) -> [float64x2_t; 2] { load(source) }
+        fn load_f64(source: &[f64]) -> Doubles { load(source) }
         fn store(self, target: &mut [i64]) { store(self.0, target) }
         fn store_le_bytes(self, target: &mut [u8]) { store(self.0, target) }
-        fn store_f64(a: [float64x2_t; 2], target: &mut [f64]) { store(a, target) }
+        fn store_f64(a: Doubles, target: &mut [f64]) { store(a, target) }
 
         fn add(self, other: Self) -> Self { Self(zip(self.0, other.0, |a, b| vaddq_u64(a, b))) }
         fn sub(self, other: Self) -> Self { Self(zip(self.0, other.0, |a, b| vsubq_u64(a, b))) }
         fn and(self, other: Self) -> Self { Self(zip(self.0, other.0, |a, b| vandq_u64(a, b))) }
         fn xor(self, other: Self) -> Self { Self(zip(self.0, other.0, |a, b| veorq_u64(a, b))) }
         fn shl(self, count: u32) -> Self { self.shl_each(Self::splat(count.into())) }
-        fn shr(self, count: u32) -> Self { self.shl_each(Self::splat(u64::from(count).wrapping_neg())) }
         // A negative count shifts to the right.
+        fn shr(self, count: u32) -> Self { self.shl_each(Self::splat(u64::from(count).wrapping_neg())) }
         fn shl_each(self, counts: Self) -> Self {
             Self(zip(self.0, counts.0, |word, count| vshlq_u64(word, vreinterpretq_s64_u64(count))))
         }
@@ -118,23 +121,19 @@ impl Lanes64 for Words64 {
             vaddvq_u32(vandq_u32(lanes, load(&[1, 2, 4, 8]))).into()
         }
 
-        fn convert_f64(self) -> [float64x2_t; 2] { self.0.map(|word| vcvtq_f64_s64(vreinterpretq_s64_u64(word))) }
-        fn bitcast_f64(self) -> [float64x2_t; 2] { self.0.map(|word| vreinterpretq_f64_u64(word)) }
-        fn bitcast_u64(a: [float64x2_t; 2]) -> Self { Self(a.map(|a| vreinterpretq_u64_f64(a))) }
+        fn convert_f64(self) -> Doubles { self.0.map(|word| vcvtq_f64_s64(vreinterpretq_s64_u64(word))) }
+        fn bitcast_f64(self) -> Doubles { self.0.map(|word| vreinterpretq_f64_u64(word)) }
+        fn bitcast_u64(a: Doubles) -> Self { Self(a.map(|a| vreinterpretq_u64_f64(a))) }
 
-        fn splat_f64(value: f64) -> [float64x2_t; 2] { [vdupq_n_f64(value); 2] }
-        fn add_f64(a: [float64x2_t; 2], b: [float64x2_t; 2]) -> [float64x2_t; 2] { zip(a, b, |a, b| vaddq_f64(a, b)) }
-        fn sub_f64(a: [float64x2_t; 2], b: [float64x2_t; 2]) -> [float64x2_t; 2] { zip(a, b, |a, b| vsubq_f64(a, b)) }
-        fn mul_f64(a: [float64x2_t; 2], b: [float64x2_t; 2]) -> [float64x2_t; 2] { zip(a, b, |a, b| vmulq_f64(a, b)) }
-        fn mul_add_f64(a: [float64x2_t; 2], b: [float64x2_t; 2], c: [float64x2_t; 2]) -> [float64x2_t; 2] {
-            array::from_fn(|i| vfmaq_f64(c[i], a[i], b[i]))
-        }
-        // The instruction for it orders zeros by their sign, and gives NaN for NaN: other instruction sets do not.
-        fn min_f64(a: [float64x2_t; 2], b: [float64x2_t; 2]) -> [float64x2_t; 2] {
-            zip(a, b, |a, b| vbslq_f64(vcltq_f64(a, b), a, b))
-        }
-        fn floor_f64(a: [float64x2_t; 2]) -> [float64x2_t; 2] { a.map(|a| vrndmq_f64(a)) }
-        fn less_than_f64(a: [float64x2_t; 2], b: [float64x2_t; 2]) -> Self { Self(zip(a, b, |a, b| vcltq_f64(a, b))) }
+        fn splat_f64(value: f64) -> Doubles { [vdupq_n_f64(value); 2] }
+        fn add_f64(a: Doubles, b: Doubles) -> Doubles { zip(a, b, |a, b| vaddq_f64(a, b)) }
+        fn sub_f64(a: Doubles, b: Doubles) -> Doubles { zip(a, b, |a, b| vsubq_f64(a, b)) }
+        fn mul_f64(a: Doubles, b: Doubles) -> Doubles { zip(a, b, |a, b| vmulq_f64(a, b)) }
+        fn mul_add_f64(a: Doubles, b: Doubles, c: Doubles) -> Doubles { array::from_fn(|i| vfmaq_f64(c[i], a[i], b[i])) }
+        // The instruction FMIN orders zeros by their sign and passes NaN on, unlike those of other instruction sets.
+        fn min_f64(a: Doubles, b: Doubles) -> Doubles { zip(a, b, |a, b| vbslq_f64(vcltq_f64(a, b), a, b)) }
+        fn floor_f64(a: Doubles) -> Doubles { a.map(|a| vrndmq_f64(a)) }
+        fn less_than_f64(a: Doubles, b: Doubles) -> Self { Self(zip(a, b, |a, b| vcltq_f64(a, b))) }
     }
 }
 
@@ -153,7 +152,8 @@ impl<const REGISTERS: usize> Lanes32 for Words32<REGISTERS> {
         fn load_f32(source: &[f32]) -> Self { Self(load(source)) }
         fn store_le_bytes(self, target: &mut [u8]) { store(self.0, target) }
         fn look_up(self, table: &[u32; 64]) -> Self {
-            let quarters: [uint8x16x4_t; 4] = load(table);
+            let quarters: [[uint8x16_t; 4]; 4] = load(table);
+            let quarters = quarters.map(|[a, b, c, d]| uint8x16x4_t(a, b, c, d));
             Self(self.0.map(|index| {
                 // Four bytes of the table for each index i: 4 i to 4 i + 3.
                 let bytes = vmlaq_u32(vdupq_n_u32(0x0302_0100), index, vdupq_n_u32(0x0404_0404));
@@ -172,10 +172,21 @@ impl<const REGISTERS: usize> Lanes32 for Words32<REGISTERS> {
         fn and(self, other: Self) -> Self { Self(zip(self.0, other.0, |a, b| vandq_u32(a, b))) }
         fn xor(self, other: Self) -> Self { Self(zip(self.0, other.0, |a, b| veorq_u32(a, b))) }
         fn min(self, other: Self) -> Self { Self(zip(self.0, other.0, |a, b| vminq_u32(a, b))) }
-        fn shl(self, count: u32) -> Self { Self(self.0.map(|word| shift(word, count.cast_signed()))) }
-        // A negative count shifts to the right.
-        fn shr(self, count: u32) -> Self { Self(self.0.map(|word| shift(word, -count.cast_signed()))) }
+        fn shl(self, count: u32) -> Self {
+            let count = vdupq_n_s32(count.cast_signed());
+            Self(self.0.map(|word| vshlq_u32(word, count)))
+        }
+        fn shr(self, count: u32) -> Self {
+            let count = vdupq_n_s32(-count.cast_signed()); // a negative count shifts to the right
+            Self(self.0.map(|word| vshlq_u32(word, count)))
+        }
         fn rotate_left(self, count: u32) -> Self {
+            if count == 8 {
+                // One instruction for two; the compiler itself finds one for a count of 16.
+                const ORDER: [u8; 16] = [3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14];
+                let bytes = self.0.map(|word| vqtbl1q_u8(vreinterpretq_u8_u32(word), load(&ORDER)));
+                return Self(bytes.map(|bytes| vreinterpretq_u32_u8(bytes)));
+            }
             Self(zip(self.shl(count).0, self.shr(32 - count).0, |a, b| vorrq_u32(a, b)))
         }
         fn less_than(self, other: Self) -> Self { Self(zip(self.0, other.0, |a, b| vcltq_u32(a, b))) }
@@ -198,8 +209,8 @@ impl Widen for Words32<2> {
 
     intrinsics! {
         fn widen(self) -> [Words64; 2] { self.0.map(|words| widen(words)) }
-        fn widen_f64(self) -> [[float64x2_t; 2]; 2] { self.widen().map(|words| words.0.map(|word| vcvtq_f64_u64(word))) }
-        fn widen_f32(self) -> [[float64x2_t; 2]; 2] {
+        fn widen_f64(self) -> [Doubles; 2] { self.widen().map(|words| words.0.map(|word| vcvtq_f64_u64(word))) }
+        fn widen_f32(self) -> [Doubles; 2] {
             self.0.map(|bits| {
                 let singles = vreinterpretq_f32_u32(bits);
                 [vcvt_f64_f32(vget_low_f32(singles)), vcvt_high_f64_f32(singles)]
@@ -208,7 +219,12 @@ impl Widen for Words32<2> {
     }
 }
 
-intrinsics! {
-    fn widen(words: uint32x4_t) -> Words64 { Words64([vmovl_u32(vget_low_u32(words)), vmovl_high_u32(words)]) }
-    fn shift(words: uint32x4_t, count: i32) -> uint32x4_t { vshlq_u32(words, vdupq_n_s32(count)) }
+/// The words.
+///
+/// # Safety
+/// As for the methods of [`Lanes32`].
+#[inline(always)]
+unsafe fn widen(words: uint32x4_t) -> Words64 {
+    // SAFETY: the caller has the instruction set.
+    unsafe { Words64([vmovl_u32(vget_low_u32(words)), vmovl_high_u32(words)]) }
 }
