@@ -68,16 +68,16 @@ def build_for_aarch64() -> Path:
 
 
 def missing_for_aarch64() -> str | None:
-    """Return what is missing to compile for AArch64 and to disassemble that, and how to install it."""
+    """Return what is missing to compile for AArch64 and to disassemble that, but for what rustup can install."""
     if not shutil.which("aarch64-linux-gnu-gcc"):
         return "no aarch64-linux-gnu-gcc (Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
     if not shutil.which("aarch64-linux-gnu-objdump"):
         return "no aarch64-linux-gnu-objdump (Debian: binutils-aarch64-linux-gnu)"
     command = ["rustc", "--print=target-libdir", f"--target={AARCH64_TARGET}"]
-    library = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    if not Path(library).is_dir():
-        return f"no Rust standard library for {AARCH64_TARGET} (rustup target add {AARCH64_TARGET})"
-    return None
+    library = Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    if not library.is_dir() and shutil.which("rustup"):
+        subprocess.run(["rustup", "target", "add", AARCH64_TARGET], check=False)
+    return None if library.is_dir() else f"no Rust standard library for {AARCH64_TARGET}"
 
 
 def run_poisoned(program: Path, instructions: str) -> bool:
