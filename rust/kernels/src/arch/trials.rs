@@ -420,6 +420,67 @@ mod tests {
         }
     }
 
+    /// Some tables with every bin and every column, of which about half of the trials are accepted.
+    fn tables(layout: Layout, sides: Sides, square: bool) -> Tables {
+        let spread = |i: usize| (i as u32).wrapping_mul(0x9e37_79b9);
+        Tables {
+            layout,
+            alias: std::array::from_fn(|i| spread(i) & !63 | spread(i) >> 26),
+            weights: std::array::from_fn(|i| spread(i + 1) | 1 << 31),
+            amplitude: 1 << 31,
+            sides,
+            square,
+            rate: 0.01 / f64::from(layout.shift()).exp2().powi(1 + i32::from(square)),
+            window: 0.1, // wide enough for some to be undecided
+        }
+    }
+
+    #[test]
+    fn all_instruction_sets_make_the_same_trials() {
+        let mut state = 1u64;
+        let mut byte = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        };
+        for layout in [Layout::Single, Layout::Graded { shift: 3 }, Layout::Graded { shift: 40 }] {
+            for (sides, square) in [(Sides::One, false), (Sides::Folded, true), (Sides::Two, false), (Sides::Two, true)]
+            {
+                let tables = tables(layout, sides, square);
+                let mut outcomes = [0; 3];
+                for count in [TRIALS, FEW_TRIALS].repeat(8) {
+                    let words: Vec<u8> = (0..layout.bytes(count)).map(|_| byte()).collect();
+                    let results = |instructions| {
+                        let (mut trials, mut packed) = (Trials::default(), [0; TRIALS]);
+                        run(instructions, &tables, &words, &mut trials, &mut packed);
+                        (trials, packed)
+                    };
+                    let expected = results(InstructionSet::PORTABLE).0;
+                    for instructions in InstructionSet::available() {
+                        let (trials, packed) = results(instructions);
+                        let masks = |trials: &Trials| [trials.accepted, trials.undecided, trials.tail];
+                        assert_eq!(masks(&trials), masks(&expected), "{} {tables:?}", instructions.name());
+                        let mut accepted = packed.iter();
+                        for i in 0..count {
+                            let (bin, offset, accept) = layout.words_of(&words, i);
+                            let proposal = proposal(&tables, bin, offset, accept);
+                            assert_eq!(trials.tail >> i & 1 == 1, proposal.bin == TAIL);
+                            if proposal.bin != TAIL {
+                                assert_eq!(trials.values[i], proposal.value(), "{} {tables:?}", instructions.name());
+                            }
+                            if trials.accepted >> i & 1 == 1 {
+                                assert_eq!(accepted.next(), Some(&trials.values[i]), "{}", instructions.name());
+                            }
+                        }
+                        for (outcome, mask) in outcomes.iter_mut().zip(masks(&trials)) {
+                            *outcome += mask.count_ones();
+                        }
+                    }
+                }
+                assert!(outcomes.iter().all(|&outcome| outcome > 0), "{outcomes:?} {tables:?}");
+            }
+        }
+    }
+
     #[test]
     fn packing_keeps_order_and_drops_the_rest() {
         let mut trials = Trials { values: std::array::from_fn(|i| i as i64), ..Trials::default() };
