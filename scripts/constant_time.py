@@ -3,7 +3,7 @@
 1. rust/core/tests/constant_time runs under valgrind with its secrets poisoned, once for each instruction set that
    valgrind has.
 2. The machine code of the AVX-512 kernels in that program is followed, and that of the NEON kernels, compiled for
-   AArch64: machine_code.
+   AArch64, by the package machine_code.
 
 Exits with 1 when something depends on a secret, and when a planted fault is not found.
 """
@@ -39,15 +39,14 @@ LOG_LINES = 60
 def build(flags: str, *options: str) -> dict[str, Any]:
     """Compile as the library is compiled for release, with line numbers, and return cargo's last artifact."""
     command = ["cargo", *options, "--release", "--locked", f"--target-dir={TARGET}"]
+    command.append("--message-format=json-render-diagnostics")
     variables = {
         "RUSTFLAGS": f"--cfg dpnoise_secrecy {flags}",
         "CARGO_PROFILE_RELEASE_DEBUG": "line-tables-only",
         "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER": "aarch64-linux-gnu-gcc",
     }
-    command.append("--message-format=json-render-diagnostics")
-    built = subprocess.run(
-        command, cwd=ROOT, env=os.environ | variables, stdout=subprocess.PIPE, text=True, check=False
-    )
+    environment = os.environ | variables
+    built = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if built.returncode != 0:
         sys.exit("the program does not compile")
     messages = map(json.loads, built.stdout.splitlines())
@@ -141,11 +140,8 @@ def follow_kernels(program: Path, instruction_set: str, architecture: type[flow.
     if difference:
         print(f"  DECLARED by dispatch! are other kernels: {', '.join(name for name, _ in declared)}")
     leaking, missed = sum(bool(kernel.refused) for kernel in kernels), faults.keys() - caught
-    print(
-        f"{instruction_set}: {leaking} kernels refused, {len(missed)} planted faults missed",
-        *sorted(missed),
-        flush=True,
-    )
+    verdict = f"{instruction_set}: {leaking} kernels refused, {len(missed)} planted faults missed"
+    print(verdict, *sorted(missed), flush=True)
     return bool(faults) and not (difference or leaking or missed)
 
 

@@ -80,14 +80,10 @@ _CHOICES = _names("csel csinc csinv csneg cset csetm cinc cinv cneg fcsel")
 _READS_FLAGS = _CHOICES | _names("ccmp ccmn fccmp fccmpe adc adcs sbc sbcs ngc ngcs")
 _SETS_FLAGS = _COMPARES | _names("adds subs ands bics negs adcs sbcs ngcs")
 
-_INTEGER = (
-    _SETS_FLAGS
-    | _READS_FLAGS
-    | _names("""
+_INTEGER = _names("""
     add sub neg and orr eor bic orn eon mov movz movn mvn lsl lsr asr ror extr ubfx sbfx ubfiz sbfiz uxtb uxth sxtb
     sxth sxtw mul mneg madd msub smull umull smnegl umnegl smulh umulh smaddl umaddl smsubl umsubl clz cls rbit rev
     rev16 rev32 sdiv udiv""")
-)
 _WRITES_IN_PART = _names("movk bfi bfxil bfc ins")
 _LANES = _names("""
     abs addp addv cmeq cmge cmgt cmhi cmhs cmle cmlt cmtst cnt dup ext movi mvni not pmul rev64 sabd saddlp saddlv
@@ -106,21 +102,19 @@ _LENGTHENING = _names("""
 _NARROWING = _names("addhn fcvtn raddhn rshrn rsubhn shrn subhn xtn")
 _ACCUMULATING_LONG = _names("sabal smlal smlsl uabal umlal umlsl")
 
+_IN_HALVES = _LENGTHENING | _NARROWING | _ACCUMULATING_LONG
+_DESCRIBED = frozenset().union(
+    *(_INTEGER, _SETS_FLAGS, _READS_FLAGS, _WRITES_IN_PART, _LANES, _ACCUMULATING, _FLOAT, _IN_HALVES),
+    (f"{name}2" for name in _IN_HALVES),
+)
+_READS_TARGET = frozenset().union(
+    *(_WRITES_IN_PART, _ACCUMULATING, _ACCUMULATING_LONG),
+    (f"{name}2" for name in _NARROWING | _ACCUMULATING_LONG),  # a narrowing one writes half of it
+)
+
 _LOAD = re.compile(r"ld(u?r|n?p)(?P<size>s?[bhw])?|ld[1-4]r?")
 _STORE = re.compile(r"st(u?r|n?p)(?P<size>[bh])?|st[1-4]")
 _INTERLEAVED = re.compile(r"(ld|st)[2-4]r?")
-
-
-_IN_HALVES = _LENGTHENING | _NARROWING | _ACCUMULATING_LONG
-_DESCRIBED = (
-    _INTEGER | _WRITES_IN_PART | _LANES | _ACCUMULATING | _FLOAT | _IN_HALVES | {f"{name}2" for name in _IN_HALVES}
-)
-_READS_TARGET = (
-    _WRITES_IN_PART
-    | _ACCUMULATING
-    | _ACCUMULATING_LONG
-    | {f"{name}2" for name in _NARROWING | _ACCUMULATING_LONG}  # a narrowing one writes half of it
-)
 
 
 class AArch64(Step):
@@ -193,10 +187,10 @@ class AArch64(Step):
     def _transfer(self, *operands: Operand) -> None:
         """Load or store registers."""
         name = self.line.mnemonic
-        at = next((at for at, operand in enumerate(operands) if operand.is_address), None)
-        if at is None:
+        count = next((i for i, operand in enumerate(operands) if operand.is_address), 0)
+        if not count:
             raise Undescribed(f"the address of {name}")
-        lists, address, after = operands[:at], operands[at], operands[at + 1 :]
+        lists, address, after = operands[:count], operands[count], operands[count + 1 :]
         place = self.checked(self._address(address))
         if place == SECRET:
             return
