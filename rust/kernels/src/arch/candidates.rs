@@ -7,7 +7,7 @@
 
 use core::array;
 
-use super::exp2::exp2_neg_times_2_63;
+use super::exp2::exp2_minus;
 use super::grid::{power_of_two, round};
 use super::instruction_set::{InstructionSet, dispatch};
 use super::lanes::{Lanes64, Vectors};
@@ -209,12 +209,12 @@ unsafe fn weigh_lanes<S: Vectors>(rate: f64, depths: &[i64], weights: &mut [i64]
     // SAFETY: passed on from the caller; every slice has at least N items, since N divides the length of a row.
     unsafe {
         let (rate, rounder) = (V::<S>::splat_f64(rate), V::<S>::splat_f64(ROUNDER));
-        let factor = V::<S>::splat_f64(MARGIN * power_of_two(UNIT_BITS as i32 - 63));
+        let (margin, unit_bits) = (V::<S>::splat_f64(MARGIN), V::<S>::splat(UNIT_BITS.into()));
         let (unit, retired) = (V::<S>::splat(UNIT), V::<S>::splat(RETIRED_DEPTH.cast_unsigned()));
         for first in (0..depths.len()).step_by(V::<S>::N) {
             let depth = V::<S>::load(&depths[first..]);
             let t = V::<S>::mul_f64(depth.convert_f64(), rate);
-            let weight = V::<S>::mul_f64(exp2_neg_times_2_63::<V<S>, false>(t), factor);
+            let weight = V::<S>::mul_f64(exp2_minus::<V<S>, false>(unit_bits, t), margin);
             let whole = V::<S>::bitcast_u64(V::<S>::add_f64(weight, rounder));
             let raised = whole.sub(V::<S>::bitcast_u64(rounder)).add(V::<S>::splat(1));
             let limited = raised.select(unit, raised.less_than(unit));

@@ -8,7 +8,7 @@
 
 use core::hint::black_box;
 
-use super::exp2::exp2_neg_times_2_63;
+use super::exp2::exp2_minus;
 use super::instruction_set::{InstructionSet, dispatch};
 use super::lanes::{Lanes32, Lanes64, Portable, Vectors, Widen};
 
@@ -192,7 +192,8 @@ pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal
         let [[bin, _], [weight, _]] = [chosen.bin.widen(), chosen.weight.widen()];
         let [geometry, _] = chosen.geometry.widen();
         let magnitude = geometry.magnitude(tables.layout, V::splat(offset));
-        for (lanes, part) in lanes.iter_mut().zip([bin, magnitude, weight, geometry.amplitude(tables)]) {
+        let amplitude = V::splat(tables.amplitude).shl_each(geometry.copies(tables, magnitude));
+        for (lanes, part) in lanes.iter_mut().zip([bin, magnitude, weight, amplitude]) {
             part.store(lanes);
         }
     }
@@ -233,11 +234,10 @@ struct Chosen<V> {
     geometry: Geometry<V>,
 }
 
-/// Where bins begin, in units of the first one's width, their e, and the binary logarithms of m 2^e.
+/// Bins that begin at `start` times their widths, 2^(shift + e).
 struct Geometry<V> {
     start: V,
     e: V,
-    copies: V,
 }
 
 /// # Safety
@@ -261,20 +261,13 @@ impl<V: Widen> Geometry<V> {
     unsafe fn of(tables: &Tables, bin: V) -> Self {
         // SAFETY: passed on from the caller.
         unsafe {
-            let (start, e) = if tables.layout == Layout::Single {
-                (bin, V::splat(0))
-            } else {
-                // Steps of 1 up to bin 32, of 4 up to bin 48, then of 8: see `Layout::bin_start`.
-                let (first, second) = (bin.less_than(V::splat(32)), bin.less_than(V::splat(48)));
-                let fours = bin.shl(2).add(V::splat((32 - 4 * 32i32).cast_unsigned()));
-                let eights = bin.shl(3).add(V::splat((96 - 8 * 48i32).cast_unsigned()));
-                let e = V::splat(0).select(V::splat(2).select(V::splat(3), second), first);
-                (bin.select(fours.select(eights, second), first), e)
-            };
-            // A folded layout counts every bin but that of zero twice.
-            let folded = tables.sides == Sides::Folded;
-            let copies = if folded { e.select(e.add(V::splat(1)), bin.less_than(V::splat(1))) } else { e };
-            Self { start, e, copies }
+            if tables.layout == Layout::Single {
+                return Self { start: bin, e: V::splat(0) };
+            }
+            // See `Layout::bin_start`: bin 32 begins at 8 times its width, and bin 48 at 12 times.
+            let quarter = bin.shr(4);
+            let skipped = quarter.look_up_4(&[0, 0, 8i32 - 32, 12i32 - 48].map(i32::cast_unsigned));
+            Self { start: bin.add(skipped), e: quarter.look_up_4(&[0, 0, 2, 3]) }
         }
     }
 
@@ -283,8 +276,8 @@ impl<V: Widen> Geometry<V> {
     #[inline(always)]
     unsafe fn widen(self) -> [Geometry<V::Wide>; 2] {
         // SAFETY: passed on from the caller.
-        let ([s0, s1], [e0, e1], [c0, c1]) = unsafe { (self.start.widen(), self.e.widen(), self.copies.widen()) };
-        [Geometry { start: s0, e: e0, copies: c0 }, Geometry { start: s1, e: e1, copies: c1 }]
+        let ([s0, s1], [e0, e1]) = unsafe { (self.start.widen(), self.e.widen()) };
+        [Geometry { start: s0, e: e0 }, Geometry { start: s1, e: e1 }]
     }
 }
 
@@ -300,19 +293,22 @@ impl<V: Lanes64> Geometry<V> {
         };
         // SAFETY: passed on from the caller.
         unsafe {
-            let width = V::splat(1 << shift).shl_each(self.e);
-            self.start.shl(shift).add(offset.and(width.sub(V::splat(1))))
+            let e = self.e.add(V::splat(shift.into()));
+            self.start.shl_each(e).add(offset.and(V::splat(1).shl_each(e).sub(V::splat(1))))
         }
     }
 
-    /// C m 2^e
+    /// The binary logarithms of m 2^e.
     ///
     /// # Safety
     /// As for the methods of [`Lanes64`].
     #[inline(always)]
-    unsafe fn amplitude(&self, tables: &Tables) -> V {
+    unsafe fn copies(&self, tables: &Tables, magnitude: V) -> V {
+        if tables.sides != Sides::Folded {
+            return self.e;
+        }
         // SAFETY: passed on from the caller.
-        unsafe { V::splat(tables.amplitude).shl_each(self.copies) }
+        unsafe { self.e.select(self.e.add(V::splat(1)), magnitude.less_than(V::splat(1))) }
     }
 }
 
@@ -341,12 +337,12 @@ unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Tria
                 };
                 let accept = S::U64::load_le_bytes(&accepts[8 * first..]);
                 let magnitude = geometry[half].magnitude(tables.layout, offset);
-                let amplitude = geometry[half].amplitude(tables).convert_f64();
+                let copies = geometry[half].copies(tables, magnitude);
                 let negative = accept.and(S::U64::splat(u64::from(tables.sides != Sides::One)));
                 let sign = S::U64::splat(0).sub(negative);
                 let value = magnitude.xor(sign).sub(sign);
                 value.store(&mut trials.values[first..]);
-                let (below, above) = judge::<S::U64>(tables, magnitude, weight[half], amplitude, accept.shr(1));
+                let (below, above) = judge::<S::U64>(tables, magnitude, copies, weight[half], accept.shr(1));
                 let zero = S::U64::bitmask(magnitude.less_than(negative));
                 let lanes = lanes(S::U64::N);
                 let eligible = !(tails >> first | if tables.sides == Sides::Folded { 0 } else { zero }) & lanes;
@@ -365,22 +361,18 @@ unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Tria
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn judge<V: Lanes64>(
-    tables: &Tables,
-    magnitude: V,
-    weight: V::F64,
-    amplitude: V::F64,
-    uniform: V,
-) -> (u64, u64) {
+unsafe fn judge<V: Lanes64>(tables: &Tables, magnitude: V, copies: V, weight: V::F64, uniform: V) -> (u64, u64) {
     // SAFETY: passed on from the caller.
     unsafe {
         let lhs = V::mul_f64(uniform.convert_f64(), weight);
-        let x = magnitude.convert_f64();
+        let below_2_52 = tables.layout.shift() < 52 - 8;
+        let x = if below_2_52 { magnitude.convert_f64_below_2_52() } else { magnitude.convert_f64() };
         let t = V::mul_f64(if tables.square { V::mul_f64(x, x) } else { x }, V::splat_f64(tables.rate));
-        let rhs = V::mul_f64(amplitude, exp2_neg_times_2_63::<V, true>(t));
+        let rhs = exp2_minus::<V, true>(copies.add(V::splat(63)), t);
+        let [lower, upper] = [1.0 - tables.window, 1.0 + tables.window].map(|w| tables.amplitude as f64 * w);
         // U lies between its prefix and the next one: the left side is in [lhs, lhs + weight).
-        let below = V::less_than_f64(V::add_f64(lhs, weight), V::mul_f64(rhs, V::splat_f64(1.0 - tables.window)));
-        let above = V::less_than_f64(V::mul_f64(rhs, V::splat_f64(1.0 + tables.window)), lhs);
+        let below = V::less_than_f64(V::add_f64(lhs, weight), V::mul_f64(rhs, V::splat_f64(lower)));
+        let above = V::less_than_f64(V::mul_f64(rhs, V::splat_f64(upper)), lhs);
         (V::bitmask(below), V::bitmask(above))
     }
 }

@@ -140,6 +140,10 @@ impl Lanes64 for Words64 {
             let upper = _mm256_sub_pd(Self(upper).bitcast_f64(), Self::splat_f64(TWO_84 + TWO_63 + TWO_52));
             _mm256_add_pd(upper, Self(lower).bitcast_f64())
         }
+        fn convert_f64_below_2_52(self) -> __m256d {
+            let base = Self::splat_f64(TWO_52);
+            Self::sub_f64(self.xor(Self::bitcast_u64(base)).bitcast_f64(), base)
+        }
         fn bitcast_f64(self) -> __m256d { _mm256_castsi256_pd(self.0) }
         fn bitcast_u64(a: __m256d) -> Self { Self(_mm256_castpd_si256(a)) }
 
@@ -182,6 +186,10 @@ impl Lanes32 for Words32 {
             }
             Self(choose::<26>(parts[0], parts[1], self.0))
         }
+        fn look_up_4(self, table: &[u32; 4]) -> Self {
+            let table = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast())));
+            Self(_mm256_castps_si256(_mm256_permutevar_ps(table, self.0)))
+        }
 
         fn add(self, other: Self) -> Self { Self(_mm256_add_epi32(self.0, other.0)) }
         fn and(self, other: Self) -> Self { Self(_mm256_and_si256(self.0, other.0)) }
@@ -210,14 +218,7 @@ impl Widen for Words32 {
             let (low, high) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
             [Words64(_mm256_cvtepu32_epi64(low)), Words64(_mm256_cvtepu32_epi64(high))]
         }
-        fn widen_f64(self) -> [__m256d; 2] {
-            let base = Words64::splat_f64(TWO_52);
-            let mut floats = [base; 2];
-            for (float, half) in floats.iter_mut().zip(self.widen()) {
-                *float = Words64::sub_f64(half.xor(Words64::bitcast_u64(base)).bitcast_f64(), base);
-            }
-            floats
-        }
+        fn widen_f64(self) -> [__m256d; 2] { self.widen().map(|half| half.convert_f64_below_2_52()) }
         fn widen_f32(self) -> [__m256d; 2] {
             let (low, high) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
             [_mm256_cvtps_pd(_mm_castsi128_ps(low)), _mm256_cvtps_pd(_mm_castsi128_ps(high))]

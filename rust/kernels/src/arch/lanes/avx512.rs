@@ -102,6 +102,7 @@ impl Lanes64 for Words64 {
         fn select(self, other: Self, mask: __mmask8) -> Self { Self(_mm512_mask_blend_epi64(mask, other.0, self.0)) }
 
         fn convert_f64(self) -> __m512d { _mm512_cvtepi64_pd(self.0) }
+        fn convert_f64_below_2_52(self) -> __m512d { self.convert_f64() }
         fn bitcast_f64(self) -> __m512d { _mm512_castsi512_pd(self.0) }
         fn bitcast_u64(a: __m512d) -> Self { Self(_mm512_castpd_si512(a)) }
 
@@ -144,6 +145,10 @@ impl Lanes32 for Words32 {
             let (first, second) = (_mm512_permutex2var_epi32(a, self.0, b), _mm512_permutex2var_epi32(c, self.0, d));
             let upper = _mm512_test_epi32_mask(self.0, _mm512_set1_epi32(32));
             Self(_mm512_mask_blend_epi32(upper, first, second))
+        }
+        fn look_up_4(self, table: &[u32; 4]) -> Self {
+            let table = _mm512_castsi512_ps(_mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast())));
+            Self(_mm512_castps_si512(_mm512_permutevar_ps(table, self.0)))
         }
 
         fn add(self, other: Self) -> Self { Self(_mm512_add_epi32(self.0, other.0)) }

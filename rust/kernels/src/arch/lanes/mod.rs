@@ -84,6 +84,8 @@ pub(super) trait Lanes32: Copy {
     unsafe fn store_le_bytes(self, target: &mut [u8]);
     /// Lane i holds `table[self[i]]`, by reading the whole table: no address depends on an index. Indices are below 64.
     unsafe fn look_up(self, table: &[u32; 64]) -> Self;
+    /// Lane i holds `table[self[i]]`, as [`Lanes32::look_up`] finds it. Indices are below 4.
+    unsafe fn look_up_4(self, table: &[u32; 4]) -> Self;
 
     /// The sum modulo 2^32.
     unsafe fn add(self, other: Self) -> Self;
@@ -181,6 +183,8 @@ pub(super) trait Lanes64: Copy {
 
     /// The doubles nearest to the words, as signed numbers.
     unsafe fn convert_f64(self) -> Self::F64;
+    /// The words, which are below 2^52, as doubles.
+    unsafe fn convert_f64_below_2_52(self) -> Self::F64;
     /// The doubles with these bits.
     unsafe fn bitcast_f64(self) -> Self::F64;
     /// The bits of the doubles.

@@ -122,6 +122,7 @@ impl Lanes64 for Words64 {
         }
 
         fn convert_f64(self) -> Doubles { self.0.map(|word| vcvtq_f64_s64(vreinterpretq_s64_u64(word))) }
+        fn convert_f64_below_2_52(self) -> Doubles { self.convert_f64() }
         fn bitcast_f64(self) -> Doubles { self.0.map(|word| vreinterpretq_f64_u64(word)) }
         fn bitcast_u64(a: Doubles) -> Self { Self(a.map(|a| vreinterpretq_u64_f64(a))) }
 
@@ -155,9 +156,7 @@ impl<const REGISTERS: usize> Lanes32 for Words32<REGISTERS> {
             let quarters: [[uint8x16_t; 4]; 4] = load(table);
             let quarters = quarters.map(|[a, b, c, d]| uint8x16x4_t(a, b, c, d));
             Self(self.0.map(|index| {
-                // Four bytes of the table for each index i: 4 i to 4 i + 3.
-                let bytes = vmlaq_u32(vdupq_n_u32(0x0302_0100), index, vdupq_n_u32(0x0404_0404));
-                let mut bytes = vreinterpretq_u8_u32(bytes);
+                let mut bytes = bytes_of(index);
                 let mut found = vqtbl4q_u8(quarters[0], bytes);
                 for quarter in &quarters[1..] {
                     // Indices of other quarters, modulo 2^8, are above 63: they leave what was found.
@@ -166,6 +165,10 @@ impl<const REGISTERS: usize> Lanes32 for Words32<REGISTERS> {
                 }
                 vreinterpretq_u32_u8(found)
             }))
+        }
+        fn look_up_4(self, table: &[u32; 4]) -> Self {
+            let [table]: [uint8x16_t; 1] = load(table);
+            Self(self.0.map(|index| vreinterpretq_u32_u8(vqtbl1q_u8(table, bytes_of(index)))))
         }
 
         fn add(self, other: Self) -> Self { Self(zip(self.0, other.0, |a, b| vaddq_u32(a, b))) }
@@ -202,6 +205,16 @@ impl<const REGISTERS: usize> Lanes32 for Words32<REGISTERS> {
             bits
         }
     }
+}
+
+/// The four bytes of a table of 32-bit words for each index i: 4 i to 4 i + 3.
+///
+/// # Safety
+/// As for the methods of [`Lanes32`].
+#[inline(always)]
+unsafe fn bytes_of(index: uint32x4_t) -> uint8x16_t {
+    // SAFETY: the caller has the instruction set.
+    unsafe { vreinterpretq_u8_u32(vmlaq_u32(vdupq_n_u32(0x0302_0100), index, vdupq_n_u32(0x0404_0404))) }
 }
 
 impl Widen for Words32<2> {

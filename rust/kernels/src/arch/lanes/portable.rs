@@ -153,6 +153,12 @@ impl<const N: usize> Lanes64 for Words64<N> {
     }
 
     #[inline(always)]
+    unsafe fn convert_f64_below_2_52(self) -> [f64; N] {
+        let base = 2f64.powi(52).to_bits();
+        self.0.map(|word| f64::from_bits(word | base) - f64::from_bits(base))
+    }
+
+    #[inline(always)]
     unsafe fn bitcast_f64(self) -> [f64; N] {
         self.0.map(f64::from_bits)
     }
@@ -229,6 +235,17 @@ impl<const N: usize> Words32<N> {
     fn zip(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
         Self(array::from_fn(|i| f(self.0[i], other.0[i])))
     }
+
+    #[inline(always)]
+    fn scan(self, table: &[u32]) -> Self {
+        let mut found = [0; N];
+        for (entry, &value) in (0..).zip(table) {
+            for (found, &index) in found.iter_mut().zip(&self.0) {
+                *found |= value & u32::from(index == entry).wrapping_neg();
+            }
+        }
+        Self(found)
+    }
 }
 
 impl<const N: usize> Lanes32 for Words32<N> {
@@ -266,13 +283,12 @@ impl<const N: usize> Lanes32 for Words32<N> {
 
     #[inline(always)]
     unsafe fn look_up(self, table: &[u32; 64]) -> Self {
-        let mut found = [0; N];
-        for (entry, &value) in (0..).zip(table) {
-            for (found, &index) in found.iter_mut().zip(&self.0) {
-                *found |= value & u32::from(index == entry).wrapping_neg();
-            }
-        }
-        Self(found)
+        self.scan(table)
+    }
+
+    #[inline(always)]
+    unsafe fn look_up_4(self, table: &[u32; 4]) -> Self {
+        self.scan(table)
     }
 
     #[inline(always)]
