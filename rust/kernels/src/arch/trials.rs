@@ -188,7 +188,7 @@ pub fn proposal(tables: &Tables, bin: u32, offset: u64, accept: u64) -> Proposal
     let mut lanes = [[0; V::N]; 4];
     // SAFETY: plain code runs on every CPU.
     unsafe {
-        let chosen = choose(tables, black_box(<Portable as Vectors>::U32::splat(bin)));
+        let chosen = choose(tables.layout, tables, black_box(<Portable as Vectors>::U32::splat(bin)));
         let [[bin, _], [weight, _]] = [chosen.bin.widen(), chosen.weight.widen()];
         let [geometry, _] = chosen.geometry.widen();
         let magnitude = geometry.magnitude(tables.layout, V::splat(offset));
@@ -243,14 +243,14 @@ struct Geometry<V> {
 /// # Safety
 /// As for the methods of [`Lanes32`].
 #[inline(always)]
-unsafe fn choose<V: Widen>(tables: &Tables, bin_word: V) -> Chosen<V> {
+unsafe fn choose<V: Widen>(layout: Layout, tables: &Tables, bin_word: V) -> Chosen<V> {
     // SAFETY: passed on from the caller.
     unsafe {
         let column = bin_word.shr(COLUMN_BITS);
         let fraction = bin_word.and(V::splat((1 << COLUMN_BITS) - 1));
         let entry = column.look_up(&tables.alias);
         let bin = column.select(entry.and(V::splat(63)), fraction.less_than(entry.shr(6)));
-        Chosen { bin, weight: bin.look_up(&tables.weights), geometry: Geometry::of(tables, bin) }
+        Chosen { bin, weight: bin.look_up(&tables.weights), geometry: Geometry::of(layout, bin) }
     }
 }
 
@@ -258,10 +258,10 @@ impl<V: Widen> Geometry<V> {
     /// # Safety
     /// As for the methods of [`Lanes32`].
     #[inline(always)]
-    unsafe fn of(tables: &Tables, bin: V) -> Self {
+    unsafe fn of(layout: Layout, bin: V) -> Self {
         // SAFETY: passed on from the caller.
         unsafe {
-            if tables.layout == Layout::Single {
+            if layout == Layout::Single {
                 return Self { start: bin, e: V::splat(0) };
             }
             // See `Layout::bin_start`: bin 32 begins at 8 times its width, and bin 48 at 12 times.
@@ -316,13 +316,38 @@ impl<V: Lanes64> Geometry<V> {
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
 unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
-    let (bins, offsets, accepts) = tables.layout.split(words);
+    // A version for each kind of layout: it saves up to a seventh of the time, and versions by shape or sides next to none.
+    // SAFETY: passed on from the caller.
+    unsafe {
+        match (tables.layout, tables.layout.offset_bytes()) {
+            (Layout::Single, _) => run_layout::<S>(Layout::Single, tables, words, trials, packed),
+            (Layout::Graded { shift }, 4) => {
+                run_layout::<S>(Layout::Graded { shift: shift.min(29) }, tables, words, trials, packed);
+            }
+            (Layout::Graded { shift }, _) => {
+                run_layout::<S>(Layout::Graded { shift: shift.clamp(30, 63) }, tables, words, trials, packed);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn run_layout<S: Vectors>(
+    layout: Layout,
+    tables: &Tables,
+    words: &[u8],
+    trials: &mut Trials,
+    packed: &mut [i64],
+) {
+    let (bins, offsets, accepts) = layout.split(words);
     let packed = &mut packed[..bins.len() / 4];
     let (mut accepted, mut undecided, mut tails, mut count) = (0, 0, 0, 0);
     for pair in (0..bins.len() / 4).step_by(2 * S::U64::N) {
         // SAFETY: passed on from the caller; there are 2 N words, since 2 N divides the number of trials.
         let (geometry, weight) = unsafe {
-            let chosen = choose(tables, S::U32::load_le_bytes(&bins[4 * pair..]));
+            let chosen = choose(layout, tables, S::U32::load_le_bytes(&bins[4 * pair..]));
             tails |= S::U32::bitmask(S::U32::splat(TAIL as u32 - 1).less_than(chosen.bin)) << pair;
             (chosen.geometry.widen(), chosen.weight.widen_f64())
         };
@@ -330,19 +355,19 @@ unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Tria
             let first = pair + half * S::U64::N;
             // SAFETY: passed on from the caller; every slice has at least N words, since N divides the number of trials.
             unsafe {
-                let offset = match tables.layout.offset_bytes() {
+                let offset = match layout.offset_bytes() {
                     0 => S::U64::splat(0),
                     4 => S::U64::load_le_bytes_u32(&offsets[4 * first..]),
                     _ => S::U64::load_le_bytes(&offsets[8 * first..]),
                 };
                 let accept = S::U64::load_le_bytes(&accepts[8 * first..]);
-                let magnitude = geometry[half].magnitude(tables.layout, offset);
+                let magnitude = geometry[half].magnitude(layout, offset);
                 let copies = geometry[half].copies(tables, magnitude);
                 let negative = accept.and(S::U64::splat(u64::from(tables.sides != Sides::One)));
                 let sign = S::U64::splat(0).sub(negative);
                 let value = magnitude.xor(sign).sub(sign);
                 value.store(&mut trials.values[first..]);
-                let (below, above) = judge::<S::U64>(tables, magnitude, copies, weight[half], accept.shr(1));
+                let (below, above) = judge::<S::U64>(layout, tables, magnitude, copies, weight[half], accept.shr(1));
                 let zero = S::U64::bitmask(magnitude.less_than(negative));
                 let lanes = lanes(S::U64::N);
                 let eligible = !(tails >> first | if tables.sides == Sides::Folded { 0 } else { zero }) & lanes;
@@ -361,11 +386,18 @@ unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Tria
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn judge<V: Lanes64>(tables: &Tables, magnitude: V, copies: V, weight: V::F64, uniform: V) -> (u64, u64) {
+unsafe fn judge<V: Lanes64>(
+    layout: Layout,
+    tables: &Tables,
+    magnitude: V,
+    copies: V,
+    weight: V::F64,
+    uniform: V,
+) -> (u64, u64) {
     // SAFETY: passed on from the caller.
     unsafe {
         let lhs = V::mul_f64(uniform.convert_f64(), weight);
-        let below_2_52 = tables.layout.shift() < 52 - 8;
+        let below_2_52 = layout.shift() < 52 - 8;
         let x = if below_2_52 { magnitude.convert_f64_below_2_52() } else { magnitude.convert_f64() };
         let t = V::mul_f64(if tables.square { V::mul_f64(x, x) } else { x }, V::splat_f64(tables.rate));
         let rhs = exp2_minus::<V, true>(copies.add(V::splat(63)), t);

@@ -218,7 +218,10 @@ impl Widen for Words32 {
             let (low, high) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
             [Words64(_mm256_cvtepu32_epi64(low)), Words64(_mm256_cvtepu32_epi64(high))]
         }
-        fn widen_f64(self) -> [__m256d; 2] { self.widen().map(|half| half.convert_f64_below_2_52()) }
+        fn widen_f64(self) -> [__m256d; 2] {
+            let [low, high] = self.widen(); // not by `map`: a closure has no target features unless it is inlined
+            [low.convert_f64_below_2_52(), high.convert_f64_below_2_52()]
+        }
         fn widen_f32(self) -> [__m256d; 2] {
             let (low, high) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
             [_mm256_cvtps_pd(_mm_castsi128_ps(low)), _mm256_cvtps_pd(_mm_castsi128_ps(high))]
