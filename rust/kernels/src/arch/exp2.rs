@@ -76,7 +76,8 @@ mod tests {
             // v as a double: its leading 62 bits.
             let exact = v.times_integer(1 << 62).integer() as f64 * 2f64.powi(-62 - k as i32);
             let error = (exp2_neg(t) / exact - 1.0).abs();
-            assert!(error < 2f64.powi(-45), "{t}: 2^{}", error.log2());
+            // Below 2^-46 for the polynomial, and some roundings.
+            assert!(error < 2f64.powf(-45.9), "{t}: 2^{}", error.log2());
         }
         assert!(exp2_neg(1e14) < 2f64.powi(-990) && exp2_neg(1e14) > 0.0);
     }
