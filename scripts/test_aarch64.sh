@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the unit tests of the crates for aarch64, emulated: the portable code on another architecture than x86-64.
+# Runs the unit tests of the crates for aarch64, emulated: they compare NEON with portable code. Then the tests that pin
+# outputs, with each of the two: they are the same as on x86-64.
 set -euo pipefail
 target=aarch64-unknown-linux-gnu
 
@@ -15,3 +16,6 @@ command -v qemu-aarch64 >/dev/null || skip "no qemu-aarch64 (Debian: qemu-user)"
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 cargo test --package dpnoise-kernels --package dpnoise-core --lib --locked --target "$target"
+for instructions in portable neon; do
+    DPNOISE_INSTRUCTION_SET=$instructions cargo test --package dpnoise-core --lib --test all --locked --target "$target" -- stable
+done

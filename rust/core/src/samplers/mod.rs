@@ -56,3 +56,39 @@ pub use histogram::Histogram;
 pub(crate) use last_noise::LastNoise;
 pub use sampler::Sampler;
 pub use selection::{Candidates, Selection};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::{RealScale, Scale};
+    use crate::rng::SeededRng;
+
+    /// A checksum of some samples, each as 8 bytes.
+    fn checksum<S: Sampler>(sampler: S, bits: impl Fn(S::Item) -> u64) -> u32 {
+        let mut samples = vec![S::Item::default(); 5000];
+        sampler.fill_with(&mut samples, &mut SeededRng::new(1).unwrap()).unwrap();
+        samples.into_iter().fold(0, |crc, sample| crc32c::crc32c_append(crc, &bits(sample).to_le_bytes()))
+    }
+
+    /// One output on every architecture. A change of these numbers is one that users notice.
+    #[test]
+    fn samples_are_stable() {
+        let integers = |histogram: Histogram| checksum(histogram, i64::cast_unsigned);
+        let reals = |noise: Result<GridNoise, _>| checksum(noise.unwrap(), f64::to_bits);
+        for (b, expected) in [
+            (0.3, [0x1eb9_f2c6, 0x67af_15c5, 0x4547_4411, 0x8143_a39f, 0x5515_21e6]),
+            (30.0, [0xcb7e_0061, 0x2958_18b7, 0x03b8_a74c, 0x4387_192d, 0xaf83_8fe8]),
+            (1e9, [0xcd6a_ee1f, 0x5bb5_31ba, 0xcec4_646b, 0xcef9_b581, 0x4e0d_eda7]),
+        ] {
+            let (scale, real) = (Scale::from_f64(b).unwrap(), RealScale::from_f64(b).unwrap());
+            let found = [
+                integers(DiscreteLaplace::new(scale).into()),
+                integers(DiscreteGaussian::new(scale).unwrap().into()),
+                integers(Geometric::new(scale).into()),
+                reals(GridNoise::laplace(real, None)),
+                reals(GridNoise::gaussian(real, None)),
+            ];
+            assert_eq!(found, expected, "{b}: {found:#x?}");
+        }
+    }
+}
