@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import dpnoise
 
-INSTRUCTION_SETS = {name: f"dpnoise, {name}" for name in ("avx512", "avx2", "portable")}
+INSTRUCTION_SETS = {name: f"dpnoise, {name}" for name in ("avx512", "avx2", "neon", "portable")}
 OURS = INSTRUCTION_SETS[dpnoise.instruction_set()]
 TWO_THREADS = f"{OURS}, 2 threads"
 

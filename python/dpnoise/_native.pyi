@@ -55,7 +55,7 @@ def instruction_set() -> str:
     Returns
     -------
     str
-        ``"avx512"``, ``"avx2"`` or ``"portable"``.
+        ``"avx512"``, ``"avx2"``, ``"neon"`` or ``"portable"``.
 
     Raises
     ------

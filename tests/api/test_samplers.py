@@ -277,4 +277,4 @@ def test_random_bytes() -> None:
 
 
 def test_the_backend_is_one_of_three() -> None:
-    assert dpnoise.instruction_set() in {"portable", "avx2", "avx512"}
+    assert dpnoise.instruction_set() in {"portable", "avx2", "avx512", "neon"}

@@ -194,7 +194,7 @@ def test_keys_and_words_are_gone(call: str, known_randomness: Path) -> None:
     assert memory.holds(*map(windows, [*memory.keys, *memory.streams(GROUPS)])) == {}
 
 
-@pytest.mark.parametrize("instruction_set", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("instruction_set", ["portable", "avx2", "avx512", "neon"])
 @pytest.mark.parametrize("call", ["an integer", "a coin", "answers"])
 def test_every_instruction_set_wipes(call: str, instruction_set: str, known_randomness: Path) -> None:
     memory = memory_after(CALLS[call], known_randomness, instruction_set)

@@ -86,7 +86,7 @@ def portable() -> str:
     return digest("portable")
 
 
-@pytest.mark.parametrize("instruction_set", ["avx2", "avx512"])
+@pytest.mark.parametrize("instruction_set", ["avx2", "avx512", "neon"])
 def test_an_instruction_set_agrees_with_portable_code(instruction_set: str, portable: str) -> None:
     assert digest(instruction_set) == portable
 

@@ -15,7 +15,8 @@
 //! - `convert` keeps values and `bitcast` keeps bits; the ending names the type of the result.
 //!
 //! All methods are `inline(always)`, so that they take on the `target_feature` of the function that a kernel is called
-//! from.
+//! from. Another instruction set is another module here, with a variant of `Kind`, a name and a function of `dispatch!` in
+//! `instruction_set.rs`; the tests of all kernels then compare it with plain code.
 #![allow(unsafe_code, reason = "vendor intrinsics")]
 
 /// Methods of a vector trait, made of intrinsics on registers. For memory there are `load` and `store`, which check
