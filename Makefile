@@ -74,7 +74,7 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(MAKE) bench bench-tumult bench-rust instructions
 	$(MAKE) release-check
 
-test-aarch64: | check-tools ## run the Rust unit tests for aarch64, emulated
+test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aarch64, emulated
 	scripts/test_aarch64.sh
 
 constant-time: | check-constant-time-tools ## check that time and addresses do not depend on secrets (valgrind, objdump)
@@ -102,8 +102,9 @@ bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, keep t
 bench-rust: | check-tools ## time the parts of the Rust crate
 	cargo bench --package dpnoise-core --bench parts --locked
 
-instructions: | check-tools ## count instructions per sample with callgrind
+instructions: | check-tools ## count instructions per sample, with callgrind and for aarch64 with QEMU
 	cargo bench --package dpnoise-core --bench instructions --locked
+	scripts/instructions_aarch64.sh
 
 docs: $(VENV)/.docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -2,19 +2,8 @@
 # Runs the unit tests of the crates for aarch64, emulated: they compare NEON with portable code. Then the tests that pin
 # outputs, with each of the two: they are the same as on x86-64.
 set -euo pipefail
-target=aarch64-unknown-linux-gnu
+source "$(dirname "$0")/aarch64.sh"
 
-skip() {
-    echo "SKIPPED, nothing was tested: $1"
-    exit 0
-}
-
-command -v aarch64-linux-gnu-gcc >/dev/null || skip "no aarch64-linux-gnu-gcc (Debian: gcc-aarch64-linux-gnu libc6-dev-arm64-cross)"
-command -v qemu-aarch64 >/dev/null || skip "no qemu-aarch64 (Debian: qemu-user)"
-[[ -d "$(rustc --print sysroot)/lib/rustlib/$target" ]] || rustup target add "$target" || skip "no Rust standard library for $target"
-
-export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 cargo test --package dpnoise-kernels --package dpnoise-core --lib --locked --target "$target"
 for instructions in portable neon; do
     DPNOISE_INSTRUCTION_SET=$instructions cargo test --package dpnoise-core --lib --test all --locked --target "$target" -- stable

@@ -1,7 +1,8 @@
-//! Instructions per sample and per set-up, counted by callgrind: a measure without noise.
+//! Instructions per sample and per set-up, counted by callgrind or QEMU: a measure without noise.
 //!
-//! The program runs itself under `valgrind --tool=callgrind`, once for each instruction set. Keys are fixed, so that
-//! the counts repeat to the last digit. Valgrind knows no AVX-512: portable code and AVX2 are what can be counted.
+//! The program runs itself once for each instruction set: under `valgrind --tool=callgrind`, or for aarch64 under QEMU with
+//! a plugin that counts (`scripts/instructions_aarch64.sh`). Keys are fixed, so that the counts repeat to the last digit.
+//! Valgrind knows no AVX-512.
 
 mod cases;
 
@@ -12,12 +13,16 @@ use std::hint::black_box;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use dpnoise_core::instruction_set::InstructionSet;
 use dpnoise_core::rng::SeededRng;
 
 use crate::cases::{SAMPLES, Samples};
 
 /// The argument that makes the program do the work rather than count.
 const WORK: &str = "work";
+
+/// The environment variable with the plugin for QEMU.
+const PLUGIN: &str = "DPNOISE_COUNT_PLUGIN";
 
 #[repr(align(4096))]
 struct Page;
@@ -31,9 +36,9 @@ fn main() -> ExitCode {
         work();
         return ExitCode::SUCCESS;
     }
-    match count("portable").and_then(|portable| Ok((portable, count("avx2")?))) {
-        Ok((portable, avx2)) => {
-            report(&portable, &avx2);
+    match InstructionSet::available().into_iter().filter(|set| set.name() != "avx512").map(count).collect() {
+        Ok(columns) => {
+            report(columns);
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -43,10 +48,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// At the end of every call of this function callgrind writes a file with what it has counted since the last one.
+/// At the end of every call of this function callgrind writes a file with what it has counted since the last one. The
+/// plugin of QEMU does so at the system call.
 #[inline(never)]
 fn cut() {
-    black_box(());
+    std::thread::yield_now();
 }
 
 fn work() {
@@ -70,23 +76,39 @@ struct Count {
     draw: u64,
 }
 
-fn count(instructions: &str) -> Result<Vec<Count>, Box<dyn Error>> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(instructions);
-    fs::create_dir_all(&folder)?;
-    let file = folder.join("callgrind");
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--dump-after=instructions::cut*"])
-        .arg(format!("--callgrind-out-file={}", file.display()))
-        .args([env::current_exe()?.as_os_str(), WORK.as_ref()])
-        .env("DPNOISE_INSTRUCTION_SET", instructions)
-        .output()
-        .map_err(|error| format!("valgrind: {error}"))?;
+/// The instructions of every case.
+struct Column {
+    instructions: &'static str,
+    counts: Vec<Count>,
+}
+
+fn count(instructions: InstructionSet) -> Result<Column, Box<dyn Error>> {
+    let instructions = instructions.name();
+    let plugin = env::var_os(PLUGIN);
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(instructions);
+    let mut command = if let Some(plugin) = &plugin {
+        let mut command = Command::new("qemu-aarch64");
+        command.args(["-L", "/usr/aarch64-linux-gnu", "-plugin"]).arg(plugin);
+        command
+    } else {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--dump-after=instructions::cut*"]);
+        command.arg(format!("--callgrind-out-file={}", file.display()));
+        command
+    };
+    command.args([env::current_exe()?.as_os_str(), WORK.as_ref()]).env("DPNOISE_INSTRUCTION_SET", instructions);
+    let output = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    let messages = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into());
+        return Err(messages.into());
     }
-    (0..cases::all().count())
-        .map(|case| Ok(Count { set_up: total(&file, 3 * case + 2)?, draw: total(&file, 3 * case + 3)? }))
-        .collect()
+    let totals: Vec<u64> = if plugin.is_some() {
+        messages.lines().map(str::parse).collect::<Result<_, _>>()?
+    } else {
+        (1..=3 * cases::all().count()).map(|cut| total(&file, cut)).collect::<Result<_, _>>()?
+    };
+    let counts = totals.as_chunks().0.iter().map(|&[_, set_up, draw]| Count { set_up, draw }).collect();
+    Ok(Column { instructions, counts })
 }
 
 /// The instructions up to the cut with this number, from the one before.
@@ -96,16 +118,18 @@ fn total(file: &Path, cut: usize) -> Result<u64, Box<dyn Error>> {
     Ok(total.trim().parse()?)
 }
 
-fn report(portable: &[Count], avx2: &[Count]) {
-    println!("| sampler and parameter     | a sample, portable | a sample, AVX2 | set-up, portable | set-up, AVX2 |");
-    println!("| ------------------------- | -----------------: | -------------: | ---------------: | -----------: |");
-    for (case, (portable, avx2)) in cases::all().zip(portable.iter().zip(avx2)) {
+fn report(columns: Vec<Column>) {
+    let row = |cells: &mut dyn Iterator<Item = String>| {
+        println!("| {} |", cells.map(|cell| format!("{cell:>23}")).collect::<Vec<_>>().join(" | "));
+    };
+    let heads = ["a sample", "set-up"]
+        .map(|count| columns.iter().map(move |column| format!("{count}, {}", column.instructions)));
+    row(&mut ["case".into()].into_iter().chain(heads.into_iter().flatten()));
+    row(&mut (0..=2 * columns.len()).map(|_| "---:".into()));
+    for (i, case) in cases::all().enumerate() {
+        let counts = || columns.iter().map(|column| &column.counts[i]);
+        let samples = counts().map(|count| format!("{:.2}", count.draw as f64 / SAMPLES as f64));
         let name = format!("{}, {}", case.sampler, case.parameter);
-        let samples = [portable, avx2].map(|count| count.draw as f64 / SAMPLES as f64);
-        println!(
-            "| {name:25} | {:18.2} | {:14.2} | {:16} | {:12} |",
-            samples[0], samples[1], portable.set_up, avx2.set_up
-        );
+        row(&mut [name].into_iter().chain(samples).chain(counts().map(|count| count.set_up.to_string())));
     }
-    println!("\nAVX-512 is not counted, as valgrind does not know it.");
 }
