@@ -131,7 +131,8 @@ impl Layout {
     /// The bin, offset and acceptance words of a block.
     #[inline(always)]
     fn split(self, words: &[u8]) -> (&[u8], &[u8], &[u8]) {
-        let trials = words.len() / self.bytes(1);
+        // Not by a division, which takes as long as two trials.
+        let trials = if words.len() < self.bytes(TRIALS) { FEW_TRIALS } else { TRIALS };
         let (bins, rest) = words.split_at(4 * trials);
         let (offsets, accepts) = rest.split_at(self.offset_bytes() * trials);
         (bins, offsets, accepts)
