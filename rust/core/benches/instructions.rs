@@ -4,6 +4,8 @@
 //! a plugin that counts (`scripts/instructions_aarch64.sh`). Keys are fixed, so that the counts repeat to the last digit.
 //! Valgrind knows no AVX-512.
 
+#[path = "cases/calls.rs"]
+mod calls;
 mod cases;
 
 use std::env;
@@ -36,16 +38,13 @@ fn main() -> ExitCode {
         work();
         return ExitCode::SUCCESS;
     }
-    match InstructionSet::available().into_iter().filter(|set| set.name() != "avx512").map(count).collect() {
-        Ok(columns) => {
-            report(columns);
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
+    for instructions in InstructionSet::available().into_iter().filter(|set| set.name() != "avx512") {
+        if let Err(error) = report(instructions) {
             eprintln!("{error}");
-            ExitCode::FAILURE
+            return ExitCode::FAILURE;
         }
     }
+    ExitCode::SUCCESS
 }
 
 /// At the end of every call of this function callgrind writes a file with what it has counted since the last one. The
@@ -68,21 +67,24 @@ fn work() {
         sampler.draw(&mut rng, &mut samples);
         cut();
     }
+    for calls in calls::ALL {
+        cut();
+        let mut call = (calls.set_up)(calls.items).expect("parameters are in range");
+        cut();
+        call().expect("a seeded generator does not fail");
+        cut();
+    }
 }
 
-/// The instructions that a case takes.
-struct Count {
-    set_up: u64,
-    draw: u64,
+/// The name of every case, and the items of its work, in their order.
+fn names() -> impl Iterator<Item = (String, usize)> {
+    let samplers = cases::all().map(|case| (format!("{}, {}, sample", case.sampler, case.parameter), SAMPLES));
+    samplers.chain(calls::ALL.into_iter().map(|calls| (calls.name.into(), calls.items)))
 }
 
-/// The instructions of every case.
-struct Column {
-    instructions: &'static str,
-    counts: Vec<Count>,
-}
-
-fn count(instructions: InstructionSet) -> Result<Column, Box<dyn Error>> {
+/// Writes a line for each case and kind of count: architecture, instruction set, case, instructions per item or for the
+/// set-up. `scripts/instructions.py` reads them.
+fn report(instructions: InstructionSet) -> Result<(), Box<dyn Error>> {
     let instructions = instructions.name();
     let plugin = env::var_os(PLUGIN);
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(instructions);
@@ -105,10 +107,13 @@ fn count(instructions: InstructionSet) -> Result<Column, Box<dyn Error>> {
     let totals: Vec<u64> = if plugin.is_some() {
         messages.lines().map(str::parse).collect::<Result<_, _>>()?
     } else {
-        (1..=3 * cases::all().count()).map(|cut| total(&file, cut)).collect::<Result<_, _>>()?
+        (1..=3 * names().count()).map(|cut| total(&file, cut)).collect::<Result<_, _>>()?
     };
-    let counts = totals.as_chunks().0.iter().map(|&[_, set_up, draw]| Count { set_up, draw }).collect();
-    Ok(Column { instructions, counts })
+    for ((name, items), &[_, set_up, work]) in names().zip(totals.as_chunks().0) {
+        let per_item = work as f64 / items as f64;
+        println!("{}\t{instructions}\t{name}\t{per_item:.3}\t{set_up}", env::consts::ARCH);
+    }
+    Ok(())
 }
 
 /// The instructions up to the cut with this number, from the one before.
@@ -116,20 +121,4 @@ fn total(file: &Path, cut: usize) -> Result<u64, Box<dyn Error>> {
     let counts = fs::read_to_string(file.with_extension(cut.to_string()))?;
     let total = counts.lines().find_map(|line| line.strip_prefix("totals: ")).ok_or("callgrind wrote no total")?;
     Ok(total.trim().parse()?)
-}
-
-fn report(columns: Vec<Column>) {
-    let row = |cells: &mut dyn Iterator<Item = String>| {
-        println!("| {} |", cells.map(|cell| format!("{cell:>23}")).collect::<Vec<_>>().join(" | "));
-    };
-    let heads = ["a sample", "set-up"]
-        .map(|count| columns.iter().map(move |column| format!("{count}, {}", column.instructions)));
-    row(&mut ["case".into()].into_iter().chain(heads.into_iter().flatten()));
-    row(&mut (0..=2 * columns.len()).map(|_| "---:".into()));
-    for (i, case) in cases::all().enumerate() {
-        let counts = || columns.iter().map(|column| &column.counts[i]);
-        let samples = counts().map(|count| format!("{:.2}", count.draw as f64 / SAMPLES as f64));
-        let name = format!("{}, {}", case.sampler, case.parameter);
-        row(&mut [name].into_iter().chain(samples).chain(counts().map(|count| count.set_up.to_string())));
-    }
 }
