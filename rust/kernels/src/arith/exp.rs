@@ -63,8 +63,22 @@ impl Constants {
 
     /// The constants of [`FIRST_LIMBS`], computed once per process.
     pub fn first() -> &'static Self {
-        static FIRST: OnceLock<Constants> = OnceLock::new();
-        FIRST.get_or_init(|| Self::new(FIRST_LIMBS))
+        Self::few(FIRST_LIMBS)
+    }
+
+    /// The constants with at most [`FIRST_LIMBS`] limbs, computed once per process.
+    ///
+    /// # Panics
+    /// For 0 limbs, and for more.
+    pub fn few(limbs: usize) -> &'static Self {
+        static FEW: [OnceLock<Constants>; FIRST_LIMBS] = [const { OnceLock::new() }; FIRST_LIMBS];
+        FEW[limbs - 1].get_or_init(|| Self::new(limbs))
+    }
+
+    /// The number of fractional limbs.
+    #[must_use]
+    pub fn limbs(&self) -> usize {
+        self.ln_2.limbs()
     }
 
     /// The pair (k, v) with 2^-t = 2^-k v up to [`ERROR_ULPS`] of v, where 1/2 <= v <= 1.

@@ -37,9 +37,9 @@ impl Fixed {
     /// A number made of its fractional limbs, least significant first, and integer part 0.
     #[must_use]
     pub fn from_fraction(fraction: &[u64]) -> Self {
-        let mut limbs = fraction.to_vec();
-        limbs.push(0);
-        Self(limbs)
+        let mut result = Self::zero(fraction.len());
+        result.0[..fraction.len()].copy_from_slice(fraction);
+        result
     }
 
     /// The largest multiple of an ulp that is at most `numerator / denominator`; both are public, parts < 2^127.
@@ -85,6 +85,18 @@ impl Fixed {
     #[must_use]
     pub fn integer(&self) -> u64 {
         self.0[self.limbs()]
+    }
+
+    /// Whether there is nothing behind the point.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.0[..self.limbs()].iter().fold(0, |any, &limb| any | limb) == 0
+    }
+
+    /// The number, nearly.
+    #[must_use]
+    pub fn to_f64_vartime(&self) -> f64 {
+        self.0.iter().fold(0.0, |below, &limb| below * 0.5f64.powi(64) + limb as f64)
     }
 
     /// The same number without its integer part.
@@ -152,7 +164,10 @@ impl Fixed {
     /// Whether `self < other`.
     #[must_use]
     pub fn is_less(&self, other: &Self) -> bool {
-        self.clone().subtract(other)
+        self.0.iter().zip(&other.0).fold(false, |borrow, (&a, &b)| {
+            let (difference, first) = a.overflowing_sub(b);
+            first | difference.overflowing_sub(u64::from(borrow)).1
+        })
     }
 
     /// Subtracts in place, modulo 2^64, and returns whether the result wrapped.
@@ -174,19 +189,23 @@ impl Fixed {
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
         let (n, limbs) = (self.0.len(), self.limbs());
-        let mut product = vec![0u64; 2 * n];
-        for (i, &a) in self.0.iter().enumerate() {
-            let mut carry = 0u128;
-            for (j, &b) in other.0.iter().enumerate() {
-                let sum = u128::from(a) * u128::from(b) + u128::from(product[i + j]) + carry;
-                product[i + j] = sum as u64;
-                carry = sum >> 64;
+        let mut product = Vec::with_capacity(n);
+        // The sum of a column of products, and what the columns before it carried, is `high` 2^128 + `low`.
+        let mut low = 0u128;
+        for column in 0..=2 * limbs {
+            let (first, last) = (column.saturating_sub(limbs), column.min(limbs));
+            let mut high = 0u64;
+            for (&a, &b) in self.0[first..=last].iter().zip(other.0[column - last..=column - first].iter().rev()) {
+                let (sum, carry) = low.overflowing_add(u128::from(a) * u128::from(b));
+                low = sum;
+                high += u64::from(carry);
             }
-            product[i + n] = carry as u64;
+            if column >= limbs {
+                product.push(low as u64);
+            }
+            low = low >> 64 | u128::from(high) << 64;
         }
-        assert!(declassify(Reason::Overflow, product[limbs + n] == 0), "fixed-point overflow");
-        product.drain(..limbs);
-        product.truncate(n);
+        assert!(declassify(Reason::Overflow, low == 0), "fixed-point overflow");
         Self(product)
     }
 
@@ -213,7 +232,7 @@ impl Fixed {
         for limb in self.0.iter_mut().rev() {
             let dividend = remainder << 64 | u128::from(*limb);
             *limb = (dividend / u128::from(divisor)) as u64; // remainder < divisor, so it fits
-            remainder = dividend % u128::from(divisor);
+            remainder = dividend - u128::from(*limb) * u128::from(divisor);
         }
         self
     }

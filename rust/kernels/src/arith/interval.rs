@@ -52,26 +52,22 @@ impl Interval {
     /// The number, which must be positive, rounded up to an integer; or `None` when the bounds do not decide it.
     #[must_use]
     pub fn ceiling(&self) -> Option<u64> {
-        let up = |x: &Fixed| x.integer() + u64::from(x.clone().fraction() != Fixed::zero(x.limbs()));
+        let up = |x: &Fixed| x.integer() + u64::from(!x.is_whole());
         // A positive number rounds up to at least 1, even where the lower bound is 0.
         Some(up(&self.low).max(1)).filter(|&whole| whole == up(&self.high))
     }
 
-    /// The largest integer n with n * self <= `limit`, or `None` when the bounds do not decide it; `self` is in
-    /// [2^-16, 2^64).
+    /// The largest integer n with n * self <= `limit`, or `None` when the bounds do not decide it; it must be below 2^48,
+    /// and `self` at least 2^-16.
     #[must_use]
     pub fn times_within_vartime(&self, limit: u64) -> Option<u64> {
-        let most = |x: &Fixed| {
-            let limit = Fixed::from_integer(limit, x.limbs());
-            // Binary search, from the top bit of a number that is at most limit * 2^16.
-            (0..48).rev().fold(0u64, |n, bit| {
-                let candidate = n | 1 << bit;
-                let fits = x.integer().checked_mul(candidate).is_some_and(|whole| whole <= limit.integer())
-                    && !limit.is_less(&x.clone().times_integer(candidate));
-                if fits { candidate } else { n }
-            })
-        };
-        Some(most(&self.low)).filter(|&n| n == most(&self.high))
+        let fits = |x: &Fixed, n: u64| !Fixed::from_integer(limit, x.limbs()).is_less(&x.clone().times_integer(n));
+        // The quotient is off by less than one; the exact comparison decides.
+        let mut n = (limit as f64 / self.low.to_f64_vartime()) as u64 + 1;
+        while !fits(&self.low, n) {
+            n -= 1;
+        }
+        fits(&self.high, n).then_some(n)
     }
 }
 

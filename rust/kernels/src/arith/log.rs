@@ -1,6 +1,6 @@
 //! Exact comparisons of a fraction with e^epsilon, for privacy levels that must never be understated.
 
-use super::exp::{Constants, ERROR_ULPS, FIRST_LIMBS};
+use super::exp::{Constants, ERROR_ULPS};
 use super::fixed::Fixed;
 
 /// Whether ln(numerator/denominator) <= bound, decided exactly.
@@ -14,10 +14,11 @@ pub fn ln_at_most_vartime(numerator: u128, denominator: u128, bound: f64) -> boo
         return numerator <= denominator;
     }
     // e^bound is irrational for a rational bound other than 0, so some precision decides.
-    let mut limbs = FIRST_LIMBS;
+    let mut wider: Constants;
+    let mut constants = Constants::few(3);
     loop {
+        let limbs = constants.limbs();
         if let Some(bound) = Fixed::from_f64_vartime(bound, limbs) {
-            let constants = Constants::new(limbs);
             // numerator e^-bound <= denominator, both sides divided by 2^128.
             let over_2_128 = |part: u128| {
                 let mut fraction = vec![0; limbs];
@@ -36,7 +37,8 @@ pub fn ln_at_most_vartime(numerator: u128, denominator: u128, bound: f64) -> boo
                 return false;
             }
         }
-        limbs *= 2;
+        wider = Constants::new(2 * limbs);
+        constants = &wider;
     }
 }
 
