@@ -73,11 +73,7 @@ impl BitFlip {
     /// # Errors
     /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32.
     pub fn symmetric(epsilon: f64, neighbours: Neighbours) -> Result<Self, Error> {
-        let log_odds = match neighbours {
-            Neighbours::OneBit => epsilon,
-            Neighbours::OneHot => epsilon / 2.0,
-        };
-        Self::smallest(epsilon, log_odds, neighbours, |planes, q| Self { planes, p: (1 << planes) - q, q })
+        Self::smallest(epsilon, neighbours, |planes, q| Self { planes, p: (1 << planes) - q, q })
     }
 
     /// The optimised flip for one-hot rows: p = 1/2 and q just above 1/(e^epsilon + 1)
@@ -86,8 +82,7 @@ impl BitFlip {
     /// # Errors
     /// [`Error::Parameter`] unless 2^-20 <= epsilon <= 32.
     pub fn optimized(epsilon: f64) -> Result<Self, Error> {
-        let neighbours = Neighbours::OneHot;
-        Self::smallest(epsilon, epsilon, neighbours, |planes, q| Self { planes, p: 1 << (planes - 1), q })
+        Self::smallest(epsilon, Neighbours::OneHot, |planes, q| Self { planes, p: 1 << (planes - 1), q })
     }
 
     /// The flip with the given probabilities for one-hot rows, and the epsilon that they request.
@@ -124,19 +119,12 @@ impl BitFlip {
         Ok((flip, requested))
     }
 
-    /// The flip with the fewest planes that achieves `epsilon`, where `make(planes, q)` has its q as a free parameter
-    /// and p/q, or (1-q)/q, near e^`log_odds`.
-    fn smallest(
-        epsilon: f64,
-        log_odds: f64,
-        neighbours: Neighbours,
-        make: impl Fn(u32, u64) -> Self,
-    ) -> Result<Self, Error> {
+    /// The flip with the fewest planes that achieves `epsilon`, where `make(planes, q)` has its q as a free parameter.
+    fn smallest(epsilon: f64, neighbours: Neighbours, make: impl Fn(u32, u64) -> Self) -> Result<Self, Error> {
         check_epsilon(epsilon)?;
-        let last = |planes| (1u64 << (planes - 1)) - 1;
         let ratio = |planes, q| make(planes, q).likelihood_ratio(neighbours);
-        let (planes, q) = fewest_planes(epsilon, 2..=MAX_PLANES, log_odds.exp() + 1.0, last, ratio)
-            .expect("62 planes suffice, as shown above");
+        let found = fewest_planes(epsilon, 2..=MAX_PLANES, ratio);
+        let (planes, q) = found.expect("62 planes suffice, as shown above");
         Ok(make(planes, q))
     }
 

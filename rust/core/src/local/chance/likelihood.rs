@@ -47,8 +47,11 @@ impl LikelihoodRatio {
     /// Whether at most `epsilon` and at least 0.999 of it is achieved, decided exactly.
     #[must_use]
     pub fn achieves(self, epsilon: f64) -> bool {
-        // The logarithm of a fraction other than 1 is irrational: "not at most" is the same as "at least".
-        self.is_at_most(epsilon) && !self.is_at_most(ACHIEVED_PART * epsilon)
+        // Where the approximation shows that far less is achieved, no exact test is needed. The logarithm of a fraction
+        // other than 1 is irrational: "not at most" is the same as "at least".
+        self.epsilon_near() >= 0.998 * epsilon
+            && self.is_at_most(epsilon)
+            && !self.is_at_most(ACHIEVED_PART * epsilon)
     }
 
     /// The logarithm within a relative error of 2^-50: the difference is exact.
@@ -57,34 +60,23 @@ impl LikelihoodRatio {
     }
 }
 
-/// The fewest planes of the range with which `epsilon` is achieved, and the smallest numerator from 1 to
-/// `last(planes)` that is private with them.
+/// The fewest planes of the range with which `epsilon` is achieved, and the smallest numerator that is private with them.
 ///
-/// `ratio(planes, numerator)` must fall when the numerator grows; near 2^planes / `divisor` it must be e^epsilon.
+/// `ratio(planes, numerator)` must depend on numerator / 2^planes only, and fall when that grows: it exceeds e^epsilon
+/// below some threshold t and not above. With one plane fewer than the range has, 1 must be the smallest numerator.
 pub(crate) fn fewest_planes(
     epsilon: f64,
     mut range: RangeInclusive<u32>,
-    divisor: f64,
-    last: impl Fn(u32) -> u64,
     ratio: impl Fn(u32, u64) -> LikelihoodRatio,
 ) -> Option<(u32, u64)> {
+    // The smallest private numerator is ceil(2^planes t), so with each plane it is twice what it was, or one less.
+    let mut numerator = 1;
     range.find_map(|planes| {
-        let last = last(planes);
-        let private = |numerator| ratio(planes, numerator).is_at_most(epsilon);
-        // The guess is off by a few steps at most; the exact test decides.
-        let guess = ((1u64 << planes) as f64 / divisor).ceil() as u64;
-        let beyond = ratio(planes, guess.saturating_sub(2).clamp(1, last));
-        if beyond.epsilon_near() < 0.998 * epsilon {
-            return None; // far too coarse: no exact test is needed
-        }
-        let mut numerator = guess.clamp(1, last + 1);
-        while numerator <= last && !private(numerator) {
+        numerator = 2 * numerator - 1;
+        if !ratio(planes, numerator).is_at_most(epsilon) {
             numerator += 1;
         }
-        while 1 < numerator && numerator - 1 <= last && private(numerator - 1) {
-            numerator -= 1;
-        }
-        (numerator <= last && ratio(planes, numerator).achieves(epsilon)).then_some((planes, numerator))
+        ratio(planes, numerator).achieves(epsilon).then_some((planes, numerator))
     })
 }
 

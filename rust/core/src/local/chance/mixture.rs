@@ -77,10 +77,7 @@ impl Mixture {
         let range = 1..=MAX_PLANES - k.next_power_of_two().trailing_zeros();
         let make = |planes: u32, other: u64| Self::of(k, planes, (1 << planes) - other);
         // The free numerator is that of *not* keeping.
-        let divisor = 1.0 + epsilon.exp_m1() * f64::from(width) / f64::from(k);
-        let last = |planes| (1u64 << planes) - 1;
-        let ratio = |planes, other| make(planes, other).window_ratio(width);
-        let found = fewest_planes(epsilon, range, divisor, last, ratio);
+        let found = fewest_planes(epsilon, range, |planes, other| make(planes, other).window_ratio(width));
         found.map(|(planes, other)| make(planes, other)).ok_or_else(|| {
             let allowed = "such that probabilities over a denominator of at most 2**62 achieve 0.999 of epsilon; \
                            unary encoding takes any k and epsilon, and is more accurate here";

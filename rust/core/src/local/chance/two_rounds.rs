@@ -32,24 +32,15 @@ impl TwoFlips {
 
     /// A permanent round and the symmetric one with the fewest planes after which a single report achieves
     /// `epsilon_first`; `None` if no such round exists.
-    ///
-    /// A symmetric flip multiplies the deviation of a probability from 1/2 by a factor r. So it turns P and Q, twice
-    /// the deviations of p and q from 1/2, into r P and r Q. The logarithm of the ratio is then
-    /// 2 artanh(r P) - 2 artanh(r Q), and with t = tanh(epsilon / 2) it is epsilon for t P Q r^2 + (P - Q) r = t.
     #[must_use]
     pub fn after(permanent: BitFlip, epsilon_first: f64) -> Option<Self> {
-        let half = (1u64 << (permanent.planes() - 1)) as f64;
-        let [p, q] = [permanent.p(), permanent.q()].map(|numerator| (numerator as f64 - half) / half);
-        let t = (epsilon_first / 2.0).tanh();
-        let kept = 2.0 * t / ((p - q) + ((p - q) * (p - q) + 4.0 * t * t * p * q).max(0.0).sqrt());
         let make = |planes: u32, q: u64| {
             let instantaneous = BitFlip::of(planes, (1 << planes) - q, q);
             Self { permanent, instantaneous }
         };
-        let last = |planes| (1u64 << (planes - 1)) - 1;
         let ratio = |planes, q| make(planes, q).both().likelihood_ratio(Neighbours::OneHot);
         let planes = 2..=MAX_PLANES.checked_sub(permanent.planes())?;
-        let found = fewest_planes(epsilon_first, planes, 2.0 / (1.0 - kept).max(0.0), last, ratio);
+        let found = fewest_planes(epsilon_first, planes, ratio);
         found.map(|(planes, q)| make(planes, q))
     }
 
@@ -102,18 +93,14 @@ impl TwoMixtures {
     #[must_use]
     pub fn after(permanent: Mixture, epsilon_first: f64) -> Option<Self> {
         let k = permanent.k();
-        let kept = permanent.keep() as f64 / (1u64 << permanent.planes()) as f64;
-        let e = epsilon_first.exp_m1();
-        let other = 1.0 - e / (e + f64::from(k)) / kept;
         let make = |planes: u32, other: u64| {
             let instantaneous = Mixture::of(k, planes, (1 << planes) - other);
             Self { permanent, instantaneous }
         };
-        let last = |planes| (1u64 << planes) - 1;
         let ratio = |planes, other| make(planes, other).likelihood_ratio();
         let used = permanent.planes() + k.next_power_of_two().trailing_zeros();
         let planes = 1..=MAX_PLANES.checked_sub(used)?;
-        let found = fewest_planes(epsilon_first, planes, 1.0 / other.max(0.0), last, ratio);
+        let found = fewest_planes(epsilon_first, planes, ratio);
         found.map(|(planes, other)| make(planes, other))
     }
 
