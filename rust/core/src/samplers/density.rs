@@ -44,6 +44,14 @@ impl Shape {
         }
     }
 
+    /// The power of the offset from the mean in the exponent.
+    pub(super) fn degree(self) -> u32 {
+        match self {
+            Self::Exponential => 1,
+            Self::Gaussian => 2,
+        }
+    }
+
     /// The rate as a double: five roundings for an exponential, nine for a Gaussian.
     pub(super) fn rate(self, scale: Ratio) -> f64 {
         let inverse = scale.denominator() as f64 / scale.numerator() as f64;
@@ -95,28 +103,27 @@ impl Density {
         }
     }
 
-    /// Bounds of f at the beginning of every bin, each from the one before: f(x + d) / f(x) is decay times excess of d,
-    /// and from one step of width d to the next it falls by the square of the excess.
+    /// Bounds of f at the beginning of every bin, each from the one before by the ratio f(x + d) / f(x), where d is the
+    /// width of the bin. The first ratio is f(d). From a bin to the next of the same width the ratio of a Gaussian falls by
+    /// a constant factor, f(d)^2. Two bins make one of twice the width, for which that factor is its fourth power.
     pub(super) fn at_bins(&self, layout: Layout, constants: &Constants) -> Vec<Interval> {
-        let shift = layout.shift();
+        let mut value = Interval::exact(Fixed::from_integer(1, constants.limbs()));
+        let mut ratio = self.at(1 << layout.shift(), constants);
+        let mut bend = (self.shape == Shape::Gaussian).then(|| ratio.times(&ratio));
+        let bent = |ratio: &Interval, bend: &Option<Interval>| {
+            bend.as_ref().map_or_else(|| ratio.clone(), |bend| ratio.times(bend))
+        };
+        let mut width = 0;
         let mut values = Vec::with_capacity(BINS);
-        let mut value = self.at(0, constants);
-        let mut step: Option<(u32, Interval, Interval)> = None;
         for bin in 0..BINS as u32 {
-            let (units, e) = layout.bin_start(bin);
-            let width = 1 << (shift + e);
-            let (ratio, bend) = match step {
-                Some((last, ratio, bend)) if last == e => (ratio, bend),
-                _ => {
-                    let excess = self.excess(width, constants);
-                    let ratio = self.decay(units << shift, width, constants).times(&excess);
-                    (ratio, excess.times(&excess))
-                }
-            };
-            values.push(value.clone());
-            value = value.times(&ratio);
-            let next = if self.shape == Shape::Gaussian { ratio.times(&bend) } else { ratio };
-            step = Some((e, next, bend));
+            while width < layout.bin_start(bin).1 {
+                ratio = ratio.times(&bent(&ratio, &bend));
+                bend = bend.map(|bend| bend.times(&bend)).map(|square| square.times(&square));
+                width += 1;
+            }
+            let next = value.times(&ratio);
+            values.push(core::mem::replace(&mut value, next));
+            ratio = bent(&ratio, &bend);
         }
         values
     }
