@@ -25,6 +25,9 @@ _EXACT = 2**53
 # NumPy converts these directly; further checks would take longer than drawing a sample.
 _PLAIN = (np.ndarray, float, int)
 
+# Lists of these convert without a warning, and are not nested.
+_NUMBERS = frozenset((float, int))
+
 # Iterable, but not a sequence to NumPy.
 _NO_SEQUENCE = (str, bytes, dict, np.generic)
 
@@ -81,8 +84,15 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
     return out
 
 
+def array_for(shape: tuple[int, ...], out: NDArray[Scalar] | None, dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Give the array to fill for a result of a known shape, as `output` does."""
+    return np.empty(shape, dtype) if out is None else output(shape, out, dtype)
+
+
 def array_of(x: Any, name: str) -> NDArray[Any]:
     """Convert ``x``, of any library, to an array; refuse missing and masked values, which the caller must fill."""
+    if type(x) in (list, tuple) and _NUMBERS.issuperset(map(type, x)):
+        return np.asarray(x)
     return _as_array(_read(x, name), name)
 
 
@@ -106,6 +116,8 @@ def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
 
 def doubles(array: NDArray[Any], *, copy: bool = False) -> NDArray[np.float64]:
     """Give real numbers as float64, C-contiguous and aligned; no warning may reveal a number."""
+    if copy and array.dtype == np.float64:
+        return np.array(array, np.float64, order="C")
     with np.errstate(all="ignore"):
         if copy:
             return np.array(array, np.float64, order="C")
@@ -119,6 +131,8 @@ def dtype_of(array: NDArray[Any]) -> str:
 
 
 def _as_array(read: Any, name: str) -> NDArray[Any]:
+    if isinstance(read, np.ndarray):
+        return np.asarray(read)  # a view: no number is converted
     try:
         with np.errstate(all="ignore"):  # of a signalling NaN in a list
             return np.asarray(read)

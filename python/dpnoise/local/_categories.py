@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import output
+from dpnoise._arrays import array_for
 from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Values
@@ -107,7 +107,7 @@ class RandomizedResponse(FrequencyProtocol):
         """
         domain = self._domain
         vector = _inputs.booleans(values) if domain is None else _inputs.codes(values, domain).astype(np.uint8)
-        reports = output(len(vector), out, np.bool_)
+        reports = array_for(vector.shape, out, np.bool_)
         self._native.perturb(vector, reports.view(np.uint8), threads, rng)
         return reports
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import output
+from dpnoise._arrays import array_for
 from dpnoise._display import Record
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Reals, Values
@@ -70,7 +70,7 @@ class NumberProtocol(Protocol):
             When the source of randomness fails; ``out`` is zero then.
         """
         vector = _inputs.numbers(values)
-        reports = output((len(vector), self.report_bytes), out, np.uint8)
+        reports = array_for((len(vector), self._native.report_bytes), out, np.uint8)
         self._native.perturb(vector, reports, threads, rng)
         return reports
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import output
+from dpnoise._arrays import array_for
 from dpnoise._domain import Domain, Labels
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Integers, Values
@@ -83,7 +83,7 @@ class Protocol(Specification):
         self, values: NDArray[np.int64], out: NDArray[np.uint8] | None, threads: int | None, rng: Rng
     ) -> NDArray[np.uint8]:
         """Give a report for each value; no other code may hold the array of values."""
-        reports = output((len(values), self.report_bytes), out, np.uint8)
+        reports = array_for((len(values), self._native.report_bytes), out, np.uint8)
         self._native.perturb(values, reports, threads, rng)
         return reports
 
@@ -101,7 +101,7 @@ class Protocol(Specification):
             raise TypeError(f"memo must be a ClientMemo, got {type(memo).__name__}")
         if not isinstance(question, str):
             raise TypeError(f"question must be a str, got {type(question).__name__}")
-        reports = output((len(values), self.report_bytes), out, np.uint8)
+        reports = array_for((len(values), self._native.report_bytes), out, np.uint8)
         self._native.perturb_remembering(values, memo._secrets, question, reports, threads, rng)
         return reports
 

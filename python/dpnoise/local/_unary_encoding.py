@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import output
+from dpnoise._arrays import array_for
 from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Values
@@ -139,7 +139,7 @@ class UnaryRows(UnaryReports, ValueProtocol):
         """
         # A copy, so that no other code can change a row between check and use.
         rows = _inputs.matrix(bits, self.report_bytes, "bits").copy()
-        reports = output(rows.shape, out, np.uint8)
+        reports = array_for(rows.shape, out, np.uint8)
         self._native.perturb_encoded(rows, reports, threads, rng)
         return reports
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise._arrays import array_of, dtype_of, output
+from dpnoise._arrays import array_for, array_of, dtype_of
 from dpnoise._errors import ParameterError
 
 Floats = NDArray[np.floating[Any]]  # of 32 or 64 bits
@@ -30,7 +30,7 @@ def gradients_of(gradients: Any) -> Floats:
 
 def output_for(gradients: Floats, out: Floats | None) -> Floats:
     """Give the array to fill: a new one, or ``out`` if it fits."""
-    array: Floats = output(gradients.shape[1:], out, gradients.dtype.type)
+    array: Floats = array_for(gradients.shape[1:], out, gradients.dtype.type)
     if np.may_share_memory(array, gradients):
         raise ParameterError("out must not share memory with gradients")
     return array
