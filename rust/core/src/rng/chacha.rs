@@ -19,7 +19,8 @@ struct KeyStream {
     instructions: InstructionSet,
     key: [u32; 8],
     counter: u64,
-    group: Group,
+    /// Apart from the rest, since allocators keep blocks of 1 KiB at hand, and hardly any larger ones.
+    group: Box<Group>,
     /// The bytes of `group` that have been given out.
     taken: usize,
 }
@@ -28,7 +29,7 @@ impl KeyStream {
     /// The stream under the key that `source` writes. It is built in its final place, since a move would leave copies
     /// of the key behind.
     fn new(source: impl FnOnce(&mut [u8]) -> Result<(), Error>) -> Result<Box<Self>, Error> {
-        let group = [0; size_of::<Group>()];
+        let group = Box::new([0; size_of::<Group>()]);
         let instructions = instruction_set::current()?;
         let mut stream = Box::new(Self { instructions, key: [0; 8], counter: 0, taken: group.len(), group });
         // The buffer of the stream serves for the bytes of the key.
@@ -50,7 +51,7 @@ impl KeyStream {
         chacha12(self.instructions, &self.key, self.counter, groups);
         self.counter += (BLOCKS * groups.len()) as u64;
         if !rest.is_empty() {
-            chacha12(self.instructions, &self.key, self.counter, slice::from_mut(&mut self.group));
+            chacha12(self.instructions, &self.key, self.counter, slice::from_mut(&mut *self.group));
             self.counter += BLOCKS as u64;
             self.taken = 0;
             self.take(rest);
@@ -65,7 +66,7 @@ impl KeyStream {
 
     fn wipe(&mut self) {
         wipe(&mut self.key);
-        wipe(&mut self.group);
+        wipe(&mut *self.group);
     }
 
     fn next<const N: usize>(&mut self) -> [u8; N] {

@@ -31,7 +31,10 @@ pub(crate) struct Wiped<T: Copy + Default>(Vec<T>);
 impl<T: Copy + Default> Wiped<T> {
     /// A buffer of `length` default values.
     pub(crate) fn new(length: usize) -> Self {
-        Self(vec![T::default(); length])
+        // Memory of `vec!` comes zeroed, and for that many allocators pass over the blocks that were freed last.
+        let mut items = Vec::with_capacity(length);
+        items.resize(length, T::default());
+        Self(items)
     }
 
     /// The same, or none when there is not enough memory.
