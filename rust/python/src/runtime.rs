@@ -1,5 +1,6 @@
 //! Native work without the GIL, and Ctrl-C.
 
+use std::mem;
 use std::num::NonZero;
 
 use dpnoise_core::Error;
@@ -15,14 +16,17 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> Re
 }
 
 /// Runs a long call of the core without the GIL; its hook between two pieces checks whether the user has pressed
-/// Ctrl-C.
+/// Ctrl-C. Before the first piece it does not: the interpreter has just done so, and to ask takes as long as a small call.
 pub(crate) fn pausing<T: Send>(
     py: Python<'_>,
     work: impl Send + FnOnce(&mut Pause<'_>) -> Result<T, Error>,
 ) -> PyResult<T> {
-    let mut interrupted = None;
+    let (mut interrupted, mut is_first) = (None, true);
     let result = py.detach(|| {
         work(&mut || {
+            if mem::take(&mut is_first) {
+                return Ok(());
+            }
             Python::attach(|py| match py.check_signals() {
                 Ok(()) => Ok(()),
                 Err(error) => {
