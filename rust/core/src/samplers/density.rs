@@ -3,7 +3,7 @@
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arch::trials::{BINS, Layout};
 use dpnoise_kernels::arith::exp::{Constants, ERROR_ULPS};
-use dpnoise_kernels::arith::fixed::Fixed;
+use dpnoise_kernels::arith::fixed::{Fixed, Limbs};
 use dpnoise_kernels::arith::interval::Interval;
 
 use crate::params::Ratio;
@@ -19,10 +19,10 @@ pub(super) enum Shape {
 
 /// A density at one precision: f(x) = 2^(-rate x) or 2^(-rate x^2).
 #[derive(Clone, Debug)]
-pub(super) struct Density {
+pub(super) struct Density<L: Limbs = Vec<u64>> {
     shape: Shape,
     /// log2(e) / scale or log2(e) / (2 scale^2), at most `rate_error` ulps too small.
-    rate: Fixed,
+    rate: Fixed<L>,
     rate_error: u128,
 }
 
@@ -44,14 +44,6 @@ impl Shape {
         }
     }
 
-    /// The power of the offset from the mean in the exponent.
-    pub(super) fn degree(self) -> u32 {
-        match self {
-            Self::Exponential => 1,
-            Self::Gaussian => 2,
-        }
-    }
-
     /// The rate as a double: five roundings for an exponential, nine for a Gaussian.
     pub(super) fn rate(self, scale: Ratio) -> f64 {
         let inverse = scale.denominator() as f64 / scale.numerator() as f64;
@@ -62,8 +54,8 @@ impl Shape {
     }
 }
 
-impl Density {
-    pub(super) fn new(shape: Shape, scale: Ratio, constants: &Constants) -> Self {
+impl<L: Limbs> Density<L> {
+    pub(super) fn new(shape: Shape, scale: Ratio, constants: &Constants<L>) -> Self {
         let limbs = constants.log2_e.limbs();
         // Less than one ulp too small.
         let inverse = Fixed::from_ratio_vartime(scale.denominator(), scale.numerator(), limbs);
@@ -80,7 +72,7 @@ impl Density {
     }
 
     /// Bounds of f(x), in a time that does not depend on x.
-    pub(super) fn at(&self, x: u64, constants: &Constants) -> Interval {
+    pub(super) fn at(&self, x: u64, constants: &Constants<L>) -> Interval<L> {
         match self.shape {
             Shape::Exponential => self.power(x, 1, constants),
             Shape::Gaussian => self.power(x, x, constants),
@@ -88,7 +80,7 @@ impl Density {
     }
 
     /// Bounds of exp(-slope k), where f(start + k) = f(start) exp(-slope k) `excess(k)`.
-    pub(super) fn decay(&self, start: u64, k: u64, constants: &Constants) -> Interval {
+    pub(super) fn decay(&self, start: u64, k: u64, constants: &Constants<L>) -> Interval<L> {
         match self.shape {
             Shape::Exponential => self.power(k, 1, constants),
             Shape::Gaussian => self.power(k, 2 * start, constants),
@@ -96,7 +88,7 @@ impl Density {
     }
 
     /// Bounds of the factor by which f falls beyond the decay.
-    pub(super) fn excess(&self, k: u64, constants: &Constants) -> Interval {
+    pub(super) fn excess(&self, k: u64, constants: &Constants<L>) -> Interval<L> {
         match self.shape {
             Shape::Exponential => Interval::exact(Fixed::from_integer(1, constants.log2_e.limbs())),
             Shape::Gaussian => self.power(k, k, constants),
@@ -106,11 +98,11 @@ impl Density {
     /// Bounds of f at the beginning of every bin, each from the one before by the ratio f(x + d) / f(x), where d is the
     /// width of the bin. The first ratio is f(d). From a bin to the next of the same width the ratio of a Gaussian falls by
     /// a constant factor, f(d)^2. Two bins make one of twice the width, for which that factor is its fourth power.
-    pub(super) fn at_bins(&self, layout: Layout, constants: &Constants) -> Vec<Interval> {
+    pub(super) fn at_bins(&self, layout: Layout, constants: &Constants<L>) -> Vec<Interval<L>> {
         let mut value = Interval::exact(Fixed::from_integer(1, constants.limbs()));
         let mut ratio = self.at(1 << layout.shift(), constants);
         let mut bend = (self.shape == Shape::Gaussian).then(|| ratio.times(&ratio));
-        let bent = |ratio: &Interval, bend: &Option<Interval>| {
+        let bent = |ratio: &Interval<L>, bend: &Option<Interval<L>>| {
             bend.as_ref().map_or_else(|| ratio.clone(), |bend| ratio.times(bend))
         };
         let mut width = 0;
@@ -129,7 +121,7 @@ impl Density {
     }
 
     /// Bounds of 2^(-rate a b).
-    fn power(&self, a: u64, b: u64, constants: &Constants) -> Interval {
+    fn power(&self, a: u64, b: u64, constants: &Constants<L>) -> Interval<L> {
         let (k, v) = constants.exp2_neg(self.rate.clone().times_integer(a).times_integer(b));
         let limbs = v.limbs();
         // One more ulp for the shift. At 0 the function is 1, exactly.
@@ -153,7 +145,7 @@ mod tests {
     #[test]
     fn bounds_are_tighter_at_higher_precision_and_agree() {
         let scale = Ratio::new(10, 3).unwrap();
-        let (first, wide) = (Constants::new(4), Constants::new(8));
+        let (first, wide) = (Constants::<Vec<u64>>::new(4), Constants::<Vec<u64>>::new(8));
         for shape in [Shape::Exponential, Shape::Gaussian] {
             for x in [0, 1, 2, 17, 100] {
                 let rough = Density::new(shape, scale, &first).at(x, &first);

@@ -5,6 +5,7 @@
 
 use dpnoise_kernels::arch::trials::{BINS, COLUMN_BITS, Layout, Sides, TAIL, Tables};
 use dpnoise_kernels::arith::exp::Constants;
+use dpnoise_kernels::arith::fixed::Limbs;
 use dpnoise_kernels::arith::interval::Interval;
 
 use super::density::{Density, Shape};
@@ -52,12 +53,12 @@ fn reaches(shape: Shape, tail: u128, scale: Ratio) -> bool {
 }
 
 /// Builds the tables of a proposal for a density, or `None` when the precision does not decide them.
-pub(super) fn tables(
+pub(super) fn tables<L: Limbs>(
     design: Design,
     shape: Shape,
     scale: Ratio,
     both_signs: bool,
-    constants: &Constants,
+    constants: &Constants<L>,
 ) -> Option<Tables> {
     let Design { layout, weight_bits, eta_bits } = design;
     let sides = match (both_signs, layout.shift()) {
@@ -73,7 +74,7 @@ pub(super) fn tables(
         let size = if bin == TAIL { tail_size } else { 1 << layout.bin_start(bin as u32).1 };
         f.times_integer(size << u32::from(sides == Sides::Folded && bin > 0))
     });
-    let relative: Vec<Interval> = relative.collect();
+    let relative: Vec<Interval<L>> = relative.collect();
     let total = 1u64 << weight_bits;
     let sum = relative.iter().skip(1).fold(relative[0].clone(), Interval::plus);
     // Half a unit of slack keeps the quotient from being an integer if the sum is 1 and a tiny remainder.
@@ -239,9 +240,9 @@ mod tests {
         fn precision_does_not_show((shape, both_signs, scale) in shapes_and_scales()) {
             let design = Design::for_scale(shape, scale);
             let wide = tables(design, shape, scale, both_signs, &WIDE).unwrap();
-            if let Some(first) = tables(design, shape, scale, both_signs, Constants::first()) {
-                prop_assert_eq!((first.alias, first.weights, first.amplitude), (wide.alias, wide.weights, wide.amplitude));
-            }
+            // A weight is left open with a probability below 2^-30.
+            let short = tables(design, shape, scale, both_signs, Constants::short()).unwrap();
+            prop_assert_eq!((short.alias, short.weights, short.amplitude), (wide.alias, wide.weights, wide.amplitude));
         }
     }
 }

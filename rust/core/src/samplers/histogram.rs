@@ -51,19 +51,17 @@ impl Histogram {
     /// number of tail proposals that exceeds the weights.
     pub(super) fn with_design(shape: Shape, scale: Scale, both_signs: bool, design: Design) -> Self {
         let ratio = scale.ratio();
-        // An error of the rate grows with the width of the bins. With 80 bits more than that, one of 2^20 scales has a
-        // weight so close to a whole number that it takes twice the bits.
-        let mut limbs = (80 + shape.degree() * design.layout.shift()).div_ceil(64) as usize;
-        let mut wider: Constants;
-        let mut constants = Constants::few(limbs);
-        let tables = loop {
-            if let Some(tables) = tables(design, shape, ratio, both_signs, constants) {
-                break tables;
+        let short = Constants::short();
+        let tables = tables(design, shape, ratio, both_signs, short).unwrap_or_else(|| {
+            // Some weight is within 2^-40 of a whole number.
+            let mut limbs = short.limbs();
+            loop {
+                limbs *= 2;
+                if let Some(tables) = tables(design, shape, ratio, both_signs, &Constants::<Vec<u64>>::new(limbs)) {
+                    break tables;
+                }
             }
-            limbs *= 2;
-            wider = Constants::new(limbs);
-            constants = &wider;
-        };
+        });
         Self { shape, scale, tables, density: Density::new(shape, ratio, Constants::first()) }
     }
 

@@ -15,7 +15,7 @@
 
 use std::sync::OnceLock;
 
-use super::fixed::Fixed;
+use super::fixed::{Fixed, Limbs};
 
 /// The bound on the error of [`Constants::exp2_neg`], in ulps, for an exact argument.
 pub const ERROR_ULPS: u128 = 16;
@@ -23,25 +23,44 @@ pub const ERROR_ULPS: u128 = 16;
 /// The fractional limbs of the first, constant-time comparison: 256 bits.
 pub const FIRST_LIMBS: usize = 4;
 
+/// The limbs of short numbers: 192 bits behind the point decide nearly every question about public numbers.
+pub type Short = [u64; 4];
+
 /// The constants for one precision. They are public: nothing here depends on a parameter or on data.
 #[derive(Clone, Debug)]
-pub struct Constants {
+pub struct Constants<L: Limbs = Vec<u64>> {
     /// ln 2, less than one ulp too small.
-    pub ln_2: Fixed,
+    pub ln_2: Fixed<L>,
     /// log2 e = 1 / ln 2, less than one ulp too small.
-    pub log2_e: Fixed,
+    pub log2_e: Fixed<L>,
     /// 1/n! for n = 0, 1, ..., each less than one ulp too small; the next would be zero.
-    coefficients: Vec<Fixed>,
+    coefficients: Vec<Fixed<L>>,
 }
 
 impl Constants {
+    /// The constants of [`FIRST_LIMBS`], computed once per process.
+    pub fn first() -> &'static Self {
+        static FIRST: OnceLock<Constants> = OnceLock::new();
+        FIRST.get_or_init(|| Self::new(FIRST_LIMBS))
+    }
+}
+
+impl Constants<Short> {
+    /// The constants for short numbers, computed once per process.
+    pub fn short() -> &'static Self {
+        static SHORT: OnceLock<Constants<Short>> = OnceLock::new();
+        SHORT.get_or_init(|| Self::new(size_of::<Short>() / 8 - 1))
+    }
+}
+
+impl<L: Limbs> Constants<L> {
     /// The constants with `limbs` fractional limbs.
     #[must_use]
     pub fn new(limbs: usize) -> Self {
         // One guard limb takes up the rounding errors of the few hundred steps below.
         let guarded = limbs + 1;
         // ln 2 = 2 atanh(1/3), the sum of 2 / ((2 i + 1) 3^(2 i + 1)).
-        let mut ln_2 = Fixed::zero(guarded);
+        let mut ln_2 = Fixed::<Vec<u64>>::zero(guarded);
         let mut power = Fixed::from_ratio_vartime(2, 3, guarded);
         let zero = Fixed::zero(guarded);
         let mut odd = 1;
@@ -51,28 +70,14 @@ impl Constants {
             odd += 2;
         }
         let mut coefficients = Vec::new();
-        let mut term = Fixed::from_integer(1, guarded);
+        let mut term = Fixed::<Vec<u64>>::from_integer(1, guarded);
         let mut n = 0;
-        while term.truncated(limbs) != Fixed::zero(limbs) {
+        while term.truncated::<Vec<u64>>(limbs) != Fixed::zero(limbs) {
             coefficients.push(term.truncated(limbs));
             n += 1;
             term = term.over_integer_vartime(n);
         }
         Self { log2_e: ln_2.reciprocal_vartime().truncated(limbs), ln_2: ln_2.truncated(limbs), coefficients }
-    }
-
-    /// The constants of [`FIRST_LIMBS`], computed once per process.
-    pub fn first() -> &'static Self {
-        Self::few(FIRST_LIMBS)
-    }
-
-    /// The constants with at most [`FIRST_LIMBS`] limbs, computed once per process.
-    ///
-    /// # Panics
-    /// For 0 limbs, and for more.
-    pub fn few(limbs: usize) -> &'static Self {
-        static FEW: [OnceLock<Constants>; FIRST_LIMBS] = [const { OnceLock::new() }; FIRST_LIMBS];
-        FEW[limbs - 1].get_or_init(|| Self::new(limbs))
     }
 
     /// The number of fractional limbs.
@@ -83,7 +88,7 @@ impl Constants {
 
     /// The pair (k, v) with 2^-t = 2^-k v up to [`ERROR_ULPS`] of v, where 1/2 <= v <= 1.
     #[must_use]
-    pub fn exp2_neg(&self, t: Fixed) -> (u64, Fixed) {
+    pub fn exp2_neg(&self, t: Fixed<L>) -> (u64, Fixed<L>) {
         let limbs = t.limbs();
         let whole = t.integer();
         let z = Fixed::from_integer(1, limbs).minus(&t.fraction()).times(&self.ln_2);
@@ -109,7 +114,7 @@ mod tests {
                 .collect::<String>()
         };
         for limbs in [FIRST_LIMBS, 8, 16] {
-            let c = Constants::new(limbs);
+            let c = Constants::<Vec<u64>>::new(limbs);
             assert_eq!(digits(&c.ln_2, 60), "693147180559945309417232121458176568075500134360255254120680");
             assert_eq!(digits(&c.log2_e, 60), "442695040888963407359924681001892137426645954152985934135449");
         }
@@ -118,7 +123,7 @@ mod tests {
     /// At 256 bits the result must lie within the proved bound of the result at 512 bits.
     #[test]
     fn the_error_bound_holds() {
-        let (low, high) = (Constants::new(4), Constants::new(8));
+        let (low, high) = (Constants::<Vec<u64>>::new(4), Constants::<Vec<u64>>::new(8));
         // Multiples of 2^-100, which both precisions hold exactly.
         for numerator in [0, 1, (1 << 100) / 3, (1 << 100) - 1, 1 << 100, (7 << 99) + 12345, (1 << 126) + 1] {
             let t = |limbs| Fixed::from_ratio_vartime(numerator, 1 << 100, limbs);

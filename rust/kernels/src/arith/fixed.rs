@@ -9,28 +9,57 @@ use crate::arch::secrecy::{Reason, declassify};
 
 use zeroize::Zeroize;
 
-/// A number in [0, 2^64), least significant limb first; the last limb is the integer part. Dropping it wipes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fixed(Vec<u64>);
+/// The limbs of a number: a vector of them, which is wiped, or an array of them for public numbers, which is several
+/// times as fast.
+pub trait Limbs: Clone + AsRef<[u64]> + AsMut<[u64]> {
+    /// So many limbs that are 0.
+    fn zeros(count: usize) -> Self;
 
-impl Drop for Fixed {
-    fn drop(&mut self) {
-        self.0.zeroize();
+    /// Overwrites them, if they may be secret.
+    fn wipe(&mut self);
+}
+
+impl Limbs for Vec<u64> {
+    fn zeros(count: usize) -> Self {
+        vec![0; count]
+    }
+
+    fn wipe(&mut self) {
+        self.zeroize();
     }
 }
 
-impl Fixed {
+impl<const N: usize> Limbs for [u64; N] {
+    fn zeros(count: usize) -> Self {
+        assert_eq!(count, N);
+        [0; N]
+    }
+
+    fn wipe(&mut self) {}
+}
+
+/// A number in [0, 2^64), least significant limb first; the last limb is the integer part. Dropping it wipes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fixed<L: Limbs = Vec<u64>>(L);
+
+impl<L: Limbs> Drop for Fixed<L> {
+    fn drop(&mut self) {
+        self.0.wipe();
+    }
+}
+
+impl<L: Limbs> Fixed<L> {
     /// Zero, with `limbs` fractional limbs.
     #[must_use]
     pub fn zero(limbs: usize) -> Self {
-        Self(vec![0; limbs + 1])
+        Self(L::zeros(limbs + 1))
     }
 
     /// A whole number.
     #[must_use]
     pub fn from_integer(value: u64, limbs: usize) -> Self {
         let mut result = Self::zero(limbs);
-        result.0[limbs] = value;
+        result.0.as_mut()[limbs] = value;
         result
     }
 
@@ -38,7 +67,16 @@ impl Fixed {
     #[must_use]
     pub fn from_fraction(fraction: &[u64]) -> Self {
         let mut result = Self::zero(fraction.len());
-        result.0[..fraction.len()].copy_from_slice(fraction);
+        result.0.as_mut()[..fraction.len()].copy_from_slice(fraction);
+        result
+    }
+
+    /// `numerator` / 2^128, with 2 limbs or more.
+    #[must_use]
+    pub fn over_2_128(numerator: u128, limbs: usize) -> Self {
+        let mut result = Self::zero(limbs);
+        let top = &mut result.0.as_mut()[limbs - 2..];
+        (top[0], top[1]) = (numerator as u64, (numerator >> 64) as u64);
         result
     }
 
@@ -51,7 +89,7 @@ impl Fixed {
         let whole = u64::try_from(numerator / denominator).expect("the quotient fits the integer limb");
         let mut result = Self::from_integer(whole, limbs);
         let mut remainder = numerator % denominator;
-        for limb in result.0[..limbs].iter_mut().rev() {
+        for limb in result.0.as_mut()[..limbs].iter_mut().rev() {
             for _ in 0..64 {
                 remainder <<= 1;
                 let bit = remainder >= denominator;
@@ -67,7 +105,7 @@ impl Fixed {
     pub fn from_f64_vartime(value: f64, limbs: usize) -> Option<Self> {
         let mut result = Self::zero(limbs);
         let mut rest = value;
-        for limb in result.0.iter_mut().rev() {
+        for limb in result.0.as_mut().iter_mut().rev() {
             let whole = rest as u64; // the integer part: rest < 2^64
             *limb = whole;
             rest = (rest - whole as f64) * 2f64.powi(64); // both operations are exact
@@ -78,39 +116,41 @@ impl Fixed {
     /// The number of fractional limbs.
     #[must_use]
     pub fn limbs(&self) -> usize {
-        self.0.len() - 1
+        self.0.as_ref().len() - 1
     }
 
     /// The integer part.
     #[must_use]
     pub fn integer(&self) -> u64 {
-        self.0[self.limbs()]
+        self.0.as_ref()[self.limbs()]
     }
 
     /// Whether there is nothing behind the point.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.0[..self.limbs()].iter().fold(0, |any, &limb| any | limb) == 0
+        self.0.as_ref()[..self.limbs()].iter().fold(0, |any, &limb| any | limb) == 0
     }
 
     /// The number, nearly.
     #[must_use]
     pub fn to_f64_vartime(&self) -> f64 {
-        self.0.iter().fold(0.0, |below, &limb| below * 0.5f64.powi(64) + limb as f64)
+        self.0.as_ref().iter().fold(0.0, |below, &limb| below * 0.5f64.powi(64) + limb as f64)
     }
 
     /// The same number without its integer part.
     #[must_use]
     pub fn fraction(mut self) -> Self {
         let limbs = self.limbs();
-        self.0[limbs] = 0;
+        self.0.as_mut()[limbs] = 0;
         self
     }
 
     /// The same number with the least significant fractional limbs cut off until `limbs` are left.
     #[must_use]
-    pub fn truncated(&self, limbs: usize) -> Self {
-        Self(self.0[self.limbs() - limbs..].to_vec())
+    pub fn truncated<M: Limbs>(&self, limbs: usize) -> Fixed<M> {
+        let mut result = Fixed::<M>::zero(limbs);
+        result.0.as_mut().copy_from_slice(&self.0.as_ref()[self.limbs() - limbs..]);
+        result
     }
 
     /// `self + other`.
@@ -120,7 +160,7 @@ impl Fixed {
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
         let mut carry = false;
-        for (a, &b) in self.0.iter_mut().zip(&other.0) {
+        for (a, &b) in self.0.as_mut().iter_mut().zip(other.0.as_ref()) {
             let (sum, first) = a.overflowing_add(b);
             let (sum, second) = sum.overflowing_add(u64::from(carry));
             *a = sum;
@@ -137,7 +177,7 @@ impl Fixed {
     #[must_use]
     pub fn plus_ulps(self, count: u128) -> Self {
         let mut ulps = Self::zero(self.limbs());
-        for (limb, part) in ulps.0.iter_mut().zip([count as u64, (count >> 64) as u64]) {
+        for (limb, part) in ulps.0.as_mut().iter_mut().zip([count as u64, (count >> 64) as u64]) {
             *limb = part;
         }
         self.plus(&ulps)
@@ -148,7 +188,7 @@ impl Fixed {
     pub fn minus(mut self, other: &Self) -> Self {
         let negative = self.subtract(other);
         let keep = mask(!negative);
-        for limb in &mut self.0 {
+        for limb in self.0.as_mut() {
             *limb &= keep;
         }
         self
@@ -164,7 +204,7 @@ impl Fixed {
     /// Whether `self < other`.
     #[must_use]
     pub fn is_less(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).fold(false, |borrow, (&a, &b)| {
+        self.0.as_ref().iter().zip(other.0.as_ref()).fold(false, |borrow, (&a, &b)| {
             let (difference, first) = a.overflowing_sub(b);
             first | difference.overflowing_sub(u64::from(borrow)).1
         })
@@ -173,7 +213,7 @@ impl Fixed {
     /// Subtracts in place, modulo 2^64, and returns whether the result wrapped.
     fn subtract(&mut self, other: &Self) -> bool {
         let mut borrow = false;
-        for (a, &b) in self.0.iter_mut().zip(&other.0) {
+        for (a, &b) in self.0.as_mut().iter_mut().zip(other.0.as_ref()) {
             let (difference, first) = a.overflowing_sub(b);
             let (difference, second) = difference.overflowing_sub(u64::from(borrow));
             *a = difference;
@@ -188,25 +228,26 @@ impl Fixed {
     /// When the product is 2^64 or more.
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
-        let (n, limbs) = (self.0.len(), self.limbs());
-        let mut product = Vec::with_capacity(n);
+        let (limbs, mut product) = (self.limbs(), Self::zero(self.limbs()));
+        let (own, others) = (self.0.as_ref(), other.0.as_ref());
         // The sum of a column of products, and what the columns before it carried, is `high` 2^128 + `low`.
         let mut low = 0u128;
         for column in 0..=2 * limbs {
             let (first, last) = (column.saturating_sub(limbs), column.min(limbs));
             let mut high = 0u64;
-            for (&a, &b) in self.0[first..=last].iter().zip(other.0[column - last..=column - first].iter().rev()) {
+            for i in first..=last {
+                let (a, b) = (own[i], others[column - i]);
                 let (sum, carry) = low.overflowing_add(u128::from(a) * u128::from(b));
                 low = sum;
                 high += u64::from(carry);
             }
             if column >= limbs {
-                product.push(low as u64);
+                product.0.as_mut()[column - limbs] = low as u64;
             }
             low = low >> 64 | u128::from(high) << 64;
         }
         assert!(declassify(Reason::Overflow, low == 0), "fixed-point overflow");
-        Self(product)
+        product
     }
 
     /// `self * factor`, exactly.
@@ -216,7 +257,7 @@ impl Fixed {
     #[must_use]
     pub fn times_integer(mut self, factor: u64) -> Self {
         let mut carry = 0u128;
-        for limb in &mut self.0 {
+        for limb in self.0.as_mut() {
             let sum = u128::from(*limb) * u128::from(factor) + carry;
             *limb = sum as u64;
             carry = sum >> 64;
@@ -229,7 +270,7 @@ impl Fixed {
     #[must_use]
     pub fn over_integer_vartime(mut self, divisor: u64) -> Self {
         let mut remainder = 0u128;
-        for limb in self.0.iter_mut().rev() {
+        for limb in self.0.as_mut().iter_mut().rev() {
             let dividend = remainder << 64 | u128::from(*limb);
             *limb = (dividend / u128::from(divisor)) as u64; // remainder < divisor, so it fits
             remainder = dividend - u128::from(*limb) * u128::from(divisor);
@@ -243,7 +284,7 @@ impl Fixed {
         let limbs = self.limbs();
         let mut quotient = Self::from_integer(1, limbs);
         let mut remainder = Self::from_integer(1, limbs).minus(self);
-        for limb in quotient.0[..limbs].iter_mut().rev() {
+        for limb in quotient.0.as_mut()[..limbs].iter_mut().rev() {
             for _ in 0..64 {
                 remainder = remainder.times_integer(2);
                 let bit = !remainder.is_less(self);
@@ -259,18 +300,20 @@ impl Fixed {
     /// `self * 2^-shift`, rounded down.
     #[must_use]
     pub fn shifted_right(mut self, shift: u64) -> Self {
-        let n = self.0.len();
+        let n = self.limbs() + 1;
         let (limb_shift, bit_shift) = (shift >> 6, shift as u32 & 63);
         // Whole limbs: every distance is tried and one result is kept, so that no address depends on the shift.
-        let mut moved = Self::zero(n);
+        let mut moved = Self::zero(n - 1);
         for distance in 0..n {
             let keep = mask(limb_shift == distance as u64);
-            for i in distance..n {
-                moved.0[i - distance] |= self.0[i] & keep;
+            for (to, &from) in moved.0.as_mut().iter_mut().zip(&self.0.as_ref()[distance..]) {
+                *to |= from & keep;
             }
         }
-        for (limb, pair) in self.0.iter_mut().zip(moved.0.windows(2)) {
-            *limb = ((u128::from(pair[1]) << 64 | u128::from(pair[0])) >> bit_shift) as u64;
+        let mut above = 0;
+        for (limb, &part) in self.0.as_mut().iter_mut().zip(moved.0.as_ref()).rev() {
+            *limb = ((u128::from(above) << 64 | u128::from(part)) >> bit_shift) as u64;
+            above = part;
         }
         self
     }
@@ -279,7 +322,7 @@ impl Fixed {
     #[must_use]
     pub fn select(mut self, other: &Self, choice: bool) -> Self {
         let keep = mask(choice);
-        for (a, &b) in self.0.iter_mut().zip(&other.0) {
+        for (a, &b) in self.0.as_mut().iter_mut().zip(other.0.as_ref()) {
             *a = *a & keep | b & !keep;
         }
         self
@@ -292,8 +335,8 @@ mod tests {
 
     use super::*;
 
-    fn big(x: &Fixed) -> BigUint {
-        x.0.iter().rev().fold(BigUint::ZERO, |acc, &limb| (acc << 64u32) + limb)
+    fn big<L: Limbs>(x: &Fixed<L>) -> BigUint {
+        x.0.as_ref().iter().rev().fold(BigUint::ZERO, |acc, &limb| (acc << 64u32) + limb)
     }
 
     /// Numbers below 4 with awkward limbs, so that no product overflows.
@@ -302,7 +345,7 @@ mod tests {
         let mut all = Vec::new();
         for (i, &low) in patterns.iter().enumerate() {
             for (j, &high) in patterns.iter().enumerate() {
-                let mut x = Fixed::from_integer(((i + j) % 4) as u64, limbs);
+                let mut x: Fixed = Fixed::from_integer(((i + j) % 4) as u64, limbs);
                 x.0[0] = low;
                 x.0[limbs - 1] ^= high;
                 all.push(x);
@@ -335,14 +378,31 @@ mod tests {
     }
 
     #[test]
+    fn arrays_compute_what_vectors_do() {
+        let short = |x: &Fixed| x.truncated::<[u64; 4]>(3);
+        for x in samples(3) {
+            for y in samples(3) {
+                assert_eq!(big(&short(&x).times(&short(&y))), big(&x.times(&y)));
+                assert_eq!(big(&short(&x).minus(&short(&y)).plus(&short(&y))), big(&x.clone().minus(&y).plus(&y)));
+            }
+            for shift in [0, 1, 64, 191, 192, 256, 1 << 20] {
+                assert_eq!(big(&short(&x).shifted_right(shift)), big(&x.clone().shifted_right(shift)), "{shift}");
+            }
+        }
+    }
+
+    #[test]
     fn conversions_are_exact_or_rounded_down() {
-        assert_eq!(big(&Fixed::from_ratio_vartime(22, 7, 4)), (BigUint::from(22u32) << 256u32) / 7u32);
+        assert_eq!(big(&Fixed::<Vec<u64>>::from_ratio_vartime(22, 7, 4)), (BigUint::from(22u32) << 256u32) / 7u32);
         let odd = (1u128 << 127) - 1;
-        assert_eq!(big(&Fixed::from_ratio_vartime(12345, odd, 4)), (BigUint::from(12345u32) << 256u32) / odd);
+        assert_eq!(
+            big(&Fixed::<Vec<u64>>::from_ratio_vartime(12345, odd, 4)),
+            (BigUint::from(12345u32) << 256u32) / odd
+        );
         assert_eq!(Fixed::from_f64_vartime(0.75, 1), Some(Fixed(vec![3 << 62, 0])));
-        assert_eq!(Fixed::from_f64_vartime(2f64.powi(-65), 1), None);
-        assert!(Fixed::from_f64_vartime(5e-324, 17).is_some());
-        let two_thirds = Fixed::from_ratio_vartime(2, 3, 4);
+        assert_eq!(Fixed::<Vec<u64>>::from_f64_vartime(2f64.powi(-65), 1), None);
+        assert!(Fixed::<Vec<u64>>::from_f64_vartime(5e-324, 17).is_some());
+        let two_thirds: Fixed = Fixed::from_ratio_vartime(2, 3, 4);
         let reciprocal = big(&two_thirds.reciprocal_vartime());
         assert_eq!(reciprocal, (BigUint::from(1u32) << 512u32) / big(&two_thirds));
     }
@@ -350,6 +410,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "overflow")]
     fn overflow_is_never_silent() {
-        let _ = Fixed::from_integer(1 << 40, 2).times(&Fixed::from_integer(1 << 40, 2));
+        let _ = Fixed::<Vec<u64>>::from_integer(1 << 40, 2).times(&Fixed::from_integer(1 << 40, 2));
     }
 }

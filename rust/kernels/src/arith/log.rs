@@ -1,7 +1,7 @@
 //! Exact comparisons of a fraction with e^epsilon, for privacy levels that must never be understated.
 
 use super::exp::{Constants, ERROR_ULPS};
-use super::fixed::Fixed;
+use super::fixed::{Fixed, Limbs};
 
 /// Whether ln(numerator/denominator) <= bound, decided exactly.
 ///
@@ -14,31 +14,33 @@ pub fn ln_at_most_vartime(numerator: u128, denominator: u128, bound: f64) -> boo
         return numerator <= denominator;
     }
     // e^bound is irrational for a rational bound other than 0, so some precision decides.
-    let mut wider: Constants;
-    let mut constants = Constants::few(3);
-    loop {
-        let limbs = constants.limbs();
-        if let Some(bound) = Fixed::from_f64_vartime(bound, limbs) {
-            // numerator e^-bound <= denominator, both sides divided by 2^128.
-            let over_2_128 = |part: u128| {
-                let mut fraction = vec![0; limbs];
-                (fraction[limbs - 2], fraction[limbs - 1]) = (part as u64, (part >> 64) as u64);
-                Fixed::from_fraction(&fraction)
-            };
-            let (k, v) = constants.exp2_neg(bound.times(&constants.log2_e));
-            let lhs = v.times(&over_2_128(numerator)).shifted_right(k);
-            // t: 1 ulp of log2 e times a bound below 2^10, and 1 of the product; then v, the product and the shift.
-            let error = (1 << 10) + ERROR_ULPS + 3;
-            let rhs = over_2_128(denominator);
-            if !rhs.is_less(&lhs.clone().plus_ulps(error)) {
-                return true;
-            }
-            if rhs.is_less(&lhs.minus_ulps(error)) {
-                return false;
+    let short = Constants::short();
+    compared(numerator, denominator, bound, short).unwrap_or_else(|| {
+        let mut limbs = short.limbs();
+        loop {
+            limbs *= 2;
+            if let Some(is_at_most) = compared(numerator, denominator, bound, &Constants::<Vec<u64>>::new(limbs)) {
+                return is_at_most;
             }
         }
-        wider = Constants::new(2 * limbs);
-        constants = &wider;
+    })
+}
+
+/// Whether ln(numerator/denominator) <= bound, or `None` when the precision does not decide it.
+fn compared<L: Limbs>(numerator: u128, denominator: u128, bound: f64, constants: &Constants<L>) -> Option<bool> {
+    let limbs = constants.limbs();
+    // numerator e^-bound <= denominator, both sides divided by 2^128.
+    let (k, v) = constants.exp2_neg(Fixed::from_f64_vartime(bound, limbs)?.times(&constants.log2_e));
+    let lhs = v.times(&Fixed::over_2_128(numerator, limbs)).shifted_right(k);
+    // t: 1 ulp of log2 e times a bound below 2^10, and 1 of the product; then v, the product and the shift.
+    let error = (1 << 10) + ERROR_ULPS + 3;
+    let rhs = Fixed::over_2_128(denominator, limbs);
+    if !rhs.is_less(&lhs.clone().plus_ulps(error)) {
+        Some(true)
+    } else if rhs.is_less(&lhs.minus_ulps(error)) {
+        Some(false)
+    } else {
+        None
     }
 }
 

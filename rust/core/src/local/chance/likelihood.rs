@@ -49,9 +49,7 @@ impl LikelihoodRatio {
     pub fn achieves(self, epsilon: f64) -> bool {
         // Where the approximation shows that far less is achieved, no exact test is needed. The logarithm of a fraction
         // other than 1 is irrational: "not at most" is the same as "at least".
-        self.epsilon_near() >= 0.998 * epsilon
-            && self.is_at_most(epsilon)
-            && !self.is_at_most(ACHIEVED_PART * epsilon)
+        self.epsilon_near() >= 0.998 * epsilon && self.is_at_most(epsilon) && !self.is_at_most(ACHIEVED_PART * epsilon)
     }
 
     /// The logarithm within a relative error of 2^-50: the difference is exact.

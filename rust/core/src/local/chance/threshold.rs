@@ -47,7 +47,8 @@ impl BitFlip {
         let least = estimates.clone().map(|(_, variance)| variance).fold(f64::INFINITY, f64::min);
         let close = estimates.filter(|&(_, variance)| variance <= (1.0 + CLOSE) * least);
         let variance = |flip: &Self| flip.support().variance(0.0);
-        let best = close.filter_map(|(theta, _)| finest(epsilon, theta)).min_by(|a, b| variance(a).total_cmp(&variance(b)));
+        let best =
+            close.filter_map(|(theta, _)| finest(epsilon, theta)).min_by(|a, b| variance(a).total_cmp(&variance(b)));
         let best = best.expect("52 planes have a q below every p");
         let achievable = best.likelihood_ratio(Neighbours::OneHot).epsilon();
         let is_enough = |flip: &Self| flip.likelihood_ratio(Neighbours::OneHot).achieves(achievable);
