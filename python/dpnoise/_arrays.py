@@ -26,7 +26,7 @@ _EXACT = 2**53
 _PLAIN = (np.ndarray, float, int)
 
 # Lists of these convert without a warning, and are not nested.
-_NUMBERS = frozenset((float, int))
+_NUMBERS = frozenset((float, int, bool))
 
 # Iterable, but not a sequence to NumPy.
 _NO_SEQUENCE = (str, bytes, dict, np.generic)

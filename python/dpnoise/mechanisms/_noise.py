@@ -177,6 +177,8 @@ class IntegerNoise(Mechanism):
         RandomnessError
             When the source of randomness fails; nothing is released.
         """
+        if type(x) is int and -(2**63) <= x < 2**63:
+            return self._native.release_one(x, threads, rng)
         values = _integers(x)
         if values.ndim == 0 and not isinstance(x, np.ndarray):
             return self._native.release_one(values.item(), threads, rng)
