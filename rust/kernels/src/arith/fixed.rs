@@ -239,7 +239,7 @@ impl<L: Limbs> Fixed<L> {
                 let (a, b) = (own[i], others[column - i]);
                 let (sum, carry) = low.overflowing_add(u128::from(a) * u128::from(b));
                 low = sum;
-                high += u64::from(carry);
+                high = high.wrapping_add(u64::from(carry)); // of as many as there are limbs; a check would be a jump
             }
             if column >= limbs {
                 product.0.as_mut()[column - limbs] = low as u64;

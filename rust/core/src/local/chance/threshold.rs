@@ -59,7 +59,7 @@ impl BitFlip {
 /// q (1 - q) / (p - q)^2 for the threshold `theta` / 64, nearly.
 fn estimated_variance(epsilon: f64, theta: u32) -> f64 {
     let [below, above] = exponents(epsilon, theta);
-    let (q, difference) = ((-below).exp() / 2.0, ((-below).exp_m1() + (-above).exp_m1()) / 2.0);
+    let (q, difference) = ((-below).exp() / 2.0, f64::midpoint((-below).exp_m1(), (-above).exp_m1()));
     q * (1.0 - q) / (difference * difference)
 }
 
