@@ -102,9 +102,8 @@ bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, keep t
 bench-rust: | check-tools ## time the parts of the Rust crate
 	cargo bench --package dpnoise-core --bench parts --locked
 
-instructions: | check-tools ## count instructions per sample, with callgrind and for aarch64 with QEMU
-	cargo bench --package dpnoise-core --bench instructions --locked
-	scripts/instructions_aarch64.sh
+instructions: | check-tools ## compare the instructions per sample with benches/instructions.json (RECORD=--record keeps them)
+	$(PYTHON) scripts/instructions.py $(RECORD)
 
 docs: $(VENV)/.docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

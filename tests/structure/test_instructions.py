@@ -1,0 +1,48 @@
+"""The gate of instruction counts: what is slower than the record is named."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def gate() -> Any:
+    spec = importlib.util.spec_from_file_location("instructions", ROOT / "scripts/instructions.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+RECORD = {"x86_64, avx2": {"a": [100.0, 1000.0], "b": [2.0, 50.0]}}
+
+
+@pytest.mark.parametrize(
+    ("counted", "found"),
+    [
+        (RECORD, []),
+        ({"x86_64, avx2": {"a": [101.9, 981.0], "b": [2.0, 50.0]}}, []),
+        ({"x86_64, avx2": {"a": [102.1, 1000.0], "b": [2.0, 50.0]}}, ["a: 102.1 instructions, +2.1% of 100"]),
+        ({"x86_64, avx2": {"a": [100.0, 970.0], "b": [2.0, 50.0]}}, ["a, set-up: 970 instructions, -3.0% of 1000"]),
+        ({"x86_64, avx2": {"a": [100.0, 1000.0]}}, ["b: only in the record"]),
+        ({"x86_64, avx2": RECORD["x86_64, avx2"] | {"c": [1.0, 1.0]}}, ["c: only in this run"]),
+        ({}, []),  # nothing could be counted, and the programs have said so
+    ],
+)
+def test_what_differs_is_named(gate: Any, counted: dict[str, Any], found: list[str]) -> None:
+    assert gate.changes(RECORD, counted) == [f"x86_64, avx2: {text}" for text in found]
+
+
+def test_the_record_has_every_instruction_set_that_can_be_counted(gate: Any) -> None:
+    record = json.loads(gate.RECORD.read_text(encoding="utf-8"))
+    sets = {"x86_64, portable", "x86_64, avx2", "aarch64, portable", "aarch64, neon"}
+    assert record["counts"].keys() == sets
+    assert len({tuple(cases) for cases in record["counts"].values()}) == 1, "every column has the same cases"
