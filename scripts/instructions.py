@@ -1,7 +1,7 @@
 """Count instructions per sample, report or number, and compare them with benches/instructions.json.
 
-The counts do not depend on how busy the machine is, so a kernel that became slower is seen everywhere. They depend on the
-compiler: with another one than that of the record they are printed, and nothing fails. ``--record`` keeps the counts.
+The counts do not depend on how busy the machine is, so a kernel that became slower is seen everywhere. They depend on
+the compiler: with another one than the record's they are printed, and nothing fails. ``--record`` keeps the counts.
 """
 
 from __future__ import annotations
