@@ -39,12 +39,16 @@ class Gaussian(GaussianPrivacy, RealNoise):
         The formula of the scale for epsilon and delta: the least scale that suffices, or ``sensitivity * sqrt(2 *
         ln(1.25 / delta)) / epsilon``, which is larger and proved only for an epsilon below 1.
     granularity : float, optional
-        The step of the grid, a power of two. By default ``2**ceil(log2(2 * scale) - 40)``, the finest allowed.
+        The step of the grid, a power of two of at least ``2**ceil(log2(2 * scale) - 44)``. By default
+        ``2**ceil(log2(2 * scale) - 40)``, or for ``n`` values ``2**floor(log2(sensitivity / (100 + 100 *
+        ceil(sqrt(n)))))`` if that is less: it depends on the length of what is released, which is public.
 
     Attributes
     ----------
-    sensitivity, granularity : float
+    sensitivity : float
         As above.
+    granularity, scale : float
+        For a single value; `granularity_for` and `scale_for` give those for several.
     method : str
         As above.
 
@@ -57,9 +61,10 @@ class Gaussian(GaussianPrivacy, RealNoise):
     -----
     ``scale`` is never below the least sigma of Balle and Wang and, on the default grid if that divides the sensitivity,
     at most 1e-12 above it, relatively; it is computed with proved error bounds. Otherwise the sensitivity is rounded up
-    to the grid: an array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / granularity) +
-    ceil(sqrt(n))`` steps, since rounding changes each value by up to half a step. On a grid so coarse that sigma is few
-    steps the noise is larger, too, because discrete noise is slightly less private than continuous noise.
+    to the grid: an array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / g) + ceil(sqrt(n))``
+    steps of its grid's ``g``, since rounding changes each value by up to half a step. On the default grid that widens the
+    noise by at most 1 % if ``scale * sqrt(n) <= 2e10 * sensitivity``. On a grid so coarse that sigma is few steps the
+    noise is larger, too, because discrete noise is slightly less private than continuous noise.
 
     References
     ----------

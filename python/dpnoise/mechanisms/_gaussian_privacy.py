@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer
 from dpnoise.accounting import PrivacyCost
-from dpnoise.mechanisms._mechanism import Mechanism
-
-_COUNTS: Final = range(1, 2**60)
+from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
 _Native = TypeVar("_Native", _native.Gaussian, _native.DiscreteGaussian)
 
@@ -85,7 +83,7 @@ class GaussianPrivacy(ConcentratedPrivacy):
         ParameterError
             When a parameter is out of range.
         """
-        return self._native.delta_for(epsilon, integer(count, "count", _COUNTS))
+        return self._native.delta_for(epsilon, integer(count, "count", COUNTS))
 
     def epsilon_for(self, delta: float, count: int = 1) -> float:
         """Give an epsilon for which a release is (epsilon, delta)-differentially private.
@@ -107,7 +105,7 @@ class GaussianPrivacy(ConcentratedPrivacy):
         ParameterError
             When a parameter is out of range.
         """
-        return self._native.epsilon_for(delta, integer(count, "count", _COUNTS))
+        return self._native.epsilon_for(delta, integer(count, "count", COUNTS))
 
     def _values(self) -> dict[str, Any]:
         # Epsilon follows from rho and delta.

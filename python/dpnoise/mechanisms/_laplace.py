@@ -24,13 +24,16 @@ class Laplace(RealNoise):
     sensitivity : float, default 1.0
         The L1 sensitivity of the values, in their unit; positive and finite.
     granularity : float, optional
-        The step of the grid, a power of two. By default ``2**ceil(log2(sensitivity / epsilon) - 40)``, the finest
-        allowed: it adds less than 2**-40 of the noise's scale to the error.
+        The step of the grid, a power of two of at least ``2**ceil(log2(sensitivity / epsilon) - 51)``. By default
+        ``2**ceil(log2(sensitivity / epsilon) - 40)``, or for ``n`` values ``2**floor(log2(sensitivity / (100 * n)))`` if
+        that is less: it depends on the length of what is released, which is public.
 
     Attributes
     ----------
-    sensitivity, granularity : float
+    sensitivity : float
         As above.
+    granularity, scale : float
+        For a single value; `granularity_for` and `scale_for` give those for several.
 
     Raises
     ------
@@ -39,9 +42,9 @@ class Laplace(RealNoise):
 
     Notes
     -----
-    An array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / granularity) + n - 1`` steps, since
-    rounding changes each value by up to half a step: for the default grid that widens the noise by less than ``n *
-    2**-39 / epsilon``, relatively.
+    An array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / g) + n - 1`` steps of its grid's ``g``,
+    since rounding changes each value by up to half a step. On the default grid that widens the noise by at most 1 % if
+    ``n <= 1e13 * epsilon``. A larger ``n`` is released, with wider noise, up to ``2e15 * epsilon`` and refused beyond.
 
     References
     ----------

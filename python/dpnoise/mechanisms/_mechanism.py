@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from dpnoise._errors import NoErrorBound, RandomnessError
 from dpnoise._native import ScriptedRng, SeededRng
@@ -14,6 +14,9 @@ from dpnoise.accounting._losses import ApproximateLoss, Loss
 from dpnoise.sensitivity import Relation
 
 Rng = SeededRng | ScriptedRng | None
+
+# How many values a release can have.
+COUNTS: Final = range(1, 2**60)
 
 
 class Mechanism(ByName):

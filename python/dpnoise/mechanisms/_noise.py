@@ -12,7 +12,8 @@ from dpnoise import _native
 from dpnoise._arrays import array_of, doubles, dtype_of, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Integer, Integers, Real, Reals
-from dpnoise.mechanisms._mechanism import Mechanism, Rng
+from dpnoise._parameters import integer
+from dpnoise.mechanisms._mechanism import COUNTS, Mechanism, Rng
 
 
 class RealNoise(Mechanism):
@@ -34,8 +35,48 @@ class RealNoise(Mechanism):
 
     @property
     def granularity(self) -> float:
-        """The step of the grid, in the values' unit."""
+        """The step of the grid for a single value, in the values' unit."""
         return self._native.granularity
+
+    def scale_for(self, count: int) -> float:
+        """Give the scale of the noise of each value in a release of several.
+
+        Parameters
+        ----------
+        count : int
+            How many values are released at once: the size of the array.
+
+        Returns
+        -------
+        float
+            In the values' unit; a little more than ``scale``, since the rounding of each value adds to the sensitivity.
+
+        Raises
+        ------
+        ParameterError
+            When the noise for so many values is out of range.
+        """
+        return self._native.scale_for(integer(count, "count", COUNTS))
+
+    def granularity_for(self, count: int) -> float:
+        """Give the step of the grid for a release of several values.
+
+        Parameters
+        ----------
+        count : int
+            How many values are released at once: the size of the array.
+
+        Returns
+        -------
+        float
+            In the values' unit: the granularity that was given, or else the default one for so many values.
+
+        Raises
+        ------
+        ParameterError
+            When the noise for so many values is out of range.
+        """
+        return self._native.granularity_for(integer(count, "count", COUNTS))
 
     @overload
     def release(self, x: Real, *, threads: int | None = None, rng: Rng = None) -> float: ...
@@ -57,14 +98,14 @@ class RealNoise(Mechanism):
         Returns
         -------
         float or ndarray of float64
-            Multiples of ``granularity`` as far as a double can hold them, of the shape of ``x``; magnitudes beyond the
-            largest double saturate.
+            Multiples of ``granularity_for(x.size)`` as far as a double can hold them, of the shape of ``x``; magnitudes
+            beyond the largest double saturate.
 
         Raises
         ------
         ParameterError
-            When a value is missing or not finite, or an integer too large to be exact as a float. Nothing has been
-            drawn then.
+            When a value is missing or not finite, or an integer too large to be exact as a float; or when the noise for
+            so many values is out of range. Nothing has been drawn then.
         TypeError
             When ``x`` is not made of real numbers.
         RandomnessError

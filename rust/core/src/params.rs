@@ -148,6 +148,11 @@ impl Scale {
         Self::with_largest_exponent(ratio, 44)
     }
 
+    /// A scale of Laplace noise on the fine grid of a long vector (up to 2^52).
+    pub(crate) fn on_fine_grid(ratio: Ratio) -> Option<Self> {
+        Self::with_largest_exponent(ratio, 52)
+    }
+
     fn with_largest_exponent(ratio: Ratio, exponent: i32) -> Option<Self> {
         (ratio.cmp_power_of_two(-40).is_ge() && ratio.cmp_power_of_two(exponent).is_le()).then_some(Self(ratio))
     }

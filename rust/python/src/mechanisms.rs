@@ -104,6 +104,14 @@ noise_mechanism!(
         fn granularity(&self) -> f64 {
             self.0.granularity()
         }
+
+        fn granularity_for(&self, count: usize) -> PyResult<f64> {
+            self.0.noise(count).map(|noise| noise.granularity()).map_err(to_py)
+        }
+
+        fn scale_for(&self, count: usize) -> PyResult<f64> {
+            self.0.noise(count).map(|noise| noise.real_scale()).map_err(to_py)
+        }
     }
 );
 
@@ -207,6 +215,14 @@ gaussian_mechanism!(
         #[getter]
         fn granularity(&self) -> f64 {
             self.0.granularity()
+        }
+
+        fn granularity_for(&self, count: usize) -> PyResult<f64> {
+            self.0.noise(count).map(|noise| noise.granularity()).map_err(to_py)
+        }
+
+        fn scale_for(&self, count: usize) -> PyResult<f64> {
+            self.0.noise(count).map(|noise| noise.real_scale()).map_err(to_py)
         }
     }
 );

@@ -182,8 +182,8 @@ impl Noisy for DiscreteGaussian {
         Ok(())
     }
 
-    fn add(&self, values: &mut [i64], noise: &[i64]) -> Result<(), Error> {
-        add_saturating(values, noise);
+    fn add(_noise: &Self::Noise, values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
+        add_saturating(values, samples);
         Ok(())
     }
 }

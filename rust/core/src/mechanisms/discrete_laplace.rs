@@ -112,8 +112,8 @@ impl Noisy for DiscreteLaplace {
         Ok(())
     }
 
-    fn add(&self, values: &mut [i64], noise: &[i64]) -> Result<(), Error> {
-        add_saturating(values, noise);
+    fn add(_noise: &Self::Noise, values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
+        add_saturating(values, samples);
         Ok(())
     }
 }
@@ -165,7 +165,7 @@ mod tests {
         assert!(mechanism.release_with(&mut values, &mut ScriptedRng::new([0; 100])).is_err());
         assert_eq!(values, [0; 3], "no value is left behind when the randomness fails");
         let mut extremes = [i64::MAX, i64::MIN];
-        mechanism.add(&mut extremes, &[1, -1]).unwrap();
+        DiscreteLaplace::add(&noise, &mut extremes, &[1, -1]).unwrap();
         assert_eq!(extremes, [i64::MAX, i64::MIN]);
     }
 }

@@ -8,7 +8,7 @@ use dpnoise_kernels::arith::ball::Ball;
 
 use super::Noisy;
 use super::calibration::{Goal, Method, certain_delta, concentrated_ratio, continuous, least_epsilon, vector};
-use super::real_values::{STEPS_EXPONENT, check_finite, check_sensitivity, choose_grid, too_fine};
+use super::real_values::{Grids, OnGrid, check_finite, check_sensitivity};
 use crate::error::Error;
 use crate::params::{Delta, Epsilon, Ratio, Rho, Scale};
 use crate::samplers::grid::Grid;
@@ -29,18 +29,21 @@ pub struct Gaussian {
     sensitivity: f64,
     /// Sigma is at least this many sensitivities.
     ratio: f64,
-    grid: Grid,
-    /// The sensitivity of one value in steps of the grid.
-    steps: u128,
+    grids: Grids,
     /// The noise for one value.
-    noise: Arc<samplers::DiscreteGaussian>,
-    last: LastNoise<samplers::DiscreteGaussian>,
+    noise: Arc<OnGrid<samplers::DiscreteGaussian>>,
+    last: LastNoise<OnGrid<samplers::DiscreteGaussian>>,
 }
+
+/// On the finest grid twice the sigma for one value has at most this many steps, as a power of two.
+const MOST_EXPONENT: i32 = 44;
 
 impl Gaussian {
     /// The mechanism that spends `epsilon` and `delta` on values whose L2 sensitivity is at most `sensitivity`.
     ///
-    /// The default granularity is the power of two 2^ceil(log2(2 sigma) - 40).
+    /// The default granularity for `count` values is 2^min(ceil(log2(2 sigma)) - 40,
+    /// floor(log2(sensitivity/(100 (1 + ceil(sqrt(count))))))), so that their rounding adds at most 1 % to the noise; but
+    /// sigma for one value has at most 2^43 steps.
     ///
     /// # Errors
     /// [`Error::Parameter`] for an epsilon or sensitivity that is not positive and finite, a delta that is not between 0
@@ -93,11 +96,11 @@ impl Gaussian {
             }
         };
         let sigma = &Ball::from_f64(ratio, 128) * &Ball::from_f64(sensitivity, 128);
-        let exponent = sigma.ceil_log2() as i32 + 1 - STEPS_EXPONENT;
-        let grid = choose_grid(granularity, exponent, "sigma").unwrap_or_else(|| Err(out_of_range()))?;
-        let steps = grid.steps_vartime(sensitivity).ok_or_else(out_of_range)?;
-        let noise = noise_for(goal, ratio, steps, 1).map(Arc::new).ok_or_else(out_of_range)?;
-        Ok(Self { goal, rho, sensitivity, ratio, grid, steps, noise, last: LastNoise::default() })
+        let exponent = sigma.ceil_log2() as i32 + 1;
+        let grids = Grids::new(granularity, sensitivity, exponent, MOST_EXPONENT, "sigma")
+            .unwrap_or_else(|| Err(out_of_range()))?;
+        let noise = noise_for(goal, ratio, sensitivity, grids, 1).ok_or_else(out_of_range)?;
+        Ok(Self { goal, rho, sensitivity, ratio, grids, noise: Arc::new(noise), last: LastNoise::default() })
     }
 
     /// Epsilon, unless there is only a rho.
@@ -124,16 +127,16 @@ impl Gaussian {
         self.sensitivity
     }
 
-    /// The granularity of the grid.
+    /// The granularity of the grid for one value.
     #[must_use]
     pub fn granularity(&self) -> f64 {
-        self.grid.granularity()
+        self.noise.granularity()
     }
 
     /// Sigma of the noise of one value, in its own unit.
     #[must_use]
     pub fn scale(&self) -> f64 {
-        self.noise.scale().ratio().to_f64() * self.granularity()
+        self.noise.real_scale()
     }
 
     /// Sigma is at least this many sensitivities, both in steps of the grid, in a release of any number of values. The
@@ -149,7 +152,8 @@ impl Gaussian {
     /// # Errors
     /// [`Error::Parameter`] when the level is not in (0, 1), or as for [`Noisy::noise`].
     pub fn error(&self, level: f64, count: usize) -> Result<f64, Error> {
-        Ok((self.noise(count)?.magnitude_quantile(level)? + 0.5) * self.granularity())
+        let noise = self.noise(count)?;
+        Ok((noise.steps().magnitude_quantile(level)? + 0.5) * noise.granularity())
     }
 
     /// A delta for which a release of `count` values is (epsilon, delta)-differentially private.
@@ -170,37 +174,54 @@ impl Gaussian {
         least_epsilon(Delta::new(delta)?, |epsilon| self.curve(&noise, count, epsilon))
     }
 
-    fn curve(&self, noise: &samplers::DiscreteGaussian, count: usize, epsilon: &Ball) -> Ball {
+    fn curve(&self, noise: &OnGrid<samplers::DiscreteGaussian>, count: usize, epsilon: &Ball) -> Ball {
         let sigma = Ball::from_f64(noise.scale().ratio().to_f64(), epsilon.precision());
-        vector(epsilon, &sigma, &shift(self.steps, count), count.max(1) as u64)
+        let shift = shift(noise.grid(), self.sensitivity, count).expect("there is noise for this shift");
+        vector(epsilon, &sigma, &shift, count.max(1) as u64)
     }
 }
 
-/// The sensitivity of `count` values on the grid, in the L2 norm, if it is `steps` steps before rounding: rounding
-/// changes each difference by less than a step.
-fn shift(steps: u128, count: usize) -> Ball {
-    let root = if count > 1 { (count as u64 - 1).isqrt() + 1 } else { 0 };
-    Ball::integer(steps + u128::from(root), 128)
+/// What rounding may add to the sensitivity of `count` values, in steps: it changes each difference by less than a step.
+fn rounding(count: usize) -> u64 {
+    if count > 1 { (count as u64 - 1).isqrt() + 1 } else { 0 }
+}
+
+/// The sensitivity of `count` values on the grid, in steps, in the L2 norm.
+fn shift(grid: Grid, sensitivity: f64, count: usize) -> Option<Ball> {
+    Some(Ball::integer(grid.steps_vartime(sensitivity)? + u128::from(rounding(count)), 128))
 }
 
 /// The noise for `count` values, or `None` when it is out of range.
-fn noise_for(goal: Option<Goal>, ratio: f64, steps: u128, count: usize) -> Option<samplers::DiscreteGaussian> {
-    let shift = shift(steps, count);
+fn noise_for(
+    goal: Option<Goal>,
+    ratio: f64,
+    sensitivity: f64,
+    grids: Grids,
+    count: usize,
+) -> Option<OnGrid<samplers::DiscreteGaussian>> {
+    let grid = grids.of(1 + rounding(count));
+    let shift = shift(grid, sensitivity, count)?;
     let least = (&Ball::from_f64(ratio, 128) * &shift).upper_f64();
     let sigma = goal.map_or(Some(least), |goal| goal.sigma(least, &shift, count.max(1)))?;
-    samplers::DiscreteGaussian::new(Scale::on_grid(Ratio::from_f64(sigma)?)?).ok()
+    Some(OnGrid::new(grid, samplers::DiscreteGaussian::new(Scale::on_grid(Ratio::from_f64(sigma)?)?).ok()?))
 }
 
 impl Noisy for Gaussian {
     type Value = f64;
-    type Noise = samplers::DiscreteGaussian;
+    type Noise = OnGrid<samplers::DiscreteGaussian>;
 
-    fn noise(&self, count: usize) -> Result<Arc<samplers::DiscreteGaussian>, Error> {
+    fn noise(&self, count: usize) -> Result<Arc<Self::Noise>, Error> {
         if count <= 1 {
             return Ok(Arc::clone(&self.noise));
         }
         self.last.get_or(count, || {
-            noise_for(self.goal, self.ratio, self.steps, count).ok_or_else(|| too_fine(self.grid, count))
+            noise_for(self.goal, self.ratio, self.sensitivity, self.grids, count).ok_or_else(|| {
+                let (parameter, value) = match (self.rho, self.goal) {
+                    (None, Some(goal)) => ("epsilon", goal.epsilon),
+                    (rho, _) => ("rho", rho.map_or(f64::NAN, Rho::get)),
+                };
+                self.grids.too_many(count, parameter, value)
+            })
         })
     }
 
@@ -208,7 +229,7 @@ impl Noisy for Gaussian {
         check_finite(values)
     }
 
-    fn add(&self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {
-        self.grid.add_noise(values, noise)
+    fn add(noise: &Self::Noise, values: &mut [f64], samples: &[i64]) -> Result<(), Error> {
+        noise.add(values, samples)
     }
 }

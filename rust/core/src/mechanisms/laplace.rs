@@ -5,10 +5,9 @@
 use std::sync::Arc;
 
 use super::Noisy;
-use super::real_values::{STEPS_EXPONENT, check_finite, check_sensitivity, choose_grid, too_fine};
+use super::real_values::{Grids, OnGrid, ceil_log2_of_quotient, check_finite, check_sensitivity};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
-use crate::samplers::grid::Grid;
 use crate::samplers::{self, LastNoise};
 
 /// Adds Laplace noise, exactly, to values that are rounded to a grid first.
@@ -23,18 +22,21 @@ use crate::samplers::{self, LastNoise};
 pub struct Laplace {
     epsilon: Epsilon,
     sensitivity: f64,
-    grid: Grid,
-    /// The sensitivity of one value in steps of the grid.
-    steps: u128,
+    grids: Grids,
     /// The noise for one value.
-    noise: Arc<samplers::DiscreteLaplace>,
-    last: LastNoise<samplers::DiscreteLaplace>,
+    noise: Arc<OnGrid<samplers::DiscreteLaplace>>,
+    last: LastNoise<OnGrid<samplers::DiscreteLaplace>>,
 }
+
+/// On the finest grid the scale for one value has at most this many steps, as a power of two.
+const MOST_EXPONENT: i32 = 51;
 
 impl Laplace {
     /// The mechanism that spends `epsilon` on values whose L1 sensitivity is at most `sensitivity`.
     ///
-    /// The default granularity is the power of two 2^ceil(log2(sensitivity/epsilon) - 40).
+    /// The default granularity for `count` values is 2^min(ceil(log2(sensitivity/epsilon)) - 40,
+    /// floor(log2(sensitivity/(100 count)))), so that their rounding adds at most 1 % to the noise; but the scale for one
+    /// value has at most 2^51 steps.
     ///
     /// # Errors
     /// [`Error::Parameter`] for an epsilon or sensitivity that is not positive and finite or whose quotient is out of
@@ -42,13 +44,17 @@ impl Laplace {
     pub fn new(epsilon: f64, sensitivity: f64, granularity: Option<f64>) -> Result<Self, Error> {
         let epsilon = Epsilon::new(epsilon)?;
         check_sensitivity(sensitivity)?;
-        let exponent = ceil_log2_of_quotient(sensitivity, epsilon.get()) - STEPS_EXPONENT;
-        let grid = choose_grid(granularity, exponent, "sensitivity and epsilon")
-            .unwrap_or_else(|| Err(out_of_range(epsilon, sensitivity)))?;
-        let steps = grid.steps_vartime(sensitivity).ok_or_else(|| out_of_range(epsilon, sensitivity))?;
-        let scale = steps_scale(steps, epsilon).ok_or_else(|| out_of_range(epsilon, sensitivity))?;
-        let noise = Arc::new(samplers::DiscreteLaplace::new(scale));
-        Ok(Self { epsilon, sensitivity, grid, steps, noise, last: LastNoise::default() })
+        let out_of_range = || {
+            let allowed = format!(
+                "such that sensitivity/epsilon is below 2**940 and, in steps of the grid, from 2**-40 to 2**52 (sensitivity is {sensitivity:?})"
+            );
+            Error::parameter("epsilon", format!("{:?}", epsilon.get()), allowed)
+        };
+        let exponent = ceil_log2_of_quotient(sensitivity, epsilon.get());
+        let grids = Grids::new(granularity, sensitivity, exponent, MOST_EXPONENT, "sensitivity and epsilon")
+            .unwrap_or_else(|| Err(out_of_range()))?;
+        let noise = noise_for(epsilon, sensitivity, grids, 1).ok_or_else(out_of_range)?;
+        Ok(Self { epsilon, sensitivity, grids, noise: Arc::new(noise), last: LastNoise::default() })
     }
 
     /// Epsilon.
@@ -63,16 +69,16 @@ impl Laplace {
         self.sensitivity
     }
 
-    /// The granularity of the grid.
+    /// The granularity of the grid for one value.
     #[must_use]
     pub fn granularity(&self) -> f64 {
-        self.grid.granularity()
+        self.noise.granularity()
     }
 
     /// The scale of the noise of one value, in its own unit.
     #[must_use]
     pub fn scale(&self) -> f64 {
-        self.noise.scale().ratio().to_f64() * self.granularity()
+        self.noise.real_scale()
     }
 
     /// The smallest multiple t of the granularity, and half a step for the rounding, such that the error of each value
@@ -81,48 +87,37 @@ impl Laplace {
     /// # Errors
     /// [`Error::Parameter`] when the level is not in (0, 1), or as for [`Noisy::noise`].
     pub fn error(&self, level: f64, count: usize) -> Result<f64, Error> {
-        Ok((self.noise(count)?.magnitude_quantile(level)? + 0.5) * self.granularity())
+        let noise = self.noise(count)?;
+        Ok((noise.steps().magnitude_quantile(level)? + 0.5) * noise.granularity())
     }
 }
 
-fn out_of_range(epsilon: Epsilon, sensitivity: f64) -> Error {
-    let allowed = format!(
-        "such that sensitivity/epsilon is below 2**940 and, in steps of the grid, from 2**-40 to 2**40 (sensitivity is {sensitivity:?})"
-    );
-    Error::parameter("epsilon", format!("{:?}", epsilon.get()), allowed)
-}
-
-/// The scale of the noise, in steps, for a sensitivity of `steps`.
-fn steps_scale(steps: u128, epsilon: Epsilon) -> Option<Scale> {
-    Scale::on_grid(Ratio::new(steps, 1)?.checked_div(Ratio::from_f64(epsilon.get())?)?)
-}
-
-/// ceil(log2(a/b)) for positive finite doubles, exactly.
-pub(super) fn ceil_log2_of_quotient(a: f64, b: f64) -> i32 {
-    let split = |x: f64| {
-        // A subnormal number is made normal first.
-        let (x, bias) = if x < f64::MIN_POSITIVE { (x * 2f64.powi(64), 1023 + 64) } else { (x, 1023) };
-        let bits = x.to_bits();
-        ((bits >> 52) as i32 - bias, bits & ((1 << 52) - 1))
-    };
-    let ((exponent_a, fraction_a), (exponent_b, fraction_b)) = (split(a), split(b));
-    // The significands' quotient is in (1/2, 2); its logarithm rounds up to 1 exactly when it is above 1.
-    exponent_a - exponent_b + i32::from(fraction_a > fraction_b)
+/// The noise for `count` values, or `None` when it is out of range.
+fn noise_for(
+    epsilon: Epsilon,
+    sensitivity: f64,
+    grids: Grids,
+    count: usize,
+) -> Option<OnGrid<samplers::DiscreteLaplace>> {
+    let count = count.max(1) as u64;
+    let grid = grids.of(count);
+    // Rounding can add less than a step to each difference, so up to count - 1 whole steps in all.
+    let steps = grid.steps_vartime(sensitivity)? + u128::from(count - 1);
+    let scale = Scale::on_fine_grid(Ratio::new(steps, 1)?.checked_div(Ratio::from_f64(epsilon.get())?)?)?;
+    Some(OnGrid::new(grid, samplers::DiscreteLaplace::new(scale)))
 }
 
 impl Noisy for Laplace {
     type Value = f64;
-    type Noise = samplers::DiscreteLaplace;
+    type Noise = OnGrid<samplers::DiscreteLaplace>;
 
-    fn noise(&self, count: usize) -> Result<Arc<samplers::DiscreteLaplace>, Error> {
+    fn noise(&self, count: usize) -> Result<Arc<Self::Noise>, Error> {
         if count <= 1 {
             return Ok(Arc::clone(&self.noise));
         }
         self.last.get_or(count, || {
-            // Rounding can add less than a step to each difference, so up to count - 1 whole steps in all.
-            let steps = self.steps + (count as u128 - 1);
-            let scale = steps_scale(steps, self.epsilon).ok_or_else(|| too_fine(self.grid, count))?;
-            Ok(samplers::DiscreteLaplace::new(scale))
+            noise_for(self.epsilon, self.sensitivity, self.grids, count)
+                .ok_or_else(|| self.grids.too_many(count, "epsilon", self.epsilon.get()))
         })
     }
 
@@ -130,8 +125,8 @@ impl Noisy for Laplace {
         check_finite(values)
     }
 
-    fn add(&self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {
-        self.grid.add_noise(values, noise)
+    fn add(noise: &Self::Noise, values: &mut [f64], samples: &[i64]) -> Result<(), Error> {
+        noise.add(values, samples)
     }
 }
 
@@ -140,21 +135,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_grid_follows_the_scale() {
-        for (sensitivity, epsilon, exponent) in
-            [(1.0, 1.0, -40), (1.0, 0.1, -36), (3.0, 1.0, -38), (1e-300, 1.0, -1019)]
-        {
+    fn the_default_grid_follows_the_scale_and_the_length() {
+        for (sensitivity, epsilon, count, exponent) in [
+            (1.0, 1.0, 1, -40),
+            (1.0, 0.1, 1, -36),
+            (3.0, 1.0, 1, -38),
+            (1e-300, 1.0, 1, -1019),
+            (1.0, 1.0, 1 << 30, -40),
+            (1.0, 1.0, 1 << 36, -43),
+            (1.0, 1e-6, 10_000, -20),
+            (1.0, 1e-6, 10_001, -20),
+            (1.0, 1e-6, 1 << 20, -27),
+            (3.0, 1e-6, 1 << 20, -26),
+            (1.0, 1e-6, 10_000_000, -30),
+            (1.0, 1e-8, 10_000_000, -24),
+        ] {
             let mechanism = Laplace::new(epsilon, sensitivity, None).unwrap();
-            assert_eq!(mechanism.granularity(), 2f64.powi(exponent), "{sensitivity}/{epsilon}");
-            assert!((mechanism.scale() * epsilon / sensitivity - 1.0).abs() < 1e-6 || exponent == -1019);
+            let noise = mechanism.noise(count).unwrap();
+            assert_eq!(noise.granularity(), 2f64.powi(exponent), "{sensitivity}/{epsilon} {count}");
+            let growth = noise.real_scale() * epsilon / sensitivity - 1.0;
+            assert!((0.0..0.01).contains(&growth) || exponent == -1019 || epsilon == 1e-8, "{growth}");
         }
-        for (a, b) in [(1.0, 1.0), (1.0, 3.0), (3.0, 1.0), (5e-324, 1.0), (1.0, 5e-324), (f64::MAX, 1.5), (6.0, 3.0)] {
-            let exponent = ceil_log2_of_quotient(a, b);
-            let exact =
-                num_rational::BigRational::from_float(a).unwrap() / num_rational::BigRational::from_float(b).unwrap();
-            let two = num_rational::BigRational::from_integer(2.into());
-            assert!(exact <= two.pow(exponent) && exact > two.pow(exponent - 1), "{a}/{b}");
-        }
+        let refused = Laplace::new(1e-12, 1.0, None).unwrap().noise(10_000_000).unwrap_err().to_string();
+        assert!(refused.starts_with("epsilon must be larger for a release of 10000000 values"), "{refused}");
+        let refused = Laplace::new(1e-12, 1.0, Some(1.0)).unwrap().noise(10_000_000).unwrap_err().to_string();
+        assert!(refused.starts_with("granularity must be coarser for a release of 10000000 values"), "{refused}");
     }
 
     #[test]
@@ -172,7 +177,7 @@ mod tests {
             (1.0, f64::INFINITY, None, "sensitivity must be positive and finite, got inf"),
             (1.0, 0.0, None, "sensitivity must be positive and finite, got 0.0"),
             (1.0, 1.0, Some(0.3), "granularity must be a power of two"),
-            (1.0, 1.0, Some(2f64.powi(-41)), "granularity must be at least 9.094947017729282e-13"),
+            (1.0, 1.0, Some(2f64.powi(-52)), "granularity must be at least 4.440892098500626e-16"),
             (1e-300, 1.0, None, "epsilon must be such that sensitivity/epsilon is below 2**940"),
             (1e300, 1.0, None, "epsilon must be such that"),
         ] {

@@ -23,6 +23,7 @@ pub use exponential::Exponential;
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
 pub use noisy_max::ReportNoisyMax;
+pub use real_values::OnGrid;
 pub use selector::Selector;
 pub use sparse_vector::{AboveThreshold, Run};
 pub use sum::Sum;
@@ -58,11 +59,11 @@ pub trait Noisy: Sync {
     /// [`Error::Data`], which does not reveal the value.
     fn check(&self, values: &[Self::Value]) -> Result<(), Error>;
 
-    /// Adds noise to every value.
+    /// Adds to every value a sample of `noise`.
     ///
     /// # Errors
     /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
-    fn add(&self, values: &mut [Self::Value], noise: &[i64]) -> Result<(), Error>;
+    fn add(noise: &Self::Noise, values: &mut [Self::Value], samples: &[i64]) -> Result<(), Error>;
 
     /// Replaces each of `values` by its release, on up to `threads` threads with a freshly keyed generator each.
     ///
@@ -81,7 +82,7 @@ pub trait Noisy: Sync {
         self.check(values)?;
         let noise = self.noise(values.len())?;
         threads::fill(values, NOISE, threads, pause, |rng, _, part| {
-            noise.perturb(rng, part, |values, noise| self.add(values, noise))
+            noise.perturb(rng, part, |values, samples| Self::add(&noise, values, samples))
         })
     }
 
@@ -92,7 +93,9 @@ pub trait Noisy: Sync {
     fn release_with<R: TryCryptoRng + ?Sized>(&self, values: &mut [Self::Value], rng: &mut R) -> Result<(), Error> {
         self.check(values)?;
         let noise = self.noise(values.len())?;
-        wiped_on_error(values, |values| noise.perturb(rng, values, |values, noise| self.add(values, noise)))
+        wiped_on_error(values, |values| {
+            noise.perturb(rng, values, |values, samples| Self::add(&noise, values, samples))
+        })
     }
 
     /// Releases one value.

@@ -1,25 +1,139 @@
-//! The grid of mechanisms for real values.
+//! The grids of mechanisms for real values.
+
+use core::ops::Deref;
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 use crate::error::Error;
-use crate::samplers::grid::{Grid, all_finite};
+use crate::samplers::Histogram;
+use crate::samplers::grid::{Grid, Reach, all_finite, reach_of};
 
-/// By default a scale has at most this many steps, as a power of two.
+/// By default a scale has this many steps or half as many, as a power of two, if that is fine enough.
 pub(super) const STEPS_EXPONENT: i32 = 40;
 
-/// The grid of `granularity`, which must not be finer than the default one, that of 2^`exponent`; `None` when there is
-/// no default. The default follows from `parameters`.
-pub(super) fn choose_grid(granularity: Option<f64>, exponent: i32, parameters: &str) -> Option<Result<Grid, Error>> {
-    let default = Grid::at_least(exponent)?;
-    let grid = match granularity.map_or(Ok(default), Grid::new) {
-        Ok(grid) if grid.granularity() < default.granularity() => {
-            let allowed = format!("at least {:?} for this {parameters}", default.granularity());
-            Err(Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed))
+/// On the default grid rounding adds at most this part of the sensitivity, unless the grid is the finest allowed.
+const LEAST_STEPS: f64 = 100.0;
+
+/// Integer noise, and the grid that its steps are of.
+#[derive(Clone, Debug)]
+pub struct OnGrid<N> {
+    grid: Grid,
+    steps: N,
+    reach: Reach,
+}
+
+impl<N: Deref<Target = Histogram>> OnGrid<N> {
+    pub(super) fn new(grid: Grid, steps: N) -> Self {
+        let reach = reach_of(steps.scale());
+        Self { grid, steps, reach }
+    }
+
+    /// The granularity of the grid.
+    #[must_use]
+    pub fn granularity(&self) -> f64 {
+        self.grid.granularity()
+    }
+
+    /// The noise in steps of the grid.
+    #[must_use]
+    pub fn steps(&self) -> &N {
+        &self.steps
+    }
+
+    /// The scale of the noise, in the unit of the values.
+    #[must_use]
+    pub fn real_scale(&self) -> f64 {
+        self.steps.scale().ratio().to_f64() * self.granularity()
+    }
+
+    pub(super) fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    pub(super) fn add(&self, values: &mut [f64], samples: &[i64]) -> Result<(), Error> {
+        self.grid.add_noise(self.reach, values, samples)
+    }
+}
+
+impl<N: Deref<Target = Histogram>> Deref for OnGrid<N> {
+    type Target = Histogram;
+
+    fn deref(&self) -> &Histogram {
+        &self.steps
+    }
+}
+
+/// The grid for each length of a vector.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Grids {
+    /// The one that was given.
+    Given(Grid),
+    /// The default grids, from that of 2^`coarsest` to that of 2^`finest`.
+    Default { coarsest: i32, finest: i32, sensitivity: f64 },
+}
+
+impl Grids {
+    /// The grids of a mechanism whose noise has a scale of more than 2^(`exponent` - 1) and at most 2^`exponent`, and at
+    /// most 2^`most` steps for one value; or the one of `granularity`. The finest grid follows from `parameters`.
+    ///
+    /// `None` when there is no default.
+    pub(super) fn new(
+        granularity: Option<f64>,
+        sensitivity: f64,
+        exponent: i32,
+        most: i32,
+        parameters: &str,
+    ) -> Option<Result<Self, Error>> {
+        let (coarsest, finest) = (exponent - STEPS_EXPONENT, exponent - most);
+        Grid::at_least(coarsest)?;
+        let least = Grid::at_least(finest)?.granularity();
+        Some(match granularity.map(Grid::new) {
+            None => Ok(Self::Default { coarsest, finest, sensitivity }),
+            Some(Ok(grid)) if grid.granularity() < least => {
+                let allowed = format!("at least {least:?} for this {parameters}");
+                Err(Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed))
+            }
+            Some(grid) => grid.map(Self::Given),
+        })
+    }
+
+    /// The grid for a vector whose rounding adds less than `rounding` steps to the sensitivity.
+    pub(super) fn of(self, rounding: u64) -> Grid {
+        match self {
+            Self::Given(grid) => grid,
+            Self::Default { coarsest, finest, sensitivity } => {
+                let fine_enough = -ceil_log2_of_quotient(LEAST_STEPS * rounding as f64, sensitivity);
+                Grid::at_least(coarsest.min(fine_enough).max(finest)).expect("the coarsest one is in range")
+            }
         }
-        grid => grid,
+    }
+
+    /// The error for `count` values whose noise is out of range; `parameter` and its `value` determine the scale.
+    pub(super) fn too_many(self, count: usize, parameter: &'static str, value: f64) -> Error {
+        match self {
+            Self::Given(grid) => {
+                let allowed = format!("coarser for a release of {count} values at this {parameter}");
+                Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed)
+            }
+            Self::Default { .. } => {
+                let allowed = format!("larger for a release of {count} values, each of which is rounded to a grid");
+                Error::parameter(parameter, format!("{value:?}"), allowed)
+            }
+        }
+    }
+}
+
+/// ceil(log2(a/b)) for positive finite doubles, exactly.
+pub(super) fn ceil_log2_of_quotient(a: f64, b: f64) -> i32 {
+    let split = |x: f64| {
+        // A subnormal number is made normal first.
+        let (x, bias) = if x < f64::MIN_POSITIVE { (x * 2f64.powi(64), 1023 + 64) } else { (x, 1023) };
+        let bits = x.to_bits();
+        ((bits >> 52) as i32 - bias, bits & ((1 << 52) - 1))
     };
-    Some(grid)
+    let ((exponent_a, fraction_a), (exponent_b, fraction_b)) = (split(a), split(b));
+    // The significands' quotient is in (1/2, 2); its logarithm rounds up to 1 exactly when it is above 1.
+    exponent_a - exponent_b + i32::from(fraction_a > fraction_b)
 }
 
 /// Refuses an L1 or L2 sensitivity that is not positive and finite.
@@ -40,8 +154,63 @@ pub(super) fn check_finite(values: &[f64]) -> Result<(), Error> {
     }
 }
 
-/// The error for a granularity at which the noise of `count` values is out of range.
-pub(super) fn too_fine(grid: Grid, count: usize) -> Error {
-    let allowed = format!("coarser for a release of {count} values at this epsilon");
-    Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_of_quotients_are_exact() {
+        for (a, b) in [(1.0, 1.0), (1.0, 3.0), (3.0, 1.0), (5e-324, 1.0), (1.0, 5e-324), (f64::MAX, 1.5), (6.0, 3.0)] {
+            let exponent = ceil_log2_of_quotient(a, b);
+            let exact =
+                num_rational::BigRational::from_float(a).unwrap() / num_rational::BigRational::from_float(b).unwrap();
+            let two = num_rational::BigRational::from_integer(2.into());
+            assert!(exact <= two.pow(exponent) && exact > two.pow(exponent - 1), "{a}/{b}");
+        }
+    }
+
+    /// The largest change of a rounded value, in steps, for a change of `quarters` of a step.
+    fn change(grid: Grid, quarters: i32) -> i64 {
+        let (g, whole) = (grid.granularity(), 1024.0);
+        let mut ends: Vec<f64> =
+            (0..4).flat_map(|from| [from, from + quarters].map(|x| g * (whole + f64::from(x) / 4.0))).collect();
+        let count = ends.len();
+        grid.add_noise(Reach::Near, &mut ends, &vec![0; count]).unwrap();
+        ends.chunks(2).map(|ends| ((ends[1] - ends[0]) / g).abs() as i64).max().unwrap()
+    }
+
+    /// The largest L1 norm and the largest squared L2 norm of the change of `count` rounded values, for a change of at
+    /// most `quarters` and at most the root of `square` quarters of a step, by trying all.
+    fn most(grid: Grid, count: usize, quarters: i32, square: i32) -> (i64, i64) {
+        if count == 0 {
+            return (0, 0);
+        }
+        let fits = |taken: &i32| *taken <= quarters || taken * taken <= square;
+        (0..).take_while(fits).fold((0, 0), |(most_1, most_2), taken| {
+            let steps = change(grid, taken);
+            let (rest_1, _) = most(grid, count - 1, (quarters - taken).max(0), 0);
+            let (_, rest_2) = most(grid, count - 1, 0, (square - taken * taken).max(0));
+            let sum = if taken <= quarters { steps + rest_1 } else { 0 };
+            let squares = if taken * taken <= square { steps * steps + rest_2 } else { 0 };
+            (most_1.max(sum), most_2.max(squares))
+        })
+    }
+
+    #[test]
+    fn rounding_adds_what_it_is_said_to_add() {
+        let grid = Grid::new(0.25).unwrap();
+        let (mut short_1, mut short_2) = (0, 0);
+        for count in 1..=4 {
+            for quarters in 1..=9 {
+                let (steps, squares) = most(grid, count, quarters, quarters * quarters);
+                let single = i64::try_from(grid.steps_vartime(f64::from(quarters) / 16.0).unwrap()).unwrap();
+                let root = (count as i64 - 1).isqrt() + 1;
+                assert!(steps < single + count as i64, "{count} {quarters}: {steps}");
+                assert!(squares <= (single + if count > 1 { root } else { 0 }).pow(2), "{count} {quarters}: {squares}");
+                short_1 += u32::from(steps > single);
+                short_2 += u32::from(squares > single.pow(2));
+            }
+        }
+        assert!(short_1 > 15 && short_2 > 15, "a bound without the length fails: {short_1} {short_2}");
+    }
 }

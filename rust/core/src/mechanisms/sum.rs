@@ -6,11 +6,11 @@ use std::sync::Arc;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use rand_core::TryCryptoRng;
 
-use super::laplace::ceil_log2_of_quotient;
+use super::real_values::ceil_log2_of_quotient;
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Relation, Scale};
 use crate::rng::SecureRng;
-use crate::samplers::grid::Grid;
+use crate::samplers::grid::{Grid, Reach};
 use crate::samplers::{self, Sampler};
 use crate::threads::{available_threads, on_threads};
 
@@ -85,7 +85,7 @@ impl Sum {
             return refused(format!("at least {:?} for these bounds and epsilon", default.granularity()));
         }
         let mut on_grid = [lower, upper, lower / 2.0 + upper / 2.0];
-        grid.add_noise(&mut on_grid, &[0; 3])?;
+        grid.add_noise(Reach::Near, &mut on_grid, &[0; 3])?;
         let [low, high] = [on_grid[0], on_grid[1]].map(|bound| steps_of(bound, grid));
         let steps = match relation {
             Relation::AddRemove => low.unsigned_abs().max(high.unsigned_abs()),
@@ -185,7 +185,7 @@ impl Sum {
             let clamped = value.max(lower).min(upper);
             *value = if value.is_nan() { self.missing } else { clamped };
         }
-        self.grid.add_noise(values, &[0; BLOCK][..values.len()])?;
+        self.grid.add_noise(Reach::Near, values, &[0; BLOCK][..values.len()])?;
         let sum = values.iter().map(|&value| steps_of(value, self.grid)).fold(0, i64::wrapping_add);
         values.fill(0.0);
         Ok(sum)

@@ -142,13 +142,13 @@ mod tests {
         assert_eq!(layout(432, 89), Layout::Graded { shift: 0 });
         assert_eq!(layout(433, 89), Layout::Graded { shift: 1 });
         assert_eq!(layout(1 << 40, 1), Layout::Graded { shift: 38 });
-        assert_eq!(layout(1 << 44, 1), Layout::Graded { shift: 42 });
+        assert_eq!(layout(1 << 52, 1), Layout::Graded { shift: 50 });
         let layout = |numerator, denominator| {
             Design::for_scale(Shape::Gaussian, Ratio::new(numerator, denominator).unwrap()).layout
         };
         assert_eq!(layout(20, 3), Layout::Single);
         assert_eq!(layout(20 << 60, (3 << 60) - 1), Layout::Graded { shift: 0 });
-        assert_eq!(layout(1 << 40, 1), Layout::Graded { shift: 36 });
+        assert_eq!(layout(1 << 44, 1), Layout::Graded { shift: 40 });
     }
 
     #[test]
@@ -174,19 +174,22 @@ mod tests {
         assert_eq!(words, weights.map(u64::from));
     }
 
-    /// Scales of every size, some with long parts.
-    fn scales(smallest: i32) -> impl Strategy<Value = Ratio> {
-        let double = (smallest..=40, 1.0..2.0).prop_map(|(exponent, x)| Ratio::from_f64(x * 2f64.powi(exponent)));
+    /// Scales of every size up to 2^`largest`, some with long parts.
+    fn scales(smallest: i32, largest: i32) -> impl Strategy<Value = Ratio> {
+        let double = (smallest..=largest, 1.0..2.0).prop_map(|(exponent, x)| Ratio::from_f64(x * 2f64.powi(exponent)));
         let part = || (0..120u32, any::<u128>()).prop_map(|(bits, part)| part >> (127 - bits) | 1);
         let fraction = (part(), part()).prop_map(|(numerator, denominator)| Ratio::new(numerator, denominator));
-        let in_range = move |ratio: &Ratio| Scale::new(*ratio).is_ok() && ratio.to_f64() >= 2f64.powi(smallest);
+        let in_range = move |ratio: &Ratio| {
+            Scale::on_fine_grid(*ratio).is_some()
+                && (2f64.powi(smallest)..=2f64.powi(largest)).contains(&ratio.to_f64())
+        };
         prop_oneof![double, fraction].prop_filter_map("a scale", move |ratio| ratio.filter(in_range))
     }
 
     fn shapes_and_scales() -> impl Strategy<Value = (Shape, bool, Ratio)> {
         prop_oneof![
-            (Just(Shape::Exponential), any::<bool>(), scales(-40)),
-            (Just(Shape::Gaussian), Just(true), scales(-20)),
+            (Just(Shape::Exponential), any::<bool>(), scales(-40, 52)),
+            (Just(Shape::Gaussian), Just(true), scales(-20, 44)),
         ]
     }
 

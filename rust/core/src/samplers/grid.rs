@@ -2,11 +2,13 @@
 
 use dpnoise_kernels::arch::candidates;
 use dpnoise_kernels::arch::grid as kernel;
+pub use dpnoise_kernels::arch::grid::Reach;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use zeroize::Zeroizing;
 
 use crate::error::Error;
 use crate::instruction_set;
+use crate::params::Scale;
 
 /// A grid of real numbers: all multiples of a granularity g, a power of two from 2^-1019 to 2^900.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +17,7 @@ pub struct Grid {
 }
 
 /// Integers up to here are exact as doubles.
-const EXACT: f64 = (1u64 << kernel::LIMIT) as f64;
+const EXACT: f64 = (1u64 << 53) as f64;
 
 impl Grid {
     /// The allowed granularities, for error messages.
@@ -80,25 +82,25 @@ impl Grid {
 
     /// Rounds every value to the grid, half up, adds `noise` steps, and rounds the exact sum once to a double.
     ///
-    /// Constant-time in the values, which must be finite, and in noise below 2^53; for a scale of at most 2^44 steps
-    /// larger noise has a probability below 2^-738.
+    /// Constant-time in the values, which must be finite, and in noise within `reach`.
     ///
     /// # Errors
     /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
     ///
     /// # Panics
     /// When there are fewer values than noise.
-    pub fn add_noise(self, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {
-        if declassify(Reason::HugeNoise, kernel::add_noise(instruction_set::current()?, self.exponent, noise, values)) {
-            self.add_large_noise_vartime(values, noise);
+    pub fn add_noise(self, reach: Reach, values: &mut [f64], noise: &[i64]) -> Result<(), Error> {
+        let instructions = instruction_set::current()?;
+        if declassify(Reason::HugeNoise, kernel::add_noise(instructions, reach, self.exponent, noise, values)) {
+            self.add_large_noise_vartime(reach, values, noise);
         }
         Ok(())
     }
 
     /// Adds the noise that the kernel left.
     #[cold]
-    fn add_large_noise_vartime(self, values: &mut [f64], noise: &[i64]) {
-        let limit = 1 << kernel::LIMIT;
+    fn add_large_noise_vartime(self, reach: Reach, values: &mut [f64], noise: &[i64]) {
+        let limit = 1 << reach.bits();
         for (value, &noise) in values.iter_mut().zip(noise) {
             if !(-limit..limit).contains(&noise) {
                 *value = self.add_one_vartime(*value, noise);
@@ -128,6 +130,12 @@ impl Grid {
     }
 }
 
+/// The reach of noise of a scale of at most 2^52 steps, beyond which it has a probability below 2^-738.
+#[must_use]
+pub fn reach_of(scale: Scale) -> Reach {
+    if scale.ratio().to_f64() <= (1u64 << 42) as f64 { Reach::Near } else { Reach::Far }
+}
+
 /// Whether all values are finite. Every value is always checked.
 #[must_use]
 pub fn all_finite(values: &[f64]) -> bool {
@@ -146,12 +154,18 @@ mod tests {
         BigRational::from_float(x).unwrap()
     }
 
-    /// Doubles at and around every power of two, of both signs.
-    fn boundaries() -> impl Iterator<Item = f64> {
-        (-1074..=1000).flat_map(|e| {
+    /// Doubles at and around powers of two, of both signs: most of those from 2^-3 to 2^120 steps, and some others.
+    fn boundaries(exponent: i32) -> impl Iterator<Item = f64> {
+        let kept = move |e: &i32| (-3..=120).contains(&(e - exponent)) || e % 13 == 0;
+        (-1074..=1000).filter(kept).flat_map(|e| {
             let x = if e < -1022 { f64::from_bits(1 << (e + 1074)) } else { f64::from_bits(((e + 1023) as u64) << 52) };
             [x, x.next_up(), x.next_down(), 1.5 * x].into_iter().flat_map(|x| [x, -x])
         })
+    }
+
+    fn all_ways() -> impl Iterator<Item = (InstructionSet, Reach)> {
+        let sets = InstructionSet::available().into_iter();
+        sets.flat_map(|instructions| [Reach::Near, Reach::Far].map(|reach| (instructions, reach)))
     }
 
     /// The reference: the exact rational sum, rounded to the nearest double by the standard library's parser.
@@ -169,23 +183,45 @@ mod tests {
     /// Every value with every noise, on every instruction set and in every place of a vector.
     #[test]
     fn the_release_is_the_correctly_rounded_exact_sum() {
-        const NOISE: [i64; 11] =
-            [0, 1, -1, 3, -12345, (1 << 46) + 1, -(1 << 53), (1 << 53) - 1, 1 << 53, (1 << 53) + 1, i64::MAX / 2];
+        const NOISE: [i64; 21] = [
+            0,
+            1,
+            -1,
+            3,
+            -12345,
+            (1 << 26) - 1,
+            -(1 << 26),
+            (1 << 46) + 1,
+            -(1 << 51),
+            (1 << 51) - 1,
+            1 << 51,
+            -(1 << 53) - 1,
+            (1 << 53) + 1,
+            (1 << 60) - (1 << 25),
+            -(1 << 60) + 1,
+            -(1 << 62),
+            (1 << 62) - 1,
+            1 << 62,
+            -(1 << 62) - 1,
+            i64::MAX,
+            i64::MIN,
+        ];
         for exponent in [-1019, -300, -40, 17, 900] {
             let grid = Grid { exponent };
-            let values: Vec<f64> = boundaries().step_by(13).flat_map(|x| [x; NOISE.len()]).collect();
+            let values: Vec<f64> = boundaries(exponent).flat_map(|x| [x; NOISE.len()]).collect();
             let noise: Vec<i64> = NOISE.iter().copied().cycle().take(values.len()).collect();
             let expected: Vec<f64> = values.iter().zip(&noise).map(|(&x, &n)| reference(grid, x, n)).collect();
-            for instructions in InstructionSet::available() {
+            for (instructions, reach) in all_ways() {
                 let mut released = values.clone();
                 assert!(
-                    kernel::add_noise(instructions, exponent, &noise, &mut released),
-                    "some noise is beyond the limit"
+                    kernel::add_noise(instructions, reach, exponent, &noise, &mut released),
+                    "some noise is beyond the reach"
                 );
-                grid.add_large_noise_vartime(&mut released, &noise);
+                grid.add_large_noise_vartime(reach, &mut released, &noise);
                 let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
                 for (i, (got, want)) in bits(&released).into_iter().zip(bits(&expected)).enumerate() {
-                    assert_eq!(got, want, "{:e} + {} on 2^{exponent}, {}", values[i], noise[i], instructions.name());
+                    let way = (instructions.name(), reach);
+                    assert_eq!(got, want, "{:e} + {} on 2^{exponent}, {way:?}", values[i], noise[i]);
                 }
             }
             for ((&x, &n), &want) in values.iter().zip(&noise).zip(&expected) {
@@ -193,17 +229,17 @@ mod tests {
             }
         }
         let mut largest = [f64::MAX, f64::MIN];
-        Grid { exponent: 900 }.add_noise(&mut largest, &[i64::MAX, i64::MIN]).unwrap();
+        Grid { exponent: 900 }.add_noise(Reach::Near, &mut largest, &[i64::MAX, i64::MIN]).unwrap();
         assert_eq!(largest, [f64::MAX, f64::MIN]);
     }
 
     #[test]
     fn every_length_is_released_and_not_an_item_more() {
         let grid = Grid { exponent: -2 };
-        for instructions in InstructionSet::available() {
+        for (instructions, reach) in all_ways() {
             for length in 0..40 {
                 let mut values = [0.6; 41];
-                assert!(!kernel::add_noise(instructions, -2, &vec![3; length], &mut values));
+                assert!(!kernel::add_noise(instructions, reach, -2, &vec![3; length], &mut values));
                 let expected = if length == 0 { 0.6 } else { reference(grid, 0.6, 3) };
                 assert!(values[..length].iter().all(|&x| x == expected) && values[length..].iter().all(|&x| x == 0.6));
             }
@@ -218,8 +254,8 @@ mod tests {
             let noise: Vec<i64> = (-100..100).collect();
             let shifted: Vec<i64> = noise.iter().map(|n| n + shift).collect();
             let (mut xs, mut ys) = ([x; 200], [y; 200]);
-            grid.add_noise(&mut xs, &shifted).unwrap();
-            grid.add_noise(&mut ys, &noise).unwrap();
+            grid.add_noise(Reach::Near, &mut xs, &shifted).unwrap();
+            grid.add_noise(Reach::Near, &mut ys, &noise).unwrap();
             assert_eq!(xs.map(f64::to_bits), ys.map(f64::to_bits), "{x} {y}");
         }
     }

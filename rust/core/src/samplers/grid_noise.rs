@@ -5,7 +5,7 @@ use rand_core::TryCryptoRng;
 
 use super::discrete_gaussian::DiscreteGaussian;
 use super::discrete_laplace::DiscreteLaplace;
-use super::grid::Grid;
+use super::grid::{Grid, Reach};
 use super::histogram::Histogram;
 use super::sampler::Sampler;
 use crate::error::Error;
@@ -62,7 +62,9 @@ impl Sampler for GridNoise {
 
     fn fill_with<R: TryCryptoRng + ?Sized>(&self, out: &mut [f64], rng: &mut R) -> Result<(), Error> {
         out.fill(0.0);
-        wiped_on_error(out, |out| self.noise.perturb(rng, out, |zeros, noise| self.grid.add_noise(zeros, noise)))
+        wiped_on_error(out, |out| {
+            self.noise.perturb(rng, out, |zeros, noise| self.grid.add_noise(Reach::Near, zeros, noise))
+        })
     }
 }
 

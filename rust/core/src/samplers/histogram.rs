@@ -47,7 +47,7 @@ impl Histogram {
     /// The same distribution by another proposal, for tests.
     ///
     /// # Panics
-    /// When the design has no room for this scale: `weight_bits` outside 8 to 32, a shift above 48, or an expected
+    /// When the design has no room for this scale: `weight_bits` outside 8 to 32, a shift above 50, or an expected
     /// number of tail proposals that exceeds the weights.
     pub(super) fn with_design(shape: Shape, scale: Scale, both_signs: bool, design: Design) -> Self {
         let ratio = scale.ratio();
@@ -78,7 +78,7 @@ impl Histogram {
     }
 
     /// Fills `out` as [`Sampler::fill_with`] does, and counts what is rare. Magnitudes above `i64::MAX` saturate; at the
-    /// largest scale that has a probability below 2^(-2^19).
+    /// largest scale that has a probability below 2^(-2^11).
     ///
     /// # Errors
     /// [`Error::Randomness`] when `rng` fails; `out` is zero then.
