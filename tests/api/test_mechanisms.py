@@ -127,6 +127,54 @@ def test_gaussian_scales() -> None:
     assert rough.confidence_interval(np.zeros(10_000))[1][0] > 20 * rough.error()
 
 
+LENGTHS = [1, 2, 3, 10, 1000, 10**5, 10**6, 3 * 10**6, 10**7]
+
+
+def growth(mechanism: Any, count: int, least: float) -> float:
+    """Give the part by which the noise for so many values exceeds that of continuous noise."""
+    grown = mechanism.scale_for(count) / least - 1
+    # What makes the difference is that the granularity follows the length.
+    fixed = type(mechanism)(**{**mechanism._values(), "granularity": mechanism.granularity})
+    assert fixed.granularity_for(count) == mechanism.granularity
+    assert fixed.scale_for(count) >= mechanism.scale_for(count)
+    return float(grown)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 3e-6, 1e-4, 0.01, 1.0, 10.0])
+def test_rounding_adds_at_most_a_hundredth_to_the_noise(epsilon: float) -> None:
+    for sensitivity in (1.0, 3.0, 1.99999e-7):
+        laplace = Laplace(epsilon=epsilon, sensitivity=sensitivity)
+        grown = [growth(laplace, count, sensitivity / epsilon) for count in LENGTHS]
+        assert -1e-12 < min(grown) <= max(grown) <= 0.01
+    for delta in (1e-12, 1e-6):
+        gaussian = Gaussian(epsilon=epsilon, delta=delta)
+        grown = [growth(gaussian, count, gaussian._native.multiplier) for count in LENGTHS]
+        assert -1e-12 < min(grown) <= max(grown) <= 0.01
+    concentrated = Gaussian(rho=epsilon**2 / 2)
+    assert max(growth(concentrated, count, 1 / epsilon) for count in LENGTHS) <= 0.01
+
+
+def test_the_grid_of_a_single_value_would_double_the_noise() -> None:
+    # Positive control of the test above.
+    epsilon = 1e-6
+    fixed = Laplace(epsilon=epsilon, granularity=Laplace(epsilon=epsilon).granularity)
+    assert fixed.scale_for(10**6) * epsilon > 1.9
+    assert Laplace(epsilon=epsilon).granularity_for(10**6) < fixed.granularity
+
+
+def test_what_is_reported_is_what_is_used() -> None:
+    mechanism, count = Laplace(epsilon=1e-5), 200_000
+    step, scale = mechanism.granularity_for(count), mechanism.scale_for(count)
+    assert step < mechanism.granularity
+    released = mechanism.release(np.zeros(count))
+    assert np.array_equal(np.remainder(released, step), np.zeros(count))
+    assert np.any(np.remainder(released, 2 * step))
+    # The magnitudes' mean has a standard error of scale / sqrt(count).
+    assert abs(np.mean(np.abs(released)) / scale - 1) < 7 / np.sqrt(count)
+    low, high = mechanism.confidence_interval(released, level=0.5)
+    assert high[0] - low[0] == pytest.approx(2 * scale * np.log(2), rel=1e-6)
+
+
 @pytest.mark.parametrize("sensitivity", [1.0, 2.5])
 def test_a_gaussian_release_is_the_sampler_on_the_grid(sensitivity: float) -> None:
     mechanism = Gaussian(rho=0.5, sensitivity=sensitivity, granularity=2.0**-10)
@@ -223,7 +271,7 @@ def test_bad_parameters_of_gaussians_are_refused(kind: Any, bad: float) -> None:
         (lambda: Laplace(epsilon=1.0, sensitivity=0.0), "^sensitivity must be positive and finite, got 0.0"),
         (lambda: Laplace(epsilon=1.0, sensitivity=float("inf")), "^sensitivity must be positive and finite, got inf"),
         (lambda: Laplace(epsilon=1.0, granularity=0.1), r"^granularity must be a power of two .* got 0.1"),
-        (lambda: Laplace(epsilon=1.0, granularity=2.0**-41), "^granularity must be at least 9.09.* got 4.5"),
+        (lambda: Laplace(epsilon=1.0, granularity=2.0**-52), "^granularity must be at least 4.44.* got 2.2"),
         (lambda: Laplace(epsilon=1e-300), "^epsilon must be such that sensitivity/epsilon is below"),
         (lambda: DiscreteLaplace(epsilon=1.0, sensitivity=0), r"^sensitivity must be a positive integer .* got 0"),
         (lambda: DiscreteLaplace(epsilon=1.0, sensitivity=-3), r"^sensitivity must be a positive integer .* got -3"),
@@ -242,8 +290,8 @@ def test_bad_parameters_of_gaussians_are_refused(kind: Any, bad: float) -> None:
         (lambda: Gaussian(rho=1.0, method="exact"), '^method must be "analytic" or "classical", got \'exact\''),
         (lambda: Gaussian(rho=1.0, granularity=0.1), r"^granularity must be a power of two .* got 0.1"),
         (
-            lambda: Gaussian(rho=0.5, granularity=2.0**-40),
-            "^granularity must be at least 1.8.* for this sigma, got 9.0",
+            lambda: Gaussian(rho=0.5, granularity=2.0**-44),
+            "^granularity must be at least 1.1.* for this sigma, got 5.6",
         ),
         (lambda: Gaussian(epsilon=1e-300, delta=1e-300), "^epsilon must be such that sigma is below"),
         (lambda: Gaussian(rho=1e-300), "^rho must be such that sigma is below"),
@@ -261,6 +309,16 @@ def test_bad_parameters_of_gaussians_are_refused(kind: Any, bad: float) -> None:
         (lambda: DiscreteGaussian(epsilon=1e-20, delta=1e-20), "^epsilon must be such that sigma is from"),
         (lambda: DiscreteGaussian(rho=1.0).delta_for(1.0, 0), "^count must be an integer from 1 to"),
         (lambda: Gaussian(epsilon=10**400, delta=0.1), "^epsilon must be in the range of a float"),
+        (lambda: Laplace(epsilon=1.0).scale_for(0), "^count must be an integer from 1 to"),
+        (
+            lambda: Laplace(epsilon=1e-12).scale_for(10**7),
+            "^epsilon must be larger for a release of 10000000 values, each of which is rounded to a grid, got 1e-12",
+        ),
+        (
+            lambda: Laplace(epsilon=1e-12, granularity=1.0).granularity_for(10**7),
+            "^granularity must be coarser for a release of 10000000 values at this epsilon, got 1.0",
+        ),
+        (lambda: Gaussian(rho=1e-20).scale_for(2**59), r"^rho must be larger for a release of \d+ values, each of"),
     ],
 )
 def test_bad_parameters_are_named(make: Any, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from fractions import Fraction
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from vectors.noise_spec import Sampler, Words, shift_for
 
-from dpnoise import _native, hazmat
+from dpnoise import Laplace, _native, hazmat
 
 # `make statistical` draws more.
 N = 100_000 if "DPNOISE_TEST_SAMPLES" in os.environ else 2_000
@@ -91,6 +92,21 @@ def test_a_heavy_tail_equals_the_specification(shape: str, scale: Fraction, shif
         Sampler(shape, scale, shift), NATIVE[shape](scale, (eta_bits, shift)), min(N // 2, 4_000)
     )
     assert tails > trials / 2000
+
+
+@pytest.mark.parametrize("exponent", [-51, -48, -41])
+def test_a_release_on_a_fine_grid_is_the_rounded_sum(exponent: int) -> None:
+    # Scales beyond those of the samplers, for which noise is added in two parts.
+    step, n = Fraction(2) ** exponent, 1000
+    x = np.ldexp(np.cos(np.arange(n)), np.arange(n) % 120 - 60)
+    scale = 1 / step + n - 1
+    sampler = Sampler("laplace", scale, shift_for("laplace", scale))
+    words = Words(stream("fine", 512 * n))
+    steps = [math.floor(Fraction(value) / step + Fraction(1, 2)) for value in x.tolist()]
+    expected = [float((a + b) * step) for a, b in zip(steps, sampler.samples(words, n), strict=True)]
+    mechanism = Laplace(epsilon=1.0, granularity=float(step))
+    assert np.array_equal(mechanism.release(x, rng=hazmat.ScriptedRng(stream("fine", 512 * n))), expected)
+    assert mechanism.scale_for(n) == scale * step
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -62,9 +62,9 @@ class Gaussian(GaussianPrivacy, RealNoise):
     ``scale`` is never below the least sigma of Balle and Wang and, on the default grid if that divides the sensitivity,
     at most 1e-12 above it, relatively; it is computed with proved error bounds. Otherwise the sensitivity is rounded up
     to the grid: an array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / g) + ceil(sqrt(n))``
-    steps of its grid's ``g``, since rounding changes each value by up to half a step. On the default grid that widens the
-    noise by at most 1 % if ``scale * sqrt(n) <= 2e10 * sensitivity``. On a grid so coarse that sigma is few steps the
-    noise is larger, too, because discrete noise is slightly less private than continuous noise.
+    steps of its grid's ``g``, since rounding changes each value by up to half a step. On the default grid that widens
+    the noise by at most 1 % if ``scale * sqrt(n) <= 2e10 * sensitivity``. On a grid so coarse that sigma is few steps
+    the noise is larger, too, because discrete noise is slightly less private than continuous noise.
 
     References
     ----------

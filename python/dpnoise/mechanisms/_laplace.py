@@ -25,8 +25,8 @@ class Laplace(RealNoise):
         The L1 sensitivity of the values, in their unit; positive and finite.
     granularity : float, optional
         The step of the grid, a power of two of at least ``2**ceil(log2(sensitivity / epsilon) - 51)``. By default
-        ``2**ceil(log2(sensitivity / epsilon) - 40)``, or for ``n`` values ``2**floor(log2(sensitivity / (100 * n)))`` if
-        that is less: it depends on the length of what is released, which is public.
+        ``2**ceil(log2(sensitivity / epsilon) - 40)``, or for ``n`` values ``2**floor(log2(sensitivity / (100 * n)))``
+        if that is less: it depends on the length of what is released, which is public.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Laplace(RealNoise):
 
     Notes
     -----
-    An array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / g) + n - 1`` steps of its grid's ``g``,
-    since rounding changes each value by up to half a step. On the default grid that widens the noise by at most 1 % if
-    ``n <= 1e13 * epsilon``. A larger ``n`` is released, with wider noise, up to ``2e15 * epsilon`` and refused beyond.
+    An array of ``n`` values is released with a sensitivity of ``ceil(sensitivity / g) + n - 1`` steps of its grid's
+    ``g``, since rounding changes each value by up to half a step. On the default grid that widens the noise by at most
+    1 % if ``n <= 1e13 * epsilon``. A larger ``n`` gets wider noise, and above about ``2e15 * epsilon`` it is refused.
 
     References
     ----------
