@@ -35,9 +35,9 @@ for scale in (1e-300, 0.3, 7.0, 1e200):
         real = np.empty(5_001)
         make(scale).fill(real, 1, hazmat.SeededRng({seed}))
         digest.update(real.tobytes())
-for exponent in (-1019, -40, 0, 890):
+for exponent in (-1019, -40, 0, 900):
     values = np.ldexp(np.arange(5_000) - 2500.5, np.arange(5_000) % 2000 - 1040)
-    for epsilon in (1.0, 2.0**-50):  # the noise is added at once, or in two parts
+    for epsilon in (1.0, 2.0**-38):  # the noise is added at once, or in two parts
         released = values.copy()
         mechanism = _native.Laplace(epsilon=epsilon, sensitivity=2.0**exponent, granularity=2.0**exponent)
         mechanism.release(released, 1, hazmat.SeededRng({seed}))
