@@ -183,7 +183,6 @@ impl Noisy for DiscreteGaussian {
     }
 
     fn add(_noise: &Self::Noise, values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
-        add_saturating(values, samples);
-        Ok(())
+        add_saturating(values, samples)
     }
 }

@@ -113,14 +113,16 @@ impl Noisy for DiscreteLaplace {
     }
 
     fn add(_noise: &Self::Noise, values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
-        add_saturating(values, samples);
-        Ok(())
+        add_saturating(values, samples)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use dpnoise_kernels::arch::saturating::add_saturating;
+
     use super::*;
+    use crate::instruction_set::InstructionSet;
     use crate::rng::{ScriptedRng, SeededRng};
     use crate::samplers::Sampler;
 
@@ -164,8 +166,20 @@ mod tests {
         assert_eq!(values, [10 + samples[0], 20 + samples[1], 30 + samples[2]]);
         assert!(mechanism.release_with(&mut values, &mut ScriptedRng::new([0; 100])).is_err());
         assert_eq!(values, [0; 3], "no value is left behind when the randomness fails");
-        let mut extremes = [i64::MAX, i64::MIN];
-        DiscreteLaplace::add(&noise, &mut extremes, &[1, -1]).unwrap();
-        assert_eq!(extremes, [i64::MAX, i64::MIN]);
+    }
+
+    #[test]
+    fn sums_saturate_on_every_instruction_set() {
+        const EDGES: [i64; 9] = [i64::MIN, i64::MIN + 1, -7, -1, 0, 1, 7, i64::MAX - 1, i64::MAX];
+        let pairs: Vec<(i64, i64)> = EDGES.iter().flat_map(|&a| EDGES.map(|b| (a, b))).collect();
+        for instructions in InstructionSet::available() {
+            for length in 0..pairs.len() {
+                let (mut values, noise): (Vec<i64>, Vec<i64>) = pairs.iter().copied().unzip();
+                add_saturating(instructions, &mut values, &noise[..length]);
+                for (i, (&(a, b), &sum)) in pairs.iter().zip(&values).enumerate() {
+                    assert_eq!(sum, if i < length { a.saturating_add(b) } else { a }, "{}", instructions.name());
+                }
+            }
+        }
     }
 }

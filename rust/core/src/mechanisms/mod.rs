@@ -32,9 +32,11 @@ pub use top_k::TopK;
 use core::ops::Deref;
 use std::sync::Arc;
 
+use dpnoise_kernels::arch::saturating;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
+use crate::instruction_set;
 use crate::rng::{SecureRng, wiped_on_error};
 use crate::samplers::Histogram;
 use crate::threads::{self, NOISE, Pause, go_on};
@@ -110,8 +112,7 @@ pub trait Noisy: Sync {
 }
 
 /// Adds integers; sums outside the range of 64 bits saturate.
-fn add_saturating(values: &mut [i64], noise: &[i64]) {
-    for (value, &noise) in values.iter_mut().zip(noise) {
-        *value = value.saturating_add(noise);
-    }
+fn add_saturating(values: &mut [i64], noise: &[i64]) -> Result<(), Error> {
+    saturating::add_saturating(instruction_set::current()?, values, noise);
+    Ok(())
 }

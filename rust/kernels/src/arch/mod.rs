@@ -9,6 +9,7 @@
 //! | `exp2` | the fast exponential, with its error bound |
 //! | [`candidates`] | scores as depths below the best, their weights, and the candidate that a number falls on |
 //! | [`grid`] | integer noise on real numbers |
+//! | [`saturating`] | integer noise on integers |
 //! | [`clipping`] | squares, scaling and exact addition of clipped gradients |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`hashing`] | which values the reports of local hashing support |
@@ -36,6 +37,7 @@ pub mod planes;
 pub mod planted;
 pub mod popcount;
 pub mod registers;
+pub mod saturating;
 pub mod secrecy;
 pub mod trials;
 

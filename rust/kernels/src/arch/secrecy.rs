@@ -21,7 +21,7 @@ pub enum Reason {
     /// `samplers/selection.md`: more than the fixed number of attempts or bits is needed with a probability below
     /// 2^-59.
     Selection,
-    /// `samplers/grid.md`: noise beyond 2^53 steps has a probability below 2^-738.
+    /// `samplers/grid.md`: noise beyond the reach of the kernel has a probability below 2^-738.
     HugeNoise,
     /// What a mechanism releases, made private by its noise: later steps may depend on it.
     Answer,

@@ -3,7 +3,7 @@
 use dpnoise_core::mechanisms::{DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, Noisy, Sum};
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::samplers::grid::{Grid, all_finite};
+use dpnoise_core::samplers::grid::{Grid, Reach, all_finite};
 
 use super::{Check, assert_secret, secret, table};
 
@@ -23,9 +23,12 @@ pub(super) fn checks() -> Vec<Check> {
     table(&[
         ("adding noise on a grid", || {
             for granularity in [2f64.powi(-1019), 2f64.powi(-40), 2f64.powi(900)] {
-                for noise in [0, 1, -12_345, 1 << 46, -(1 << 53)] {
+                let near = [0, 1, -12_345, 1 << 46, -(1 << 51)].map(|noise| (Reach::Near, noise));
+                let far = [0, 1, -12_345, 1 << 26, -(1 << 62)].map(|noise| (Reach::Far, noise));
+                for (reach, noise) in near.into_iter().chain(far) {
                     let mut values = secret(&reals());
-                    Grid::new(granularity).unwrap().add_noise(&mut values, &secret(&[noise; REALS])).unwrap();
+                    let noise = secret(&[noise; REALS]);
+                    Grid::new(granularity).unwrap().add_noise(reach, &mut values, &noise).unwrap();
                     assert_secret(&values);
                 }
             }
@@ -44,6 +47,12 @@ pub(super) fn checks() -> Vec<Check> {
         ("Laplace, an array", || {
             let mut values = secret(&reals());
             Laplace::new(0.1, 1.0, None).unwrap().release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
+            assert_secret(&values);
+        }),
+        ("Laplace, an array on a fine grid", || {
+            let mut values = secret(&reals());
+            let mechanism = Laplace::new(1.0, 1.0, Some(2f64.powi(-51))).unwrap();
+            mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
             assert_secret(&values);
         }),
         ("Laplace, an array on two threads", || {

@@ -133,7 +133,7 @@ fn explained(reason: Reason) -> (&'static str, &'static str) {
             ("selection", "a call needs more than it always takes with a probability below 2^-59 (selection.md, Time)")
         }
         Reason::HugeNoise => {
-            ("huge noise", "beyond 2^53 steps, with a probability below 2^-738 (grid.md, The release)")
+            ("huge noise", "beyond the kernel's reach, with a probability below 2^-738 (grid.md, The release)")
         }
         Reason::Answer => ("answer", "what a mechanism has released, such as how often values were above a threshold"),
         Reason::Refusal => ("refusal", "whether the input is valid, which is all that the error tells (SECURITY.md)"),
