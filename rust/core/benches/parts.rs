@@ -11,8 +11,9 @@ use dpnoise_core::params::Scale;
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::{Design, DiscreteGaussian, DiscreteLaplace, Histogram, Sampler};
 use dpnoise_kernels::arch::chacha::{Group, chacha12};
+use dpnoise_kernels::arch::grid::{self, Reach};
 use dpnoise_kernels::arch::trials::{self, FEW_TRIALS, TRIALS, Trials};
-use dpnoise_kernels::arch::{grid, planes, popcount};
+use dpnoise_kernels::arch::{planes, popcount};
 use rand_core::Rng;
 
 use crate::cases::{SAMPLES, Samples};
@@ -96,12 +97,15 @@ fn grid_addition(criterion: &mut Criterion) {
     let mut values = vec![0.0; noise.len()];
     benches.throughput(Throughput::Elements(noise.len() as u64));
     for instructions in InstructionSet::available() {
-        benches.bench_function(BenchmarkId::new("2048 values", instructions.name()), |bench| {
-            bench.iter(|| {
-                values.fill(0.1);
-                grid::add_noise(instructions, -40, black_box(&noise), &mut values)
+        for reach in [Reach::Near, Reach::Far] {
+            let id = BenchmarkId::new("2048 values", format!("{} {reach:?}", instructions.name()));
+            benches.bench_function(id, |bench| {
+                bench.iter(|| {
+                    values.fill(0.1);
+                    grid::add_noise(instructions, reach, -40, black_box(&noise), &mut values)
+                });
             });
-        });
+        }
     }
 }
 

@@ -179,21 +179,15 @@ mod tests {
         ends.chunks(2).map(|ends| ((ends[1] - ends[0]) / g).abs() as i64).max().unwrap()
     }
 
-    /// The largest L1 norm and the largest squared L2 norm of the change of `count` rounded values, for a change of at
-    /// most `quarters` and at most the root of `square` quarters of a step, by trying all.
-    fn most(grid: Grid, count: usize, quarters: i32, square: i32) -> (i64, i64) {
+    /// The largest sum, over `count` rounded values, of the `power` of their change in steps, if the same sum of their
+    /// change in quarters of a step before rounding is at most `budget`: by trying all.
+    fn most(grid: Grid, count: usize, budget: i32, power: u32) -> i64 {
         if count == 0 {
-            return (0, 0);
+            return 0;
         }
-        let fits = |taken: &i32| *taken <= quarters || taken * taken <= square;
-        (0..).take_while(fits).fold((0, 0), |(most_1, most_2), taken| {
-            let steps = change(grid, taken);
-            let (rest_1, _) = most(grid, count - 1, (quarters - taken).max(0), 0);
-            let (_, rest_2) = most(grid, count - 1, 0, (square - taken * taken).max(0));
-            let sum = if taken <= quarters { steps + rest_1 } else { 0 };
-            let squares = if taken * taken <= square { steps * steps + rest_2 } else { 0 };
-            (most_1.max(sum), most_2.max(squares))
-        })
+        let rest = |quarters: i32| most(grid, count - 1, budget - quarters.pow(power), power);
+        let fitting = (0..=budget).take_while(|quarters| quarters.pow(power) <= budget);
+        fitting.map(|quarters| change(grid, quarters).pow(power) + rest(quarters)).max().unwrap()
     }
 
     #[test]
@@ -202,11 +196,11 @@ mod tests {
         let (mut short_1, mut short_2) = (0, 0);
         for count in 1..=4 {
             for quarters in 1..=9 {
-                let (steps, squares) = most(grid, count, quarters, quarters * quarters);
                 let single = i64::try_from(grid.steps_vartime(f64::from(quarters) / 16.0).unwrap()).unwrap();
-                let root = (count as i64 - 1).isqrt() + 1;
+                let root = if count > 1 { (count as i64 - 1).isqrt() + 1 } else { 0 };
+                let (steps, squares) = (most(grid, count, quarters, 1), most(grid, count, quarters.pow(2), 2));
                 assert!(steps < single + count as i64, "{count} {quarters}: {steps}");
-                assert!(squares <= (single + if count > 1 { root } else { 0 }).pow(2), "{count} {quarters}: {squares}");
+                assert!(squares <= (single + root).pow(2), "{count} {quarters}: {squares}");
                 short_1 += u32::from(steps > single);
                 short_2 += u32::from(squares > single.pow(2));
             }

@@ -23,10 +23,10 @@ unsafe fn add_lanes<S: Vectors>(values: &mut [i64], noise: &[i64]) {
         unsafe {
             let (a, b) = (S::U64::load(&values[first..]), S::U64::load(&noise[first..]));
             let sum = a.add(b);
-            // A sum overflows when its sign is that of neither term.
-            let fits = a.xor(sum).and(b.xor(sum)).shr(63).less_than(S::U64::splat(1));
+            // A sum overflows when its sign is that of neither term: all ones then, else zero.
+            let overflow = S::U64::splat(0).sub(a.xor(sum).and(b.xor(sum)).shr(63));
             let extreme = a.shr(63).add(S::U64::splat(i64::MAX.cast_unsigned()));
-            sum.select(extreme, fits).store(&mut values[first..]);
+            sum.xor(sum.xor(extreme).and(overflow)).store(&mut values[first..]);
         }
     }
     for (value, &noise) in values[whole..].iter_mut().zip(&noise[whole..]) {
