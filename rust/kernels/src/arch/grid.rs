@@ -50,7 +50,11 @@ pub fn add_noise(instructions: InstructionSet, reach: Reach, exponent: i32, nois
     assert!((-1019..=900).contains(&exponent));
     let mut lanes = 0;
     let left = &mut lanes;
-    dispatch!(instructions, add_lanes(reach: Reach, exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64));
+    if reach == Reach::Near {
+        dispatch!(instructions, add_near(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64));
+    } else {
+        dispatch!(instructions, add_far(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64));
+    }
     lanes != 0
 }
 
@@ -62,20 +66,23 @@ pub(super) fn power_of_two(exponent: i32) -> f64 {
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_lanes<S: Vectors>(reach: Reach, exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64) {
+unsafe fn add_near<S: Vectors>(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64) {
     // SAFETY: passed on from the caller.
-    unsafe {
-        match reach {
-            Reach::Near => add_all::<S, false>(exponent, noise, values, left),
-            Reach::Far => add_all::<S, true>(exponent, noise, values, left),
-        }
-    }
+    unsafe { add_lanes::<S, false>(exponent, noise, values, left) }
 }
 
 /// # Safety
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
-unsafe fn add_all<S: Vectors, const FAR: bool>(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64) {
+unsafe fn add_far<S: Vectors>(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64) {
+    // SAFETY: passed on from the caller.
+    unsafe { add_lanes::<S, true>(exponent, noise, values, left) }
+}
+
+/// # Safety
+/// As for the methods of [`Lanes64`].
+#[inline(always)]
+unsafe fn add_lanes<S: Vectors, const FAR: bool>(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64) {
     let whole = noise.len() - noise.len() % S::U64::N;
     for first in (0..whole).step_by(S::U64::N) {
         // SAFETY: passed on from the caller; there are N items from `first` on.
