@@ -18,7 +18,7 @@ pub const BLOCKS: usize = 16;
 pub type Group = [u8; 64 * BLOCKS];
 
 /// "expand 32-byte k"
-const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
+pub(super) const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
 /// Writes the key stream from block `counter` on to `groups`, one after the other.
 pub fn chacha12(instructions: InstructionSet, key: &[u32; 8], counter: u64, groups: &mut [Group]) {
@@ -55,19 +55,7 @@ unsafe fn interleaved<V: Lanes32, const GROUPS: usize>(key: &[u32; 8], counter: 
             for (i, rows) in rows.iter_mut().enumerate() {
                 *rows = start(key, counter.wrapping_add((BLOCKS * i + first) as u64));
             }
-            for _ in 0..6 {
-                for column in 0..4 {
-                    for rows in &mut rows {
-                        quarter_round(rows, column, 4 + column, 8 + column, 12 + column);
-                    }
-                }
-                for column in 0..4 {
-                    let diagonal = |row: usize| 4 * row + (column + row) % 4;
-                    for rows in &mut rows {
-                        quarter_round(rows, diagonal(0), diagonal(1), diagonal(2), diagonal(3));
-                    }
-                }
-            }
+            rounds(&mut rows);
             for (i, (rows, bytes)) in rows.into_iter().zip(groups.iter_mut()).enumerate() {
                 let start: [V; 16] = start(key, counter.wrapping_add((BLOCKS * i + first) as u64));
                 for (j, (row, first_row)) in rows.into_iter().zip(start).enumerate() {
@@ -94,6 +82,30 @@ unsafe fn start<V: Lanes32>(key: &[u32; 8], block: u64) -> [V; 16] {
         rows[12] = V::load(&counters.map(|count| count as u32));
         rows[13] = V::load(&counters.map(|count| (count >> 32) as u32));
         rows
+    }
+}
+
+/// The twelve rounds.
+///
+/// # Safety
+/// As for the methods of [`Lanes32`].
+#[inline(always)]
+pub(super) unsafe fn rounds<V: Lanes32, const GROUPS: usize>(groups: &mut [[V; 16]; GROUPS]) {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        for _ in 0..6 {
+            for column in 0..4 {
+                for rows in &mut *groups {
+                    quarter_round(rows, column, 4 + column, 8 + column, 12 + column);
+                }
+            }
+            for column in 0..4 {
+                let diagonal = |row: usize| 4 * row + (column + row) % 4;
+                for rows in &mut *groups {
+                    quarter_round(rows, diagonal(0), diagonal(1), diagonal(2), diagonal(3));
+                }
+            }
+        }
     }
 }
 

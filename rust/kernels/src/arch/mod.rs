@@ -5,6 +5,7 @@
 //! | [`instruction_set`] | which instruction sets this CPU offers, and how a kernel is compiled for each |
 //! | `lanes` | the vector traits that kernels are written in |
 //! | [`chacha`] | ChaCha12, sixteen blocks at a time |
+//! | [`chacha_keys`] | the same under sixteen keys |
 //! | [`trials`] | the histogram proposal of the noise samplers, 64 trials at a time |
 //! | `exp2` | the fast exponential, with its error bound |
 //! | [`candidates`] | scores as depths below the best, their weights, and the candidate that a number falls on |
@@ -25,6 +26,7 @@
 
 pub mod candidates;
 pub mod chacha;
+pub mod chacha_keys;
 pub mod clipping;
 mod exp2;
 pub mod fork;
