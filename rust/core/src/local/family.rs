@@ -5,8 +5,8 @@ use core::fmt::Debug;
 use rand_core::TryCryptoRng;
 
 use super::chance::likelihood::check_epsilon;
+use super::derivation::Streams;
 use super::estimate::{Estimate, Law};
-use super::memo::Derivation;
 use super::reports::Reports;
 use super::spec::{self, Field, Given};
 use super::values::{Input, Values, check_out};
@@ -124,9 +124,9 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
         spec::to_json(Self::NAME, self.all_fields())
     }
 
-    /// Derives permanent randomness from secrets, for the answers to a question.
-    fn derivation(&self, question: &str) -> Derivation {
-        Derivation::new(spec::digest(&self.to_json()), question)
+    /// What is permanent in the answers to a question.
+    fn streams(&self, question: &str) -> Result<Streams, Error> {
+        Streams::new(spec::digest(&self.to_json()), question)
     }
 }
 

@@ -1,25 +1,14 @@
 //! What people's devices keep between reports: a secret of 32 bytes per person, and nothing else.
 //!
 //! Everything permanent in a protocol - the answer to a value, a hash function, a choice of buckets - is derived from
-//! the secret each time it is needed, so it is always the same, in every process. That is `Derivation`: ChaCha12 under
-//! the key
-//!
-//! HMAC-SHA256(secret, `dpnoise` | purpose | SHA-256 of the canonical specification | SHA-256 of the question | number)
-//!
-//! with a purpose of one byte, the name of the question in UTF-8, and a number of eight bytes, little-endian.
-//! HMAC-SHA256 and ChaCha12 are assumed to be pseudo-random functions, as for every generator here; then the words
-//! derived for different purposes, protocols, questions or numbers are independent. The whole digest of the
-//! specification goes in, not the 8 bytes of its id: otherwise a collector who found two specifications with the same
-//! id would see the same random words used twice.
-//!
-//! Both functions take the same time and touch the same memory for all secrets and numbers.
+//! the secret each time it is needed (see `derivation`), so it is always the same, in every process.
 //!
 //! # Bytes
 //!
 //! | bytes | what |
 //! | --- | --- |
 //! | 4 | `DPNM` |
-//! | 1 | version: 1 |
+//! | 1 | version: 2 |
 //! | 3 | 0 |
 //! | 8 | n, the number of people, little-endian |
 //! | 32 n | their secrets |
@@ -28,18 +17,14 @@
 use core::fmt;
 use core::hint::black_box;
 
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::{Digest, Sha256};
-use zeroize::Zeroize;
-
 use crate::error::Error;
-use crate::rng::{DerivedRng, SecureRng, Wiped, fill_bytes};
+use crate::rng::{SecureRng, Wiped, fill_bytes};
 
 /// The secret of a person.
 pub type Secret = [u8; 32];
 
 const MAGIC: [u8; 4] = *b"DPNM";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const PREAMBLE_BYTES: usize = 16;
 const CHECKSUM_BYTES: usize = 4;
 
@@ -140,68 +125,9 @@ impl fmt::Debug for ClientMemo {
     }
 }
 
-/// The purpose of a stream of derived random words.
-#[derive(Clone, Copy, Debug)]
-#[repr(u8)]
-pub(crate) enum Purpose {
-    /// What a person keeps for all values: a hash function, a choice of buckets.
-    Person = 1,
-    /// The permanent answer to one value.
-    Answer = 2,
-}
-
-/// Derives permanent randomness from secrets, for the answers to one question with one protocol.
-pub(crate) struct Derivation {
-    specification: [u8; 32],
-    question: [u8; 32],
-}
-
-impl Derivation {
-    /// For the protocol whose specification has this SHA-256.
-    pub(crate) fn new(specification: [u8; 32], question: &str) -> Self {
-        Self { specification, question: Sha256::digest(question).into() }
-    }
-
-    /// The random words of the person with this secret for a purpose and a number, always the same.
-    pub(crate) fn stream(&self, secret: &Secret, purpose: Purpose, number: u64) -> Result<DerivedRng, Error> {
-        DerivedRng::new(|key| {
-            let mut hmac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes keys of any length");
-            hmac.update(b"dpnoise");
-            hmac.update(&[purpose as u8]);
-            hmac.update(&self.specification);
-            hmac.update(&self.question);
-            hmac.update(&number.to_le_bytes());
-            let mut digest = hmac.finalize().into_bytes();
-            key.copy_from_slice(&digest);
-            digest.zeroize();
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use rand_core::Rng;
-
     use super::*;
-
-    #[test]
-    fn streams_differ_by_secret_protocol_question_purpose_and_number_alone() {
-        let first_word_of = |secret: u8, protocol: u8, question, purpose, number| {
-            let derivation = Derivation::new([protocol; 32], question);
-            derivation.stream(&[secret; 32], purpose, number).unwrap().next_u64()
-        };
-        let first_word = |secret, protocol, purpose, number| first_word_of(secret, protocol, "a", purpose, number);
-        let words = [
-            first_word(1, 1, Purpose::Answer, 3),
-            first_word(2, 1, Purpose::Answer, 3),
-            first_word(1, 2, Purpose::Answer, 3),
-            first_word(1, 1, Purpose::Person, 3),
-            first_word(1, 1, Purpose::Answer, 4),
-            first_word_of(1, 1, "b", Purpose::Answer, 3),
-        ];
-        assert_eq!(words[0], first_word(1, 1, Purpose::Answer, 3));
-        assert_eq!(words.iter().collect::<std::collections::HashSet<_>>().len(), words.len());
-    }
 
     #[test]
     fn bytes_are_read_back_and_damage_is_named() {
@@ -220,7 +146,7 @@ mod tests {
             damaged[at] ^= 1;
             let expected = match at {
                 0..4 => "does not begin with DPNM",
-                4..8 => "this release reads version 1",
+                4..8 => "this release reads version 2",
                 8..16 => "bytes instead of",
                 _ => "the checksum is wrong",
             };

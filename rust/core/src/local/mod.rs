@@ -9,6 +9,7 @@
 //! | `estimate` | unbiased counts and their standard errors | |
 //! | `memo` | what devices keep between reports: one secret per person | |
 //! | `chance` | exact probabilities, and the samplers that use them | `spec`, `estimate` |
+//! | `derivation` | random words derived from people's secrets | `chance`, `memo` |
 //! | `values` | the values that reports are made of | `chance`, `memo` |
 //! | `reports` | the forms of reports: encoded, written, counted | those above |
 //! | `family` | what a family of protocols consists of, and reports in bulk | those above |
@@ -43,6 +44,7 @@
 
 mod chance;
 mod collect;
+mod derivation;
 mod estimate;
 mod families;
 mod family;

@@ -2,13 +2,15 @@
 
 use core::ops::Range;
 
+use dpnoise_kernels::arch::chacha_keys::PEOPLE;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 
 use super::chance::mixture::CHUNK;
 use super::memo::Secret;
 use crate::error::Error;
 
-/// About how many bytes of longitudinal reports are made at once: few enough for the first-level cache.
+/// About how many bytes of longitudinal reports are made at once: few enough for the first-level cache, unless a
+/// row is large.
 const CHUNK_BYTES: usize = 1 << 12;
 
 /// The values of some people. They are private and cannot be printed.
@@ -145,28 +147,52 @@ impl Remembering<'_> {
     }
 
     /// Fills `out`, which begins at byte `first` of all rows of `width` bytes, with the rows that `report` makes of
-    /// some secrets and as many values, for a few people at a time.
+    /// some people, for a chunk of people at a time.
     pub(crate) fn in_chunks(
         self,
         width: usize,
         first: usize,
         out: &mut [u8],
-        mut report: impl FnMut(&[Secret], &[i64], &mut [u8]) -> Result<(), Error>,
+        mut report: impl FnMut(Chunk<'_>, &mut [u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let people = rows(first, out, width);
         let at_once = rows_at_once(width);
         let secrets = self.secrets[people.clone()].chunks(at_once);
         let chunks = secrets.zip(self.values[people].chunks(at_once)).zip(out.chunks_mut(at_once * width));
         for ((secrets, values), out) in chunks {
-            report(secrets, values, out)?;
+            report(Chunk { secrets, values }, out)?;
         }
         Ok(())
     }
 }
 
-/// How many longitudinal reports of `width` bytes are made at once.
+/// Some people who keep a secret each.
+#[derive(Clone, Copy)]
+pub(crate) struct Chunk<'a> {
+    secrets: &'a [Secret],
+    values: &'a [i64],
+}
+
+impl<'a> Chunk<'a> {
+    /// The number of people.
+    pub(crate) fn len(self) -> usize {
+        self.values.len()
+    }
+
+    /// Sixteen people at a time: their secrets, and their values, with zeros for people whom the last ones lack.
+    pub(crate) fn sixteens(self) -> impl Iterator<Item = (&'a [Secret], [i64; PEOPLE])> {
+        self.secrets.chunks(PEOPLE).zip(self.values.chunks(PEOPLE)).map(|(secrets, given)| {
+            let mut values = [0; PEOPLE];
+            values[..given.len()].copy_from_slice(given);
+            (secrets, values)
+        })
+    }
+}
+
+/// How many longitudinal reports of `width` bytes are made at once: a multiple of the people whose words are derived
+/// at once.
 fn rows_at_once(width: usize) -> usize {
-    (CHUNK_BYTES / width).clamp(1, CHUNK)
+    (CHUNK_BYTES / width).clamp(PEOPLE, CHUNK) / PEOPLE * PEOPLE
 }
 
 /// The people whose rows of `width` bytes `out` holds, which begins at byte `first` of all rows.

@@ -179,26 +179,6 @@ impl SeededRng {
 
 generator!(SeededRng);
 
-/// The same generator under a key that was derived from a secret: for random words that must be repeatable, such as
-/// those of a permanent answer. Its words are as secret as the key, and as the secret that the key is derived from.
-pub(crate) struct DerivedRng(Box<KeyStream>);
-
-impl DerivedRng {
-    /// The generator under the key that `derive` writes.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
-    pub(crate) fn new(derive: impl FnOnce(&mut [u8])) -> Result<Self, Error> {
-        KeyStream::new(|key| {
-            derive(key);
-            Ok(())
-        })
-        .map(Self)
-    }
-}
-
-generator!(DerivedRng);
-
 #[cfg(test)]
 mod tests {
     use rand_core::Rng;

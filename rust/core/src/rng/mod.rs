@@ -11,7 +11,6 @@ mod scripted;
 mod wipe;
 mod word_buffer;
 
-pub(crate) use chacha::DerivedRng;
 pub use chacha::{SecureRng, SeededRng};
 pub use process::ProcessMark;
 pub use scripted::{Exhausted, ScriptedRng};

@@ -23,20 +23,21 @@
 //!
 //! A report has k bits, least significant first; those of values that are not sampled are 0.
 
+use dpnoise_kernels::arch::chacha_keys::PEOPLE;
 use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
-use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
+use crate::local::chance::bit_flip::{BitFlip, Neighbours};
 use crate::local::chance::likelihood::MAX_PLANES;
+use crate::local::derivation::{KEY_BYTES, Purpose, Range, Streams};
 use crate::local::estimate::{Law, Support};
 use crate::local::family::Family;
-use crate::local::memo::Purpose;
-use crate::local::reports::bits::encode_part;
-use crate::local::reports::sets::{MAX_K, SetDrawer, Sets};
+use crate::local::reports::sets::{MAX_K, Sets};
+use crate::local::reports::tiles::{Tile, set_bits, tiles, write_rows};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::Remembering;
-use crate::rng::Wiped;
+use crate::rng::{Wiped, wipe};
 
 /// dBitFlipPM over k values.
 ///
@@ -91,6 +92,39 @@ fn neighbours(d: u32) -> Neighbours {
     if d == 1 { Neighbours::OneBit } else { Neighbours::OneHot }
 }
 
+/// Draws a set of `size` values for each person, in constant time (Fan, Muller and Rezucha 1962), with the next words of
+/// `streams`: one for each of the values, of which `ranges` has how many are left.
+fn sample(streams: &mut Streams, size: u32, ranges: &[Range], samples: &mut [Tile]) {
+    let mut missing = [size; PEOPLE];
+    for (ranges, tile) in ranges.chunks(32).zip(samples) {
+        streams.next(ranges.len());
+        let mut bits = [0; PEOPLE];
+        for (i, &range) in ranges.iter().enumerate() {
+            let words = streams.word(i);
+            for ((bits, missing), number) in bits.iter_mut().zip(&mut missing).zip(streams.below(range, words)) {
+                // Both are below 2^31, so the sign of the difference tells which one is smaller.
+                let taken = number.wrapping_sub(*missing) >> 31;
+                *missing = missing.wrapping_sub(taken);
+                *bits |= taken << i;
+            }
+        }
+        *tile = bits.map(u32::to_le_bytes);
+    }
+}
+
+/// Clears the bits that are not sampled; ones for each person who has another bit, and zeros for others.
+fn keep_sampled(tiles: &mut [Tile], samples: &[Tile]) -> [u64; PEOPLE] {
+    let mut any = [0; PEOPLE];
+    for (tile, sample) in tiles.iter_mut().zip(samples) {
+        for ((bytes, sample), any) in tile.iter_mut().zip(sample).zip(&mut any) {
+            let kept = u32::from_le_bytes(*bytes) & u32::from_le_bytes(*sample);
+            *any |= kept;
+            *bytes = kept.to_le_bytes();
+        }
+    }
+    any.map(|any| mask(any != 0))
+}
+
 impl Family for DBitFlip {
     const NAME: &'static str = "d_bit_flip";
     type Reports = Sets;
@@ -123,29 +157,36 @@ impl Family for DBitFlip {
     }
 
     fn random_bits(&self) -> usize {
-        8 * (4 * self.k as usize + self.flip.planes() as usize * self.report_bytes())
+        8 * (KEY_BYTES + 4 * self.k as usize + self.flip.planes() as usize * self.report_bytes())
     }
 
-    /// The words derived for a person give the sample, as a set of d in subset selection. Those derived for the value,
-    /// or for k if it is not sampled, flip the row, as in unary encoding. `rng` is not used.
+    /// The words derived for a person give the sample: value after value, a value is sampled if a number below that of
+    /// values left is below that of samples missing. The words derived for the value, or for k if it is not sampled,
+    /// flip the row. `rng` is not used.
     fn randomise<R>(&self, _rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
     {
-        let (width, derivation) = (self.report_bytes(), self.derivation(people.question));
-        people.in_chunks(width, first, out, |secrets, values, out| {
-            let mut drawer = SetDrawer::new(self.k, self.d);
-            let mut flipper = Flipper::new(self.flip, width)?;
-            let (mut sample, mut row) = (Wiped::new(width), Wiped::new(width));
-            for ((out, secret), &value) in out.chunks_mut(width).zip(secrets).zip(values) {
-                drawer.draw(&mut derivation.stream(secret, Purpose::Person, 0)?, &mut sample)?;
-                encode_part(value, 0, &mut row);
-                row.iter_mut().zip(&*sample).for_each(|(row, sampled)| *row &= sampled);
-                let is_sampled = mask(row.iter().fold(0, |any, byte| any | byte) != 0);
-                let state = value as u64 & is_sampled | u64::from(self.k) & !is_sampled;
-                flipper.flip(&mut derivation.stream(secret, Purpose::Answer, state)?, &mut row)?;
-                row.iter_mut().zip(&*sample).for_each(|(row, sampled)| *row &= sampled);
-                out.copy_from_slice(&row);
+        let width = self.report_bytes();
+        let mut streams = self.streams(people.question)?;
+        let (mut samples, mut tiles) = (Wiped::new(tiles(width)), Wiped::new(tiles(width)));
+        let ranges: Vec<Range> = (1..=self.k).rev().map(Range::new).collect();
+        people.in_chunks(width, first, out, |people, out| {
+            for ((secrets, values), rows) in people.sixteens().zip(out.chunks_mut(PEOPLE * width)) {
+                streams.turn_to(secrets);
+                streams.begin(Purpose::Person, &[0; PEOPLE], ranges.len());
+                sample(&mut streams, self.d, &ranges, &mut samples);
+                wipe(&mut tiles);
+                set_bits(&values.map(|value| value as u32), &mut tiles);
+                let is_sampled = keep_sampled(&mut tiles, &samples);
+                let mut states = [self.k.into(); PEOPLE];
+                for ((state, value), sampled) in states.iter_mut().zip(values).zip(is_sampled) {
+                    *state = value as u64 & sampled | *state & !sampled;
+                }
+                streams.begin(Purpose::Answer, &states, tiles.len() * self.flip.planes() as usize);
+                streams.flip(self.flip, &mut tiles);
+                keep_sampled(&mut tiles, &samples);
+                write_rows(&tiles, width, rows);
             }
             Ok(())
         })

@@ -32,20 +32,19 @@
 //!
 //! A report is a number as in local hashing.
 
-use core::slice;
-
-use dpnoise_kernels::arith::mask;
+use dpnoise_kernels::arch::chacha_keys::PEOPLE;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::likelihood::check_first;
 use crate::local::chance::mixture::{Mixer, Mixture};
 use crate::local::chance::two_rounds::{TwoMixtures, too_fine};
+use crate::local::derivation::{KEY_BYTES, Purpose, Range, coin_words};
 use crate::local::estimate::Law;
 use crate::local::family::Family;
-use crate::local::memo::Purpose;
 use crate::local::reports::hashing::{Hashing, optimal_g};
 use crate::local::reports::symbols::write_reports;
+use crate::local::reports::tiles::same;
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::Remembering;
 use crate::rng::Wiped;
@@ -139,32 +138,49 @@ impl Family for Loloha {
 
     fn random_bits(&self) -> usize {
         let (permanent, instantaneous) = (self.rounds.permanent(), self.rounds.instantaneous());
-        8 * (permanent.k() as usize * permanent.random_bytes() + instantaneous.random_bytes())
+        8 * (KEY_BYTES + 8 * permanent.k() as usize + instantaneous.random_bytes())
     }
 
-    /// The words derived for a person give a and b of the hash function as in local hashing, and then the permanent
-    /// answers to the hashes 0, 1, ..., g - 1 as a chunk of a mixture. `rng` gives the words of the instantaneous round for a
-    /// chunk.
+    /// The words derived for a person give a and b of the hash function, and then, for the hashes 0, 1, ..., g - 1, a
+    /// coin and a number below g each: the permanent answer is the hash, or that number. `rng` gives the words of the
+    /// instantaneous round for a chunk.
     fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
     {
-        let g = self.rounds.permanent().k();
-        let (width, derivation) = (self.report_bytes(), self.derivation(people.question));
-        people.in_chunks(width, first, out, |secrets, values, out| {
-            let mut permanent = Mixer::new(self.rounds.permanent(), g as usize);
-            let (mut answers, mut symbols) = (Wiped::new(g as usize), Wiped::new(values.len()));
-            let mut seeds = vec![0; values.len()];
-            for (((seed, symbol), secret), &value) in seeds.iter_mut().zip(&mut *symbols).zip(secrets).zip(values) {
-                let mut words = derivation.stream(secret, Purpose::Person, 0)?;
-                self.hashing.draw_seeds(&mut words, slice::from_mut(seed))?;
-                answers.iter_mut().zip(0..).for_each(|(answer, hash)| *answer = hash);
-                permanent.mix(&mut words, &mut answers)?;
-                let own = self.hashing.hash_with(*seed, value as u32);
-                *symbol =
-                    (0..).zip(&*answers).fold(0, |found, (hash, answer)| found | answer & mask(hash == own) as u32);
+        let (permanent, width) = (self.rounds.permanent(), self.report_bytes());
+        let (g, coin, prime) = (permanent.k(), coin_words(permanent), self.hashing.prime());
+        let (residues, hashes) = (Range::new(prime as u32), Range::new(g));
+        let length = 2 + g as usize * (coin + 1);
+        let mut streams = self.streams(people.question)?;
+        people.in_chunks(width, first, out, |people, out| {
+            let (mut seeds, mut symbols) = (vec![0; people.len()], Wiped::new(people.len()));
+            let told = seeds.chunks_mut(PEOPLE).zip(symbols.chunks_mut(PEOPLE));
+            for ((secrets, values), (seeds, symbols)) in people.sixteens().zip(told) {
+                streams.turn_to(secrets);
+                streams.begin(Purpose::Person, &[0; PEOPLE], length);
+                streams.next(length);
+                let [a, b] = [streams.word(0), streams.word(1)].map(|words| streams.below(residues, words));
+                let mut own = [0; PEOPLE];
+                for (((own, a), b), value) in own.iter_mut().zip(a).zip(b).zip(values) {
+                    *own = self.hashing.hash(a.into(), b.into(), value as u32);
+                }
+                let mut answers = [0; PEOPLE];
+                for hash in 0..g {
+                    let at = 2 + hash as usize * (coin + 1);
+                    let keeps = streams.keeps(permanent, at);
+                    let others = streams.word(at + coin);
+                    let others = streams.below(hashes, others);
+                    for (((answer, own), keep), other) in answers.iter_mut().zip(own).zip(keeps).zip(others) {
+                        *answer |= (hash & keep | other & !keep) & same(own, hash);
+                    }
+                }
+                for ((seed, a), b) in seeds.iter_mut().zip(a).zip(b) {
+                    *seed = u64::from(a).wrapping_mul(prime).wrapping_add(b.into());
+                }
+                symbols.copy_from_slice(&answers[..symbols.len()]);
             }
-            Mixer::new(self.rounds.instantaneous(), values.len()).mix(rng, &mut symbols)?;
+            Mixer::new(self.rounds.instantaneous(), symbols.len()).mix(rng, &mut symbols)?;
             write_reports(&mut seeds, &symbols, g, width, out);
             Ok(())
         })

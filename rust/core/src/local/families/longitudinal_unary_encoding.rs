@@ -18,19 +18,21 @@
 //!
 //! A report is a row as in unary encoding.
 
+use dpnoise_kernels::arch::chacha_keys::PEOPLE;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::likelihood::check_first;
 use crate::local::chance::two_rounds::{TwoFlips, too_fine};
+use crate::local::derivation::{KEY_BYTES, Purpose};
 use crate::local::estimate::Law;
 use crate::local::family::Family;
-use crate::local::memo::Purpose;
-use crate::local::reports::bits::{Bits, encode_part};
+use crate::local::reports::bits::Bits;
+use crate::local::reports::tiles::{set_bits, tiles, write_rows};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::Remembering;
-use crate::rng::Wiped;
+use crate::rng::{Wiped, wipe};
 
 /// The permanent round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,22 +119,27 @@ impl Family for LongitudinalUnaryEncoding {
     }
 
     fn random_bits(&self) -> usize {
-        8 * self.report_bytes() * self.flips.both().planes() as usize
+        8 * (KEY_BYTES + self.report_bytes() * self.flips.both().planes() as usize)
     }
 
-    /// The words of the permanent row are derived for the value. `rng` gives those of the instantaneous round for all rows
-    /// of a chunk, as in unary encoding.
+    /// The words derived for the value flip its row to the permanent row. `rng` gives those of the instantaneous round
+    /// for all rows of a chunk, as in unary encoding.
     fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
     {
-        let (width, derivation) = (self.report_bytes(), self.derivation(people.question));
-        people.in_chunks(width, first, out, |secrets, values, out| {
-            let mut permanent = Flipper::new(self.flips.permanent(), width)?;
+        let (permanent, width) = (self.flips.permanent(), self.report_bytes());
+        let mut streams = self.streams(people.question)?;
+        let mut tiles = Wiped::new(tiles(width));
+        people.in_chunks(width, first, out, |people, out| {
             let mut rows = Wiped::new(out.len());
-            for ((row, secret), &value) in rows.chunks_mut(width).zip(secrets).zip(values) {
-                encode_part(value, 0, row);
-                permanent.flip(&mut derivation.stream(secret, Purpose::Answer, value as u64)?, row)?;
+            for ((secrets, values), rows) in people.sixteens().zip(rows.chunks_mut(PEOPLE * width)) {
+                streams.turn_to(secrets);
+                wipe(&mut tiles);
+                set_bits(&values.map(|value| value as u32), &mut tiles);
+                streams.begin(Purpose::Answer, &values.map(|value| value as u64), tiles.len() * permanent.planes() as usize);
+                streams.flip(permanent, &mut tiles);
+                write_rows(&tiles, width, rows);
             }
             Flipper::new(self.flips.instantaneous(), rows.len())?.flip(rng, &mut rows)?;
             Bits(self.k).clear_unused(0, &mut rows);

@@ -31,24 +31,21 @@
 //! A report is the cohort in two bytes, little-endian, then the bits, least significant first. The collector counts, for each
 //! cohort, its reports, and then those with each bit set.
 
-use core::iter;
-
+use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words};
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::likelihood::{LikelihoodRatio, MAX_EPSILON, MAX_PLANES, MIN_EPSILON};
-use crate::local::chance::mixture::uniform;
 use crate::local::chance::two_rounds::TwoFlips;
+use crate::local::derivation::{KEY_BYTES, Purpose, Range};
 use crate::local::family::Family;
-use crate::local::memo::Purpose;
-use crate::local::reports::bits::encode_part;
 use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
 use crate::local::reports::sketch::Sketch;
-use crate::local::reports::text_hash::RowHash;
+use crate::local::reports::tiles::{Tile, set_bits, tiles, write_rows};
 use crate::local::spec::{Field, Given};
 use crate::local::values::Remembering;
-use crate::rng::Wiped;
+use crate::rng::{Wiped, wipe};
 
 /// The seed is fixed: another one would only change which texts share bits.
 const SEED: u64 = 0;
@@ -122,12 +119,17 @@ impl Rappor {
         self.flips
     }
 
-    /// The hash functions of a cohort. Nothing wraps below 65536; an overflow check would be a branch on what is
-    /// derived from a secret.
-    fn hashes(&self, cohort: u32) -> impl Iterator<Item = RowHash> {
-        let Self { hashes, num_hashes, .. } = *self;
-        let first = cohort.wrapping_mul(num_hashes);
-        (0..num_hashes).map(move |i| hashes.hash(first.wrapping_add(i)))
+    /// Sets the bits of fingerprints in rows of people who belong to these `cohorts`. Nothing wraps below 65536; an
+    /// overflow check would be a branch on what is derived from a secret.
+    fn add_to_bloom_filters(&self, cohorts: &Words, fingerprints: &[i64; PEOPLE], tiles: &mut [Tile]) {
+        for i in 0..self.num_hashes {
+            let mut bits = [0; PEOPLE];
+            for ((bit, &cohort), &fingerprint) in bits.iter_mut().zip(cohorts).zip(fingerprints) {
+                let hash = self.hashes.hash(cohort.wrapping_mul(self.num_hashes).wrapping_add(i));
+                *bit = hash.column(fingerprint);
+            }
+            set_bits(&bits, tiles);
+        }
     }
 
     /// Fills `out` with the bits that are set in the Bloom filters of fingerprints, for each of them cohort by cohort;
@@ -273,30 +275,35 @@ impl Family for Rappor {
     }
 
     fn random_bits(&self) -> usize {
-        8 * self.report_bytes() * self.flips.both().planes() as usize
+        8 * (KEY_BYTES + self.report_bytes() * self.flips.both().planes() as usize)
     }
 
-    /// The words derived for a person give the cohort as in a mixture, and those for the fingerprint the permanent row. `rng`
-    /// gives those of the instantaneous round for all rows of a chunk.
+    /// The word derived for a person gives the cohort, and those for the fingerprint flip the Bloom filter to the
+    /// permanent row. `rng` gives those of the instantaneous round for all rows of a chunk.
     fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
     {
-        let (width, derivation) = (self.report_bytes(), self.derivation(people.question));
+        let (permanent, width) = (self.flips.permanent(), self.report_bytes());
         let bits_bytes = width - HEADER_BYTES;
-        people.in_chunks(width, first, out, |secrets, values, out| {
-            let mut permanent = Flipper::new(self.flips.permanent(), bits_bytes)?;
-            let (mut rows, mut one_hot) = (Wiped::new(values.len() * bits_bytes), Wiped::new(bits_bytes));
-            let mut cohorts = vec![0; values.len()];
-            let people = secrets.iter().zip(values).zip(&mut cohorts).zip(rows.chunks_exact_mut(bits_bytes));
-            for (((secret, &value), cohort), row) in people {
-                let own = core::slice::from_mut(cohort);
-                uniform(&mut derivation.stream(secret, Purpose::Person, 0)?, self.num_cohorts(), own)?;
-                for hash in self.hashes(*cohort as u32) {
-                    encode_part(hash.column(value).into(), 0, &mut one_hot);
-                    iter::zip(&mut *row, &*one_hot).for_each(|(byte, set)| *byte |= set);
-                }
-                permanent.flip(&mut derivation.stream(secret, Purpose::Answer, value as u64)?, row)?;
+        let mut streams = self.streams(people.question)?;
+        let (mut tiles, range) = (Wiped::new(tiles(bits_bytes)), Range::new(self.num_cohorts()));
+        people.in_chunks(width, first, out, |people, out| {
+            let (mut cohorts, mut rows) = (vec![0; people.len()], Wiped::new(people.len() * bits_bytes));
+            let told = cohorts.chunks_mut(PEOPLE).zip(rows.chunks_mut(PEOPLE * bits_bytes));
+            for ((secrets, values), (cohorts, rows)) in people.sixteens().zip(told) {
+                streams.turn_to(secrets);
+                streams.begin(Purpose::Person, &[0; PEOPLE], 1);
+                streams.next(1);
+                let own = streams.word(0);
+                let own = streams.below(range, own);
+                wipe(&mut tiles);
+                self.add_to_bloom_filters(&own, &values, &mut tiles);
+                let words = tiles.len() * permanent.planes() as usize;
+                streams.begin(Purpose::Answer, &values.map(|value| value as u64), words);
+                streams.flip(permanent, &mut tiles);
+                write_rows(&tiles, bits_bytes, rows);
+                cohorts.iter_mut().zip(own).for_each(|(cohort, own)| *cohort = own.into());
             }
             Flipper::new(self.flips.instantaneous(), rows.len())?.flip(rng, &mut rows)?;
             cohorts::write(&cohorts, &rows, out);

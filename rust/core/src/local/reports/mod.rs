@@ -12,6 +12,7 @@
 //! | `noisy_sums` | numbers with Laplace noise |
 //! | `grid` | numbers as positions on a grid |
 //! | `sketch` | tables of rows with a hash function each, and what follows from their counts |
+//! | `tiles` | rows of bits of sixteen people, word by word |
 //! | `text_hash` | texts as numbers, and numbers as columns |
 
 pub(crate) mod bits;
@@ -25,6 +26,7 @@ pub(crate) mod sets;
 pub(crate) mod sketch;
 pub(crate) mod symbols;
 pub(crate) mod text_hash;
+pub(crate) mod tiles;
 
 use crate::instruction_set::InstructionSet;
 

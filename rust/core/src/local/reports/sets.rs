@@ -14,7 +14,7 @@ use super::Reports;
 use super::bits::{Bits, count_well_formed};
 use crate::error::Error;
 use crate::instruction_set::InstructionSet;
-use crate::rng::{Wiped, fill_bytes};
+use crate::rng::fill_bytes;
 
 /// The largest number of values: a client draws a random word for each.
 pub(crate) const MAX_K: u32 = 1 << 16;
@@ -58,35 +58,6 @@ impl Reports for Sets {
         let rejected = count_well_formed(instructions, rows, width, &mut counters, is_malformed);
         counters.truncate(self.bits());
         (counters, rejected)
-    }
-}
-
-/// Draws sets of a fixed size out of k values, all equally likely, in constant time.
-pub(crate) struct SetDrawer {
-    size: u32,
-    ranges: Vec<u32>,
-    rejected_below: Vec<u32>,
-    words: Wiped<[u8; INDEX_BYTES]>,
-    members: Wiped<u8>,
-}
-
-impl SetDrawer {
-    pub(crate) fn new(k: u32, size: u32) -> Self {
-        let ranges: Vec<u32> = (1..=k).rev().collect();
-        let rejected_below = ranges.iter().map(|&range| rejected_below(range)).collect();
-        let (words, members) = (Wiped::new(ranges.len()), Wiped::new(ranges.len()));
-        Self { size, ranges, rejected_below, words, members }
-    }
-
-    /// Writes a set to `set`, a bit for each value, least significant first: `rng` gives k index words, and then the
-    /// replacements of rejected ones.
-    pub(crate) fn draw<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R, set: &mut [u8]) -> Result<(), Error> {
-        fill_bytes(rng, self.words.as_flattened_mut())?;
-        replace_rejected(rng, &mut self.words, &self.ranges, &self.rejected_below)?;
-        let numbers = self.words.iter().zip(&self.ranges).map(|(&word, &range)| number(word, range));
-        select(self.size, 0, false, numbers, &mut self.members);
-        pack(&self.members, set);
-        Ok(())
     }
 }
 
