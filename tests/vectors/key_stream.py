@@ -1,5 +1,5 @@
 """The key stream of the secure generator as a short specification: ChaCha12 in the word order of
-rust/kernels/src/arch/chacha.rs, with which it shares no code.
+rust/kernels/src/arch/chacha.rs, and its blocks; it shares no code with the library.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+from numpy.typing import NDArray
 
 BLOCKS = 16
 GROUP = 64 * BLOCKS  # bytes
@@ -16,10 +17,18 @@ GROUP = 64 * BLOCKS  # bytes
 def key_stream(key: bytes, groups: int) -> bytes:
     """Give the first bytes of the stream under a key of 32 bytes, 1024 to a group."""
     counter = np.arange(BLOCKS * groups, dtype=np.uint64)
-    start = np.zeros((16, counter.size), np.uint32)
+    inputs = np.zeros((4, counter.size), np.uint32)
+    inputs[0], inputs[1] = counter & 0xFFFFFFFF, counter >> 32
+    words = chacha12(np.frombuffer(key, "<u4")[:, None], inputs).reshape(16, groups, BLOCKS)
+    # Of each group: the first words of its blocks, then their second words, and so on.
+    return words.swapaxes(0, 1).astype("<u4").tobytes()
+
+
+def chacha12(keys: NDArray[np.uint32], inputs: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Give the 16 words of the blocks with these 8 words of a key, and 4 of counter and nonce."""
+    start = np.zeros((16, inputs.shape[1]), np.uint32)
     start[:4] = np.frombuffer(b"expand 32-byte k", "<u4")[:, None]
-    start[4:12] = np.frombuffer(key, "<u4")[:, None]
-    start[12], start[13] = counter & 0xFFFFFFFF, counter >> 32
+    start[4:12], start[12:] = keys, inputs
     a, b, c, d = rows = start.copy().reshape(4, 4, -1)  # each has four rows, which are mixed side by side
 
     def quarter_rounds() -> None:
@@ -33,6 +42,4 @@ def key_stream(key: bytes, groups: int) -> bytes:
         b[:], c[:], d[:] = np.roll(b, -1, axis=0), np.roll(c, -2, axis=0), np.roll(d, -3, axis=0)
         quarter_rounds()  # of the diagonals
         b[:], c[:], d[:] = np.roll(b, 1, axis=0), np.roll(c, 2, axis=0), np.roll(d, 3, axis=0)
-    # Of each group: the first words of its blocks, then their second words, and so on.
-    words = (rows.reshape(16, -1) + start).reshape(16, groups, BLOCKS).swapaxes(0, 1)
-    return words.astype("<u4").tobytes()
+    return rows.reshape(16, -1) + start

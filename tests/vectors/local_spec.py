@@ -5,7 +5,6 @@ Nothing is shared with the library: a protocol is its JSON specification, random
 
 from __future__ import annotations
 
-import hmac
 import json
 import math
 import struct
@@ -15,8 +14,9 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tests.vectors.key_stream import GROUP, key_stream
+from tests.vectors.key_stream import chacha12
 from tests.vectors.noise_spec import Sampler, shift_for
 
 CHUNK = 1024
@@ -47,8 +47,8 @@ PERSON, ANSWER = 1, 2
 class Words:
     """Random bytes, taken as little-endian words."""
 
-    def __init__(self, stream: bytes, unit: int = 1) -> None:
-        self.stream, self.taken, self.unit = stream, 0, unit
+    def __init__(self, stream: bytes) -> None:
+        self.stream, self.taken = stream, 0
 
     def take(self, size: int) -> int:
         word = self.stream[self.taken : self.taken + size]
@@ -56,29 +56,54 @@ class Words:
         assert len(word) == size, "there are enough words"
         return int.from_bytes(word, "little")
 
-    def end_request(self) -> None:
-        """Use up a unit that is begun, as a key stream does after each request for bytes."""
-        self.taken += -self.taken % self.unit
-
 
 class DerivedWords(Words):
-    """The words of a key stream, made as far as they are taken."""
+    """The words of a person, made as far as they are taken: blocks with a count, a purpose and a number."""
 
-    def __init__(self, key: bytes) -> None:
-        super().__init__(key_stream(key, 1), unit=4)
-        self.key = key
+    def __init__(self, first: bytes, key: NDArray[np.uint32], purpose: int, number: int) -> None:
+        super().__init__(first)
+        self.key, self.purpose, self.number = key, purpose, number
 
     def take(self, size: int) -> int:
         while self.taken + size > len(self.stream):
-            self.stream = key_stream(self.key, 4 * len(self.stream) // GROUP)
+            count = len(self.stream) // 64
+            self.stream += derived_blocks(self.key[:, None], self.purpose, [self.number], count)[0]
         return super().take(size)
+
+    def numbers(self, drawn: list[tuple[int, int]]) -> list[int]:
+        """Give a uniform number below k for each word of 32 bits and k; words behind all others replace some."""
+        return [unbiased(word, k, 4, self) for word, k in drawn]
+
+
+def derived_blocks(keys: NDArray[np.uint32], purpose: int, numbers: list[int], count: int) -> list[bytes]:
+    """Give block `count` of each person."""
+    halves = [[number % 2**32 for number in numbers], [number >> 32 for number in numbers]]
+    inputs = np.array([[count] * len(numbers), [purpose] * len(numbers), *halves], np.uint32)
+    return [block.astype("<u4").tobytes() for block in chacha12(keys, inputs).T]
+
+
+def keys_of(spec: dict[str, Any], question: str, secrets: list[bytes]) -> NDArray[np.uint32]:
+    """Give the 8 words of the key of each person, for what is permanent in answers to a question."""
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+    asked = sha256(text.encode()).digest() + sha256(question.encode()).digest()
+    context = np.frombuffer(sha256(b"dpnoise memo" + asked).digest(), "<u4").astype(np.uint32)
+    keys = np.frombuffer(b"".join(secrets), "<u4").reshape(-1, 8).T.astype(np.uint32)
+    for half in (context[:4], context[4:]):
+        keys = chacha12(keys, np.repeat(half[:, None], len(secrets), axis=1))[:8]
+    return keys
+
+
+def permanent_words(keys: NDArray[np.uint32], purpose: int, numbers: list[int], length: int) -> list[DerivedWords]:
+    """Give the random words of people for a purpose and a number each; about `length` of them are made at once."""
+    blocks = [derived_blocks(keys, purpose, numbers, count) for count in range(-(-length // 16))]
+    own = [b"".join(parts) for parts in zip(*blocks, strict=True)]
+    return [DerivedWords(*given, purpose, number) for *given, number in zip(own, keys.T, numbers, strict=True)]
 
 
 def below(k: int, count: int, words: Words) -> list[int]:
     """Uniform numbers below k: a word for each, then replacements of those that would make some k more likely."""
     size = 2 if k <= 256 else 4
     drawn = [words.take(size) for _ in range(count)]
-    words.end_request()
     return [unbiased(word, k, size, words) for word in drawn]
 
 
@@ -87,7 +112,6 @@ def unbiased(word: int, k: int, size: int, words: Words) -> int:
     values = 2 ** (8 * size)
     while word * k % values < values % k:
         word = words.take(size)
-        words.end_request()
     return word * k // values
 
 
@@ -233,12 +257,21 @@ def selected(values: list[int], spec: dict[str, Any], words: Words) -> Iterator[
             yield sum(1 << member for member in members)
 
 
-def permanent_words(spec: dict[str, Any], question: str, secret: bytes, purpose: int, number: int) -> Words:
-    """Give the random words of a person for what is permanent."""
-    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-    asked = sha256(text.encode()).digest() + sha256(question.encode()).digest()
-    message = b"dpnoise" + bytes([purpose]) + asked + number.to_bytes(8, "little")
-    return DerivedWords(hmac.digest(secret, message, "sha256"))
+def permanent_rows(
+    bits: list[list[bool]], spec: dict[str, Any], keys: NDArray[np.uint32], numbers: list[int], round_: str = ""
+) -> list[list[bool]]:
+    """Flip people's rows, 32 bits at a time: a word has a digit of all their numbers, the lowest digit first."""
+    p, q, planes = (spec[round_ + name] for name in ("p", "q", "planes"))
+    if not bits:
+        return []
+    words = -(-len(bits[0]) // 32)
+    rows = []
+    for row, own in zip(bits, permanent_words(keys, ANSWER, numbers, words * planes), strict=True):
+        drawn = np.array([own.take(4) for _ in range(words * planes)], np.uint64).reshape(words, planes)
+        digits = drawn[:, :, None] >> np.arange(32, dtype=np.uint64) & np.uint64(1)
+        uniform = (digits << np.arange(planes, dtype=np.uint64)[:, None]).sum(axis=1, dtype=np.uint64)
+        rows.append([number < (p if bit else q) for bit, number in zip(row, uniform.ravel().tolist(), strict=False)])
+    return rows
 
 
 def of_rows(rows: list[list[bool]]) -> bytes:
@@ -251,52 +284,56 @@ def perturb_remembering(
 ) -> tuple[bytes, int]:
     """Give the reports of the people with these secrets, and how much is left of the stream of random bytes."""
     words, width, k = Words(stream), report_bytes(spec), spec.get("k")
-    chunk = min(1024, max(1, 4096 // width))
+    chunk = min(1024, max(16, 4096 // width)) // 16 * 16
     reports = b""
     for first in range(0, len(values), chunk):
-        people = list(zip(values[first : first + chunk], secrets[first : first + chunk], strict=True))
+        part = values[first : first + chunk]
+        keys = keys_of(spec, question, secrets[first : first + chunk])
+        nobody = [0] * len(part)
         if spec["protocol"] == "longitudinal_unary_encoding":
-            rows: list[bool] = []
-            for value, secret in people:
-                own = permanent_words(spec, question, secret, ANSWER, value)
-                rows += flipped([i == value for i in range(8 * width)], spec, own, "permanent_")
-            again = list(flipped(rows, spec, words, "instantaneous_"))
+            rows = [[i == value for i in range(8 * width)] for value in part]
+            permanent = permanent_rows(rows, spec, keys, part, "permanent_")
+            again = list(flipped(sum(permanent, []), spec, words, "instantaneous_"))
             reports += of_rows([again[i : i + k] for i in range(0, len(again), 8 * width)])
         elif spec["protocol"] == "rappor":
-            cohorts, permanent = [], []
-            for value, secret in people:
-                cohorts += below(spec["num_cohorts"], 1, permanent_words(spec, question, secret, PERSON, 0))
-                own = permanent_words(spec, question, secret, ANSWER, value)
-                permanent += flipped(bloom_filter(spec, cohorts[-1], value), spec, own, "permanent_")
-            again = list(flipped(permanent, spec, words, "instantaneous_"))
+            own = permanent_words(keys, PERSON, nobody, 1)
+            cohorts = [person.numbers([(person.take(4), spec["num_cohorts"])])[0] for person in own]
+            rows = [bloom_filter(spec, cohort, value) for cohort, value in zip(cohorts, part, strict=True)]
+            permanent = permanent_rows(rows, spec, keys, part, "permanent_")
+            again = list(flipped(sum(permanent, []), spec, words, "instantaneous_"))
             each = [again[i : i + spec["num_bloombits"]] for i in range(0, len(again), spec["num_bloombits"])]
             reports += b"".join(
                 cohort.to_bytes(2, "little") + of_rows([row]) for cohort, row in zip(cohorts, each, strict=True)
             )
         elif spec["protocol"] == "loloha":
             told, drawn = [], []
-            for value, secret in people:
-                own = permanent_words(spec, question, secret, PERSON, 0)
-                (seed,) = seeds(spec, 1, own)
-                hashes = list(range(spec["g"]))
-                answers = mixed(hashes, spec["g"], spec, own, "permanent_")
-                told.append(answers[symbol(spec, seed, value)])
-                drawn.append(seed)
-            told = mixed(told, spec["g"], spec, words, "instantaneous_")
-            reports += b"".join(
-                (seed * spec["g"] + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True)
-            )
+            g, planes = spec["g"], spec["permanent_planes"]
+            size = 4 if planes <= 32 else 8
+            for value, own in zip(part, permanent_words(keys, PERSON, nobody, 2 + g * (size // 4 + 1)), strict=True):
+                indices, coins = [(own.take(4), spec["prime"]) for _ in range(2)], []
+                for _ in range(g):
+                    coins.append(own.take(size) >> 8 * size - planes)
+                    indices.append((own.take(4), g))
+                a, b, *others = own.numbers(indices)
+                drawn.append(a * spec["prime"] + b)
+                hash_ = symbol(spec, drawn[-1], value)
+                told.append(hash_ if coins[hash_] < spec["permanent_keep"] else others[hash_])
+            told = mixed(told, g, spec, words, "instantaneous_")
+            reports += b"".join((seed * g + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True))
         else:
-            for value, secret in people:
-                own = permanent_words(spec, question, secret, PERSON, 0)
-                drawn = [own.take(4) for _ in range(k)]
+            samples: list[list[int]] = []
+            for own in permanent_words(keys, PERSON, nobody, k):
                 sample: list[int] = []
-                for i, number in enumerate([unbiased(word, k - i, 4, own) for i, word in enumerate(drawn)]):
+                left = [(own.take(4), k - i) for i in range(k)]
+                for i, number in enumerate(own.numbers(left)):
                     if number < spec["d"] - len(sample):
                         sample.append(i)
-                own = permanent_words(spec, question, secret, ANSWER, value if value in sample else k)
-                bits = flipped([i == value and i in sample for i in range(8 * width)], spec, own)
-                reports += of_rows([[bit and i in sample for i, bit in enumerate(bits)]])
+                samples.append(sample)
+            people = list(zip(part, samples, strict=True))
+            rows = [[i == value and i in sample for i in range(8 * width)] for value, sample in people]
+            states = [value if value in sample else k for value, sample in people]
+            told = zip(permanent_rows(rows, spec, keys, states), samples, strict=True)
+            reports += of_rows([[bit and i in sample for i, bit in enumerate(row)] for row, sample in told])
     return reports, len(stream) - words.taken
 
 
@@ -485,7 +522,7 @@ CODES = {
 
 def memo(secrets: list[bytes]) -> bytes:
     """Give the bytes of a memo."""
-    whole = struct.pack("<4sB3xQ", b"DPNM", 1, len(secrets)) + b"".join(secrets)
+    whole = struct.pack("<4sB3xQ", b"DPNM", 2, len(secrets)) + b"".join(secrets)
     return whole + struct.pack("<I", crc32c(whole))
 
 
