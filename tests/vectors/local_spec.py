@@ -40,8 +40,8 @@ WINDOWS = ("duchi_mean", "piecewise_mean", "hybrid_mean", "square_wave")
 LONGITUDINAL = ("longitudinal_unary_encoding", "loloha", "d_bit_flip", "rappor")
 GROUPS = {"count_mean_sketch": ("rows", "width"), "rappor": ("num_cohorts", "num_bloombits")}
 """Where reports are the number of a group and bits: how many groups there are, and bits."""
-PERSON, ANSWER = 1, 2
-"""What permanent random words are for."""
+KEY_OF_ANSWERS = 2**32 - 1
+"""The count of the block that is the key of permanent answers."""
 
 
 class Words:
@@ -58,16 +58,16 @@ class Words:
 
 
 class DerivedWords(Words):
-    """The words of a person, made as far as they are taken: blocks with a count, a purpose and a number."""
+    """The words of a person, made as far as they are taken: blocks under a key, with a count and three words behind it."""
 
-    def __init__(self, first: bytes, key: NDArray[np.uint32], purpose: int, number: int) -> None:
+    def __init__(self, first: bytes, key: NDArray[np.uint32], last: NDArray[np.uint32]) -> None:
         super().__init__(first)
-        self.key, self.purpose, self.number = key, purpose, number
+        self.key, self.last = key, last
 
     def take(self, size: int) -> int:
         while self.taken + size > len(self.stream):
             count = len(self.stream) // 64
-            self.stream += derived_blocks(self.key[:, None], self.purpose, [self.number], count)[0]
+            self.stream += derived_blocks(self.key[:, None], count, self.last[:, None]).T.astype("<u4").tobytes()
         return super().take(size)
 
     def numbers(self, drawn: list[tuple[int, int]]) -> list[int]:
@@ -75,29 +75,36 @@ class DerivedWords(Words):
         return [unbiased(word, k, 4, self) for word, k in drawn]
 
 
-def derived_blocks(keys: NDArray[np.uint32], purpose: int, numbers: list[int], count: int) -> list[bytes]:
-    """Give block `count` of each person."""
-    halves = [[number % 2**32 for number in numbers], [number >> 32 for number in numbers]]
-    inputs = np.array([[count] * len(numbers), [purpose] * len(numbers), *halves], np.uint32)
-    return [block.astype("<u4").tobytes() for block in chacha12(keys, inputs).T]
+def derived_blocks(keys: NDArray[np.uint32], count: int, last: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Give the 16 words of a block of each person."""
+    return chacha12(keys, np.vstack([np.full((1, keys.shape[1]), count, np.uint32), last]))
 
 
-def keys_of(spec: dict[str, Any], question: str, secrets: list[bytes]) -> NDArray[np.uint32]:
-    """Give the 8 words of the key of each person, for what is permanent in answers to a question."""
-    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
-    asked = sha256(text.encode()).digest() + sha256(question.encode()).digest()
-    context = np.frombuffer(sha256(b"dpnoise memo" + asked).digest(), "<u4").astype(np.uint32)
-    keys = np.frombuffer(b"".join(secrets), "<u4").reshape(-1, 8).T.astype(np.uint32)
-    for half in (context[:4], context[4:]):
-        keys = chacha12(keys, np.repeat(half[:, None], len(secrets), axis=1))[:8]
-    return keys
+class Derivation:
+    """What is permanent in people's answers to a question."""
 
+    def __init__(self, spec: dict[str, Any], question: str, secrets: list[bytes]) -> None:
+        text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+        asked = sha256(text.encode()).digest() + sha256(question.encode()).digest()
+        context = np.frombuffer(sha256(b"dpnoise memo" + asked).digest(), "<u4").astype(np.uint32)
+        context = np.repeat(context[:, None], len(secrets), axis=1)
+        self.keys = chacha12(np.frombuffer(b"".join(secrets), "<u4").reshape(-1, 8).T, context[:4])[:8]
+        self.last = context[4:7]
 
-def permanent_words(keys: NDArray[np.uint32], purpose: int, numbers: list[int], length: int) -> list[DerivedWords]:
-    """Give the random words of people for a purpose and a number each; about `length` of them are made at once."""
-    blocks = [derived_blocks(keys, purpose, numbers, count) for count in range(-(-length // 16))]
-    own = [b"".join(parts) for parts in zip(*blocks, strict=True)]
-    return [DerivedWords(*given, purpose, number) for *given, number in zip(own, keys.T, numbers, strict=True)]
+    def own(self, length: int) -> list[DerivedWords]:
+        """Give each person's words that are for all values; about `length` of them are made at once."""
+        return self.streams(self.keys, self.last, length)
+
+    def answers(self, numbers: list[int], length: int) -> list[DerivedWords]:
+        """Give the words for each person's answer to one value."""
+        keys = derived_blocks(self.keys, KEY_OF_ANSWERS, self.last)[:8]
+        halves = [[number % 2**32 for number in numbers], [number >> 32 for number in numbers]]
+        return self.streams(keys, np.array([[0] * len(numbers), *halves], np.uint32), length)
+
+    def streams(self, keys: NDArray[np.uint32], last: NDArray[np.uint32], length: int) -> list[DerivedWords]:
+        blocks = [derived_blocks(keys, count, last) for count in range(-(-length // 16))]
+        first = np.vstack(blocks).T.astype("<u4")
+        return [DerivedWords(words.tobytes(), *own) for words, *own in zip(first, keys.T, last.T, strict=True)]
 
 
 def below(k: int, count: int, words: Words) -> list[int]:
@@ -258,7 +265,7 @@ def selected(values: list[int], spec: dict[str, Any], words: Words) -> Iterator[
 
 
 def permanent_rows(
-    bits: list[list[bool]], spec: dict[str, Any], keys: NDArray[np.uint32], numbers: list[int], round_: str = ""
+    bits: list[list[bool]], spec: dict[str, Any], derivation: Derivation, numbers: list[int], round_: str = ""
 ) -> list[list[bool]]:
     """Flip people's rows, 32 bits at a time: a word has a digit of all their numbers, the lowest digit first."""
     p, q, planes = (spec[round_ + name] for name in ("p", "q", "planes"))
@@ -266,7 +273,7 @@ def permanent_rows(
         return []
     words = -(-len(bits[0]) // 32)
     rows = []
-    for row, own in zip(bits, permanent_words(keys, ANSWER, numbers, words * planes), strict=True):
+    for row, own in zip(bits, derivation.answers(numbers, words * planes), strict=True):
         drawn = np.array([own.take(4) for _ in range(words * planes)], np.uint64).reshape(words, planes)
         digits = drawn[:, :, None] >> np.arange(32, dtype=np.uint64) & np.uint64(1)
         uniform = (digits << np.arange(planes, dtype=np.uint64)[:, None]).sum(axis=1, dtype=np.uint64)
@@ -288,18 +295,16 @@ def perturb_remembering(
     reports = b""
     for first in range(0, len(values), chunk):
         part = values[first : first + chunk]
-        keys = keys_of(spec, question, secrets[first : first + chunk])
-        nobody = [0] * len(part)
+        derivation = Derivation(spec, question, secrets[first : first + chunk])
         if spec["protocol"] == "longitudinal_unary_encoding":
             rows = [[i == value for i in range(8 * width)] for value in part]
-            permanent = permanent_rows(rows, spec, keys, part, "permanent_")
+            permanent = permanent_rows(rows, spec, derivation, part, "permanent_")
             again = list(flipped(sum(permanent, []), spec, words, "instantaneous_"))
             reports += of_rows([again[i : i + k] for i in range(0, len(again), 8 * width)])
         elif spec["protocol"] == "rappor":
-            own = permanent_words(keys, PERSON, nobody, 1)
-            cohorts = [person.numbers([(person.take(4), spec["num_cohorts"])])[0] for person in own]
+            cohorts = [own.numbers([(own.take(4), spec["num_cohorts"])])[0] for own in derivation.own(1)]
             rows = [bloom_filter(spec, cohort, value) for cohort, value in zip(cohorts, part, strict=True)]
-            permanent = permanent_rows(rows, spec, keys, part, "permanent_")
+            permanent = permanent_rows(rows, spec, derivation, part, "permanent_")
             again = list(flipped(sum(permanent, []), spec, words, "instantaneous_"))
             each = [again[i : i + spec["num_bloombits"]] for i in range(0, len(again), spec["num_bloombits"])]
             reports += b"".join(
@@ -308,11 +313,10 @@ def perturb_remembering(
         elif spec["protocol"] == "loloha":
             told, drawn = [], []
             g, planes = spec["g"], spec["permanent_planes"]
-            size = 4 if planes <= 32 else 8
-            for value, own in zip(part, permanent_words(keys, PERSON, nobody, 2 + g * (size // 4 + 1)), strict=True):
+            for value, own in zip(part, derivation.own(2 + 3 * g), strict=True):
                 indices, coins = [(own.take(4), spec["prime"]) for _ in range(2)], []
                 for _ in range(g):
-                    coins.append(own.take(size) >> 8 * size - planes)
+                    coins.append(own.take(8) >> 64 - planes)
                     indices.append((own.take(4), g))
                 a, b, *others = own.numbers(indices)
                 drawn.append(a * spec["prime"] + b)
@@ -322,7 +326,7 @@ def perturb_remembering(
             reports += b"".join((seed * g + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True))
         else:
             samples: list[list[int]] = []
-            for own in permanent_words(keys, PERSON, nobody, k):
+            for own in derivation.own(k):
                 sample: list[int] = []
                 left = [(own.take(4), k - i) for i in range(k)]
                 for i, number in enumerate(own.numbers(left)):
@@ -332,7 +336,7 @@ def perturb_remembering(
             people = list(zip(part, samples, strict=True))
             rows = [[i == value and i in sample for i in range(8 * width)] for value, sample in people]
             states = [value if value in sample else k for value, sample in people]
-            told = zip(permanent_rows(rows, spec, keys, states), samples, strict=True)
+            told = zip(permanent_rows(rows, spec, derivation, states), samples, strict=True)
             reports += of_rows([[bit and i in sample for i, bit in enumerate(row)] for row, sample in told])
     return reports, len(stream) - words.taken
 

@@ -126,7 +126,7 @@ def test_another_secret_purpose_or_specification_is_noticed(monkeypatch: pytest.
     assert expected(spec, secrets[::-1]) != reports
     assert expected({**spec, "epsilon": 2.0}, secrets) != reports
     assert expected(spec, secrets, "b") != reports
-    monkeypatch.setattr(local_spec, "PERSON", 3)
+    monkeypatch.setattr(local_spec, "KEY_OF_ANSWERS", 3)
     assert expected(spec, secrets) != reports
 
 

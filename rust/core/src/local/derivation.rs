@@ -1,33 +1,34 @@
 //! What is permanent in people's reports: random words derived from their secrets, of sixteen people at once.
 //!
 //! F(k; x) is the block of ChaCha12 under the key k of 256 bits whose counter and nonce are x, of 128 bits. A person's
-//! words for a purpose and a number are the blocks
-//!
-//! F(k; count | purpose | number), for count = 0, 1, 2, ...
-//!
-//! with a count and a purpose of 32 bits and a number of 64, all little-endian. Their key k is the first half of
-//! F(j; second half of the context), where j is the first half of F(secret; first half of the context). The context is
+//! key for a question is k = F(secret; first 16 bytes of the context), where the context is
 //!
 //! SHA-256(`dpnoise memo` | SHA-256 of the canonical specification | SHA-256 of the question)
 //!
-//! with the name of the question in UTF-8. The whole digest goes in, by two blocks: a collector who found two
-//! specifications or questions with the same context would see the same random words used twice.
+//! with the name of the question in UTF-8. As a key, a block stands for its first half. With counts of 32 bits and
+//! numbers of 64, all little-endian, the blocks of a person's own words, which are for all values, and of the words for
+//! the answer to one value, are
+//!
+//! F(k; count | next 12 bytes of the context) and F(F(k; 2^32 - 1 | next 12 bytes of the context); count | 0 | number)
+//!
+//! for count = 0, 1, 2, ..., far below 2^32 - 1.
 //!
 //! # Why the words are independent
 //!
 //! That F is a pseudo-random function is what every generator here assumes of ChaCha12: the best published attacks
-//! distinguish 7 of its rounds, not 12, and they choose the counter and the nonce. Applied to one half of an input of
-//! fixed length after the other, under keys that it makes itself, it is a pseudo-random function of the whole input
-//! (Bellare, Canetti and Krawczyk 1996, "Pseudorandom functions revisited: the cascade construction and its concrete
-//! security"). So the words for different purposes, protocols, questions or numbers are independent. No digest is
-//! shortened, and numbers go in as they are, so no two of these meet but by a collision of SHA-256.
+//! distinguish 7 of its rounds, not 12, and they choose the counter and the nonce. Applied to one part of an input after
+//! the other, under keys that it makes itself and that are given out nowhere, it is a pseudo-random function of whole
+//! inputs (Bellare, Canetti and Krawczyk 1996, "Pseudorandom functions revisited: the cascade construction and its
+//! concrete security"; no input continues another one). So the words for different protocols, questions, purposes or
+//! numbers are independent. Numbers go in as they are. Of the context 224 bits do, so a collector who looked for two
+//! specifications or questions that share their words would have to find a collision of SHA-256 shortened to 224 bits,
+//! in about 2^112 trials.
 //!
 //! # Constant time
 //!
 //! Time and memory addresses are the same for all secrets and numbers. A word that would make some numbers more likely
 //! than others is replaced; that depends on the dropped word alone, as in `chance/mixture.rs`.
 
-use core::hint::black_box;
 use core::mem;
 
 use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words, chacha12_keys};
@@ -38,7 +39,6 @@ use sha2::{Digest, Sha256};
 use zeroize::zeroize_stack;
 
 use super::chance::bit_flip::BitFlip;
-use super::chance::mixture::Mixture;
 use super::memo::Secret;
 use super::reports::tiles::Tile;
 use crate::error::Error;
@@ -51,20 +51,10 @@ const BLOCK_WORDS: usize = 16;
 /// The tiles that are flipped at once: as many as there are words in a block, so that no word is left over.
 const TILES: usize = BLOCK_WORDS;
 
-/// The random bytes that deriving a person's key takes.
+/// The random bytes that deriving a person's keys takes.
 pub(crate) const KEY_BYTES: usize = 2 * 4 * BLOCK_WORDS;
 
-/// The purpose of derived random words.
-#[derive(Clone, Copy, Debug)]
-#[repr(u32)]
-pub(crate) enum Purpose {
-    /// What a person keeps for all values: a hash function, a choice of buckets.
-    Person = 1,
-    /// The permanent answer to one value.
-    Answer = 2,
-}
-
-/// A number of values, and the words that are replaced.
+/// The numbers below `size`, and the words that are rejected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     size: u32,
@@ -76,21 +66,34 @@ impl Range {
     pub(crate) fn new(size: u32) -> Self {
         Self { size, rejected_below: size.wrapping_neg() % size }
     }
+
+    /// Whether a word would make some numbers more likely than others (Lemire 2019).
+    #[inline]
+    fn rejects(self, word: u32) -> bool {
+        word.wrapping_mul(self.size) < self.rejected_below
+    }
+
+    /// The number below `size` that a word stands for.
+    #[inline]
+    pub(crate) fn number(self, word: u32) -> u32 {
+        ((u64::from(word) * u64::from(self.size)) >> 32) as u32
+    }
 }
 
 /// The random words of up to sixteen people for the answers to one question with one protocol. Dropping it wipes them.
 pub(crate) struct Streams {
     instructions: InstructionSet,
-    context: [Words; 8],
-    /// The words of people's keys.
+    context: [Words; 7],
+    /// The words of people's keys for the question, and of those of the words that are being read.
+    own: Wiped<Words>,
     keys: Wiped<Words>,
     input: Wiped<Words>,
     buffer: Wiped<Tile>,
     /// How many words have been given out, and how many there are before those that replace others.
     given: usize,
     length: usize,
-    /// How many words of each person have been replaced.
-    replaced: [u32; PEOPLE],
+    /// How many words of each person have been dropped.
+    dropped: [u32; PEOPLE],
 }
 
 impl Streams {
@@ -101,19 +104,20 @@ impl Streams {
     pub(crate) fn new(specification: [u8; 32], question: &str) -> Result<Self, Error> {
         let asked = Sha256::new_with_prefix(b"dpnoise memo").chain_update(specification);
         let context: [u8; 32] = asked.chain_update(Sha256::digest(question)).finalize().into();
-        let mut words = [[0; PEOPLE]; 8];
+        let mut words = [[0; PEOPLE]; 7];
         for (words, bytes) in words.iter_mut().zip(context.as_chunks().0) {
             *words = [u32::from_le_bytes(*bytes); PEOPLE];
         }
         Ok(Self {
             instructions: instruction_set::current()?,
             context: words,
+            own: Wiped::new(8),
             keys: Wiped::new(8),
             input: Wiped::new(4),
             buffer: Wiped::new(BLOCK_WORDS),
             given: 0,
             length: 0,
-            replaced: [0; PEOPLE],
+            dropped: [0; PEOPLE],
         })
     }
 
@@ -126,21 +130,33 @@ impl Streams {
             }
         }
         poison(&mut self.keys);
-        for half in 0..2 {
-            self.input.copy_from_slice(&self.context[4 * half..][..4]);
-            self.fill_buffer(1);
-            self.keys.iter_mut().zip(&*self.buffer).for_each(|(words, tile)| *words = words_of(tile));
-        }
+        self.input.copy_from_slice(&self.context[..4]);
+        self.derive_keys();
+        self.own.copy_from_slice(&self.keys);
     }
 
-    /// Begins the words for a purpose and each person's number; `length` of them are going to be read by [`Streams::next`].
-    pub(crate) fn begin(&mut self, purpose: Purpose, numbers: &[u64; PEOPLE], length: usize) {
-        self.input[0] = [0; PEOPLE];
-        self.input[1] = [purpose as u32; PEOPLE];
+    /// Begins each person's own words, which are for all values; `length` of them are going to be read by
+    /// [`Streams::next`].
+    pub(crate) fn begin(&mut self, length: usize) {
+        self.keys.copy_from_slice(&self.own);
+        self.input[1..].copy_from_slice(&self.context[4..]);
+        (self.given, self.length, self.dropped) = (0, length, [0; PEOPLE]);
+    }
+
+    /// Begins the words for the answer to the value with each person's number, as [`Streams::begin`] does.
+    pub(crate) fn begin_answer(&mut self, numbers: &[u64; PEOPLE], length: usize) {
+        self.begin(length);
+        self.input[0] = [u32::MAX; PEOPLE];
+        self.derive_keys();
+        self.input[1] = [0; PEOPLE];
         for (i, &number) in numbers.iter().enumerate() {
             (self.input[2][i], self.input[3][i]) = (number as u32, (number >> 32) as u32);
         }
-        (self.given, self.length, self.replaced) = (0, length, [0; PEOPLE]);
+    }
+
+    fn derive_keys(&mut self) {
+        self.fill_buffer(1);
+        self.keys.iter_mut().zip(&*self.buffer).for_each(|(words, tile)| *words = words_of(tile));
     }
 
     /// The next `count` words of each person; a number that is no multiple of 16 can only come last.
@@ -158,47 +174,38 @@ impl Streams {
         words_of(&self.buffer[i])
     }
 
-    /// Ones for each person who keeps a value of the mixture, and zeros for others: word `i`, with word `i + 1` behind it where
-    /// [`coin_words`] is 2, is below the probability of keeping.
+    /// Word `i` of those that [`Streams::next`] gave last, for numbers of a range: what the range rejects is replaced by
+    /// words behind all others.
     #[inline]
-    pub(crate) fn keeps(&self, mixture: Mixture, i: usize) -> Words {
-        let threshold = mixture.keep() << (64 - mixture.planes());
-        let low = if coin_words(mixture) == 2 { self.word(i) } else { [0; PEOPLE] };
-        let high = self.word(i + coin_words(mixture) - 1);
-        let mut masks = [0; PEOPLE];
-        for ((mask, low), high) in masks.iter_mut().zip(low).zip(high) {
-            *mask = u32::from(u64::from(high) << 32 | u64::from(low) < threshold).wrapping_neg();
-        }
-        black_box(masks)
-    }
-
-    /// Uniform numbers of a range, made of `words`; rejected ones are replaced by words behind all others.
-    #[inline]
-    pub(crate) fn below(&mut self, range: Range, mut words: Words) -> Words {
-        let Range { size, rejected_below } = range;
-        let is_rejected = |word: u32| word.wrapping_mul(size) < rejected_below;
-        let any = words.iter().fold(false, |any, &word| any | is_rejected(word));
-        if declassify(Reason::Rejection, any) {
-            for (person, word) in words.iter_mut().enumerate() {
-                while declassify(Reason::Rejection, is_rejected(*word)) {
-                    *word = self.replacement(person);
-                }
+    pub(crate) fn accepted(&mut self, range: Range, i: usize) -> Words {
+        let words = self.word(i);
+        if range.rejected_below > 0 {
+            let any = words.iter().fold(false, |any, &word| any | range.rejects(word));
+            if declassify(Reason::Rejection, any) {
+                return self.replaced(range, words);
             }
-        }
-        for word in &mut words {
-            *word = ((u64::from(*word) * u64::from(size)) >> 32) as u32;
         }
         words
     }
 
-    /// Word `person` of the first words behind those that are read by all, then of the second ones, and so on.
+    #[cold]
+    fn replaced(&mut self, range: Range, mut words: Words) -> Words {
+        for (person, word) in words.iter_mut().enumerate() {
+            while declassify(Reason::Rejection, range.rejects(*word)) {
+                *word = self.replacement(person);
+            }
+        }
+        words
+    }
+
+    /// The first word of a person behind those that are read by all, then the second one, and so on.
     fn replacement(&mut self, person: usize) -> u32 {
-        let at = self.length + self.replaced[person] as usize;
-        self.replaced[person] += 1;
+        let at = self.length + self.dropped[person] as usize;
+        self.dropped[person] += 1;
         self.input[0] = [(at / BLOCK_WORDS) as u32; PEOPLE];
         let mut block = Wiped::new(BLOCK_WORDS);
         self.fill(&mut block);
-        words_of(&block[at % BLOCK_WORDS])[person]
+        u32::from_le_bytes(block[at % BLOCK_WORDS][person])
     }
 
     /// Flips tiles, whose words are people's rows: each tile takes a word of each person for each digit of the
@@ -236,11 +243,6 @@ impl Drop for Streams {
     }
 }
 
-/// The words of a coin: the fewest that hold the binary digits of the probability.
-pub(crate) fn coin_words(mixture: Mixture) -> usize {
-    mixture.planes().div_ceil(32) as usize
-}
-
 #[inline]
 fn words_of(tile: &Tile) -> Words {
     let mut words = [0; PEOPLE];
@@ -255,26 +257,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_differ_by_secret_protocol_question_purpose_and_number_alone() {
-        let first_of = |secret: u8, protocol: u8, question, purpose, number| {
+    fn words_differ_by_secret_protocol_question_and_number_alone() {
+        let first_of = |secret: u8, protocol: u8, question, number: Option<u64>| {
             let mut streams = Streams::new([protocol; 32], question).unwrap();
             streams.turn_to(&[[0; 32], [secret; 32]]);
-            streams.begin(purpose, &[number; PEOPLE], 1);
+            match number {
+                Some(number) => streams.begin_answer(&[number; PEOPLE], 1),
+                None => streams.begin(1),
+            }
             streams.next(1);
             streams.word(0)[1]
         };
-        let first = |secret, protocol, purpose, number| first_of(secret, protocol, "a", purpose, number);
         let words = [
-            first(1, 1, Purpose::Answer, 3),
-            first(2, 1, Purpose::Answer, 3),
-            first(1, 2, Purpose::Answer, 3),
-            first(1, 1, Purpose::Person, 3),
-            first(1, 1, Purpose::Answer, 4),
-            first(1, 1, Purpose::Answer, 3 << 32),
-            first_of(1, 1, "b", Purpose::Answer, 3),
+            first_of(1, 1, "a", Some(3)),
+            first_of(2, 1, "a", Some(3)),
+            first_of(1, 2, "a", Some(3)),
+            first_of(1, 1, "b", Some(3)),
+            first_of(1, 1, "a", Some(4)),
+            first_of(1, 1, "a", Some(3 << 32)),
+            first_of(1, 1, "a", None),
+            first_of(2, 1, "a", None),
+            first_of(1, 2, "a", None),
+            first_of(1, 1, "b", None),
         ];
-        assert_eq!(words[0], first(1, 1, Purpose::Answer, 3));
+        assert_eq!(words[0], first_of(1, 1, "a", Some(3)));
         assert_eq!(words.iter().collect::<std::collections::HashSet<_>>().len(), words.len());
+    }
+
+    /// Every bit of the context counts, except the 32 that are left out.
+    #[test]
+    fn all_of_the_context_goes_in() {
+        let mut streams = Streams::new([7; 32], "a").unwrap();
+        let mut seen = std::collections::HashSet::new();
+        for (i, bit) in (0..7).flat_map(|i| [1, 1 << 31].map(|bit| (i, bit))) {
+            streams.context[i][0] ^= bit;
+            for answer in [false, true] {
+                streams.turn_to(&[[1; 32]]);
+                if answer { streams.begin_answer(&[0; PEOPLE], 1) } else { streams.begin(1) }
+                streams.next(1);
+                assert!(seen.insert(streams.word(0)[0]));
+            }
+        }
     }
 
     /// In whatever parts they are read, and next to whomever: the words of a person are one stream.
@@ -285,7 +308,7 @@ mod tests {
             let mut streams = Streams::new([7; 32], "a").unwrap();
             streams.turn_to(&[[9; 32]; PEOPLE]);
             streams.turn_to(secrets);
-            streams.begin(Purpose::Person, &[5; PEOPLE], parts.iter().sum());
+            streams.begin_answer(&[5; PEOPLE], parts.iter().sum());
             let mut words = vec![];
             for &part in parts {
                 streams.next(part);
@@ -306,20 +329,16 @@ mod tests {
         let mut streams = Streams::new([7; 32], "a").unwrap();
         let secrets: Vec<Secret> = (0..16).map(|byte| [byte; 32]).collect();
         streams.turn_to(&secrets);
-        streams.begin(Purpose::Person, &[0; PEOPLE], 1);
+        streams.begin(1);
         streams.next(1);
-        let first = streams.word(0);
-        let numbers = streams.below(range, first);
-        let (mut expected, mut replaced) = (first, [0; PEOPLE]);
-        for person in 0..PEOPLE {
-            streams.replaced[person] = 0;
-            while expected[person].wrapping_mul(range.size) < range.rejected_below {
-                expected[person] = streams.replacement(person);
-                replaced[person] += 1;
+        let (mut expected, found, dropped) = (streams.word(0), streams.accepted(range, 0), streams.dropped);
+        streams.dropped = [0; PEOPLE];
+        for (person, word) in expected.iter_mut().enumerate() {
+            while range.rejects(*word) {
+                *word = streams.replacement(person);
             }
         }
-        let expected = expected.map(|word| ((u64::from(word) * u64::from(range.size)) >> 32) as u32);
-        assert_eq!((numbers, streams.replaced), (expected, replaced));
-        assert!(replaced.contains(&0) && replaced.iter().any(|&times| times > 1));
+        assert_eq!((found, dropped), (expected, streams.dropped));
+        assert!(dropped.contains(&0) && dropped.iter().any(|&words| words > 1));
     }
 }

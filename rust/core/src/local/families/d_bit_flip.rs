@@ -30,7 +30,7 @@ use rand_core::TryCryptoRng;
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Neighbours};
 use crate::local::chance::likelihood::MAX_PLANES;
-use crate::local::derivation::{KEY_BYTES, Purpose, Range, Streams};
+use crate::local::derivation::{KEY_BYTES, Range, Streams};
 use crate::local::estimate::{Law, Support};
 use crate::local::family::Family;
 use crate::local::reports::sets::{MAX_K, Sets};
@@ -100,10 +100,9 @@ fn sample(streams: &mut Streams, size: u32, ranges: &[Range], samples: &mut [Til
         streams.next(ranges.len());
         let mut bits = [0; PEOPLE];
         for (i, &range) in ranges.iter().enumerate() {
-            let words = streams.word(i);
-            for ((bits, missing), number) in bits.iter_mut().zip(&mut missing).zip(streams.below(range, words)) {
+            for ((bits, missing), word) in bits.iter_mut().zip(&mut missing).zip(streams.accepted(range, i)) {
                 // Both are below 2^31, so the sign of the difference tells which one is smaller.
-                let taken = number.wrapping_sub(*missing) >> 31;
+                let taken = range.number(word).wrapping_sub(*missing) >> 31;
                 *missing = missing.wrapping_sub(taken);
                 *bits |= taken << i;
             }
@@ -174,7 +173,7 @@ impl Family for DBitFlip {
         people.in_chunks(width, first, out, |people, out| {
             for ((secrets, values), rows) in people.sixteens().zip(out.chunks_mut(PEOPLE * width)) {
                 streams.turn_to(secrets);
-                streams.begin(Purpose::Person, &[0; PEOPLE], ranges.len());
+                streams.begin(ranges.len());
                 sample(&mut streams, self.d, &ranges, &mut samples);
                 wipe(&mut tiles);
                 set_bits(&values.map(|value| value as u32), &mut tiles);
@@ -183,7 +182,7 @@ impl Family for DBitFlip {
                 for ((state, value), sampled) in states.iter_mut().zip(values).zip(is_sampled) {
                     *state = value as u64 & sampled | *state & !sampled;
                 }
-                streams.begin(Purpose::Answer, &states, tiles.len() * self.flip.planes() as usize);
+                streams.begin_answer(&states, tiles.len() * self.flip.planes() as usize);
                 streams.flip(self.flip, &mut tiles);
                 keep_sampled(&mut tiles, &samples);
                 write_rows(&tiles, width, rows);

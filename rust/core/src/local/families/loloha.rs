@@ -33,13 +33,14 @@
 //! A report is a number as in local hashing.
 
 use dpnoise_kernels::arch::chacha_keys::PEOPLE;
+use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::likelihood::check_first;
 use crate::local::chance::mixture::{Mixer, Mixture};
 use crate::local::chance::two_rounds::{TwoMixtures, too_fine};
-use crate::local::derivation::{KEY_BYTES, Purpose, Range, coin_words};
+use crate::local::derivation::{KEY_BYTES, Range};
 use crate::local::estimate::Law;
 use crate::local::family::Family;
 use crate::local::reports::hashing::{Hashing, optimal_g};
@@ -138,47 +139,50 @@ impl Family for Loloha {
 
     fn random_bits(&self) -> usize {
         let (permanent, instantaneous) = (self.rounds.permanent(), self.rounds.instantaneous());
-        8 * (KEY_BYTES + 8 * permanent.k() as usize + instantaneous.random_bytes())
+        8 * (KEY_BYTES + 12 * permanent.k() as usize + instantaneous.random_bytes())
     }
 
-    /// The words derived for a person give a and b of the hash function, and then, for the hashes 0, 1, ..., g - 1, a
-    /// coin and a number below g each: the permanent answer is the hash, or that number. `rng` gives the words of the
-    /// instantaneous round for a chunk.
+    /// The words derived for a person give a and b of the hash function, a word each, and then, for the hashes 0, 1, ...,
+    /// g - 1, a coin of two words and a number below g of one: the permanent answer is the hash, or that number. `rng`
+    /// gives the words of the instantaneous round for a chunk.
     fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
     where
         R: TryCryptoRng + ?Sized,
     {
-        let (permanent, width) = (self.rounds.permanent(), self.report_bytes());
-        let (g, coin, prime) = (permanent.k(), coin_words(permanent), self.hashing.prime());
+        let (permanent, width, prime) = (self.rounds.permanent(), self.report_bytes(), self.hashing.prime());
+        let (g, length) = (permanent.k(), 2 + 3 * permanent.k() as usize);
         let (residues, hashes) = (Range::new(prime as u32), Range::new(g));
-        let length = 2 + g as usize * (coin + 1);
+        let threshold = permanent.keep() << (64 - permanent.planes());
         let mut streams = self.streams(people.question)?;
         people.in_chunks(width, first, out, |people, out| {
             let (mut seeds, mut symbols) = (vec![0; people.len()], Wiped::new(people.len()));
             let told = seeds.chunks_mut(PEOPLE).zip(symbols.chunks_mut(PEOPLE));
             for ((secrets, values), (seeds, symbols)) in people.sixteens().zip(told) {
                 streams.turn_to(secrets);
-                streams.begin(Purpose::Person, &[0; PEOPLE], length);
+                streams.begin(length);
                 streams.next(length);
-                let [a, b] = [streams.word(0), streams.word(1)].map(|words| streams.below(residues, words));
                 let mut own = [0; PEOPLE];
-                for (((own, a), b), value) in own.iter_mut().zip(a).zip(b).zip(values) {
-                    *own = self.hashing.hash(a.into(), b.into(), value as u32);
+                let [a, b] = [0, 1].map(|i| streams.accepted(residues, i));
+                for (i, seed) in seeds.iter_mut().enumerate() {
+                    let [a, b] = [a[i], b[i]].map(|word| residues.number(word).into());
+                    own[i] = self.hashing.hash(a, b, values[i] as u32);
+                    *seed = a.wrapping_mul(prime).wrapping_add(b);
                 }
-                let mut answers = [0; PEOPLE];
-                for hash in 0..g {
-                    let at = 2 + hash as usize * (coin + 1);
-                    let keeps = streams.keeps(permanent, at);
-                    let others = streams.word(at + coin);
-                    let others = streams.below(hashes, others);
-                    for (((answer, own), keep), other) in answers.iter_mut().zip(own).zip(keeps).zip(others) {
-                        *answer |= (hash & keep | other & !keep) & same(own, hash);
+                // Of the words for all hashes, those for a person's own.
+                let mut words = [[0; PEOPLE]; 3];
+                for (hash, at) in (0..g).zip((2..).step_by(3)) {
+                    let given = [streams.word(at), streams.word(at + 1), streams.accepted(hashes, at + 2)];
+                    for (words, given) in words.iter_mut().zip(given) {
+                        for ((word, given), own) in words.iter_mut().zip(given).zip(own) {
+                            *word |= given & same(own, hash);
+                        }
                     }
                 }
-                for ((seed, a), b) in seeds.iter_mut().zip(a).zip(b) {
-                    *seed = u64::from(a).wrapping_mul(prime).wrapping_add(b.into());
+                let [low, high, other] = words;
+                for (i, symbol) in symbols.iter_mut().enumerate() {
+                    let keep = mask(u64::from(high[i]) << 32 | u64::from(low[i]) < threshold) as u32;
+                    *symbol = own[i] & keep | hashes.number(other[i]) & !keep;
                 }
-                symbols.copy_from_slice(&answers[..symbols.len()]);
             }
             Mixer::new(self.rounds.instantaneous(), symbols.len()).mix(rng, &mut symbols)?;
             write_reports(&mut seeds, &symbols, g, width, out);

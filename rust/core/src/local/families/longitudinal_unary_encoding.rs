@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::likelihood::check_first;
 use crate::local::chance::two_rounds::{TwoFlips, too_fine};
-use crate::local::derivation::{KEY_BYTES, Purpose};
+use crate::local::derivation::KEY_BYTES;
 use crate::local::estimate::Law;
 use crate::local::family::Family;
 use crate::local::reports::bits::Bits;
@@ -137,7 +137,7 @@ impl Family for LongitudinalUnaryEncoding {
                 streams.turn_to(secrets);
                 wipe(&mut tiles);
                 set_bits(&values.map(|value| value as u32), &mut tiles);
-                streams.begin(Purpose::Answer, &values.map(|value| value as u64), tiles.len() * permanent.planes() as usize);
+                streams.begin_answer(&values.map(|value| value as u64), tiles.len() * permanent.planes() as usize);
                 streams.flip(permanent, &mut tiles);
                 write_rows(&tiles, width, rows);
             }

@@ -38,7 +38,7 @@ use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::likelihood::{LikelihoodRatio, MAX_EPSILON, MAX_PLANES, MIN_EPSILON};
 use crate::local::chance::two_rounds::TwoFlips;
-use crate::local::derivation::{KEY_BYTES, Purpose, Range};
+use crate::local::derivation::{KEY_BYTES, Range};
 use crate::local::family::Family;
 use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
 use crate::local::reports::sketch::Sketch;
@@ -293,14 +293,13 @@ impl Family for Rappor {
             let told = cohorts.chunks_mut(PEOPLE).zip(rows.chunks_mut(PEOPLE * bits_bytes));
             for ((secrets, values), (cohorts, rows)) in people.sixteens().zip(told) {
                 streams.turn_to(secrets);
-                streams.begin(Purpose::Person, &[0; PEOPLE], 1);
+                streams.begin(1);
                 streams.next(1);
-                let own = streams.word(0);
-                let own = streams.below(range, own);
+                let own = streams.accepted(range, 0).map(|word| range.number(word));
                 wipe(&mut tiles);
                 self.add_to_bloom_filters(&own, &values, &mut tiles);
                 let words = tiles.len() * permanent.planes() as usize;
-                streams.begin(Purpose::Answer, &values.map(|value| value as u64), words);
+                streams.begin_answer(&values.map(|value| value as u64), words);
                 streams.flip(permanent, &mut tiles);
                 write_rows(&tiles, bits_bytes, rows);
                 cohorts.iter_mut().zip(own).for_each(|(cohort, own)| *cohort = own.into());
