@@ -18,7 +18,7 @@ def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
 
 def test_bytes_are_as_documented() -> None:
     secrets = [hashlib.sha256(bytes([i])).digest() for i in range(3)]
-    whole = struct.pack("<4sB3xQ", b"DPNM", 1, 3) + b"".join(secrets)
+    whole = struct.pack("<4sB3xQ", b"DPNM", 2, 3) + b"".join(secrets)
     memo = local.ClientMemo.from_bytes(whole + struct.pack("<I", local_spec.crc32c(whole)))
     assert len(memo) == 3
     assert memo.to_bytes()[16:-4] == b"".join(secrets)
@@ -58,7 +58,7 @@ def test_what_is_no_memo_is_refused() -> None:
     read = local.ClientMemo.from_bytes
     refuses(ParameterError, "not the memo of a client: it does not begin with DPNM", read, b"DPNA" + whole[4:])
     refuses(ParameterError, "not the memo of a client", read, b"")
-    refuses(ParameterError, "this release reads version 1", read, whole[:4] + b"\2" + whole[5:])
+    refuses(ParameterError, "is of version 1; this release reads version 2", read, whole[:4] + b"\1" + whole[5:])
     refuses(ParameterError, "the memo is truncated: it ends in its preamble", read, whole[:10])
     refuses(ParameterError, "the memo is truncated: 83 bytes instead of 84", read, whole[:-1])
     refuses(ParameterError, "the memo is damaged: 85 bytes instead of 84", read, whole + b"\0")

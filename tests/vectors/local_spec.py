@@ -58,7 +58,7 @@ class Words:
 
 
 class DerivedWords(Words):
-    """The words of a person, made as far as they are taken: blocks under a key, with a count and three words behind it."""
+    """The words of a person, made as far as they are taken: blocks with a count and three words behind it."""
 
     def __init__(self, first: bytes, key: NDArray[np.uint32], last: NDArray[np.uint32]) -> None:
         super().__init__(first)
@@ -299,13 +299,13 @@ def perturb_remembering(
         if spec["protocol"] == "longitudinal_unary_encoding":
             rows = [[i == value for i in range(8 * width)] for value in part]
             permanent = permanent_rows(rows, spec, derivation, part, "permanent_")
-            again = list(flipped(sum(permanent, []), spec, words, "instantaneous_"))
+            again = list(flipped([bit for row in permanent for bit in row], spec, words, "instantaneous_"))
             reports += of_rows([again[i : i + k] for i in range(0, len(again), 8 * width)])
         elif spec["protocol"] == "rappor":
             cohorts = [own.numbers([(own.take(4), spec["num_cohorts"])])[0] for own in derivation.own(1)]
             rows = [bloom_filter(spec, cohort, value) for cohort, value in zip(cohorts, part, strict=True)]
             permanent = permanent_rows(rows, spec, derivation, part, "permanent_")
-            again = list(flipped(sum(permanent, []), spec, words, "instantaneous_"))
+            again = list(flipped([bit for row in permanent for bit in row], spec, words, "instantaneous_"))
             each = [again[i : i + spec["num_bloombits"]] for i in range(0, len(again), spec["num_bloombits"])]
             reports += b"".join(
                 cohort.to_bytes(2, "little") + of_rows([row]) for cohort, row in zip(cohorts, each, strict=True)

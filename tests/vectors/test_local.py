@@ -69,6 +69,7 @@ LONGITUDINAL = [
     local.LOLOHA(k=2, epsilon_permanent=2.0, epsilon_first=1.0),
     local.LOLOHA(k=15, epsilon_permanent=0.5, epsilon_first=0.01),
     local.LOLOHA(k=1000, epsilon_permanent=3.0, epsilon_first=2.0, g=200),
+    local.LOLOHA(k=2**24, epsilon_permanent=2.0, epsilon_first=1.0, g=3),  # many words are rejected
     local.DBitFlip(k=2, d=1, epsilon=1.0),
     local.DBitFlip(k=15, d=15, epsilon=0.1),
     local.DBitFlip(k=700, d=40, epsilon=3.0),

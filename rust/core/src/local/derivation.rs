@@ -15,8 +15,8 @@
 //!
 //! # Why the words are independent
 //!
-//! That F is a pseudo-random function is what every generator here assumes of ChaCha12: the best published attacks
-//! distinguish 7 of its rounds, not 12, and they choose the counter and the nonce. Applied to one part of an input after
+//! That F is a pseudo-random function is what every generator here assumes of ChaCha12: the published attacks reach fewer
+//! than 8 rounds, even though they choose the counter and the nonce. Applied to one part of an input after
 //! the other, under keys that it makes itself and that are given out nowhere, it is a pseudo-random function of whole
 //! inputs (Bellare, Canetti and Krawczyk 1996, "Pseudorandom functions revisited: the cascade construction and its
 //! concrete security"; no input continues another one). So the words for different protocols, questions, purposes or
@@ -293,7 +293,11 @@ mod tests {
             streams.context[i][0] ^= bit;
             for answer in [false, true] {
                 streams.turn_to(&[[1; 32]]);
-                if answer { streams.begin_answer(&[0; PEOPLE], 1) } else { streams.begin(1) }
+                if answer {
+                    streams.begin_answer(&[0; PEOPLE], 1)
+                } else {
+                    streams.begin(1)
+                }
                 streams.next(1);
                 assert!(seen.insert(streams.word(0)[0]));
             }

@@ -96,7 +96,8 @@ mod tests {
     #[test]
     fn every_instruction_set_agrees_with_the_chacha20_crate() {
         let word = |j: usize, i: usize| 0x9e37_79b9u32.wrapping_mul((16 * i + j) as u32 + 1).rotate_left(i as u32);
-        let [key, input]: [[Words; 8]; 2] = [0, 8].map(|at| core::array::from_fn(|j| core::array::from_fn(|i| word(at + j, i))));
+        let [key, input]: [[Words; 8]; 2] =
+            [0, 8].map(|at| core::array::from_fn(|j| core::array::from_fn(|i| word(at + j, i))));
         let input: [Words; 4] = *input.first_chunk().unwrap();
         for instructions in InstructionSet::available() {
             let mut groups = [[0; 64 * BLOCKS]; 5];

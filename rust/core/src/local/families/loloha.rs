@@ -26,9 +26,9 @@
 //! # Constant time
 //!
 //! A number is drawn by rejection unless g is a power of two. If the permanent answer to a value were derived from that
-//! value, the time could reveal that the value is the same as before. So the permanent answers to all g hashes are
-//! derived each time, from the secret alone, and a mask selects one: the time is a function of dropped words of that
-//! person, for every value.
+//! value, the time could reveal that the value is the same as before. So the words for the permanent answers to all g
+//! hashes are derived each time, from the secret alone, and rejected ones are replaced before a mask selects those for
+//! one hash: the time is a function of dropped words of that person, for every value.
 //!
 //! A report is a number as in local hashing.
 

@@ -10,6 +10,8 @@
 //! `unit` is the largest power of two up to 2^20 with which the scale is at most 2^21: so a sum over 2^35 reports fits
 //! into a counter, and rounding to 1 / `unit` is negligible beside the noise.
 
+use core::mem;
+
 use rand_core::TryCryptoRng;
 
 use super::Reports;
@@ -119,19 +121,32 @@ impl NoisySums {
 }
 
 impl NoisySums {
-    /// Adds the well-formed rows to the counters, and returns the number of malformed ones.
+    /// Adds the well-formed rows to the counters, and returns the number of malformed ones. Words of 32 bits hold the sums
+    /// of a few rows, so that most additions are of words half as long as counters.
     fn add_rows(self, rows: &[u8], counters: &mut [u64]) -> u64 {
+        let width = NUMBER_BYTES * counters.len();
+        let at_once = (u32::MAX / self.largest()) as usize;
+        let mut sums = vec![0u32; counters.len()];
         let mut rejected = 0;
-        for row in rows.chunks_exact(NUMBER_BYTES * counters.len()) {
-            let numbers = row.as_chunks::<NUMBER_BYTES>().0;
-            let largest = numbers.iter().fold(0, |largest, &number| u32::from_le_bytes(number).max(largest));
-            if largest > self.largest() {
-                rejected += 1;
-                continue;
+        for some in rows.chunks(at_once * width) {
+            for row in some.chunks_exact(width) {
+                let numbers = row.as_chunks::<NUMBER_BYTES>().0;
+                // The highest bit of `wrong` shows that a number is above the largest one, which is below 2^31.
+                let wrong = sums.iter_mut().zip(numbers).fold(0, |wrong, (sum, &number)| {
+                    let number = u32::from_le_bytes(number);
+                    *sum = sum.wrapping_add(number);
+                    wrong | number | self.largest().wrapping_sub(number)
+                });
+                if wrong >> 31 == 1 {
+                    rejected += 1;
+                    for (sum, &number) in sums.iter_mut().zip(numbers) {
+                        *sum = sum.wrapping_sub(u32::from_le_bytes(number));
+                    }
+                }
             }
             // At most `most` reports are counted, so that no sum overflows: without a check the loop is vector code.
-            for (counter, &number) in counters.iter_mut().zip(numbers) {
-                *counter = counter.wrapping_add(u64::from(u32::from_le_bytes(number)));
+            for (counter, sum) in counters.iter_mut().zip(&mut sums) {
+                *counter = counter.wrapping_add(u64::from(mem::take(sum)));
             }
         }
         rejected
@@ -176,6 +191,31 @@ impl Reports for NoisySums {
 mod tests {
     use super::*;
     use crate::local::chance::likelihood::{MAX_EPSILON, MIN_EPSILON};
+
+    /// More rows than are added in words of 32 bits, some of them malformed by one number.
+    #[test]
+    fn sums_are_those_of_the_well_formed_rows() {
+        for epsilon in [MIN_EPSILON, 1.0, MAX_EPSILON] {
+            for columns in [1, 3, 100] {
+                let sums = NoisySums::new(columns, epsilon).unwrap();
+                let largest = sums.largest();
+                let wrong = [largest + 1, 1 << 31, (1 << 31) + largest, u32::MAX];
+                let mut expected = vec![0u64; columns as usize];
+                let mut rows = vec![];
+                for i in 0..100u32 {
+                    let mut row: Vec<u32> = (0..columns).map(|j| largest - (i * j) % 7).collect();
+                    if i % 3 == 1 {
+                        row[(i % columns) as usize] = wrong[i as usize % 4];
+                    } else {
+                        expected.iter_mut().zip(&row).for_each(|(sum, &number)| *sum += u64::from(number));
+                    }
+                    rows.extend(row.into_iter().flat_map(u32::to_le_bytes));
+                }
+                let instructions = crate::instruction_set::current().unwrap();
+                assert_eq!(sums.count(instructions, &rows), (expected, 33), "{epsilon} {columns}");
+            }
+        }
+    }
 
     #[test]
     fn scales_are_exact_and_bounded() {
