@@ -40,7 +40,7 @@ use zeroize::zeroize_stack;
 
 use super::chance::bit_flip::BitFlip;
 use super::memo::Secret;
-use super::reports::tiles::Tile;
+use super::reports::tiles::{TILES, Tile, tiles};
 use crate::error::Error;
 use crate::instruction_set::{self, InstructionSet};
 use crate::rng::{Wiped, wipe};
@@ -48,8 +48,7 @@ use crate::rng::{Wiped, wipe};
 /// The words of a block.
 const BLOCK_WORDS: usize = 16;
 
-/// The tiles that are flipped at once: as many as there are words in a block, so that no word is left over.
-const TILES: usize = BLOCK_WORDS;
+const _: () = assert!(TILES.is_multiple_of(BLOCK_WORDS));
 
 /// The random bytes that deriving a person's keys takes.
 pub(crate) const KEY_BYTES: usize = 2 * 4 * BLOCK_WORDS;
@@ -208,14 +207,12 @@ impl Streams {
         u32::from_le_bytes(block[at % BLOCK_WORDS][person])
     }
 
-    /// Flips tiles, whose words are people's rows: each tile takes a word of each person for each digit of the
-    /// probabilities, the lowest digit first.
+    /// Flips up to [`TILES`] tiles, the words of people's rows: each tile takes a word of each person for each digit of
+    /// the probabilities, the lowest digit first. As many tiles as a block has words leave no word over.
     pub(crate) fn flip(&mut self, flip: BitFlip, tiles: &mut [Tile]) {
         let (instructions, planes, p, q) = (self.instructions, flip.planes(), flip.p(), flip.q());
-        for tiles in tiles.chunks_mut(TILES) {
-            let random = self.next(tiles.len() * planes as usize).as_flattened().as_flattened();
-            planes::flip(instructions, planes, p, q, random, tiles.as_flattened_mut().as_flattened_mut());
-        }
+        let random = self.next(tiles.len() * planes as usize).as_flattened().as_flattened();
+        planes::flip(instructions, planes, p, q, random, tiles.as_flattened_mut().as_flattened_mut());
     }
 
     fn fill_buffer(&mut self, blocks: usize) {
@@ -241,6 +238,11 @@ impl Drop for Streams {
         registers::clear();
         zeroize_stack::<4096>();
     }
+}
+
+/// The words that [`Streams::flip`] takes for rows of `width` bytes.
+pub(crate) fn flip_words(flip: BitFlip, width: usize) -> usize {
+    tiles(width) * flip.planes() as usize
 }
 
 #[inline]

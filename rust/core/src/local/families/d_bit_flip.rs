@@ -23,18 +23,17 @@
 //!
 //! A report has k bits, least significant first; those of values that are not sampled are 0.
 
-use dpnoise_kernels::arch::chacha_keys::PEOPLE;
-use dpnoise_kernels::arith::mask;
+use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words};
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Neighbours};
 use crate::local::chance::likelihood::MAX_PLANES;
-use crate::local::derivation::{KEY_BYTES, Range, Streams};
+use crate::local::derivation::{KEY_BYTES, Range, Streams, flip_words};
 use crate::local::estimate::{Law, Support};
 use crate::local::family::Family;
 use crate::local::reports::sets::{MAX_K, Sets};
-use crate::local::reports::tiles::{Tile, set_bits, tiles, write_rows};
+use crate::local::reports::tiles::{Part, TILES, Tile, parts, same, set_bits, tiles, write_rows};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::Remembering;
 use crate::rng::{Wiped, wipe};
@@ -111,17 +110,27 @@ fn sample(streams: &mut Streams, size: u32, ranges: &[Range], samples: &mut [Til
     }
 }
 
-/// Clears the bits that are not sampled; ones for each person who has another bit, and zeros for others.
-fn keep_sampled(tiles: &mut [Tile], samples: &[Tile]) -> [u64; PEOPLE] {
-    let mut any = [0; PEOPLE];
-    for (tile, sample) in tiles.iter_mut().zip(samples) {
-        for ((bytes, sample), any) in tile.iter_mut().zip(sample).zip(&mut any) {
-            let kept = u32::from_le_bytes(*bytes) & u32::from_le_bytes(*sample);
-            *any |= kept;
-            *bytes = kept.to_le_bytes();
+/// Ones for each person whose bit is sampled, and zeros for others.
+fn are_sampled(bits: &Words, samples: &[Tile]) -> Words {
+    let mut found = [0; PEOPLE];
+    for (j, sample) in (0..).zip(samples) {
+        for ((found, bytes), &bit) in found.iter_mut().zip(sample).zip(bits) {
+            *found |= u32::from_le_bytes(*bytes) & same(bit >> 5, j);
         }
     }
-    any.map(|any| mask(any != 0))
+    for (found, &bit) in found.iter_mut().zip(bits) {
+        *found = (*found >> (bit & 31) & 1).wrapping_neg();
+    }
+    found
+}
+
+/// Clears the bits that are not sampled.
+fn keep_sampled(tiles: &mut [Tile], samples: &[Tile]) {
+    for (bytes, sampled) in
+        tiles.as_flattened_mut().as_flattened_mut().iter_mut().zip(samples.as_flattened().as_flattened())
+    {
+        *bytes &= sampled;
+    }
 }
 
 impl Family for DBitFlip {
@@ -156,7 +165,7 @@ impl Family for DBitFlip {
     }
 
     fn random_bits(&self) -> usize {
-        8 * (KEY_BYTES + 4 * self.k as usize + self.flip.planes() as usize * self.report_bytes())
+        8 * (KEY_BYTES + 4 * (self.k as usize + flip_words(self.flip, self.report_bytes())))
     }
 
     /// The words derived for a person give the sample: value after value, a value is sampled if a number below that of
@@ -168,24 +177,28 @@ impl Family for DBitFlip {
     {
         let width = self.report_bytes();
         let mut streams = self.streams(people.question)?;
-        let (mut samples, mut tiles) = (Wiped::new(tiles(width)), Wiped::new(tiles(width)));
+        let (mut samples, mut tiles) = (Wiped::new(tiles(width)), Wiped::new(TILES));
         let ranges: Vec<Range> = (1..=self.k).rev().map(Range::new).collect();
         people.in_chunks(width, first, out, |people, out| {
             for ((secrets, values), rows) in people.sixteens().zip(out.chunks_mut(PEOPLE * width)) {
+                let bits = values.map(|value| value as u32);
                 streams.turn_to(secrets);
                 streams.begin(ranges.len());
                 sample(&mut streams, self.d, &ranges, &mut samples);
-                wipe(&mut tiles);
-                set_bits(&values.map(|value| value as u32), &mut tiles);
-                let is_sampled = keep_sampled(&mut tiles, &samples);
-                let mut states = [self.k.into(); PEOPLE];
-                for ((state, value), sampled) in states.iter_mut().zip(values).zip(is_sampled) {
-                    *state = value as u64 & sampled | *state & !sampled;
+                let mut states = [0; PEOPLE];
+                for ((state, bit), sampled) in states.iter_mut().zip(bits).zip(are_sampled(&bits, &samples)) {
+                    *state = (bit & sampled | self.k & !sampled).into();
                 }
-                streams.begin_answer(&states, tiles.len() * self.flip.planes() as usize);
-                streams.flip(self.flip, &mut tiles);
-                keep_sampled(&mut tiles, &samples);
-                write_rows(&tiles, width, rows);
+                streams.begin_answer(&states, flip_words(self.flip, width));
+                for Part { first, length } in parts(width) {
+                    let (tiles, samples) = (&mut tiles[..length], &samples[first..][..length]);
+                    wipe(tiles);
+                    set_bits(&bits, first, tiles);
+                    keep_sampled(tiles, samples);
+                    streams.flip(self.flip, tiles);
+                    keep_sampled(tiles, samples);
+                    write_rows(first, tiles, width, rows);
+                }
             }
             Ok(())
         })

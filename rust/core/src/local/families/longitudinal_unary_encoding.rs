@@ -25,11 +25,11 @@ use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::likelihood::check_first;
 use crate::local::chance::two_rounds::{TwoFlips, too_fine};
-use crate::local::derivation::KEY_BYTES;
+use crate::local::derivation::{KEY_BYTES, flip_words};
 use crate::local::estimate::Law;
 use crate::local::family::Family;
 use crate::local::reports::bits::Bits;
-use crate::local::reports::tiles::{set_bits, tiles, write_rows};
+use crate::local::reports::tiles::{Part, TILES, parts, set_bits, write_rows};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::Remembering;
 use crate::rng::{Wiped, wipe};
@@ -130,16 +130,19 @@ impl Family for LongitudinalUnaryEncoding {
     {
         let (permanent, width) = (self.flips.permanent(), self.report_bytes());
         let mut streams = self.streams(people.question)?;
-        let mut tiles = Wiped::new(tiles(width));
+        let mut tiles = Wiped::new(TILES);
         people.in_chunks(width, first, out, |people, out| {
             let mut rows = Wiped::new(out.len());
             for ((secrets, values), rows) in people.sixteens().zip(rows.chunks_mut(PEOPLE * width)) {
                 streams.turn_to(secrets);
-                wipe(&mut tiles);
-                set_bits(&values.map(|value| value as u32), &mut tiles);
-                streams.begin_answer(&values.map(|value| value as u64), tiles.len() * permanent.planes() as usize);
-                streams.flip(permanent, &mut tiles);
-                write_rows(&tiles, width, rows);
+                streams.begin_answer(&values.map(|value| value as u64), flip_words(permanent, width));
+                for Part { first, length } in parts(width) {
+                    let tiles = &mut tiles[..length];
+                    wipe(tiles);
+                    set_bits(&values.map(|value| value as u32), first, tiles);
+                    streams.flip(permanent, tiles);
+                    write_rows(first, tiles, width, rows);
+                }
             }
             Flipper::new(self.flips.instantaneous(), rows.len())?.flip(rng, &mut rows)?;
             Bits(self.k).clear_unused(0, &mut rows);

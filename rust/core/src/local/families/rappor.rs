@@ -38,11 +38,11 @@ use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::likelihood::{LikelihoodRatio, MAX_EPSILON, MAX_PLANES, MIN_EPSILON};
 use crate::local::chance::two_rounds::TwoFlips;
-use crate::local::derivation::{KEY_BYTES, Range};
+use crate::local::derivation::{KEY_BYTES, Range, flip_words};
 use crate::local::family::Family;
 use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
 use crate::local::reports::sketch::Sketch;
-use crate::local::reports::tiles::{Tile, set_bits, tiles, write_rows};
+use crate::local::reports::tiles::{Part, TILES, parts, set_bits, write_rows};
 use crate::local::spec::{Field, Given};
 use crate::local::values::Remembering;
 use crate::rng::{Wiped, wipe};
@@ -119,17 +119,15 @@ impl Rappor {
         self.flips
     }
 
-    /// Sets the bits of fingerprints in rows of people who belong to these `cohorts`. Nothing wraps below 65536; an
+    /// The bits that a hash function of people's `cohorts` chooses for fingerprints. Nothing wraps below 65536; an
     /// overflow check would be a branch on what is derived from a secret.
-    fn add_to_bloom_filters(&self, cohorts: &Words, fingerprints: &[i64; PEOPLE], tiles: &mut [Tile]) {
-        for i in 0..self.num_hashes {
-            let mut bits = [0; PEOPLE];
-            for ((bit, &cohort), &fingerprint) in bits.iter_mut().zip(cohorts).zip(fingerprints) {
-                let hash = self.hashes.hash(cohort.wrapping_mul(self.num_hashes).wrapping_add(i));
-                *bit = hash.column(fingerprint);
-            }
-            set_bits(&bits, tiles);
+    fn bits(&self, cohorts: &Words, hash: u32, fingerprints: &[i64; PEOPLE]) -> Words {
+        let mut bits = [0; PEOPLE];
+        for ((bit, &cohort), &fingerprint) in bits.iter_mut().zip(cohorts).zip(fingerprints) {
+            let hash = self.hashes.hash(cohort.wrapping_mul(self.num_hashes).wrapping_add(hash));
+            *bit = hash.column(fingerprint);
         }
+        bits
     }
 
     /// Fills `out` with the bits that are set in the Bloom filters of fingerprints, for each of them cohort by cohort;
@@ -287,7 +285,8 @@ impl Family for Rappor {
         let (permanent, width) = (self.flips.permanent(), self.report_bytes());
         let bits_bytes = width - HEADER_BYTES;
         let mut streams = self.streams(people.question)?;
-        let (mut tiles, range) = (Wiped::new(tiles(bits_bytes)), Range::new(self.num_cohorts()));
+        let (mut bits, mut tiles) = (Wiped::new(self.num_hashes as usize), Wiped::new(TILES));
+        let range = Range::new(self.num_cohorts());
         people.in_chunks(width, first, out, |people, out| {
             let (mut cohorts, mut rows) = (vec![0; people.len()], Wiped::new(people.len() * bits_bytes));
             let told = cohorts.chunks_mut(PEOPLE).zip(rows.chunks_mut(PEOPLE * bits_bytes));
@@ -296,12 +295,15 @@ impl Family for Rappor {
                 streams.begin(1);
                 streams.next(1);
                 let own = streams.accepted(range, 0).map(|word| range.number(word));
-                wipe(&mut tiles);
-                self.add_to_bloom_filters(&own, &values, &mut tiles);
-                let words = tiles.len() * permanent.planes() as usize;
-                streams.begin_answer(&values.map(|value| value as u64), words);
-                streams.flip(permanent, &mut tiles);
-                write_rows(&tiles, bits_bytes, rows);
+                bits.iter_mut().zip(0..).for_each(|(bits, hash)| *bits = self.bits(&own, hash, &values));
+                streams.begin_answer(&values.map(|value| value as u64), flip_words(permanent, bits_bytes));
+                for Part { first, length } in parts(bits_bytes) {
+                    let tiles = &mut tiles[..length];
+                    wipe(tiles);
+                    bits.iter().for_each(|bits| set_bits(bits, first, tiles));
+                    streams.flip(permanent, tiles);
+                    write_rows(first, tiles, bits_bytes, rows);
+                }
                 cohorts.iter_mut().zip(own).for_each(|(cohort, own)| *cohort = own.into());
             }
             Flipper::new(self.flips.instantaneous(), rows.len())?.flip(rng, &mut rows)?;
