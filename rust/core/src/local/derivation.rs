@@ -82,6 +82,7 @@ impl Range {
 /// The random words of up to sixteen people for the answers to one question with one protocol. Dropping it wipes them.
 pub(crate) struct Streams {
     instructions: InstructionSet,
+    /// The first 28 bytes of the context, the same for all people.
     context: [Words; 7],
     /// The words of people's keys for the question, and of those of the words that are being read.
     own: Wiped<Words>,
@@ -296,9 +297,9 @@ mod tests {
             for answer in [false, true] {
                 streams.turn_to(&[[1; 32]]);
                 if answer {
-                    streams.begin_answer(&[0; PEOPLE], 1)
+                    streams.begin_answer(&[0; PEOPLE], 1);
                 } else {
-                    streams.begin(1)
+                    streams.begin(1);
                 }
                 streams.next(1);
                 assert!(seen.insert(streams.word(0)[0]));

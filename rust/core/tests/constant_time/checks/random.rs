@@ -3,6 +3,7 @@
 use dpnoise_core::instruction_set;
 use dpnoise_core::rng::{SecureRng, SeededRng, WordBuffer, fill_bytes};
 use dpnoise_kernels::arch::chacha::{BLOCKS, chacha12};
+use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words, chacha12_keys};
 use rand_core::Rng;
 
 use super::{Check, assert_secret, secret, table};
@@ -13,6 +14,13 @@ pub(super) fn checks() -> Vec<Check> {
             let key: [u32; 8] = secret(&[0x0123_4567; 8]).try_into().unwrap();
             let mut groups = [[0; 64 * BLOCKS]; 3];
             chacha12(instruction_set::current().unwrap(), &key, 7, &mut groups);
+            assert_secret(groups.as_flattened());
+        }),
+        ("ChaCha12 under sixteen keys, the kernel", || {
+            let key: [Words; 8] = secret(&[[0x0123_4567; PEOPLE]; 8]).try_into().unwrap();
+            let input: [Words; 4] = secret(&[[7; PEOPLE]; 4]).try_into().unwrap();
+            let mut groups = [[0; 64 * BLOCKS]; 3];
+            chacha12_keys(instruction_set::current().unwrap(), &key, &input, &mut groups);
             assert_secret(groups.as_flattened());
         }),
         ("random bytes in requests of any length", || {
