@@ -272,6 +272,27 @@ class AboveThresholdRun:
     def __reduce__(self) -> Any: ...
 
 @final
+class NoisyUsers:
+    @staticmethod
+    def laplace(mechanism: Laplace) -> NoisyUsers: ...
+    @staticmethod
+    def gaussian(mechanism: Gaussian) -> NoisyUsers: ...
+    def release(self, num_users: float) -> float: ...
+
+@final
+class TruncatedGeometric:
+    def __new__(
+        cls,
+        *,
+        epsilon: float,
+        turn: tuple[float, float],
+        start: tuple[float, float],
+        last: tuple[float, float],
+    ) -> TruncatedGeometric: ...
+    def should_keep(self, num_users: float) -> bool: ...
+    def coin(self, num_users: float) -> tuple[float, bool]: ...
+
+@final
 class StabilityTest:
     def __new__(cls, epsilon: Any, delta: Any) -> StabilityTest: ...
     @property

@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from itertools import pairwise
 
 import mpmath
@@ -13,7 +14,7 @@ pytest.importorskip("pydp", reason="needs PyDP: pip install 'dpnoise[pydp]'")
 
 from pydp.algorithms import partition_selection as host
 
-from dpnoise import ParameterError
+from dpnoise import ParameterError, _native
 from dpnoise.backends import pydp as ours
 from dpnoise.backends.pydp import _partition_selection
 
@@ -26,9 +27,10 @@ BUDGETS = [
     (0.5, 0.9, 2),
     (1e-4, 1e-2, 1),
     (40.0, 1e-12, 1),
-    (2.0**-30, 0.1, 1),
+    (2.0**-20, 0.1, 1),
+    (2.0**-19, 1e-200, 2),
 ]
-LEAST_DELTA = (12.0, 3 * 2.0**-1000, 3)
+LEAST_DELTA = (12.0, 3 * 2.0**-800, 3)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,14 +41,19 @@ def test_properties_and_probabilities(name, budget):
     assert isinstance(mine, host.PartitionSelectionStrategy)
     assert [mine.probability_of_keep(n) for n in range(9)] == [theirs.probability_of_keep(n) for n in range(9)]
     if name != "truncated_geometric":
-        assert theirs.threshold < mine.threshold < theirs.threshold + 3e-4 * mine._noise.scale or budget[0] < 1e-8
+        assert theirs.threshold < mine.threshold < theirs.threshold + 3e-4 * mine._noise.scale or budget[0] < 1e-5
         assert type(mine.noised_value_if_should_keep(10**12)) is float
         assert mine.noised_value_if_should_keep(-(10**12)) is None
 
 
+@lru_cache
+def selection(budget):
+    return ours.create_truncated_geometric_partition_strategy(*budget)._selection
+
+
 def of_coin(budget, people):
     """Return the probabilities to keep and to drop, of what is really drawn."""
-    probability, drops = _partition_selection._coin(*budget, people)
+    probability, drops = selection(budget).coin(people)
     smaller = Decimal(probability)
     return (1 - smaller, smaller) if drops else (smaller, 1 - smaller)
 
@@ -76,6 +83,56 @@ def test_coins_keep_the_promise_exactly(budget):
         assert private(coins, epsilon, delta)
         assert not private(coins, epsilon, delta * Decimal("0.99999"))
         assert not private(coins, epsilon * Decimal("0.99999"), delta * Decimal("0.999999")) or delta > 0.5
+
+
+def numbers(budget):
+    """Return numbers of people where something changes, with those around them, and some between."""
+    law = _partition_selection._law(*budget)
+    turn, last = int(law["turn"][0]), int(law["last"][0])
+    places = {0, turn // 2, turn, (turn + last) // 2, last, *(last * i // 29 for i in range(29))}
+    return sorted({n for place in places for n in range(max(place - 2, 0), place + 4)})
+
+
+def error_of_probabilities(law, budget):
+    """Return the largest relative error, beside the solved recurrences of the theorem with 400 digits."""
+    found = _native.TruncatedGeometric(**law)
+    with mpmath.workdps(400):
+        epsilon = mpmath.mpf(law["epsilon"])
+        share = (1 - mpmath.mpf(2) ** -20) * -mpmath.expm1(mpmath.log1p(-mpmath.mpf(budget[1])) / budget[2])
+        step = share / mpmath.expm1(epsilon)
+        first = 1 + int(mpmath.log1p(mpmath.tanh(epsilon / 2) * (1 / share - 1)) / epsilon)
+        dropped = 1 - step * mpmath.expm1(first * epsilon)
+        errors = []
+        for n in numbers(budget):
+            drop = 1 - step * mpmath.expm1(n * epsilon)
+            if n > first:
+                drop = max(mpmath.exp((first - n) * epsilon) * (dropped + step) - step, 0)
+            probability, drops = found.coin(n)
+            exact = drop if drops else 1 - drop
+            errors.append(float(abs(probability - exact) / (exact or 1)))
+    return max(errors)
+
+
+@pytest.mark.parametrize("budget", [*BUDGETS, LEAST_DELTA])
+def test_probabilities_are_those_of_the_theorem(budget):
+    law = _partition_selection._law(*budget)
+    turn, height = law["turn"]
+    planted = law | {"turn": (turn, height * (1 + 2.0**-41))} if turn else law | {"start": (1, 1.0)}
+    assert error_of_probabilities(law, budget) < 2.0**-42 < error_of_probabilities(planted, budget)
+
+
+@pytest.mark.parametrize("budget", [*BUDGETS, LEAST_DELTA])
+def test_neighbours_keep_the_promise_wherever_something_changes(budget):
+    epsilon, delta, partitions = budget
+    with localcontext() as context:
+        context.prec = 400
+        delta = 1 - ((1 - Decimal(delta)).ln() / partitions).exp()
+        epsilon = Decimal(epsilon) / partitions
+        places = numbers(budget)
+        coins = {n: of_coin(budget, n) for n in places}
+        pairs = [[coins[n], coins[n + 1]] for n in places if n + 1 in coins]
+        assert all(private(pair, epsilon, delta) for pair in pairs)
+        assert not all(private(pair, epsilon * Decimal("0.99999"), delta * Decimal("0.99999")) for pair in pairs)
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -183,8 +240,8 @@ def test_an_unknown_strategy_is_refused(pre_threshold):
 
 
 def test_what_is_out_of_reach_is_refused():
-    with pytest.raises(ParameterError, match=r"epsilon must be at least 2\*\*-30 \* max_partitions_contributed"):
-        ours.create_truncated_geometric_partition_strategy(2.0**-29, 1e-5, 3)
+    with pytest.raises(ParameterError, match=r"epsilon must be at least 2\*\*-20 \* max_partitions_contributed"):
+        ours.create_truncated_geometric_partition_strategy(2.0**-19, 1e-5, 3)
     with pytest.raises(ParameterError, match="epsilon must be such that"):
         ours.create_laplace_partition_strategy(1e300, 1e-5, 1)
 
@@ -192,10 +249,10 @@ def test_what_is_out_of_reach_is_refused():
 @pytest.mark.parametrize("pre_threshold", [None, 5])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_delta_of_too_few_digits_is_refused(name, pre_threshold):
-    for delta, partitions in [(5e-324, 1), (1e-322, 3), (1e-315, 2**31 - 1), (2.0**-1000, 2)]:
-        with pytest.raises(ParameterError, match=r"delta must be 0, or at least 2\*\*-1000"):
+    for delta, partitions in [(5e-324, 1), (1e-322, 3), (1e-315, 2**31 - 1), (2.0**-800, 2)]:
+        with pytest.raises(ParameterError, match=r"delta must be 0, or at least 2\*\*-800"):
             ours.create_partition_strategy(name, 1.0, delta, partitions, pre_threshold)
-    assert not ours.create_partition_strategy(name, 1.0, 2.0**-1000, 1, pre_threshold).should_keep(1)
+    assert not ours.create_partition_strategy(name, 1.0, 2.0**-800, 1, pre_threshold).should_keep(1)
 
 
 @pytest.mark.parametrize("name", NAMES)

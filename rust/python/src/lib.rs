@@ -9,6 +9,7 @@
 //! | `hazmat` | reproducible generators |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
 //! | `selection` | the mechanisms that choose or compare |
+//! | `partitions` | partition selection, one group at a time |
 //! | `distances`, `stability` | distances to instability, and their test |
 //! | `bootstrap` | votes of random subsets |
 //! | `sgd` | clipped gradients, and their noise |
@@ -29,6 +30,7 @@ mod local;
 mod mechanisms;
 mod memo;
 mod numbers;
+mod partitions;
 mod runtime;
 mod samplers;
 mod selection;
@@ -42,6 +44,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     samplers::register(module)?;
     mechanisms::register(module)?;
     selection::register(module)?;
+    partitions::register(module)?;
     distances::register(module)?;
     stability::register(module)?;
     bootstrap::register(module)?;

@@ -46,7 +46,7 @@ macro_rules! noise_mechanism {
     ($(#[$doc:meta])* $name:ident, $value:ty, $kind:literal, $sensitivity:ty, { $($own:tt)* }) => {
         $(#[$doc])*
         #[pyclass(module = "dpnoise._native", frozen)]
-        pub(crate) struct $name(mechanisms::$name);
+        pub(crate) struct $name(pub(crate) mechanisms::$name);
 
         #[pymethods]
         impl $name {

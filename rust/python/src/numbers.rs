@@ -4,7 +4,7 @@ use dpnoise_core::Error;
 use dpnoise_core::params::{Ratio, RealScale, Scale};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat};
+use pyo3::types::{PyBool, PyFloat, PyInt};
 
 use crate::errors::to_py;
 
@@ -85,12 +85,16 @@ pub(crate) fn real(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64
     if let Ok(float) = value.cast::<PyFloat>() {
         return float.extract();
     }
-    // NumPy's complex numbers convert to floats, with a warning; booleans of Python and NumPy are no numbers here.
-    let numpy = value.py().import("numpy")?;
-    let refused = value.is_instance_of::<PyBool>()
-        || value.is_instance(&numpy.getattr("complexfloating")?)?
-        || value.is_instance(&numpy.getattr("bool_")?)?;
-    if !refused {
+    let refused = || {
+        // NumPy's complex numbers convert to floats, with a warning; booleans of Python and NumPy are no numbers here.
+        let numpy = value.py().import("numpy")?;
+        PyResult::Ok(
+            value.is_instance_of::<PyBool>()
+                || value.is_instance(&numpy.getattr("complexfloating")?)?
+                || value.is_instance(&numpy.getattr("bool_")?)?,
+        )
+    };
+    if value.is_exact_instance_of::<PyInt>() || !refused()? {
         match value.extract() {
             Ok(float) => return Ok(float),
             Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {

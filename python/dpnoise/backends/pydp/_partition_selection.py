@@ -8,7 +8,8 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Final
 
-from dpnoise import samplers
+import dpnoise
+from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.backends._gaussian import gaussian
@@ -25,10 +26,11 @@ _create_truncated_geometric = _host.partition_selection.create_truncated_geometr
 
 # The safety margin: a share of epsilon and delta, or of the scale above the threshold.
 _MARGIN: Final = 2.0**-20
-_LEAST_EPSILON: Final = 2.0**-30
-_MOST_EPSILON: Final = Decimal(2000)
-# For each group of a person: doubles lose precision below 2**-1022.
-_LEAST_DELTA: Final = 2.0**-1000
+# For each group of a person: so that the margin is larger than the error of the probabilities, and that doubles hold
+# these. More than the most is as good as infinite.
+_LEAST_EPSILON: Final = 2.0**-20
+_MOST_EPSILON: Final = 60
+_LEAST_DELTA: Final = 2.0**-800
 # So many digits that a logarithm near 1 keeps enough of them for the smallest double.
 _DELTA_DIGITS: Final = Context(prec=400, traps=[])
 _DIGITS: Final = Context(prec=60, traps=[])
@@ -42,9 +44,9 @@ def create_truncated_geometric_partition_strategy(
     Parameters
     ----------
     epsilon : float
-        Positive; at least ``2**-30 * max_partitions_contributed``.
+        Positive; at least ``2**-20 * max_partitions_contributed``.
     delta : float
-        From 0 to 1; if positive, at least ``2**-1000 * max_partitions_contributed``.
+        From 0 to 1; if positive, at least ``2**-800 * max_partitions_contributed``.
     max_partitions_contributed : int
         The number of groups of a person.
 
@@ -77,7 +79,7 @@ def create_laplace_partition_strategy(
     epsilon : float
         Positive.
     delta : float
-        From 0 to 1; if positive, at least ``2**-1000 * max_partitions_contributed``.
+        From 0 to 1; if positive, at least ``2**-800 * max_partitions_contributed``.
     max_partitions_contributed : int
         The number of groups of a person.
 
@@ -114,7 +116,7 @@ def create_gaussian_partition_strategy(
     epsilon : float
         Positive.
     delta : float
-        From ``2**-1000 * max_partitions_contributed`` to 1.
+        From ``2**-800 * max_partitions_contributed`` to 1.
     max_partitions_contributed : int
         The number of groups of a person.
 
@@ -273,16 +275,15 @@ class _TruncatedGeometric(PartitionSelectionStrategy):
         super().__init__(made)
         if self.epsilon / self.max_partitions_contributed < _LEAST_EPSILON:
             raise ParameterError(
-                f"epsilon must be at least 2**-30 * max_partitions_contributed (which is "
+                f"epsilon must be at least 2**-20 * max_partitions_contributed (which is "
                 f"{self.max_partitions_contributed}), got {self.epsilon!r}"
             )
+        self._selection = _native.TruncatedGeometric(**_law(*self._budget))
 
     def should_keep(self, num_users: float) -> bool:
-        people = real(num_users, "num_users")
-        if not people.is_integer():
-            raise ParameterError("num_users must be a whole number")
-        probability, drops = _coin(*self._budget, int(people))
-        return bool(samplers.bernoulli(probability)) != drops
+        if type(num_users) is not int:  # the usual type needs no check here
+            num_users = real(num_users, "num_users")
+        return self._selection.should_keep(num_users)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return create_truncated_geometric_partition_strategy, self._budget
@@ -293,16 +294,26 @@ class _Thresholding(PartitionSelectionStrategy):
         super().__init__(made)
         self._create = create
         self._noise = noise
+        buffered = _native.NoisyUsers.laplace if isinstance(noise, dpnoise.Laplace) else _native.NoisyUsers.gaussian
+        self._users: Any = buffered(noise._native)
         safe = max(made.threshold, 1 + quantile * noise.scale)
         self.threshold = safe + _MARGIN * noise.scale + 2.0**-50 * max(safe, 0.0)
 
     def should_keep(self, num_users: float) -> bool:
-        return self.noised_value_if_should_keep(num_users) is not None
+        keep: bool = self._noised(num_users) >= self.threshold
+        return keep
 
     def noised_value_if_should_keep(self, num_users: float) -> float | None:
-        people = real(num_users, "num_users")
-        noisy: float = self._noise.release(people) if math.isfinite(people) else people
+        noisy = self._noised(num_users)
         return noisy if noisy >= self.threshold else None
+
+    def _noised(self, num_users: float) -> float:
+        if type(num_users) is not int:  # the usual type needs no check here
+            people = real(num_users, "num_users")
+            if not math.isfinite(people):
+                return people
+        noisy: float = self._users.release(num_users)
+        return noisy
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._create, self._budget
@@ -327,7 +338,7 @@ def _checked(made: Any) -> Any:
     """Refuse a delta whose part for each group is too small for exact computation."""
     if 0 < made.delta < _LEAST_DELTA * made.max_partitions_contributed:
         raise ParameterError(
-            f"delta must be 0, or at least 2**-1000 * max_partitions_contributed (which is "
+            f"delta must be 0, or at least 2**-800 * max_partitions_contributed (which is "
             f"{made.max_partitions_contributed}), got {made.delta!r}"
         )
     return made
@@ -348,49 +359,30 @@ def _laplace_quantile(above: float, below: float) -> float:
     return math.log(2 * below) if below else -math.inf
 
 
-class _Probabilities:
-    """Those of Theorem 1, for slightly smaller parameters, so that doubles may be rounded."""
-
-    def __init__(self, epsilon: float, delta: float, partitions: int) -> None:
-        safe = 1 - Decimal(_MARGIN)
-        with localcontext(_DELTA_DIGITS):
-            self._delta = Decimal(delta)
-            if 0 < delta < 1:
-                self._delta = safe * (1 - ((1 - self._delta).ln() / partitions).exp())
-        with localcontext(_DIGITS):
-            # Beyond the most, which is as good as infinite, its exponential would be so, too.
-            self._epsilon = min(safe * Decimal(epsilon) / partitions, _MOST_EPSILON)
-            grown = self._epsilon.exp()
-            self._step = self._delta / (grown - 1)
-            self._first = 0
-            if self._delta:
-                reached = (1 + (grown - 1) / (grown + 1) * (1 / self._delta - 1)).ln() / self._epsilon
-                self._first = 1 + int(reached.to_integral_value(ROUND_FLOOR))
-            self._dropped_first = 1 - self._kept(self._first)
-
-    def of(self, people: int) -> tuple[Decimal, Decimal]:
-        """Give the probabilities to keep a group of so many people, and to drop it."""
-        if people <= 0 or not self._delta:
-            return Decimal(0), Decimal(1)
-        with localcontext(_DIGITS):
-            if people <= self._first:
-                kept = self._kept(people)
-                return kept, 1 - kept
-            beyond = ((self._first - people) * self._epsilon).exp()
-            dropped = max(beyond * (self._dropped_first + self._step) - self._step, Decimal(0))
-            return 1 - dropped, dropped
-
-    def _kept(self, people: int) -> Decimal:
-        return ((people * self._epsilon).exp() - 1) * self._step
-
-
 @lru_cache(maxsize=256)
-def _probabilities(epsilon: float, delta: float, partitions: int) -> _Probabilities:
-    return _Probabilities(epsilon, delta, partitions)
-
-
-@lru_cache(maxsize=2**14)
-def _coin(epsilon: float, delta: float, partitions: int, people: int) -> tuple[float, bool]:
-    """Give the smaller probability, which has the smaller error as a double, and whether it is the one to drop."""
-    kept, dropped = _probabilities(epsilon, delta, partitions).of(people)
-    return float(min(kept, dropped)), dropped < kept
+def _law(epsilon: float, delta: float, partitions: int) -> dict[str, Any]:
+    """Give the law of Theorem 1 for slightly smaller parameters, so that doubles may be rounded: see the proofs."""
+    safe = 1 - Decimal(_MARGIN)
+    with localcontext(_DELTA_DIGITS):
+        share = Decimal(delta)
+        if 0 < delta < 1:
+            share = safe * (1 - ((1 - share).ln() / partitions).exp())
+    with localcontext(_DIGITS):
+        least = math.nextafter(float(min(safe * Decimal(epsilon) / partitions, Decimal(_MOST_EPSILON))), 0.0)
+        if not share:
+            return {"epsilon": least, "turn": (1.0, 0.0), "start": (0.0, 0.0), "last": (0.0, 0.0)}
+        exact = Decimal(least)
+        grown = exact.exp()
+        step = share / (grown - 1)
+        reached = (1 + (grown - 1) / (grown + 1) * (1 / share - 1)).ln() / exact
+        first = 1 + int(reached.to_integral_value(ROUND_FLOOR))
+        dropped = 1 - ((first * exact).exp() - 1) * step
+        turn = first if dropped >= Decimal("0.5") else first - 1
+        further = ((dropped + step) / step).ln() / exact
+        whole = int(further.to_integral_value(ROUND_FLOOR))
+        return {
+            "epsilon": least,
+            "turn": (turn, float(step * (turn * exact).exp())),
+            "start": (first, float(dropped + step)),
+            "last": (first + whole, float((further - whole) * exact)),
+        }

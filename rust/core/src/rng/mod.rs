@@ -2,7 +2,8 @@
 //!
 //! Samplers take any [`rand_core::TryCryptoRng`]. The library itself gives them a fresh [`SecureRng`] for every call
 //! and thread. No generator state lives longer, so neither a `fork()` nor a restored snapshot of a virtual machine can
-//! repeat a stream. The exception is [`WordBuffer`], for callers who need millions of single words. An object with
+//! repeat a stream. The exceptions are [`WordBuffer`], for callers who need millions of single words, and
+//! [`NoiseBuffer`](crate::mechanisms::NoiseBuffer), for those who release as many single values. An object with
 //! secrets that lives longer than a call has a [`ProcessMark`], which detects that it is used in another process.
 
 mod chacha;

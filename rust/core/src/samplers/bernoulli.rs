@@ -93,25 +93,26 @@ impl Bernoulli {
         for i in 0..8 * TILE_BYTES {
             let (byte, bit) = (i / 8, i % 8);
             if (coins[byte] ^ at_most[byte]) >> bit & 1 == 1 {
-                coins[byte] |= u8::from(self.rest(rng)?) << bit;
+                // Both operations are exact.
+                let rest = self.p * WORD - self.threshold as f64;
+                coins[byte] |= u8::from(further_digits(rest, rng)?) << bit;
             }
         }
         Ok(())
     }
+}
 
-    /// A coin of probability 2^64 p - T: compares 64 digits at a time, until they differ or there are no more.
-    fn rest<R: TryCryptoRng + ?Sized>(&self, rng: &mut R) -> Result<bool, Error> {
-        let mut rest = self.p * WORD - self.threshold as f64; // both operations are exact, as are those below
-        while rest > 0.0 {
-            let digits = (rest * WORD).trunc();
-            let word = rng.try_next_u64().map_err(Error::randomness)?;
-            if word != digits as u64 {
-                return Ok(word < digits as u64);
-            }
-            rest = rest * WORD - digits;
+/// A coin of the probability `rest`: compares 64 digits at a time, until they differ or there are no more.
+pub(crate) fn further_digits<R: TryCryptoRng + ?Sized>(mut rest: f64, rng: &mut R) -> Result<bool, Error> {
+    while rest > 0.0 {
+        let digits = (rest * WORD).trunc(); // exact, as is the subtraction below
+        let word = rng.try_next_u64().map_err(Error::randomness)?;
+        if word != digits as u64 {
+            return Ok(word < digits as u64);
         }
-        Ok(false)
+        rest = rest * WORD - digits;
     }
+    Ok(false)
 }
 
 impl Sampler for Bernoulli {

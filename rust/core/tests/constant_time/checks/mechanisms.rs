@@ -1,6 +1,8 @@
 //! Releases of integers and of real numbers.
 
-use dpnoise_core::mechanisms::{DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Method, Noisy, Sum};
+use dpnoise_core::mechanisms::{
+    DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Law, Method, NoiseBuffer, Noisy, Sum, TruncatedGeometric,
+};
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::grid::{Grid, Reach, all_finite};
@@ -42,6 +44,19 @@ pub(super) fn checks() -> Vec<Check> {
             let mechanism = Laplace::new(1.0, 1.0, None).unwrap();
             for x in reals() {
                 assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
+            }
+        }),
+        ("Laplace, one value, with noise from a store", || {
+            let mut buffer = NoiseBuffer::new(Laplace::new(1.0, 1.0, None).unwrap()).unwrap();
+            for x in reals() {
+                assert_secret(&[buffer.release(secret(&[x])[0]).unwrap()]);
+            }
+        }),
+        ("truncated geometric partition selection", || {
+            let law = Law { epsilon: 0.5, turn: (9.0, 0.4), start: (9.0, 0.75), last: (30.0, 0.25) };
+            let mut selection = TruncatedGeometric::new(law).unwrap();
+            for people in [-3.0, 0.0, 1.0, 8.0, 9.0, 10.0, 29.0, 30.0, 31.0, 1e300] {
+                assert_secret(&[selection.should_keep(secret(&[people])[0]).unwrap()]);
             }
         }),
         ("Laplace, an array", || {
