@@ -16,12 +16,13 @@ import pytest
 os.environ["RUST_BACKTRACE"] = "0"  # OpenDP's errors take a thousand times as long with one
 pytest.importorskip("opendp", reason="needs OpenDP: pip install 'dpnoise[opendp]'")
 
+import opendp.core
 import opendp.prelude as dp
 from backends.errors import error_of
 
 from dpnoise import Exponential, ParameterError, ReportNoisyMax
 from dpnoise.backends import opendp as ours
-from dpnoise.backends.opendp import _add_integers, _add_reals, _below_best
+from dpnoise.backends.opendp import _add_integer, _add_integers, _add_real, _add_reals, _below_best
 
 CONSTRUCTORS = ours.__all__
 VECTOR_METRICS = {"make_laplace": dp.l1_distance, "make_gaussian": dp.l2_distance, "make_noisy_max": dp.linf_distance}
@@ -403,6 +404,59 @@ def test_sums_saturate():
     released = _add_reals(huge, np.array([1e308, 1.0, 1.0]), 1.0, np.float64)
     largest = np.finfo(float).max
     assert released.tolist() == [largest, -largest, largest]
+
+
+@pytest.mark.parametrize("number", [np.float64, np.float32])
+@pytest.mark.parametrize("granularity", [2.0**-60, 0.25, 8.0, 2.0**900])
+def test_noise_is_added_to_a_real_number_as_to_a_vector(number, granularity):
+    ends = [0.0, 5e-324, 0.1, 0.125, 0.375, 1.0, 4.0, 12.0, 2.0**53 * 0.25, 1e18 + 127, 3.4e38, 3.5e38, 1e300, math.inf]
+    values = [math.nan, *ends, *(-value for value in ends)]
+    noises = [0.0, granularity, -3 * granularity, 2.0**40 * granularity, -(2.0**53) * granularity]
+    with np.errstate(over="ignore"):
+        for value, noise in itertools.product(values, noises):
+            (expected,) = _add_reals(np.array([value], number), np.array([noise]), granularity, number).tolist()
+            found = _add_real(value, noise, granularity, number)
+            assert (type(found), found) == (float, expected)
+
+
+@pytest.mark.parametrize("number", INTEGERS.values())
+def test_noise_is_added_to_an_integer_as_to_a_vector(number):
+    least, most = int(np.iinfo(number).min), int(np.iinfo(number).max)
+    noises = [0, 1, -1, 12345, 2**40, -(2**40), 2**62, -(2**62)]
+    for value, noise in itertools.product([least, least + 1, 0, 7, most - 1, most], noises):
+        (expected,) = _add_integers(np.array([value], number), np.array([noise]), number).tolist()
+        found = _add_integer(value, noise, number)
+        assert (type(found), found) == (int, expected)
+
+
+@pytest.mark.parametrize("number", ["i32", "i64", "u32", "u64", "f32", float])
+@pytest.mark.parametrize("name", ["make_laplace", "make_gaussian"])
+def test_a_number_of_the_type_does_not_pass_through_the_host(name, number, monkeypatch):
+    theirs, mine = both(name, *scalar(name, number), 2.0**-12)
+    through = []
+    invoke = opendp.core.measurement_invoke
+    monkeypatch.setattr(opendp.core, "measurement_invoke", lambda *given: through.append(given[1]) or invoke(*given))
+    chained = mine >> (lambda x: x)
+    if number not in INTEGERS:
+        direct, others, refused = [0.0, -7.5, 3.25], [2, 10**40], [True, "7", None, [1.0]]
+    else:
+        limits = np.iinfo(INTEGERS[number])
+        direct = [0, 7, int(limits.min), int(limits.max)]
+        others, refused = [], [True, 7.0, "7", int(limits.max) + 1, int(limits.min) - 1]
+    for call in (mine, mine.invoke):
+        assert [call(value) for value in direct] == pytest.approx(direct, abs=1)
+        assert through == []
+    for value in others:
+        # The host narrows what is too large for f32.
+        assert mine(value) == pytest.approx(theirs(value), abs=1)
+    assert through == [value for value in others for _ in range(2)]
+    for value in refused:
+        expected = error_of(lambda value=value: theirs(value))
+        assert expected
+        assert error_of(lambda value=value: mine(value)) == expected
+    through.clear()
+    assert chained(direct[1]) == pytest.approx(direct[1], abs=1)
+    assert through == [direct[1]]
 
 
 # --- the host's documentation --------------------------------------------------------------------------------------
