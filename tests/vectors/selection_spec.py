@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 from vectors.noise_spec import Words, is_below
@@ -52,65 +53,68 @@ def uniform_below(words: Words, n: int) -> int:
 
 @dataclass
 class Selection:
-    """A scale in steps of the grid, and the depths of the candidates; None for a retired one."""
+    """A scale in steps of the grid, and the scores of the candidates in steps; None for one that is gone."""
 
     scale: Fraction
-    depths: Sequence[int | None]
+    steps: Sequence[int | None]
 
     def __post_init__(self) -> None:
         self.rate = 1.4426950408889634 * (float(self.scale.denominator) / float(self.scale.numerator))
-        self.block = min(2048, -(-len(self.depths) // 8) * 8)
-        padded = [*self.depths, *[None] * (-len(self.depths) % self.block)]
-        self.weights = [0 if depth is None else weight(depth, self.rate) for depth in padded]
-        self.order = [
-            first + 8 * row + column
-            for first in range(0, len(padded), self.block)
-            for column in range(8)
-            for row in range(self.block // 8)
+        self.block = min(2048, -(-len(self.steps) // 8) * 8)
+        padded = [*self.steps, *[None] * (-len(self.steps) % self.block)]
+        self.depths = below(padded)
+        self.weights = self.weigh(self.depths)
+        self.blocks = [padded[first : first + self.block] for first in range(0, len(padded), self.block)]
+        self.weights_in_block = [self.weigh(below(steps)) for steps in self.blocks]
+        bests = [max((step for step in steps if step is not None), default=None) for steps in self.blocks]
+        self.lengths = [
+            -(-weight * sum(weights) // C)
+            for weight, weights in zip(self.weigh(below(bests)), self.weights_in_block, strict=True)
         ]
+        self.order_in_block = [8 * row + column for column in range(8) for row in range(self.block // 8)]
+        self.order = [first + place for first in range(0, len(padded), self.block) for place in self.order_in_block]
         self.attempts = 2 if len(padded) <= 2**17 else 3
 
-    def threshold(self, index: int) -> mpmath.mpf | Fraction:
-        """With what probability a candidate is accepted."""
+    def weigh(self, depths: Sequence[int | None]) -> list[int]:
+        return [0 if depth is None else weight(depth, self.rate) for depth in depths]
+
+    def exact(self, index: int) -> mpmath.mpf | Fraction:
+        """Return C w."""
         depth = self.depths[index]
         assert depth is not None
-        exact = (
-            Fraction(1)
-            if depth == 0
-            else mpmath.exp(-mpmath.mpf(depth * self.scale.denominator) / self.scale.numerator)
-        )
-        return exact * C / self.weights[index]
+        if depth == 0:
+            return Fraction(C)
+        return C * mpmath.exp(-mpmath.mpf(depth * self.scale.denominator) / self.scale.numerator)
 
-    def located(self, number: int, lengths: Sequence[int]) -> int | None:
-        """Return the candidate that a number falls on."""
-        for index in self.order:
-            if number < lengths[index]:
-                return index
-            number -= lengths[index]
-        return None
+    def threshold(self, index: int) -> mpmath.mpf | Fraction:
+        """With what probability a candidate is accepted by permute-and-flip."""
+        return self.exact(index) / self.weights[index]
 
-    def first_accepted(self, words: Words, candidates: Iterator[int | None]) -> int:
+    def threshold_in_block(self, index: int) -> mpmath.mpf | Fraction:
+        """With what probability one is accepted by the exponential mechanism."""
+        block, place = divmod(index, self.block)
+        weights = self.weights_in_block[block]
+        return self.exact(index) * sum(weights) / (self.lengths[block] * weights[place])
+
+    def first_accepted(self, words: Words, candidates: Iterator[int | None], threshold: Any) -> int:
         while True:
             accepted = []
             for _ in range(self.attempts):
                 index = next(candidates)
                 prefix = words.take(8) >> 1
-                if (
-                    is_below(words, prefix, Fraction(1) if index is None else self.threshold(index))
-                    and index is not None
-                ):
+                if is_below(words, prefix, Fraction(1) if index is None else threshold(index)) and index is not None:
                     accepted.append(index)
             if accepted:
                 return accepted[0]
 
     def softmax(self, words: Words) -> int:
-        total = sum(self.weights)
-
         def candidates() -> Iterator[int | None]:
             while True:
-                yield self.located(uniform_below(words, total), self.weights)
+                block = located(uniform_below(words, sum(self.lengths)), self.lengths, range(len(self.blocks)))
+                weights = self.weights_in_block[block]
+                yield self.block * block + located(uniform_below(words, sum(weights)), weights, self.order_in_block)
 
-        return self.first_accepted(words, candidates())
+        return self.first_accepted(words, candidates(), self.threshold_in_block)
 
     def permute_and_flip(self, words: Words) -> int:
         coins = [int(words.take(8) >> 13 < weight) for weight in self.weights]
@@ -121,9 +125,19 @@ class Selection:
                 number = uniform_below(words, len(heads))
                 yield heads.pop(number) if heads else None
 
-        return self.first_accepted(words, candidates())
+        return self.first_accepted(words, candidates(), self.threshold)
 
 
-def depths(scores: Sequence[float], granularity: Fraction) -> list[int]:
-    steps = [to_grid(score, granularity) for score in scores]
-    return [min(max(steps) - step, FURTHEST) for step in steps]
+def located(number: int, lengths: Sequence[int], order: Sequence[int]) -> int:
+    """Return the item that a number falls on."""
+    for index in order:
+        if number < lengths[index]:
+            return index
+        number -= lengths[index]
+    raise AssertionError("the number is too large")
+
+
+def below(steps: Sequence[int | None]) -> list[int | None]:
+    """Return the depths below the best of these."""
+    best = max((step for step in steps if step is not None), default=0)
+    return [None if step is None else min(best - step, FURTHEST) for step in steps]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from vectors.noise_spec import Words
-from vectors.selection_spec import Selection, depths
+from vectors.selection_spec import Selection, to_grid
 
 from dpnoise import Exponential, ReportNoisyMax, TopK, hazmat
 
@@ -40,12 +40,19 @@ def spec(mechanism: Any, scores: np.ndarray) -> Selection:
     granularity = Fraction(mechanism.granularity)
     shares = (1 if mechanism.monotonic else 2) * (mechanism.k if isinstance(mechanism, TopK) else 1)
     steps = math.ceil(Fraction(mechanism.sensitivity) / granularity)
-    return Selection(steps * shares / Fraction(mechanism.epsilon), depths(scores.tolist(), granularity))
+    places = [to_grid(score, granularity) for score in scores.tolist()]
+    return Selection(steps * shares / Fraction(mechanism.epsilon), places)
 
 
-def compare(mechanism: Any, scores: np.ndarray, choose: Callable[[Selection, Words], int], data: bytes) -> int:
+def compare(
+    mechanism: Any,
+    scores: np.ndarray,
+    choose: Callable[[Selection, Words], int],
+    data: bytes,
+    selection: Selection | None = None,
+) -> int:
     rng, words = hazmat.ScriptedRng(data), Words(data)
-    expected = choose(spec(mechanism, scores), words)
+    expected = choose(selection or spec(mechanism, scores), words)
     assert mechanism.release(scores, rng=rng) == expected
     assert rng.remaining == len(data) - words.position, "both took the same words"
     return expected
@@ -78,14 +85,10 @@ def test_top_k_equals_the_specification() -> None:
         mechanism = TopK(k=5, epsilon=2.0)
         scores = scores_of("near", count)
         data = stream(f"top {count}")
-        words, left, expected = Words(data), scores.copy(), []
+        words, whole, expected = Words(data), spec(mechanism, scores), []
         for _ in range(5):
-            remaining = np.isfinite(left)
-            whole = spec(mechanism, np.where(remaining, left, left[remaining].min()))
-            kept = [depth if here else None for depth, here in zip(whole.depths, remaining, strict=True)]
-            one = Selection(whole.scale, kept)
-            expected.append(one.softmax(words))
-            left[expected[-1]] = -np.inf
+            left = [None if index in expected else step for index, step in enumerate(whole.steps)]
+            expected.append(Selection(whole.scale, left).softmax(words))
         assert mechanism.release(scores, rng=hazmat.ScriptedRng(data)).tolist() == expected
 
 
@@ -94,24 +97,51 @@ def word(number: int, total: int) -> bytes:
     return (-(-(number << 256) // total)).to_bytes(32, "big")
 
 
+def prefixes(threshold: Any) -> set[int]:
+    near = int(threshold * 2**63)
+    return {prefix for prefix in (0, near - 1, near, near + 1, 2**63 - 1) if 0 <= prefix < 2**63}
+
+
 def test_every_boundary_and_threshold_of_the_exponential_mechanism() -> None:
     mechanism = Exponential(epsilon=1.0)
     # Weights from C down to those that a double cannot tell from zero.
     scores = np.array([0.0, -1, -2.5, -40, -68, -72, -75, -90, -200, -3000, 0, -1e9])
     selection = spec(mechanism, scores)
-    total = sum(selection.weights)
+    (weights,) = selection.weights_in_block
     first = 0
     outcomes = set()
     for index in selection.order:
-        length = selection.weights[index]
+        length = weights[index]
         for number in {first, first + length - 1} if length else ():
-            near = int(selection.threshold(index) * 2**63)
-            for prefix in {0, near - 1, near, near + 1, 2**63 - 1}:
-                if 0 <= prefix < 2**63:
-                    data = word(number, total) + (2 * prefix).to_bytes(8, "little") + stream(f"{number}", 800)
-                    outcomes.add(compare(mechanism, scores, Selection.softmax, data) == index)
+            for prefix in prefixes(selection.threshold_in_block(index)):
+                data = bytes(32) + word(number, sum(weights)) + (2 * prefix).to_bytes(8, "little")
+                data += stream(f"{number}", 1600)
+                outcomes.add(compare(mechanism, scores, Selection.softmax, data) == index)
         first += length
     assert outcomes == {True, False}
+
+
+def test_every_boundary_and_threshold_of_blocks() -> None:
+    mechanism = Exponential(epsilon=1.0)
+    scores = np.full(3 * 2048 + 5, -1e6)
+    # The best of each block; the last block is worth next to nothing.
+    places = [7, 2048 + 9, 2 * 2048, 3 * 2048 + 4]
+    scores[places] = [-3.3, 0.0, -50.1, -76.0]
+    selection = spec(mechanism, scores)
+    first = 0
+    outcomes = set()
+    for block, (length, index) in enumerate(zip(selection.lengths, places, strict=True)):
+        weights = selection.weights_in_block[block]
+        before = sum(
+            weights[place] for place in selection.order_in_block[: selection.order_in_block.index(index % 2048)]
+        )
+        for number in {first, first + length - 1}:
+            for prefix in prefixes(selection.threshold_in_block(index)):
+                data = word(number, sum(selection.lengths)) + word(before, sum(weights))
+                data += (2 * prefix).to_bytes(8, "little") + stream(f"{number}", 1600)
+                outcomes.add((compare(mechanism, scores, Selection.softmax, data, selection) == index, block))
+        first += length
+    assert outcomes == {(True, 0), (False, 0), (True, 1), (True, 2), (False, 2), (True, 3), (False, 3)}
 
 
 def test_every_threshold_of_permute_and_flip() -> None:
@@ -123,13 +153,11 @@ def test_every_threshold_of_permute_and_flip() -> None:
         # Heads for the best one and, on either side of its weight, for this one.
         for coin in {0, length - 1, length} - {2**51}:
             coins = b"".join(((coin if i == index else 2**51 - 1) << 13).to_bytes(8, "little") for i in range(8))
-            near = int(selection.threshold(index) * 2**63)
-            for prefix in {0, near - 1, near, near + 1, 2**63 - 1}:
-                if 0 <= prefix < 2**63:
-                    for u in (0, 2**256 - 1):
-                        data = coins + u.to_bytes(32, "big") + (2 * prefix).to_bytes(8, "little")
-                        data += stream("rest", 800)
-                        outcomes.add(compare(mechanism, scores, Selection.permute_and_flip, data))
+            for prefix in prefixes(selection.threshold(index)):
+                for u in (0, 2**256 - 1):
+                    data = coins + u.to_bytes(32, "big") + (2 * prefix).to_bytes(8, "little")
+                    data += stream("rest", 800)
+                    outcomes.add(compare(mechanism, scores, Selection.permute_and_flip, data))
     assert outcomes >= {0, 1, 2, 3}
 
 
@@ -137,8 +165,9 @@ def test_a_wrong_specification_is_seen() -> None:
     # Positive control: a boundary that is moved by one.
     mechanism, scores = Exponential(epsilon=1.0), np.array([0.0, -1.0])
     wrong = spec(mechanism, scores)
-    data = word(wrong.weights[0] - 1, sum(wrong.weights)) + bytes(48)
+    (weights,) = wrong.weights_in_block
+    data = bytes(32) + word(weights[0] - 1, sum(weights)) + bytes(80)
     assert mechanism.release(scores, rng=hazmat.ScriptedRng(data)) == 0
-    wrong.weights[0] -= 1
-    wrong.weights[1] += 1
+    weights[0] -= 1
+    weights[1] += 1
     assert wrong.softmax(Words(data)) == 1

@@ -104,11 +104,6 @@ impl Selector {
         Candidates::new(self.grid, scores)
     }
 
-    /// The grid.
-    pub(super) fn grid(&self) -> Grid {
-        self.grid
-    }
-
     /// The sampler of the choices.
     pub(super) fn selection(&self) -> &Selection {
         &self.selection

@@ -5,14 +5,11 @@
 
 use core::ops::Deref;
 
-use dpnoise_kernels::arch::candidates::{COLUMNS, RETIRED, retire};
 use rand_core::TryCryptoRng;
 
 use super::Selector;
 use crate::error::Error;
-use crate::instruction_set;
-use crate::rng::{SecureRng, Wiped};
-use crate::samplers::Candidates;
+use crate::rng::SecureRng;
 
 /// Chooses k candidates, in the order of the rounds.
 ///
@@ -66,17 +63,7 @@ impl TopK {
             let allowed = format!("at most the number of scores, which is {}", scores.len());
             return Err(Error::parameter("k", self.k, allowed));
         }
-        self.candidates(scores)?;
-        let mut remaining = Wiped::new(scores.len().next_multiple_of(COLUMNS));
-        remaining.fill(RETIRED);
-        remaining[..scores.len()].copy_from_slice(scores);
-        // The choices are secret until the last one is made.
-        let mut chosen = Wiped::new(self.k as usize);
-        for place in chosen.iter_mut() {
-            *place = self.selection().softmax(rng, &Candidates::remaining(self.grid(), &remaining)?)?;
-            retire(instruction_set::current()?, place, &mut remaining);
-        }
-        Ok(chosen.to_vec())
+        self.selection().peel(rng, &self.candidates(scores)?, self.k as usize)
     }
 }
 

@@ -38,6 +38,7 @@ pub mod grid;
 pub mod grid_noise;
 pub mod histogram;
 mod last_noise;
+mod peeling;
 mod refine;
 mod sampler;
 pub mod selection;
