@@ -72,7 +72,7 @@ fn exp_neg(x: f64) -> (f64, f64) {
     let y = whole * LN_2[0] - x + whole * LN_2[1]; // at most ln(2)/2 in magnitude, and a bit
     // exp(y) - 1 = y (1 + y/2 (1 + y/3 (...))): the terms that are left out are below 2^-60.
     let sum = (2..16).rev().fold(1.0, |sum, n| 1.0 + y * sum * INVERSES[n]);
-    let power = f64::from_bits((1023 - (rounded.to_bits() & 0xfff)) << 52);
+    let power = f64::from_bits(1023u64.wrapping_sub(rounded.to_bits() & 0xfff) << 52);
     (power, y * sum)
 }
 
@@ -114,7 +114,10 @@ impl TruncatedGeometric {
     /// # Errors
     /// [`Error::Data`] when the number is not whole, [`Error::Randomness`] when a refill of the words fails.
     pub fn should_keep(&mut self, people: f64) -> Result<bool, Error> {
-        if declassify(Reason::Refusal, people.trunc() != people || people.is_infinite()) {
+        // Those beyond 2^50 are as good as whole.
+        let near = people.max(-(2f64.powi(50))).min(2f64.powi(50));
+        let whole = (near + ROUNDER) - ROUNDER;
+        if declassify(Reason::Refusal, (whole != near) | !people.is_finite()) {
             return Err(Error::data("num_users", "must be a whole number"));
         }
         let (probability, drops) = self.law.of(people);

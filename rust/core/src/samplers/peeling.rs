@@ -1,6 +1,9 @@
 //! The exponential mechanism, time and again: candidates leave when they are chosen, and weights are kept by block. See
 //! `selection.md`.
 
+use core::array;
+use core::hint::black_box;
+
 use dpnoise_kernels::arch::candidates::{self as kernel, COLUMNS, FURTHEST, RETIRED, UNIT_BITS};
 use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
@@ -82,10 +85,10 @@ impl<'a> Peeling<'a> {
         self.selection.weigh_scores(self.candidates, best, &self.bests, &mut self.depths, &mut self.lengths);
         let mut total = 0u128;
         for (length, &sum) in self.lengths.iter_mut().zip(&*self.sums) {
-            let product = u128::from(length.cast_unsigned()) * u128::from(sum.cast_unsigned());
-            let share = (product + ((1 << UNIT_BITS) - 1)) >> UNIT_BITS; // rounded up, at most the sum
+            let product = u128::from(length.cast_unsigned()).wrapping_mul(sum.cast_unsigned().into());
+            let share = product.wrapping_add((1 << UNIT_BITS) - 1) >> UNIT_BITS; // rounded up, at most the sum
             *length = (share as u64).cast_signed();
-            total += share;
+            total = total.wrapping_add(share);
         }
         total
     }
@@ -112,8 +115,9 @@ impl<'a> Peeling<'a> {
         let mut packed = Wiped::new(candidates.block() / COLUMNS);
         fetch_bits(&self.retired, block, &mut packed);
         for (scores, &bits) in work.scores.chunks_exact_mut(COLUMNS).zip(&*packed) {
-            for (column, score) in scores.iter_mut().enumerate() {
-                let gone = u64::from(bits >> column & 1).wrapping_neg();
+            // Out of the optimiser's sight, which makes branches of bits.
+            let gone: [u64; COLUMNS] = array::from_fn(|column| u64::from(bits >> column & 1).wrapping_neg());
+            for (score, gone) in scores.iter_mut().zip(black_box(gone)) {
                 *score = f64::from_bits(score.to_bits() & !gone | RETIRED.to_bits() & gone);
             }
         }
@@ -165,5 +169,5 @@ impl<'a> Peeling<'a> {
 
 /// The sum of all weights of a block, at most 2^62.
 fn sum_of(candidates: &Candidates<'_>, work: &Workspace) -> i64 {
-    kernel::sums(candidates.instructions(), &work.weights).iter().sum()
+    kernel::sums(candidates.instructions(), &work.weights).into_iter().fold(0, i64::wrapping_add)
 }

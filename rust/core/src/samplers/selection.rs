@@ -259,7 +259,7 @@ impl Selection {
             let density = self.density(constants).at(proposal.depth.cast_unsigned(), constants);
             (Interval::exact(weight), density.times(&Interval::exact(part(proposal.share.sum, SUM_BITS))))
         })?;
-        Ok(accepted & proposal.exists)
+        Ok(mask(accepted) & proposal.exists != 0)
     }
 
     /// Computes the depths of scores below `best`, and their weights.
@@ -378,7 +378,8 @@ pub(super) struct Proposal {
     pub(super) weighed: i64,
     pub(super) depth: i64,
     pub(super) share: Share,
-    pub(super) exists: bool,
+    /// All ones if there is one.
+    pub(super) exists: u64,
 }
 
 /// The place where a number falls, when all items lie side by side with their weights as lengths: in a block column by
@@ -395,7 +396,8 @@ pub(super) struct Place {
 pub(super) struct Found {
     pub(super) index: u64,
     pub(super) depth: i64,
-    pub(super) exists: bool,
+    /// All ones if there is one.
+    pub(super) exists: u64,
 }
 
 impl Place {
@@ -435,7 +437,7 @@ impl Place {
             index = index.wrapping_add(row.wrapping_mul(COLUMNS as u64).wrapping_add(column as u64) & inside);
             depth |= found.depths[column] & inside.cast_signed();
         }
-        Found { index, depth, exists: self.exists != 0 }
+        Found { index, depth, exists: self.exists }
     }
 }
 
