@@ -24,6 +24,7 @@ from backends import errors
 from optax import contrib as host
 
 from dpnoise import ParameterError, RandomnessError, audit, datasets, hazmat
+from dpnoise.backends import _gradients, _xla
 from dpnoise.backends import optax as ours
 from dpnoise.backends._gradients import noisy
 from dpnoise.sgd import NoisyGradient, epsilon_spent
@@ -209,12 +210,22 @@ def repeated(make: Any) -> set[str]:
     return {name for name, means in steps_of_all_kinds(make).items() if len(np.unique(means, axis=0)) < len(means)}
 
 
+@pytest.fixture(params=["custom call", "callback"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How a compiled step is called: on one CPU, and elsewhere."""
+    assert ours._is_one_cpu()
+    if request.param == "callback":
+        monkeypatch.setattr(ours, "_is_one_cpu", lambda: False)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("way")
 def test_every_step_draws_fresh_noise() -> None:
     assert repeated(lambda: aggregate(multiplier=2000.0)) == set()
 
 
 def test_noise_that_is_drawn_once_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A callback that remembers what it gave, and one that JAX believes to be pure and takes out of a loop."""
+    """A callback that remembers what it gave, and calls that JAX believes to be pure and takes out of a loop."""
 
     def cached(callback: Any, shape: Any, *arguments: Any) -> Any:
         kept: list[Any] = []
@@ -228,12 +239,20 @@ def test_noise_that_is_drawn_once_would_be_noticed(monkeypatch: pytest.MonkeyPat
     def pure(callback: Any, shape: Any, *arguments: Any) -> Any:
         return jax.pure_callback(callback, shape, *arguments, vmap_method="sequential")
 
+    def without_effect(shape: Any, leaves: Any, clip_norm: float, noise_multiplier: float) -> Any:
+        call = jax.ffi.ffi_call(_xla._TARGET, shape, vmap_method="sequential")
+        return call(*leaves, clip_norm=np.float64(clip_norm), noise_multiplier=np.float64(noise_multiplier))
+
+    monkeypatch.setattr(ours, "noisy_mean", without_effect)
+    assert {"scan", "loop"} & repeated(lambda: aggregate(multiplier=2000.0))
+    monkeypatch.setattr(ours, "_is_one_cpu", lambda: False)
     monkeypatch.setattr(ours, "io_callback", cached)
     assert {"compiled", "scan", "loop", "vmap"} <= repeated(lambda: aggregate(multiplier=2000.0))
     monkeypatch.setattr(ours, "io_callback", pure)
     assert {"scan", "loop"} & repeated(lambda: aggregate(multiplier=2000.0))
 
 
+@pytest.mark.usefixtures("way")
 def test_a_step_is_taken_once_and_not_differentiated() -> None:
     calls: list[int] = []
 
@@ -243,6 +262,7 @@ def test_a_step_is_taken_once_and_not_differentiated() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ours, "noisy", counting)
+        patch.setattr(_gradients, "noisy", counting)
         made = aggregate()
 
         def uses(x: jax.Array) -> Any:
@@ -251,7 +271,7 @@ def test_a_step_is_taken_once_and_not_differentiated() -> None:
 
         jax.block_until_ready(jax.jit(uses)(SAME))
     assert len(calls) == 1, "not once for each use"
-    with pytest.raises(ValueError, match="JVP"):
+    with pytest.raises(ValueError, match=r"JVP|cannot be differentiated"):
         jax.grad(lambda x: released(aggregate(), x).sum())(SAME)
     with pytest.raises(NotImplementedError, match="Effects not supported"):
         jax.grad(jax.checkpoint(lambda x: (released(aggregate(), jax.lax.stop_gradient(x)) * x).sum()))(SAME)
@@ -286,15 +306,43 @@ print("done")
 """
 
 
+@pytest.mark.usefixtures("way")
 def test_nothing_is_released_without_randomness(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise RandomnessError("no randomness")
 
     monkeypatch.setattr(ours, "noisy", fail)
+    monkeypatch.setattr(_gradients, "noisy", fail)
     with pytest.raises(RandomnessError):
         released(aggregate(), SAME)
     with pytest.raises(jax.errors.JaxRuntimeError, match="no randomness"):
         jax.block_until_ready(compiled(aggregate())(SAME))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_both_ways_take_the_same_step(dtype: Any, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (_gradients, ours):
+        monkeypatch.setattr(module, "noisy", lambda sums, **more: (sums * 2.0**-31).astype(more["dtype"]))
+    generator = np.random.default_rng(rows)
+    with jax.enable_x64(dtype is np.float64):
+        tree = {
+            "a": jnp.asarray(generator.normal(size=(rows, 3, 4)), dtype),
+            "b": jnp.asarray(generator.normal(size=rows), dtype),
+            "c": jnp.zeros((rows, 0), dtype),
+            # An array that XLA would rather keep the other way round.
+            "d": jnp.asarray(generator.normal(size=(7, rows)), dtype).T,
+        }
+        update = aggregate().update
+        found = {}
+        for one in (True, False):
+            monkeypatch.setattr(ours, "_is_one_cpu", lambda one=one: one)
+            found[one] = jax.jit(lambda tree: update(tree, None)[0])(tree)
+        assert jax.tree.all(jax.tree.map(lambda x, y: x.dtype == y.dtype and np.array_equal(x, y), *found.values()))
+        eager = update(tree, None)[0]
+        assert jax.tree.all(jax.tree.map(np.array_equal, found[True], eager))
+        assert found[True]["a"].dtype == dtype
+        assert np.linalg.norm(np.concatenate([np.ravel(x) for x in jax.tree.leaves(eager)])) > 0.1
 
 
 def test_several_devices_share_one_release() -> None:

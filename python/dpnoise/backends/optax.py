@@ -6,7 +6,7 @@ output of optax's. Gradients are clipped, added up and given noise on the CPU, a
 Neighbours differ by one example, added or removed, where a row of zeros stands for no example: the number of rows of a
 batch is public, as for the host, which divides by it. `dpnoise.sgd.epsilon_spent` computes the cost of steps.
 
-Under ``jax.jit`` a step is a callback with a side effect, which JAX runs once each time the step is reached, with
+Under ``jax.jit`` a step is a call with a side effect, which JAX runs once each time the step is reached, with
 fresh noise. ``jax.grad`` and ``jax.checkpoint`` refuse it. ``jax.vmap`` makes a release, with noise of its own, for
 each member whose gradients are its own.
 """
@@ -23,6 +23,7 @@ from dpnoise._errors import ParameterError
 from dpnoise._extras import require
 from dpnoise._parameters import real
 from dpnoise.backends._gradients import clipped_sum, mechanism, noisy
+from dpnoise.backends._xla import noisy_mean
 from dpnoise.hazmat import ScriptedRng, SeededRng
 
 __all__ = ["differentially_private_aggregate", "dpsgd"]
@@ -115,7 +116,10 @@ def differentially_private_aggregate(
         # once.
         if any(isinstance(array, jax.core.Tracer) for array in (jnp.zeros(()), *leaves)):
             shape = jax.ShapeDtypeStruct((sum(leaf.size for leaf in leaves) // count,), dtype)
-            mean = io_callback(step, shape, *leaves)
+            if rng is None and _is_one_cpu():
+                mean = noisy_mean(shape, leaves, clip_norm, multiplier)
+            else:
+                mean = io_callback(step, shape, *leaves)
         else:
             mean = step(*leaves)
         return _tree(mean, released), unchanged
@@ -165,6 +169,11 @@ def dpsgd(
         optax.identity() if momentum is None else optax.trace(decay=momentum, nesterov=nesterov),
         optax.scale_by_learning_rate(learning_rate),
     )
+
+
+def _is_one_cpu() -> bool:
+    """Say whether there is no device but one CPU: of several, each might make a custom call of its own."""
+    return bool(jax.default_backend() == "cpu" and jax.device_count() == 1)
 
 
 def _generator(key: Any, seed: Any) -> SeededRng | ScriptedRng | None:
