@@ -29,6 +29,7 @@
 //! The randomness itself is computational: ChaCha12. The proofs stand in the documentation of each sampler.
 
 pub mod bernoulli;
+mod candidates;
 mod density;
 pub mod design;
 pub mod discrete_gaussian;
@@ -43,10 +44,12 @@ mod refine;
 mod sampler;
 pub mod selection;
 mod uniform;
+mod weighing;
 
 pub use dpnoise_kernels::arch::trials::Layout;
 
 pub use bernoulli::Bernoulli;
+pub use candidates::Candidates;
 pub use design::Design;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
@@ -56,7 +59,7 @@ pub use grid_noise::GridNoise;
 pub use histogram::Histogram;
 pub(crate) use last_noise::LastNoise;
 pub use sampler::Sampler;
-pub use selection::{Candidates, Selection};
+pub use selection::Selection;
 
 #[cfg(test)]
 mod tests {

@@ -8,17 +8,16 @@ use dpnoise_kernels::arch::candidates::{self as kernel, COLUMNS, FURTHEST, RETIR
 use dpnoise_kernels::arith::mask;
 use rand_core::TryCryptoRng;
 
-use super::selection::{
-    Candidates, Outcome, Place, Proposal, Selection, Share, Workspace, attempts, fetch_bits, highest,
-};
+use super::candidates::{Candidates, Place, fetch_bits, highest};
 use super::uniform::uniform_below;
+use super::weighing::{Outcome, Proposal, Share, Weighing, Workspace, attempts};
 use crate::error::Error;
 use crate::rng::Wiped;
 
 /// The candidates that are left. All that is kept of a block is its best score and the sum of its weights, which are
 /// relative to that score.
 pub(super) struct Peeling<'a> {
-    selection: &'a Selection,
+    weighing: &'a Weighing,
     candidates: &'a Candidates<'a>,
     /// The best score of each block that is left, and [`RETIRED`] where there is none, up to a whole row.
     bests: Wiped<f64>,
@@ -40,19 +39,19 @@ struct Fetched {
 }
 
 impl<'a> Peeling<'a> {
-    pub(super) fn new(selection: &'a Selection, candidates: &'a Candidates<'a>) -> Self {
+    pub(super) fn new(weighing: &'a Weighing, candidates: &'a Candidates<'a>) -> Self {
         let (block, count) = (candidates.block(), candidates.bests().len());
         let mut bests = Wiped::new(count);
         bests.copy_from_slice(candidates.bests());
         let mut sums = Wiped::new(count);
         let mut work = Workspace::new(block);
         for ((scores, sum), best) in candidates.blocks().zip(sums.iter_mut()).zip(&*bests) {
-            work.weigh(selection, candidates, *best, scores);
+            work.weigh(weighing, candidates, *best, scores);
             *sum = sum_of(candidates, &work);
         }
         let fetched = || Fetched { block: 0, work: Workspace::new(block) };
         Self {
-            selection,
+            weighing,
             candidates,
             bests,
             sums,
@@ -71,7 +70,7 @@ impl<'a> Peeling<'a> {
             for attempt in 0..self.fetched.len() - 1 {
                 let place = Place::of(uniform_below(rng, total)?, self.lengths.as_chunks().0);
                 let proposal = self.propose(rng, place.item(), attempt)?;
-                outcome.add(proposal.index, self.selection.accepts(rng, self.candidates, &proposal)?);
+                outcome.add(proposal.index, self.weighing.accepts(rng, self.candidates, &proposal)?);
             }
             if let Some(index) = outcome.settled() {
                 return Ok(index);
@@ -82,7 +81,7 @@ impl<'a> Peeling<'a> {
     /// Computes the depths and the lengths of the blocks, and returns the sum of the lengths.
     fn weigh_blocks(&mut self) -> u128 {
         let best = highest(self.candidates.instructions(), &self.bests);
-        self.selection.weigh_scores(self.candidates, best, &self.bests, &mut self.depths, &mut self.lengths);
+        self.weighing.weigh_scores(self.candidates, best, &self.bests, &mut self.depths, &mut self.lengths);
         let mut total = 0u128;
         for (length, &sum) in self.lengths.iter_mut().zip(&*self.sums) {
             let product = u128::from(length.cast_unsigned()).wrapping_mul(sum.cast_unsigned().into());
@@ -100,7 +99,7 @@ impl<'a> Peeling<'a> {
         block: u64,
         attempt: usize,
     ) -> Result<Proposal, Error> {
-        let Self { selection, candidates, .. } = *self;
+        let Self { weighing, candidates, .. } = *self;
         let (mut best, mut depth, mut share) = (0, 0, Share { length: 0, sum: 0 });
         for index in 0..self.bests.len() {
             let inside = mask(index as u64 == block);
@@ -121,9 +120,13 @@ impl<'a> Peeling<'a> {
                 *score = f64::from_bits(score.to_bits() & !gone | RETIRED.to_bits() & gone);
             }
         }
-        work.weigh_fetched(selection, candidates, f64::from_bits(best));
+        work.weigh_fetched(weighing, candidates, f64::from_bits(best));
         let sums = kernel::sums(candidates.instructions(), &work.weights);
-        let found = Place::of(uniform_below(rng, share.sum.into())?, &[sums]).locate(candidates, work);
+        let found = Place::of(uniform_below(rng, share.sum.into())?, &[sums]).locate(
+            candidates.instructions(),
+            &work.weights,
+            &work.depths,
+        );
         let total = depth.wrapping_add(found.depth);
         let nearer = mask(total < FURTHEST as i64).cast_signed();
         Ok(Proposal {
@@ -137,7 +140,7 @@ impl<'a> Peeling<'a> {
 
     /// Takes the latest choice out.
     pub(super) fn retire(&mut self, index: u64) {
-        let Self { selection, candidates, .. } = *self;
+        let Self { weighing, candidates, .. } = *self;
         let size = candidates.block() as u64;
         let Some((chosen, attempts)) = self.fetched.split_last_mut() else { return };
         // Among the blocks that were fetched for the attempts is that of the choice.
@@ -150,7 +153,7 @@ impl<'a> Peeling<'a> {
         let place = index.wrapping_sub(block.wrapping_mul(size));
         kernel::retire(candidates.instructions(), &place, &mut work.scores);
         let best = highest(candidates.instructions(), &work.scores);
-        work.weigh_fetched(selection, candidates, best);
+        work.weigh_fetched(weighing, candidates, best);
         let sum = sum_of(candidates, work);
         let mut packed = Wiped::<u8>::new(candidates.block() / COLUMNS);
         for (row, bits) in packed.iter_mut().enumerate() {
