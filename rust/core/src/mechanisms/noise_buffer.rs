@@ -55,7 +55,7 @@ impl<M: Noisy> NoiseBuffer<M> {
         }
         let sample = mem::take(&mut self.samples[self.used]);
         self.used += 1;
-        self.mechanism.add(&mut values, &[sample])?;
+        M::add(&self.noise, &mut values, &[sample])?;
         Ok(values[0])
     }
 
