@@ -22,6 +22,10 @@ const REALS: usize = 28;
 const INTEGERS: [i64; 7] = [0, 1, -1, 1000, -(1 << 40), i64::MAX, i64::MIN];
 
 pub(super) fn checks() -> Vec<Check> {
+    [additions(), of_reals(), of_integers()].into_iter().flatten().collect()
+}
+
+fn additions() -> Vec<Check> {
     table(&[
         ("adding noise on a grid", || {
             for granularity in [2f64.powi(-1019), 2f64.powi(-40), 2f64.powi(900)] {
@@ -40,6 +44,11 @@ pub(super) fn checks() -> Vec<Check> {
                 assert_secret(&[all_finite(&secret(&[0.0, 5e-324, bad, 1e300]))]);
             }
         }),
+    ])
+}
+
+fn of_reals() -> Vec<Check> {
+    table(&[
         ("Laplace, one value", || {
             let mechanism = Laplace::new(1.0, 1.0, None).unwrap();
             for x in reals() {
@@ -80,21 +89,6 @@ pub(super) fn checks() -> Vec<Check> {
             let refused = Laplace::new(1.0, 1.0, None).unwrap().release(&mut values, 1);
             assert!(refused.is_err());
         }),
-        ("discrete Laplace mechanism, a count", || {
-            let rows = secret(&[0u8, 1, 2, 0, 255, 1, 0].repeat(50));
-            assert_secret(&[DiscreteLaplace::new(1.0, 1).unwrap().release_count(&rows).unwrap()]);
-        }),
-        ("discrete Laplace mechanism, one value", || {
-            let mechanism = DiscreteLaplace::new(1.0, 1).unwrap();
-            for x in INTEGERS {
-                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
-            }
-        }),
-        ("discrete Laplace mechanism, an array", || {
-            let mut values = secret(&INTEGERS);
-            DiscreteLaplace::new(0.5, 3).unwrap().release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
-            assert_secret(&values);
-        }),
         ("sum of clamped values", || {
             for relation in [Relation::AddRemove, Relation::Substitute] {
                 for bounds in [(-1.0, 1.0), (1e6, 1e6 + 1.0), (-1e-300, 1e-300)] {
@@ -113,6 +107,26 @@ pub(super) fn checks() -> Vec<Check> {
             let mut values = secret(&reals());
             let mechanism = Gaussian::with_rho(0.1, None, 1.0, None).unwrap();
             mechanism.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
+            assert_secret(&values);
+        }),
+    ])
+}
+
+fn of_integers() -> Vec<Check> {
+    table(&[
+        ("discrete Laplace mechanism, a count", || {
+            let rows = secret(&[0u8, 1, 2, 0, 255, 1, 0].repeat(50));
+            assert_secret(&[DiscreteLaplace::new(1.0, 1).unwrap().release_count(&rows).unwrap()]);
+        }),
+        ("discrete Laplace mechanism, one value", || {
+            let mechanism = DiscreteLaplace::new(1.0, 1).unwrap();
+            for x in INTEGERS {
+                assert_secret(&[mechanism.release_one(secret(&[x])[0]).unwrap()]);
+            }
+        }),
+        ("discrete Laplace mechanism, an array", || {
+            let mut values = secret(&INTEGERS);
+            DiscreteLaplace::new(0.5, 3).unwrap().release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
             assert_secret(&values);
         }),
         ("discrete Gaussian mechanism, one value", || {
