@@ -17,9 +17,18 @@ from vectors.noise_spec import Words, is_below
 
 C = 2**51
 FURTHEST = 2**51
-COEFFICIENTS = [1.0]
-for n in range(1, 12):
-    COEFFICIENTS.append(-COEFFICIENTS[-1] * math.log(2) / n)
+COEFFICIENTS = [
+    1.0000000000000127,
+    -0.693147180559871,
+    0.24022650695649653,
+    -0.05550410866868558,
+    0.009618129192067202,
+    -0.0013333557617609879,
+    0.00015403434948081424,
+    -1.5252984835578367e-05,
+    1.3259405611204192e-06,
+    -1.0150337260976417e-07,
+]
 
 
 def to_grid(score: float, granularity: Fraction) -> int:
@@ -33,10 +42,10 @@ def weight(depth: int, rate: float) -> int:
     k = round(t)  # half to even
     r = t - k
     even = odd = 0.0
-    for n in range(10, -1, -2):
+    for n in range(8, -1, -2):
         even = even * (r * r) + COEFFICIENTS[n]
         odd = odd * (r * r) + COEFFICIENTS[n + 1]
-    scaled = 2.0 ** (63 - k) * (odd * r + even) * ((1 + 2.0**-40) * 2.0**-12)
+    scaled = 2.0 ** (51 - k) * (odd * r + even) * (1 + 2.0**-40)
     return min(round(scaled) + 1, C)
 
 
