@@ -30,7 +30,7 @@ pub fn chacha12(instructions: InstructionSet, key: &[u32; 8], counter: u64, grou
 #[inline(always)]
 unsafe fn fill<S: Vectors>(key: &[u32; 8], mut counter: u64, groups: &mut [Group]) {
     // Each operation of a round depends on the one before. Two groups are interleaved to hide latency, where there are
-    // registers for both.
+    // registers for both. With AVX-512 that was 5 % faster on Emerald Rapids and 7 % slower on Zen 4.
     let (pairs, singles) = if S::REGISTERS >= 32 { groups.as_chunks_mut::<2>() } else { (&mut [][..], groups) };
     for pair in pairs {
         // SAFETY: passed on from the caller.

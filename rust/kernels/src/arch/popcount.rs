@@ -31,7 +31,8 @@ const MAX_GROUPS: usize = 255;
 const BLOCK_BYTES: usize = 1 << 13;
 
 /// A matrix of so many bytes comes from memory, whatever the CPU. Its blocks are read line by line before they are counted,
-/// as some hardware prefetchers follow no other order. In cache that would cost up to 20 %.
+/// as some hardware prefetchers follow no other order. In cache that would cost up to 20 %. On Emerald Rapids it leaves six
+/// widths 5 % slower and rows of 128 bytes 20 % faster.
 const FROM_MEMORY_BYTES: usize = 1 << 24;
 
 /// The bytes of a cache line; where lines are longer, some are read twice.
