@@ -98,7 +98,12 @@ fn report(instructions: InstructionSet) -> Result<(), Box<dyn Error>> {
         command.arg(format!("--callgrind-out-file={}", file.display()));
         command
     };
-    command.args([env::current_exe()?.as_os_str(), WORK.as_ref()]).env("DPNOISE_INSTRUCTION_SET", instructions);
+    command.args([env::current_exe()?.as_os_str(), WORK.as_ref()]);
+    // What is read from the environment takes the longer, the more there is.
+    command
+        .env_clear()
+        .envs(env::var_os("PATH").map(|path| ("PATH", path)))
+        .env("DPNOISE_INSTRUCTION_SET", instructions);
     let output = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
     let messages = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
