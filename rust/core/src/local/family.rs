@@ -29,6 +29,9 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// bits of a row.
     const NAME_OF_K: &'static str = "k";
 
+    /// Whether values are [`fingerprints`](super::fingerprints) of texts.
+    const OF_TEXTS: bool = false;
+
     /// The form of the reports.
     type Reports: Reports;
 

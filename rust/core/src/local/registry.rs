@@ -103,6 +103,14 @@ macro_rules! families {
                 }
             }
 
+            /// Whether the values that reports are made of are [`fingerprints`](super::fingerprints) of texts.
+            #[must_use]
+            pub fn takes_texts(&self) -> bool {
+                match self {
+                    $(Self::$family(_) => <families::$family as Family>::OF_TEXTS,)*
+                }
+            }
+
             /// The kind of values that reports are made of. Unary encodings, which take [`ValueKind::Integers`], also
             /// take [`ValueKind::OneHot`].
             #[must_use]

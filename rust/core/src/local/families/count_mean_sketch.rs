@@ -79,6 +79,7 @@ impl CountMeanSketch {
 impl Family for CountMeanSketch {
     const NAME: &'static str = "count_mean_sketch";
     const NAME_OF_K: &'static str = "width";
+    const OF_TEXTS: bool = true;
     type Reports = Cohorts;
     type Values<'a> = &'a [i64];
 

@@ -67,6 +67,7 @@ impl HadamardCountMeanSketch {
 impl Family for HadamardCountMeanSketch {
     const NAME: &'static str = "hadamard_count_mean_sketch";
     const NAME_OF_K: &'static str = "width";
+    const OF_TEXTS: bool = true;
     type Reports = Numbers;
     type Values<'a> = &'a [i64];
 

@@ -229,6 +229,7 @@ fn is_allowed(epsilon: f64) -> bool {
 impl Family for Rappor {
     const NAME: &'static str = "rappor";
     const NAME_OF_K: &'static str = "num_bloombits";
+    const OF_TEXTS: bool = true;
     type Reports = Cohorts;
     type Values<'a> = Remembering<'a>;
 

@@ -1,0 +1,206 @@
+//! Collectors: counting reports, and estimating from the counts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dpnoise_core::local::{Accumulator, Estimate};
+
+use crate::handles::{Object, dpnoise_accumulator, dpnoise_protocol, get, give};
+use crate::memory::{edit, hand_over, read, write};
+use crate::protocol::Announced;
+use crate::status::{Failure, Outcome, Status, run};
+
+/// The counters of a collector. Several threads may add to one: each counts by itself, and merges under the lock.
+struct Counters(Mutex<Accumulator>);
+
+impl Object for Counters {
+    const KIND: &'static str = "accumulator";
+}
+
+impl Counters {
+    fn state(&self) -> MutexGuard<'_, Accumulator> {
+        // What panics under the lock has changed nothing yet: the checks of `merge` come first.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what `add` adds to an empty accumulator.
+    fn merge(&self, add: impl FnOnce(&mut Accumulator) -> Result<(), dpnoise_core::Error>) -> Outcome {
+        let mut part = Accumulator::new(*self.state().protocol());
+        add(&mut part)?;
+        Ok(self.state().merge(&part)?)
+    }
+}
+
+/// Makes the counters of a collector, all of them 0.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_new(protocol: dpnoise_protocol, out: *mut dpnoise_accumulator) -> Status {
+    run(|| {
+        let make = || {
+            let announced: Arc<Announced> = get("protocol", protocol)?;
+            Ok(Counters(Mutex::new(Accumulator::new(announced.protocol))))
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { give(out, make) }
+    })
+}
+
+/// Reads the state of a collector, as `dpnoise_accumulator_to_bytes`, Python or the command line wrote it.
+///
+/// # Safety
+/// `bytes` points to `length` bytes, and `out` to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_from_bytes(
+    bytes: *const u8,
+    length: usize,
+    out: *mut dpnoise_accumulator,
+) -> Status {
+    run(|| {
+        let make = || {
+            // SAFETY: as promised by the caller.
+            let bytes = unsafe { read("bytes", bytes, length) }?;
+            Ok(Counters(Mutex::new(Accumulator::from_bytes(bytes)?)))
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { give(out, make) }
+    })
+}
+
+/// Writes the state to `out`, and the number of its bytes to `length`, also if they do not fit: `DPNOISE_STATUS_MEMORY`.
+///
+/// # Safety
+/// `out` points to `capacity` bytes, and `length` to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_to_bytes(
+    accumulator: dpnoise_accumulator,
+    out: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    run(|| {
+        let counters: Arc<Counters> = get("accumulator", accumulator)?;
+        let bytes = counters.state().to_bytes();
+        // SAFETY: as promised by the caller.
+        unsafe { hand_over(&bytes, out, capacity, length) }
+    })
+}
+
+/// Adds messages. Message i is the bytes of `messages` from `offsets[i]` to `offsets[i + 1]`, as in an Arrow array: there
+/// are n + 1 offsets, and none is smaller than the one before. One that is not a message of this protocol is counted as
+/// rejected. The work is shared by up to `threads` threads, at least 1.
+///
+/// # Safety
+/// `messages` points to as many bytes as the last offset says, and `offsets` to n + 1 items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_add_messages(
+    accumulator: dpnoise_accumulator,
+    messages: *const u8,
+    offsets: *const i64,
+    n: usize,
+    threads: u32,
+) -> Status {
+    run(|| {
+        let counters: Arc<Counters> = get("accumulator", accumulator)?;
+        // SAFETY: as promised by the caller.
+        let offsets = unsafe { read("offsets", offsets, n.saturating_add(1)) }?;
+        let last = offsets.last().and_then(|&last| usize::try_from(last).ok());
+        let Some(bytes) = last.filter(|_| offsets[0] >= 0 && offsets.is_sorted()) else {
+            let message = "offsets must be as in an Arrow array: from 0 on, never decreasing";
+            return Err(Failure::new(Status::Parameter, message));
+        };
+        // SAFETY: as promised by the caller.
+        let messages = unsafe { read("messages", messages, bytes) }?;
+        let each = offsets.windows(2).map(|ends| &messages[ends[0] as usize..ends[1] as usize]);
+        counters.merge(|part| part.add_messages(each, threads as usize))
+    })
+}
+
+/// Adds bare reports, one after the other without anything between them. One that is malformed is counted as rejected.
+/// The work is shared by up to `threads` threads, at least 1.
+///
+/// # Safety
+/// `reports` points to `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_add_reports(
+    accumulator: dpnoise_accumulator,
+    reports: *const u8,
+    length: usize,
+    threads: u32,
+) -> Status {
+    run(|| {
+        let counters: Arc<Counters> = get("accumulator", accumulator)?;
+        // SAFETY: as promised by the caller.
+        let reports = unsafe { read("reports", reports, length) }?;
+        counters.merge(|part| part.add(reports, part.protocol().report_bytes(), threads as usize))
+    })
+}
+
+/// Adds the counts of another accumulator of the same protocol.
+#[unsafe(no_mangle)]
+pub extern "C" fn dpnoise_accumulator_merge(accumulator: dpnoise_accumulator, other: dpnoise_accumulator) -> Status {
+    run(|| {
+        let counters: Arc<Counters> = get("accumulator", accumulator)?;
+        let other: Arc<Counters> = get("other", other)?;
+        // Copied first: the two may be the same, and no thread ever waits for one lock while it holds another.
+        let other = other.state().clone();
+        Ok(counters.state().merge(&other)?)
+    })
+}
+
+/// Writes the number of reports counted, and of those rejected. Each pointer may be null, and nothing is written there.
+///
+/// # Safety
+/// Each pointer that is not null points to one item.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_counts(
+    accumulator: dpnoise_accumulator,
+    n: *mut u64,
+    rejected: *mut u64,
+) -> Status {
+    run(|| {
+        let counters: Arc<Counters> = get("accumulator", accumulator)?;
+        let state = counters.state();
+        for (name, pointer, number) in [("n", n, state.n()), ("rejected", rejected, state.rejected())] {
+            if !pointer.is_null() {
+                // SAFETY: as promised by the caller.
+                unsafe { write(name, pointer, number) }?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard error
+/// to `standard_errors`: k items each; for randomized response those of no and of yes.
+///
+/// Protocols whose reports are not counted by value are refused with `DPNOISE_STATUS_PARAMETER`: sketches, means and
+/// distributions. Python estimates from their state.
+///
+/// # Safety
+/// Both pointers point to `k` items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_estimate(
+    accumulator: dpnoise_accumulator,
+    counts: *mut f64,
+    standard_errors: *mut f64,
+    k: usize,
+) -> Status {
+    run(|| {
+        let held: Arc<Counters> = get("accumulator", accumulator)?;
+        let state = held.state().clone();
+        let Some(Estimate { counts: own, standard_errors: errors, .. }) = state.estimate() else {
+            let name = state.protocol().name();
+            let message = format!("accumulator must be of reports that are counted by value, got {name}");
+            return Err(Failure::new(Status::Parameter, message));
+        };
+        if own.len() != k {
+            return Err(Failure::new(Status::Memory, format!("k must be {}, got {k}", own.len())));
+        }
+        // SAFETY: as promised by the caller.
+        let out = unsafe { (edit("counts", counts, k)?, edit("standard_errors", standard_errors, k)?) };
+        out.0.copy_from_slice(&own);
+        out.1.copy_from_slice(&errors);
+        Ok(())
+    })
+}

@@ -1,0 +1,83 @@
+//! What pointers of callers point to.
+
+use core::slice;
+
+use crate::status::{Failure, Outcome, Status};
+
+/// Types that any bytes are a value of.
+pub(crate) trait Plain: Copy {}
+
+impl Plain for u8 {}
+impl Plain for u32 {}
+impl Plain for u64 {}
+impl Plain for i64 {}
+impl Plain for f64 {}
+impl Plain for usize {}
+
+/// Checks all that can be seen of a pointer to `length` items.
+fn check<T: Plain>(argument: &str, pointer: *const T, length: usize) -> Outcome {
+    let problem = if pointer.is_null() {
+        "must not be null"
+    } else if !pointer.is_aligned() {
+        "must be aligned for its type"
+    } else if length > isize::MAX as usize / size_of::<T>() {
+        "must have fewer items: so much memory there is not"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(Status::Memory, format!("{argument} {problem}")))
+}
+
+/// The items at `pointer`, which may be null if there are none.
+///
+/// # Safety
+/// Unless the pointer is null, it points to `length` items, which nobody writes while the result is in use.
+pub(crate) unsafe fn read<'a, T: Plain>(argument: &str, pointer: *const T, length: usize) -> Outcome<&'a [T]> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    check(argument, pointer, length)?;
+    // SAFETY: the pointer is aligned and not null; the rest is promised by the caller.
+    Ok(unsafe { slice::from_raw_parts(pointer, length) })
+}
+
+/// The items at `pointer`, to be written.
+///
+/// # Safety
+/// Unless the pointer is null, it points to `length` items, which nobody else uses while the result is in use.
+pub(crate) unsafe fn edit<'a, T: Plain>(argument: &str, pointer: *mut T, length: usize) -> Outcome<&'a mut [T]> {
+    if length == 0 {
+        return Ok(&mut []);
+    }
+    check(argument, pointer, length)?;
+    // SAFETY: the pointer is aligned and not null; the rest is promised by the caller.
+    Ok(unsafe { slice::from_raw_parts_mut(pointer, length) })
+}
+
+/// Writes one item.
+///
+/// # Safety
+/// Unless the pointer is null, it points to an item, which nobody else uses.
+pub(crate) unsafe fn write<T: Plain>(argument: &str, pointer: *mut T, item: T) -> Outcome {
+    check(argument, pointer, 1)?;
+    // SAFETY: the pointer is aligned and not null; the rest is promised by the caller.
+    unsafe { pointer.write(item) };
+    Ok(())
+}
+
+/// Writes the length of `bytes` to `length`, and the bytes themselves to the `capacity` bytes at `out` if they fit.
+///
+/// # Safety
+/// As for [`edit`] and [`write`].
+pub(crate) unsafe fn hand_over(bytes: &[u8], out: *mut u8, capacity: usize, length: *mut usize) -> Outcome {
+    // SAFETY: as promised by the caller.
+    unsafe { write("length", length, bytes.len()) }?;
+    // SAFETY: as promised by the caller.
+    let out = unsafe { edit("out", out, capacity) }?;
+    let Some(out) = out.get_mut(..bytes.len()) else {
+        let message = format!("out must have at least {} bytes, got {capacity}", bytes.len());
+        return Err(Failure::new(Status::Memory, message));
+    };
+    out.copy_from_slice(bytes);
+    Ok(())
+}

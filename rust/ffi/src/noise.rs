@@ -1,0 +1,247 @@
+//! Noise: samplers, and mechanisms that add it.
+
+use std::sync::Arc;
+
+use dpnoise_core::mechanisms::{self, Method, Noisy};
+use dpnoise_core::params::Scale;
+use dpnoise_core::samplers::{self, Histogram, Sampler};
+
+use crate::generator::given;
+use crate::handles::{Object, dpnoise_generator, dpnoise_mechanism, dpnoise_sampler, get, give};
+use crate::memory::{edit, write};
+use crate::status::{Failure, Outcome, Status, run};
+
+struct Noise(Histogram);
+
+impl Object for Noise {
+    const KIND: &'static str = "sampler";
+}
+
+enum Mechanism {
+    Laplace(mechanisms::Laplace),
+    Gaussian(mechanisms::Gaussian),
+    DiscreteLaplace(mechanisms::DiscreteLaplace),
+    DiscreteGaussian(mechanisms::DiscreteGaussian),
+}
+
+impl Object for Mechanism {
+    const KIND: &'static str = "mechanism";
+}
+
+/// Makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for all integers x. `scale` is from
+/// 2^-40 to 2^40, and exact: it is the rational number that the double is. Making it takes ten microseconds: keep it.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_discrete_laplace_sampler(scale: f64, out: *mut dpnoise_sampler) -> Status {
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, || Ok(Noise(samplers::DiscreteLaplace::new(Scale::from_f64(scale)?).into()))) })
+}
+
+/// Makes a sampler of discrete Gaussian noise: P(x) is proportional to exp(-x^2 / (2 sigma^2)) for all integers x. `sigma`
+/// is from 2^-20 to 2^40, and exact.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_discrete_gaussian_sampler(sigma: f64, out: *mut dpnoise_sampler) -> Status {
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, || Ok(Noise(samplers::DiscreteGaussian::new(Scale::from_f64(sigma)?)?.into()))) })
+}
+
+/// Fills `out` with `n` independent samples. The work is shared by up to `threads` threads, at least 1. `generator` is 0, or
+/// one that takes the place of the system's; then the calling thread does all the work.
+///
+/// Time and addresses do not depend on the samples. If the call fails, `out` is as it was, or zero.
+///
+/// # Safety
+/// `out` points to `n` items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_sampler_fill(
+    sampler: dpnoise_sampler,
+    threads: u32,
+    generator: dpnoise_generator,
+    out: *mut i64,
+    n: usize,
+) -> Status {
+    run(|| {
+        let noise: Arc<Noise> = get("sampler", sampler)?;
+        // SAFETY: as promised by the caller.
+        let out = unsafe { edit("out", out, n) }?;
+        match given(generator)? {
+            None => noise.0.fill(out, threads as usize)?,
+            Some(generator) => noise.0.fill_with(out, &mut *generator.lock()?)?,
+        }
+        Ok(())
+    })
+}
+
+/// Makes the Laplace mechanism for real values: it spends `epsilon` on values whose L1 sensitivity is at most
+/// `sensitivity`. Values are rounded to a grid first, so the guarantee holds for floating-point numbers, too.
+/// `granularity` is a power of two, or 0 for the one that suits.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_laplace_mechanism(
+    epsilon: f64,
+    sensitivity: f64,
+    granularity: f64,
+    out: *mut dpnoise_mechanism,
+) -> Status {
+    let make = || Ok(Mechanism::Laplace(mechanisms::Laplace::new(epsilon, sensitivity, grid(granularity))?));
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, make) })
+}
+
+/// Makes the Gaussian mechanism for real values: it spends `epsilon` and `delta` on values whose L2 sensitivity is at most
+/// `sensitivity`, with the smallest noise that suffices. `granularity` is as for `dpnoise_laplace_mechanism`.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_gaussian_mechanism(
+    epsilon: f64,
+    delta: f64,
+    sensitivity: f64,
+    granularity: f64,
+    out: *mut dpnoise_mechanism,
+) -> Status {
+    let make = || {
+        let made = mechanisms::Gaussian::new(epsilon, delta, sensitivity, Method::Analytic, grid(granularity))?;
+        Ok(Mechanism::Gaussian(made))
+    };
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, make) })
+}
+
+/// Makes the discrete Laplace mechanism for integers: it spends `epsilon` on values whose L1 sensitivity is at most
+/// `sensitivity`.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_discrete_laplace_mechanism(
+    epsilon: f64,
+    sensitivity: u64,
+    out: *mut dpnoise_mechanism,
+) -> Status {
+    let make = || Ok(Mechanism::DiscreteLaplace(mechanisms::DiscreteLaplace::new(epsilon, sensitivity)?));
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, make) })
+}
+
+/// Makes the discrete Gaussian mechanism for integers: it spends `epsilon` and `delta` on values whose L2 sensitivity is at
+/// most `sensitivity`.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_discrete_gaussian_mechanism(
+    epsilon: f64,
+    delta: f64,
+    sensitivity: f64,
+    out: *mut dpnoise_mechanism,
+) -> Status {
+    let make = || Ok(Mechanism::DiscreteGaussian(mechanisms::DiscreteGaussian::new(epsilon, delta, sensitivity)?));
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, make) })
+}
+
+/// Replaces each of `n` real values by its release: all of them together are one release, whose sensitivity is that of the
+/// mechanism. The work is shared by up to `threads` threads, at least 1. `generator` is as for `dpnoise_sampler_fill`.
+///
+/// Time and addresses do not depend on the values. Values that are not finite are refused with `DPNOISE_STATUS_DATA`. If the
+/// call fails, `values` has zeros, so that a caller who forgets to look at the status does not publish them as they were.
+///
+/// # Safety
+/// `values` points to `n` items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_mechanism_release_numbers(
+    mechanism: dpnoise_mechanism,
+    values: *mut f64,
+    n: usize,
+    threads: u32,
+    generator: dpnoise_generator,
+) -> Status {
+    run(|| {
+        // SAFETY: as promised by the caller.
+        let values = unsafe { edit("values", values, n) }?;
+        wiped_on_failure(values, |values| match &*get::<Mechanism>("mechanism", mechanism)? {
+            Mechanism::Laplace(laplace) => release(laplace, values, threads, generator),
+            Mechanism::Gaussian(gaussian) => release(gaussian, values, threads, generator),
+            _ => Err(wrong_kind("real values", "integers")),
+        })
+    })
+}
+
+/// Replaces each of `n` integers by its release, as `dpnoise_mechanism_release_numbers` does. Sums outside the range of 64
+/// bits saturate.
+///
+/// # Safety
+/// `values` points to `n` items.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_mechanism_release_integers(
+    mechanism: dpnoise_mechanism,
+    values: *mut i64,
+    n: usize,
+    threads: u32,
+    generator: dpnoise_generator,
+) -> Status {
+    run(|| {
+        // SAFETY: as promised by the caller.
+        let values = unsafe { edit("values", values, n) }?;
+        wiped_on_failure(values, |values| match &*get::<Mechanism>("mechanism", mechanism)? {
+            Mechanism::DiscreteLaplace(laplace) => release(laplace, values, threads, generator),
+            Mechanism::DiscreteGaussian(gaussian) => release(gaussian, values, threads, generator),
+            _ => Err(wrong_kind("integers", "real values")),
+        })
+    })
+}
+
+/// Writes the smallest error that each of `n` values that are released together exceeds with a probability of at most
+/// 1 - `level`.
+///
+/// # Safety
+/// `error` points to a double.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_mechanism_error(
+    mechanism: dpnoise_mechanism,
+    level: f64,
+    n: usize,
+    error: *mut f64,
+) -> Status {
+    run(|| {
+        let mechanism: Arc<Mechanism> = get("mechanism", mechanism)?;
+        let bound = match &*mechanism {
+            Mechanism::Laplace(laplace) => laplace.error(level, n),
+            Mechanism::Gaussian(gaussian) => gaussian.error(level, n),
+            Mechanism::DiscreteLaplace(laplace) => laplace.error(level, n),
+            Mechanism::DiscreteGaussian(gaussian) => gaussian.error(level, n),
+        }?;
+        // SAFETY: as promised by the caller.
+        unsafe { write("error", error, bound) }
+    })
+}
+
+/// The granularity that was given, if one was.
+fn grid(granularity: f64) -> Option<f64> {
+    (granularity != 0.0).then_some(granularity)
+}
+
+fn release<M: Noisy>(mechanism: &M, values: &mut [M::Value], threads: u32, generator: dpnoise_generator) -> Outcome {
+    match given(generator)? {
+        None => mechanism.release(values, threads as usize)?,
+        Some(generator) => mechanism.release_with(values, &mut *generator.lock()?)?,
+    }
+    Ok(())
+}
+
+fn wiped_on_failure<T: Copy + Default>(values: &mut [T], release: impl FnOnce(&mut [T]) -> Outcome) -> Outcome {
+    release(values).inspect_err(|_| values.fill(T::default()))
+}
+
+fn wrong_kind(wanted: &str, found: &str) -> Failure {
+    Failure::new(Status::Handle, format!("mechanism must be one for {wanted}, got one for {found}"))
+}

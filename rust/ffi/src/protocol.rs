@@ -1,0 +1,419 @@
+//! People's devices: protocols from specifications, memos, reports and messages.
+
+use std::sync::Arc;
+
+use dpnoise_core::local::{ClientMemo, Protocol, Remembering, ValueKind, Values, fingerprints};
+use zeroize::Zeroizing;
+
+use crate::generator::given;
+use crate::handles::{Object, dpnoise_generator, dpnoise_memo, dpnoise_protocol, get, give};
+use crate::memory::{edit, hand_over, read, write};
+use crate::status::{Failure, Outcome, Status, run};
+
+/// The bytes of a message before its report.
+pub const DPNOISE_HEADER_BYTES: usize = 12;
+
+/// Bare reports are written.
+pub const DPNOISE_REPORTS: u32 = 0;
+/// Messages are written: each is a header and a report.
+pub const DPNOISE_MESSAGES: u32 = 1;
+
+/// A protocol takes integers from 0 to k - 1, or below 2^bits for prefixes; 0 for no and 1 for yes in randomized response.
+pub const DPNOISE_INTEGERS: u32 = 0;
+/// A protocol takes numbers, in [-1, 1] for means and in [0, 1] for distributions.
+pub const DPNOISE_NUMBERS: u32 = 1;
+/// A protocol takes texts in UTF-8.
+pub const DPNOISE_TEXTS: u32 = 2;
+
+/// A protocol, and the people who answer one question with it, if they keep a memo.
+pub(crate) struct Announced {
+    pub(crate) protocol: Protocol,
+    header: [u8; DPNOISE_HEADER_BYTES],
+    width: usize,
+    people: Option<People>,
+}
+
+#[derive(Clone)]
+struct People {
+    memo: Arc<Memo>,
+    question: Arc<str>,
+}
+
+impl Object for Announced {
+    const KIND: &'static str = "protocol";
+}
+
+impl Announced {
+    fn new(protocol: Protocol) -> Self {
+        Self { protocol, header: protocol.message_header(), width: protocol.report_bytes(), people: None }
+    }
+
+    /// Whether people keep a memo.
+    fn is_longitudinal(&self) -> bool {
+        self.protocol.takes() == ValueKind::Remembering
+    }
+
+    fn takes(&self) -> u32 {
+        match self.protocol.takes() {
+            _ if self.protocol.takes_texts() => DPNOISE_TEXTS,
+            ValueKind::Numbers => DPNOISE_NUMBERS,
+            _ => DPNOISE_INTEGERS,
+        }
+    }
+
+    /// Refuses values of a kind that the protocol does not take.
+    fn check_kind(&self, given: u32) -> Outcome {
+        if given == self.takes() {
+            return Ok(());
+        }
+        let [given, taken] = [given, self.takes()].map(|kind| match kind {
+            DPNOISE_INTEGERS => "integers",
+            DPNOISE_NUMBERS => "numbers",
+            _ => "texts",
+        });
+        let message = format!("values must be {taken}, which {} takes, got {given}", self.protocol.name());
+        Err(Failure::new(Status::Parameter, message))
+    }
+
+    /// Writes what `form` says for integers, or for fingerprints of texts.
+    fn perturb_integers(&self, values: &[i64], call: Call<'_>) -> Outcome {
+        if let Some(People { memo, question }) = &self.people {
+            return self
+                .perturb(Values::Remembering(Remembering { values, secrets: memo.0.secrets(), question }), call);
+        }
+        match self.protocol.takes() {
+            ValueKind::Remembering => {
+                let message = format!(
+                    "protocol must have a memo, which people keep for {}: make one with dpnoise_protocol_with_memo",
+                    self.protocol.name()
+                );
+                Err(Failure::new(Status::Parameter, message))
+            }
+            ValueKind::Answers => {
+                // What is no answer becomes 2, which is none either, without a branch.
+                let answer = |&value: &i64| value as u8 & 1 | u8::from(value as u64 > 1) << 1;
+                let answers = Zeroizing::new(values.iter().map(answer).collect::<Vec<u8>>());
+                self.perturb(Values::Answers(&answers), call)
+            }
+            _ => self.perturb(Values::Integers(values), call),
+        }
+    }
+
+    fn perturb(&self, values: Values<'_>, call: Call<'_>) -> Outcome {
+        let Call { n, form, threads, generator, out } = call;
+        let width = match form {
+            DPNOISE_REPORTS => self.width,
+            DPNOISE_MESSAGES => DPNOISE_HEADER_BYTES + self.width,
+            other => {
+                let message = format!("form must be DPNOISE_REPORTS or DPNOISE_MESSAGES, got {other}");
+                return Err(Failure::new(Status::Parameter, message));
+            }
+        };
+        if n.checked_mul(width) != Some(out.len()) {
+            let message = format!("out must have {n} rows of {width} bytes, got {} bytes", out.len());
+            return Err(Failure::new(Status::Memory, message));
+        }
+        if form == DPNOISE_REPORTS {
+            return self.randomise(values, threads, generator, out);
+        }
+        let mut reports = vec![0; n * self.width];
+        self.randomise(values, threads, generator, &mut reports)?;
+        for (message, report) in out.chunks_exact_mut(width).zip(reports.chunks_exact(self.width)) {
+            let (header, body) = message.split_at_mut(DPNOISE_HEADER_BYTES);
+            header.copy_from_slice(&self.header);
+            body.copy_from_slice(report);
+        }
+        Ok(())
+    }
+
+    fn randomise(&self, values: Values<'_>, threads: u32, generator: dpnoise_generator, out: &mut [u8]) -> Outcome {
+        match given(generator)? {
+            None => self.protocol.perturb(values, out, threads as usize)?,
+            Some(generator) => self.protocol.perturb_with(values, out, &mut *generator.lock()?)?,
+        }
+        Ok(())
+    }
+}
+
+/// What a call has besides values.
+struct Call<'a> {
+    n: usize,
+    form: u32,
+    threads: u32,
+    generator: dpnoise_generator,
+    out: &'a mut [u8],
+}
+
+/// The secrets of some people.
+pub(crate) struct Memo(ClientMemo);
+
+impl Object for Memo {
+    const KIND: &'static str = "memo";
+}
+
+fn text<'a>(argument: &str, bytes: &'a [u8], status: Status) -> Outcome<&'a str> {
+    str::from_utf8(bytes).map_err(|_| Failure::new(status, format!("{argument} must be UTF-8")))
+}
+
+/// Reads a specification: the bytes as they came, which must never be written again in another form. `out` is the handle
+/// of the protocol, worth keeping for many reports.
+///
+/// A specification that is damaged, contradicts itself or has other probabilities than its epsilon gives is refused with
+/// `DPNOISE_STATUS_STATE`. Its epsilon is whoever announced it's choice: an application compares `dpnoise_protocol_epsilon` with
+/// what it promises to people, or knows the specification in advance.
+///
+/// # Safety
+/// `specification` points to `length` bytes, and `out` to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_protocol_from_json(
+    specification: *const u8,
+    length: usize,
+    out: *mut dpnoise_protocol,
+) -> Status {
+    run(|| {
+        let make = || {
+            // SAFETY: as promised by the caller.
+            let bytes = unsafe { read("specification", specification, length) }?;
+            let json = text("specification", bytes, Status::State)?;
+            Ok(Announced::new(Protocol::from_json(json)?))
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { give(out, make) }
+    })
+}
+
+/// Makes the handle of a protocol with the memo of the people who answer, for protocols in which people keep one. `out`
+/// then stands for this question alone: the same words, in UTF-8, must be given each time it is asked, and other words for
+/// another question. `protocol` may have a memo already, which is not used then. `protocol` and `memo` may be freed before
+/// `out`.
+///
+/// # Safety
+/// `question` points to `length` bytes, and `out` to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_protocol_with_memo(
+    protocol: dpnoise_protocol,
+    memo: dpnoise_memo,
+    question: *const u8,
+    length: usize,
+    out: *mut dpnoise_protocol,
+) -> Status {
+    run(|| {
+        let make = || {
+            let announced: Arc<Announced> = get("protocol", protocol)?;
+            let memo: Arc<Memo> = get("memo", memo)?;
+            // SAFETY: as promised by the caller.
+            let question = text("question", unsafe { read("question", question, length) }?, Status::Parameter)?.into();
+            if announced.is_longitudinal() {
+                Ok(Announced { people: Some(People { memo, question }), ..*announced })
+            } else {
+                let message =
+                    format!("protocol must be one in which people keep a memo, got {}", announced.protocol.name());
+                Err(Failure::new(Status::Parameter, message))
+            }
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { give(out, make) }
+    })
+}
+
+/// Writes facts about a protocol. Each pointer may be null, and nothing is written there then.
+///
+/// - `takes`: what values are: `DPNOISE_INTEGERS`, `DPNOISE_NUMBERS` or `DPNOISE_TEXTS`.
+/// - `keeps_memo`: 1 if people keep a memo, 0 if not.
+/// - `k`: the number of values; for sketches that of columns, for RAPPOR that of bits.
+/// - `report_bytes`: the bytes of a report. A message has `DPNOISE_HEADER_BYTES` more.
+///
+/// # Safety
+/// Each pointer that is not null points to one item.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_protocol_facts(
+    protocol: dpnoise_protocol,
+    takes: *mut u32,
+    keeps_memo: *mut u32,
+    k: *mut u32,
+    report_bytes: *mut usize,
+) -> Status {
+    run(|| {
+        let announced: Arc<Announced> = get("protocol", protocol)?;
+        let numbers = [
+            ("takes", takes, announced.takes()),
+            ("keeps_memo", keeps_memo, announced.is_longitudinal().into()),
+            ("k", k, announced.protocol.k()),
+        ];
+        for (name, pointer, number) in numbers {
+            if !pointer.is_null() {
+                // SAFETY: as promised by the caller.
+                unsafe { write(name, pointer, number) }?;
+            }
+        }
+        if report_bytes.is_null() {
+            return Ok(());
+        }
+        // SAFETY: as promised by the caller.
+        unsafe { write("report_bytes", report_bytes, announced.width) }
+    })
+}
+
+/// Writes the epsilon of a report, rounded up; of all reports on one value together where people keep a memo. This takes
+/// up to a millisecond.
+///
+/// # Safety
+/// `epsilon` points to a double.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_protocol_epsilon(protocol: dpnoise_protocol, epsilon: *mut f64) -> Status {
+    run(|| {
+        let announced: Arc<Announced> = get("protocol", protocol)?;
+        // SAFETY: as promised by the caller.
+        unsafe { write("epsilon", epsilon, announced.protocol.epsilon()) }
+    })
+}
+
+/// Writes the `DPNOISE_HEADER_BYTES` bytes of a message before its report. The last 8 of them are the id of the
+/// specification.
+///
+/// # Safety
+/// `out` points to `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_protocol_header(protocol: dpnoise_protocol, out: *mut u8, capacity: usize) -> Status {
+    run(|| {
+        let announced: Arc<Announced> = get("protocol", protocol)?;
+        let mut length = 0;
+        // SAFETY: as promised by the caller.
+        unsafe { hand_over(&announced.header, out, capacity, &raw mut length) }
+    })
+}
+
+/// Randomises the integers of `n` people: a row for each of them in `out`, the first one first.
+///
+/// `form` is `DPNOISE_REPORTS`, and a row is a report, or `DPNOISE_MESSAGES`, and a row is a message. The work is shared by
+/// up to `threads` threads, at least 1. `generator` is 0, or one that takes the place of the system's; then the calling
+/// thread does all the work.
+///
+/// Time and addresses do not depend on the values. `out` must not overlap them. If the call fails there is no report in
+/// `out`: it is as it was, or zero.
+///
+/// # Safety
+/// `values` points to `n` items, and `out` to `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_perturb_integers(
+    protocol: dpnoise_protocol,
+    values: *const i64,
+    n: usize,
+    form: u32,
+    threads: u32,
+    generator: dpnoise_generator,
+    out: *mut u8,
+    length: usize,
+) -> Status {
+    run(|| {
+        let announced: Arc<Announced> = get("protocol", protocol)?;
+        announced.check_kind(DPNOISE_INTEGERS)?;
+        // SAFETY: as promised by the caller.
+        let (values, out) = unsafe { (read("values", values, n)?, edit("out", out, length)?) };
+        announced.perturb_integers(values, Call { n, form, threads, generator, out })
+    })
+}
+
+/// Randomises the numbers of `n` people, as `dpnoise_perturb_integers` does.
+///
+/// # Safety
+/// `values` points to `n` items, and `out` to `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_perturb_numbers(
+    protocol: dpnoise_protocol,
+    values: *const f64,
+    n: usize,
+    form: u32,
+    threads: u32,
+    generator: dpnoise_generator,
+    out: *mut u8,
+    length: usize,
+) -> Status {
+    run(|| {
+        let announced: Arc<Announced> = get("protocol", protocol)?;
+        announced.check_kind(DPNOISE_NUMBERS)?;
+        // SAFETY: as promised by the caller.
+        let (values, out) = unsafe { (read("values", values, n)?, edit("out", out, length)?) };
+        announced.perturb(Values::Numbers(values), Call { n, form, threads, generator, out })
+    })
+}
+
+/// Randomises the texts of `n` people, as `dpnoise_perturb_integers` does. Text i is the bytes of `texts` from
+/// `offsets[i]` to `offsets[i + 1]`, as in an Arrow array: there are n + 1 offsets, the first is 0, and none is smaller
+/// than the one before.
+///
+/// The time depends on the lengths of the texts in steps of 64 bytes, and on nothing else of them. That they are UTF-8 is
+/// not checked, since that takes a time that depends on the text.
+///
+/// # Safety
+/// `texts` points to as many bytes as the last offset says, `offsets` to n + 1 items, and `out` to `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_perturb_texts(
+    protocol: dpnoise_protocol,
+    texts: *const u8,
+    offsets: *const i64,
+    n: usize,
+    form: u32,
+    threads: u32,
+    generator: dpnoise_generator,
+    out: *mut u8,
+    length: usize,
+) -> Status {
+    run(|| {
+        let announced: Arc<Announced> = get("protocol", protocol)?;
+        announced.check_kind(DPNOISE_TEXTS)?;
+        // SAFETY: as promised by the caller.
+        let (offsets, out) = unsafe { (read("offsets", offsets, n.saturating_add(1))?, edit("out", out, length)?) };
+        let bytes = offsets.last().and_then(|&last| usize::try_from(last).ok()).unwrap_or(0);
+        // SAFETY: as promised by the caller.
+        let texts = unsafe { read("texts", texts, bytes) }?;
+        let mut values = Zeroizing::new(vec![0; n]);
+        fingerprints(texts, offsets, &mut values)?;
+        announced.perturb_integers(&values, Call { n, form, threads, generator, out })
+    })
+}
+
+/// Draws the secrets of `n` people, from which everything is derived that stays the same in their reports. A device makes
+/// one for itself, once, and stores its bytes.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_memo_new(n: u64, out: *mut dpnoise_memo) -> Status {
+    // SAFETY: as promised by the caller.
+    run(|| unsafe { give(out, || Ok(Memo(ClientMemo::generate(n)?))) })
+}
+
+/// Reads the bytes of a memo, as `dpnoise_memo_to_bytes` wrote them. Bytes that are damaged are refused with
+/// `DPNOISE_STATUS_STATE`: a device that then makes a new memo answers anew, which costs its epsilon again.
+///
+/// # Safety
+/// `bytes` points to `length` bytes, and `out` to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_memo_from_bytes(bytes: *const u8, length: usize, out: *mut dpnoise_memo) -> Status {
+    run(|| {
+        // SAFETY: as promised by the caller.
+        let make = || Ok(Memo(ClientMemo::from_bytes(unsafe { read("bytes", bytes, length) }?)?));
+        // SAFETY: as promised by the caller.
+        unsafe { give(out, make) }
+    })
+}
+
+/// Writes the bytes of a memo to `out`, and their number to `length`, also if they do not fit: `DPNOISE_STATUS_MEMORY`. Whoever
+/// has them has the secrets: store them as the platform stores secrets, and wipe `out`.
+///
+/// # Safety
+/// `out` points to `capacity` bytes, and `length` to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_memo_to_bytes(
+    memo: dpnoise_memo,
+    out: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    run(|| {
+        let memo: Arc<Memo> = get("memo", memo)?;
+        // SAFETY: as promised by the caller.
+        unsafe { hand_over(&Zeroizing::new(memo.0.to_bytes()), out, capacity, length) }
+    })
+}

@@ -1,0 +1,91 @@
+//! How a call ended: a status for the program and a message for people.
+
+use core::cell::RefCell;
+use core::ffi::c_char;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use dpnoise_core::Error;
+
+/// What every function returns. `dpnoise_error_message` says more.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// A public parameter is outside its range.
+    Parameter = 1,
+    /// A private value cannot be used. The message does not say which one.
+    Data = 2,
+    /// A specification, memo or state is damaged, or of another kind.
+    State = 3,
+    /// The source of randomness failed. Nothing was released.
+    Randomness = 4,
+    /// A handle is not one of the right kind, or was freed.
+    Handle = 5,
+    /// A pointer is null or not aligned, or memory is too short.
+    Memory = 6,
+    /// A defect of the library.
+    Internal = 7,
+}
+
+/// Why a call failed.
+pub(crate) struct Failure {
+    status: Status,
+    message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(status: Status, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let status = match error {
+            Error::Parameter { .. } => Status::Parameter,
+            Error::Data { .. } => Status::Data,
+            Error::State(_) => Status::State,
+            Error::Randomness(_) => Status::Randomness,
+            _ => Status::Internal, // nothing here halts, or can be interrupted
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+std::thread_local! {
+    /// The message of the last error of this thread, and a zero.
+    static MESSAGE: RefCell<Vec<u8>> = const { RefCell::new(vec![]) };
+}
+
+/// Runs a call. A panic ends here: it is a defect, and its message might show what it must not.
+pub(crate) fn run(call: impl FnOnce() -> Outcome) -> Status {
+    let outcome = catch_unwind(AssertUnwindSafe(call));
+    let failed = match outcome {
+        Ok(Ok(())) => return Status::Ok,
+        Ok(Err(failed)) => failed,
+        Err(_) => Failure::new(Status::Internal, "internal error of dpnoise: please report it"),
+    };
+    let mut message = failed.message.into_bytes();
+    message.retain(|&byte| byte != 0);
+    message.push(0);
+    // During the destruction of a thread there is no place for it any more.
+    let _ = MESSAGE.try_with(|place| place.replace(message));
+    failed.status
+}
+
+/// The message of the last error of the calling thread, in UTF-8, ended by a zero; empty if there was none. It has no
+/// private data, and may be logged. It is valid until the next error of this thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn dpnoise_error_message() -> *const c_char {
+    const NONE: *const c_char = c"".as_ptr();
+    MESSAGE
+        .try_with(|message| {
+            let message = message.borrow();
+            if message.is_empty() { NONE } else { message.as_ptr().cast() }
+        })
+        .unwrap_or(NONE)
+}
