@@ -12,6 +12,8 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -type f
 # The statistical tests draw so many samples each. With 10^7 a probability of 1/2 that is off by 0.002 is found with a
 # power of 1 - 1e-9, at a false-alarm rate of 1e-9; with 10^8 (and 6 GiB of memory) one that is off by 0.0006.
 SAMPLES ?= 10000000
+# As many of each library that uses ours, most of which draw one sample at a time.
+HOST_SAMPLES ?= 250000
 WORKERS ?= auto
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -60,17 +62,18 @@ test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opa
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests, with SAMPLES=10000000 each, and kill ledgers
-	DPNOISE_TEST_SAMPLES=$(SAMPLES) $(BIN)/python -m pytest tests/statistical tests/vectors tests/security/test_ledger.py \
-		tests/security/test_subsample_and_aggregate_privacy.py tests/api/test_any_input.py tests/api/test_sgd.py \
-		tests/test_readme.py \
+	DPNOISE_TEST_SAMPLES=$(SAMPLES) $(BIN)/python -m pytest tests/statistical \
+		tests/vectors/test_gaussian.py tests/vectors/test_noise.py tests/vectors/test_selection.py \
+		tests/api/test_any_input.py tests/security/test_ledger.py tests/security/test_subsample_and_aggregate_privacy.py \
 		--ignore=tests/statistical/backends --numprocesses $(WORKERS) --dist worksteal --durations=5
-	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
+	$(BIN)/python -m pytest -m long tests/api/test_sgd.py tests/test_readme.py --numprocesses auto --dist worksteal
+	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
 	PROPTEST_CASES=2000 cargo test --package dpnoise-core --locked --test all parameters::
 
 everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 10^8 samples (6 GiB of memory, hours)
 	.ci/run
 	$(MAKE) test-torch
-	$(MAKE) statistical SAMPLES=100000000 WORKERS=1
+	$(MAKE) statistical SAMPLES=100000000 HOST_SAMPLES=1000000 WORKERS=1
 	$(MAKE) bench bench-tumult bench-rust instructions
 	$(MAKE) release-check
 
