@@ -11,7 +11,7 @@ use super::reports::Reports;
 use super::spec::{self, Field, Given};
 use super::values::{Input, Values, check_out};
 use crate::error::Error;
-use crate::rng::wiped_on_error;
+use crate::rng::{AnyRng, wiped_on_error};
 use crate::threads::{self, Division, Pause, check_threads};
 
 /// Below this many random bytes a further thread costs more than it gains.
@@ -78,9 +78,13 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
 
     /// Fills `out`, which begins at byte `first` of the matrix of all reports on `values`, all of them checked. Nothing
     /// may be written to `out` before it is randomised, since `out` may be memory that others can read.
-    fn randomise<R>(&self, rng: &mut R, values: Self::Values<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized;
+    fn randomise(
+        &self,
+        rng: &mut AnyRng<'_>,
+        values: Self::Values<'_>,
+        first: usize,
+        out: &mut [u8],
+    ) -> Result<(), Error>;
 
     // --- collecting --------------------------------------------------------------------------------------------------
 
@@ -143,13 +147,13 @@ pub(crate) fn read<F: Family>(given: &Given) -> Result<F, Error> {
 }
 
 /// Fills `out` with the reports on `values`, all of them with random words of `rng`, in their order.
-pub(crate) fn perturb_with<F, R>(family: &F, values: Values<'_>, out: &mut [u8], rng: &mut R) -> Result<(), Error>
+pub(crate) fn perturb_with<F, R>(family: &F, values: Values<'_>, out: &mut [u8], mut rng: &mut R) -> Result<(), Error>
 where
     F: Family,
     R: TryCryptoRng + ?Sized,
 {
     let values = checked(family, values, out)?;
-    wiped_on_error(out, |out| family.randomise(rng, values, 0, out))
+    wiped_on_error(out, |out| family.randomise(&mut AnyRng::new(&mut rng), values, 0, out))
 }
 
 /// Fills `out` with the reports on `values`, on up to `threads` threads, as many as are worth starting, each with a
@@ -168,7 +172,7 @@ pub(crate) fn perturb<F: Family>(
     let random_bytes = (piece.min(out.len()) / family.report_bytes()).saturating_mul(family.random_bits()) / 8;
     let threads = threads.min(1 + random_bytes / RANDOM_BYTES_PER_THREAD);
     threads::fill(out, Division { piece, unit }, threads, pause, |rng, first, part| {
-        family.randomise(rng, values, first, part)
+        family.randomise(&mut AnyRng::new(rng), values, first, part)
     })
 }
 

@@ -6,12 +6,14 @@
 //! [`NoiseBuffer`](crate::mechanisms::NoiseBuffer), for those who release as many single values. An object with
 //! secrets that lives longer than a call has a [`ProcessMark`], which detects that it is used in another process.
 
+mod any;
 mod chacha;
 mod process;
 mod scripted;
 mod wipe;
 mod word_buffer;
 
+pub(crate) use any::AnyRng;
 pub use chacha::{SecureRng, SeededRng};
 pub use process::ProcessMark;
 pub use scripted::{Exhausted, ScriptedRng};

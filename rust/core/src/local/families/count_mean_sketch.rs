@@ -18,8 +18,6 @@
 //! A report is the row in two bytes, little-endian, then the bits, least significant first. The collector counts, for each
 //! row, its reports, and then those with each bit set.
 
-use rand_core::TryCryptoRng;
-
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::mixture::{index_bytes, uniform};
@@ -30,7 +28,7 @@ use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
 use crate::local::reports::sketch::{self, Row, Sketch};
 use crate::local::spec::{Field, Given};
 use crate::local::values::rows;
-use crate::rng::Wiped;
+use crate::rng::{AnyRng, Wiped};
 
 /// The count mean sketch of values, which are fingerprints of texts.
 ///
@@ -116,10 +114,7 @@ impl Family for CountMeanSketch {
         self.reports_at_once() * self.report_bytes()
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let (width, bits_bytes, at_once) = (self.report_bytes(), self.bits_bytes(), self.reports_at_once());
         let values = &values[rows(first, out, width)];
         let mut flipper = Flipper::new(self.flip, values.len() * bits_bytes)?;

@@ -24,7 +24,6 @@
 //! A report has k bits, least significant first; those of values that are not sampled are 0.
 
 use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words};
-use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Neighbours};
@@ -36,7 +35,7 @@ use crate::local::reports::sets::{MAX_K, Sets};
 use crate::local::reports::tiles::{Part, TILES, Tile, parts, same, set_bits, tiles, write_rows};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::Remembering;
-use crate::rng::{Wiped, wipe};
+use crate::rng::{AnyRng, Wiped, wipe};
 
 /// dBitFlipPM over k values.
 ///
@@ -171,10 +170,13 @@ impl Family for DBitFlip {
     /// The words derived for a person give the sample: value after value, a value is sampled if a number below that of
     /// values left is below that of samples missing. The words derived for the value, or for k if it is not sampled,
     /// flip the row. `rng` is not used.
-    fn randomise<R>(&self, _rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(
+        &self,
+        _rng: &mut AnyRng<'_>,
+        people: Remembering<'_>,
+        first: usize,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         let width = self.report_bytes();
         let mut streams = self.streams(people.question)?;
         let (mut samples, mut tiles) = (Wiped::new(tiles(width)), Wiped::new(TILES));

@@ -30,6 +30,7 @@ use crate::local::reports::numbers::Numbers;
 use crate::local::reports::sketch::{self, Sketch};
 use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given};
+use crate::rng::AnyRng;
 
 /// The Hadamard count mean sketch of values, which are fingerprints of texts.
 ///
@@ -100,10 +101,7 @@ impl Family for HadamardCountMeanSketch {
         symbols::random_bits(self)
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         symbols::randomise(self, self.report_bytes(), rng, values, first, out)
     }
 

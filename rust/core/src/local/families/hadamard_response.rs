@@ -33,6 +33,7 @@ use crate::local::reports::numbers::{EFFORT, OUT_OF_RANGE, bits_below, for_each_
 use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
+use crate::rng::AnyRng;
 
 /// The Hadamard response over k values.
 ///
@@ -102,10 +103,7 @@ impl Family for HadamardResponse {
         symbols::random_bits(self)
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         symbols::randomise(self, self.report_bytes(), rng, values, first, out)
     }
 

@@ -32,7 +32,7 @@ use crate::local::reports::numbers::Numbers;
 use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given, MIN_K};
 use crate::local::values::check_below;
-use crate::rng::Wiped;
+use crate::rng::{AnyRng, Wiped};
 
 /// Hierarchical ranges over k ordered values.
 ///
@@ -127,10 +127,7 @@ impl Family for HierarchicalRange {
         symbols::random_bits(self)
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         symbols::randomise(self, self.report_bytes(), rng, values, first, out)
     }
 

@@ -7,15 +7,13 @@
 //! `reports/noisy_sums.rs`. Rounding does not depend on the noise, and a mixture of private distributions is as private
 //! as they are.
 
-use rand_core::TryCryptoRng;
-
 use crate::error::Error;
 use crate::local::chance::mixture::CHUNK;
 use crate::local::family::Family;
 use crate::local::reports::grid::{ROUNDING_BYTES, check_signed, round_at_random};
 use crate::local::reports::noisy_sums::{NUMBER_BYTES, NoisySums};
 use crate::local::spec::{Field, Given};
-use crate::rng::{Wiped, fill_bytes};
+use crate::rng::{AnyRng, Wiped, fill_bytes};
 
 /// The Laplace mechanism for the mean of numbers in [-1, 1].
 ///
@@ -74,10 +72,7 @@ impl Family for LaplaceMean {
     }
 
     /// For a chunk, `rng` gives the words that round, then the noise.
-    fn randomise<R>(&self, rng: &mut R, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let first = first / NUMBER_BYTES;
         let mut words = Wiped::new((out.len() / NUMBER_BYTES).min(CHUNK) * ROUNDING_BYTES);
         self.sums.fill(self.epsilon, rng, out, |rng, at, numbers| {

@@ -23,6 +23,7 @@ use crate::local::reports::hashing::{Hashing, MAX_G, optimal_g};
 use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
+use crate::rng::AnyRng;
 
 /// Local hashing of k values.
 ///
@@ -92,10 +93,7 @@ impl Family for LocalHashing {
         symbols::random_bits(self)
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         symbols::randomise(self, self.report_bytes(), rng, values, first, out)
     }
 

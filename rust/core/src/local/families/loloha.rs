@@ -34,7 +34,6 @@
 
 use dpnoise_kernels::arch::chacha_keys::PEOPLE;
 use dpnoise_kernels::arith::mask;
-use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::likelihood::check_first;
@@ -48,7 +47,7 @@ use crate::local::reports::symbols::write_reports;
 use crate::local::reports::tiles::same;
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::Remembering;
-use crate::rng::Wiped;
+use crate::rng::{AnyRng, Wiped};
 
 /// LOLOHA over k values.
 ///
@@ -145,10 +144,13 @@ impl Family for Loloha {
     /// The words derived for a person give a and b of the hash function, a word each, and then, for the hashes 0, 1, ...,
     /// g - 1, a coin of two words and a number below g of one: the permanent answer is the hash, or that number. `rng`
     /// gives the words of the instantaneous round for a chunk.
-    fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(
+        &self,
+        rng: &mut AnyRng<'_>,
+        people: Remembering<'_>,
+        first: usize,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         let (permanent, width, prime) = (self.rounds.permanent(), self.report_bytes(), self.hashing.prime());
         let (g, length) = (permanent.k(), 2 + 3 * permanent.k() as usize);
         let (residues, hashes) = (Range::new(prime as u32), Range::new(g));

@@ -19,7 +19,6 @@
 //! A report is a row as in unary encoding.
 
 use dpnoise_kernels::arch::chacha_keys::PEOPLE;
-use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
@@ -32,7 +31,7 @@ use crate::local::reports::bits::Bits;
 use crate::local::reports::tiles::{Part, TILES, parts, set_bits, write_rows};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::Remembering;
-use crate::rng::{Wiped, wipe};
+use crate::rng::{AnyRng, Wiped, wipe};
 
 /// The permanent round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,10 +123,13 @@ impl Family for LongitudinalUnaryEncoding {
 
     /// The words derived for the value flip its row to the permanent row. `rng` gives those of the instantaneous round
     /// for all rows of a chunk, as in unary encoding.
-    fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(
+        &self,
+        rng: &mut AnyRng<'_>,
+        people: Remembering<'_>,
+        first: usize,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         let (permanent, width) = (self.flips.permanent(), self.report_bytes());
         let mut streams = self.streams(people.question)?;
         let mut tiles = Wiped::new(TILES);

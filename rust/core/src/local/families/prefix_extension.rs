@@ -39,6 +39,7 @@ use crate::local::reports::sketch::{self, Sketch};
 use crate::local::reports::symbols::{self, Symbols};
 use crate::local::reports::text_hash::fingerprint;
 use crate::local::spec::{Field, Given};
+use crate::rng::AnyRng;
 
 /// Prefix extension over values of some binary digits.
 ///
@@ -171,10 +172,7 @@ impl Family for PrefixExtension {
         symbols::random_bits(self)
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         symbols::randomise(self, self.report_bytes(), rng, values, first, out)
     }
 

@@ -11,7 +11,6 @@
 
 use dpnoise_kernels::arch::planes::TILE_BYTES;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
-use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
@@ -19,7 +18,7 @@ use crate::local::estimate::{Estimate, Law};
 use crate::local::family::Family;
 use crate::local::reports::bits::Bits;
 use crate::local::spec::{Field, Given};
-use crate::rng::Wiped;
+use crate::rng::{AnyRng, Wiped};
 
 /// The values that one tile holds.
 const TILE_VALUES: usize = 8 * TILE_BYTES;
@@ -113,10 +112,7 @@ impl Family for RandomizedResponse {
         TILE_VALUES
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[u8], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[u8], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let values = &values[first..][..out.len()];
         let mut packed = Wiped::new(CHUNK_TILES * TILE_BYTES);
         let mut flipper = Flipper::new(self.flip, values.len().div_ceil(8))?;

@@ -32,7 +32,6 @@
 //! cohort, its reports, and then those with each bit set.
 
 use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words};
-use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
@@ -45,7 +44,7 @@ use crate::local::reports::sketch::Sketch;
 use crate::local::reports::tiles::{Part, TILES, parts, set_bits, write_rows};
 use crate::local::spec::{Field, Given};
 use crate::local::values::Remembering;
-use crate::rng::{Wiped, wipe};
+use crate::rng::{AnyRng, Wiped, wipe};
 
 /// The seed is fixed: another one would only change which texts share bits.
 const SEED: u64 = 0;
@@ -279,10 +278,13 @@ impl Family for Rappor {
 
     /// The word derived for a person gives the cohort, and those for the fingerprint flip the Bloom filter to the
     /// permanent row. `rng` gives those of the instantaneous round for all rows of a chunk.
-    fn randomise<R>(&self, rng: &mut R, people: Remembering<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(
+        &self,
+        rng: &mut AnyRng<'_>,
+        people: Remembering<'_>,
+        first: usize,
+        out: &mut [u8],
+    ) -> Result<(), Error> {
         let (permanent, width) = (self.flips.permanent(), self.report_bytes());
         let bits_bytes = width - HEADER_BYTES;
         let mut streams = self.streams(people.question)?;

@@ -18,8 +18,6 @@
 //!
 //! A report is the output.
 
-use rand_core::TryCryptoRng;
-
 use crate::error::Error;
 use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::window::{Slider, Window};
@@ -28,6 +26,7 @@ use crate::local::reports::grid::{bin, check_unsigned};
 use crate::local::reports::numbers::{Numbers, fill_numbers};
 use crate::local::spec::{Field, Given};
 use crate::local::values::rows;
+use crate::rng::AnyRng;
 
 /// The square wave over k bins.
 ///
@@ -105,10 +104,7 @@ impl Family for SquareWave {
         8 * self.window.random_bytes()
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let values = &values[rows(first, out, self.report_bytes())];
         let mut slider = Slider::new(self.window, values.len());
         fill_numbers(values, self.report_bytes(), out, |values, outputs| {

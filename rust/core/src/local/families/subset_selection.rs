@@ -25,8 +25,6 @@
 //!
 //! A report has k bits, least significant first, omega of them set.
 
-use rand_core::TryCryptoRng;
-
 use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::{Law, Support};
@@ -34,7 +32,7 @@ use crate::local::family::Family;
 use crate::local::reports::sets::{INDEX_BYTES, MAX_K, Sets, number, pack, rejected_below, replace_rejected, select};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::{check_below, rows};
-use crate::rng::{Wiped, fill_bytes};
+use crate::rng::{AnyRng, Wiped, fill_bytes};
 
 /// The bytes of a coin.
 const COIN_BYTES: usize = 8;
@@ -141,10 +139,7 @@ impl Family for SubsetSelection {
     /// For a chunk of max(1, floor(4096 / (k + 1))) people, `rng` gives the k + 1 index words of each, then their
     /// coins, then the replacements of rejected index words. Index words have 32 bits; coins have 64, of which the
     /// upper `planes` are used.
-    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let width = self.report_bytes();
         let values = &values[rows(first, out, width)];
         let ranges = self.ranges();

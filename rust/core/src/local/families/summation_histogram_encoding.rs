@@ -12,7 +12,6 @@
 //! noise of variance 8 / epsilon^2 for each report, for all frequencies.
 
 use dpnoise_kernels::arith::mask;
-use rand_core::TryCryptoRng;
 
 use crate::error::Error;
 use crate::local::chance::mixture::CHUNK;
@@ -22,6 +21,7 @@ use crate::local::reports::bits::encode_rows;
 use crate::local::reports::noisy_sums::{NUMBER_BYTES, NoisySums};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::check_below;
+use crate::rng::AnyRng;
 
 /// The summation with histogram encoding of k values.
 ///
@@ -91,10 +91,7 @@ impl Family for SummationHistogramEncoding {
         CHUNK * NUMBER_BYTES
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let (first, unit) = (first / NUMBER_BYTES, u64::from(self.sums.unit()));
         self.sums.fill(self.epsilon, rng, out, |_, at, numbers| {
             // Every column is compared, none is addressed by value.

@@ -24,7 +24,7 @@ use crate::local::family::Family;
 use crate::local::reports::bits::{Bits, CHUNK_BYTES, encode_from};
 use crate::local::spec::{Field, Given, check_k, inconsistent};
 use crate::local::values::{Input, ValueKind, Values, check_below};
-use crate::rng::Wiped;
+use crate::rng::{AnyRng, Wiped};
 
 /// Unary encoding of k values, with a bit flip of one kind.
 ///
@@ -254,10 +254,7 @@ impl<K: Kind> Family for Unary<K> {
         8 * self.report_bytes() * self.flip.planes() as usize
     }
 
-    fn randomise<R>(&self, rng: &mut R, values: Encoded<'_>, first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: Encoded<'_>, first: usize, out: &mut [u8]) -> Result<(), Error> {
         match values {
             Encoded::Not(values) => {
                 let width = self.report_bytes();

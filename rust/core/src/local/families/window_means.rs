@@ -40,7 +40,7 @@ use crate::local::reports::grid::{ROUNDING_BYTES, check_signed, round_at_random}
 use crate::local::reports::numbers::{Numbers, fill_numbers};
 use crate::local::spec::{Field, Given};
 use crate::local::values::rows;
-use crate::rng::{Wiped, fill_bytes};
+use crate::rng::{AnyRng, Wiped, fill_bytes};
 
 /// The most outputs of a window: enough that the grid costs less than 1 % of the variance, and few enough counters.
 const MAX_OUTPUTS: u32 = 1 << 12;
@@ -180,10 +180,7 @@ impl<K: Kind> Family for WindowMean<K> {
     }
 
     /// For a chunk, `rng` gives the words that round, then those of the window.
-    fn randomise<R>(&self, rng: &mut R, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let values = &values[rows(first, out, self.report_bytes())];
         let mut outputs = Outputs::new(self.window, values.len());
         fill_numbers(values, self.report_bytes(), out, |values, drawn| outputs.draw(rng, values, drawn))
@@ -278,10 +275,7 @@ impl Family for HybridMean {
     }
 
     /// For a chunk, `rng` gives the words of each part, the piecewise one first, and then the coins that choose.
-    fn randomise<R>(&self, rng: &mut R, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error>
-    where
-        R: TryCryptoRng + ?Sized,
-    {
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[f64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let values = &values[rows(first, out, self.report_bytes())];
         let mut outputs = Outputs::new(self.window, values.len());
         let mut duchi = Outputs::new(self.duchi, values.len());
