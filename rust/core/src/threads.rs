@@ -89,8 +89,9 @@ where
 /// # Panics
 /// When `work` panics.
 pub fn on_threads<P: Send, T: Send>(parts: Vec<P>, work: impl Fn(P) -> T + Sync) -> Vec<T> {
-    if parts.len() <= 1 {
-        return parts.into_iter().map(work).collect(); // starting threads takes longer than a small release
+    // Starting threads takes longer than a small release, and WebAssembly has none.
+    if parts.len() <= 1 || cfg!(target_family = "wasm") {
+        return parts.into_iter().map(work).collect();
     }
     let slots: Vec<Mutex<Option<P>>> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
     let run = |slot: &Mutex<Option<P>>| {
