@@ -1,0 +1,434 @@
+"""What is asked of every client, and what it must answer: lines of the protocol of runners, without a process.
+
+`accepted` and `refused` give all cases. `problem` judges an answer. Whoever runs clients elsewhere, such as in a
+browser, imports these three.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpnoise import local, mechanisms, samplers
+from dpnoise.hazmat import ScriptedRng
+from scripts.make_local_vectors import random_bytes
+from tests.vectors import local_spec
+
+VECTORS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "vectors/local.json").read_text(encoding="utf-8")
+)
+STATUSES = ("parameter", "data", "state", "randomness", "handle", "memory", "internal")
+
+
+class Case(NamedTuple):
+    """A line for a runner, and the answer."""
+
+    name: str
+    line: str
+    expected: str
+    """All of the answer where it begins with ``ok``; otherwise ``error STATUS``, or ``error`` for any status."""
+    secrets: tuple[str, ...] = ()
+    """What no message may contain."""
+
+    @property
+    def part(self) -> str:
+        """The part of the C library that answers: ``client``, ``collector`` or ``noise``."""
+        command, what, *_ = [*self.line.split(" "), ""]
+        if command in ("collect", "estimate") or (command, what) == ("freed", "accumulator"):
+            return "collector"
+        is_noise = command in ("fill", "release") or what in ("sampler", "mechanism")
+        return "noise" if is_noise else "client"
+
+
+def problem(case: Case, answer: str) -> str | None:
+    """Say what is wrong with an answer, or None."""
+    if case.expected.startswith("ok"):
+        return None if answer == case.expected else f"answered {answer[:200]!r}, expected {case.expected[:200]!r}"
+    kind, status, message = [*answer.split(" ", 2), "", ""][:3]
+    if kind != "error" or status not in STATUSES or not message.strip():
+        return f"answered {answer[:200]!r}, expected an error"
+    if f"error {status}".startswith(case.expected) is False:
+        return f"answered {answer[:200]!r}, expected {case.expected!r}"
+    shown = [secret for secret in case.secrets if secret.lower() in message.lower()]
+    return f"showed private data: {answer[:200]!r}" if shown else None
+
+
+# --- fields of lines -------------------------------------------------------------------------------------------------
+
+
+def hexed(data: bytes) -> str:
+    """Write bytes."""
+    return data.hex() or "-"
+
+
+def double(number: float) -> str:
+    """Write a double."""
+    return struct.pack("<d", number).hex()
+
+
+def kind_of(protocol: Any) -> str:
+    """Give the kind of values that a protocol takes."""
+    if isinstance(protocol, local.MeanProtocol | local.SquareWave):
+        return "numbers"
+    is_of_texts = isinstance(protocol, local.CountMeanSketch | local.HadamardCountMeanSketch | local.Rappor)
+    return "texts" if is_of_texts else "integers"
+
+
+def words(kind: str, values: list[Any]) -> list[str]:
+    """Write values."""
+    write = {"integers": str, "numbers": double, "texts": lambda text: hexed(text.encode())}[kind]
+    return [write(value) for value in values]
+
+
+def perturb(
+    form: str,
+    kind: str,
+    specification: str | bytes,
+    values: list[Any],
+    *,
+    random: bytes | None,
+    memo: bytes | None = None,
+    question: str | None = None,
+) -> str:
+    """Write the line that asks for reports or messages."""
+    given = specification.encode() if isinstance(specification, str) else specification
+    fields = [given, random or b"", memo or b"", (question or "").encode()]
+    return " ".join(["perturb", form, kind, *map(hexed, fields), *words(kind, values)])
+
+
+# --- what must be answered -------------------------------------------------------------------------------------------
+
+
+def name_of(vector: dict[str, Any]) -> str:
+    """Name a vector: some protocols have two."""
+    return f"{json.loads(vector['specification'])['protocol']}-{vector['spec_id'][:4]}"
+
+
+def asked(vector: dict[str, Any], form: str, cut: int = 0, **changes: Any) -> str:
+    """Write the line of a vector, with a generator that has `cut` bytes too few."""
+    random = bytes.fromhex(vector["random"])
+    given: dict[str, Any] = {
+        "random": random[: len(random) - cut],
+        "memo": bytes.fromhex(vector["memo"]) if "memo" in vector else None,
+        "question": vector.get("question"),
+    }
+    kind = kind_of(local.protocol_from_json(vector["specification"]))
+    given = {"specification": vector["specification"], "values": vector["values"], "kind": kind, **given, **changes}
+    return perturb(form, **given)
+
+
+def remembered(memo: bytes | None, question: str | None) -> dict[str, Any]:
+    """Give the arguments that Python's `perturb` has besides the values."""
+    return {} if memo is None else {"memo": local.ClientMemo.from_bytes(memo), "question": question}
+
+
+def answered(name: str, specification: str, values: list[Any], memo: bytes | None = None, question: str = "") -> Case:
+    """Compare the messages with those that Python makes of the same random bytes."""
+    protocol: Any = local.protocol_from_json(specification)
+    rng, stream = scripted(name)
+    given = np.array(values, bool) if isinstance(protocol, local.RandomizedResponse) else values
+    reports = protocol.perturb(given, **remembered(memo, question), rng=rng)
+    messages = protocol.messages(np.asarray(reports).view(np.uint8).reshape(len(values), -1))
+    used = stream[: len(stream) - rng.remaining]
+    options: dict[str, Any] = {"random": used, "memo": memo, "question": question}
+    line = perturb("messages", kind_of(protocol), specification, values, **options)
+    return Case(name, line, f"ok {hexed(b''.join(messages))}")
+
+
+def scripted(label: str, length: int = 1 << 16) -> tuple[ScriptedRng, bytes]:
+    """Give a generator, and its bytes."""
+    stream = random_bytes(label, length)
+    return ScriptedRng(stream), stream
+
+
+def facts(vector: dict[str, Any]) -> Case:
+    """Ask for the facts of a protocol."""
+    protocol: Any = local.protocol_from_json(vector["specification"])
+    keeps = int("memo" in vector)
+    k = json.loads(vector["specification"])
+    columns = k.get("k") or k.get("width") or k.get("num_bloombits")
+    header = local_spec.message_header(vector["specification"]).hex()
+    expected = f"ok {kind_of(protocol)} {keeps} {columns} {protocol.report_bytes} {double(protocol.epsilon)} {header}"
+    return Case(f"facts-{name_of(vector)}", f"facts {hexed(vector['specification'].encode())}", expected)
+
+
+def estimate(vector: dict[str, Any]) -> Case:
+    """Ask for the estimate from the messages of a vector."""
+    protocol: Any = local.protocol_from_json(vector["specification"])
+    line = " ".join(["estimate", hexed(vector["specification"].encode()), *vector["messages"]])
+    name = f"estimate-{name_of(vector)}"
+    if kind_of(protocol) != "integers" or isinstance(protocol, local.HierarchicalRange | local.PrefixExtension):
+        return Case(name, line, "error parameter")
+    accumulator = protocol.accumulator()
+    accumulator.add_messages([bytes.fromhex(message) for message in vector["messages"]])
+    estimated = protocol.estimate(accumulator)
+    numbers = [*estimated.counts, *estimated.standard_errors]
+    return Case(name, line, f"ok {''.join(map(double, numbers))}")
+
+
+def of_vector(vector: dict[str, Any]) -> Iterator[Case]:
+    """Ask for all that a vector has."""
+    name = name_of(vector)
+    yield Case(f"reports-{name}", asked(vector, "reports"), f"ok {''.join(vector['reports'])}")
+    made = vector["messages"][: len(vector["reports"])]
+    yield Case(f"messages-{name}", asked(vector, "messages"), f"ok {''.join(made)}")
+    memo = local_spec.memo([bytes.fromhex(vector["memo"])[16:48]]) if "memo" in vector else None
+    yield answered(f"one-{name}", vector["specification"], vector["values"][1:2], memo, vector.get("question", ""))
+    specification = hexed(vector["specification"].encode())
+    yield Case(f"state-{name}", " ".join(["collect", specification, *vector["messages"]]), f"ok {vector['state']}")
+    yield estimate(vector)
+    yield facts(vector)
+
+
+SCALES = {"laplace": [0.25, 1.0, 10.1, 1e6], "gaussian": [0.3, 1.0, 25.5, 1e6]}
+
+
+def fill(kind: str, scale: float, n: int) -> Case:
+    """Ask for samples."""
+    name = f"fill-{kind}-{scale}-{n}"
+    rng, stream = scripted(name, 64 * n + 65536)
+    sample = {"laplace": samplers.discrete_laplace, "gaussian": samplers.discrete_gaussian}[kind]
+    numbers = sample(scale, n, rng=rng)
+    used = stream[: len(stream) - rng.remaining]
+    return Case(name, f"fill {kind} {double(scale)} {hexed(used)} {n}", f"ok {' '.join(map(str, numbers))}")
+
+
+NUMBERS = [0.0, 1.5, -2.25, 1e9, 1 / 3]
+INTEGERS = [0, 1, -7, 10**12, 3]
+
+
+def release(mechanism: Any, parameters: list[str], values: list[Any]) -> Case:
+    """Ask for a release of values."""
+    kind = {
+        mechanisms.Laplace: "laplace",
+        mechanisms.Gaussian: "gaussian",
+        mechanisms.DiscreteLaplace: "discrete-laplace",
+        mechanisms.DiscreteGaussian: "discrete-gaussian",
+    }[type(mechanism)]
+    name = f"release-{kind}-{mechanism.epsilon}"
+    rng, stream = scripted(name)
+    released = mechanism.release(np.array(values), rng=rng).tolist()
+    used = stream[: len(stream) - rng.remaining]
+    are_integers = isinstance(values[0], int)
+    write = words("integers" if are_integers else "numbers", values)
+    answer = " ".join(words("integers" if are_integers else "numbers", released))
+    return Case(name, " ".join(["release", kind, *parameters, hexed(used), *write]), f"ok {answer}")
+
+
+def noise() -> Iterator[Case]:
+    """Ask for samples and releases, and compare with those of Python."""
+    for kind, scales in SCALES.items():
+        for scale in scales:
+            yield fill(kind, scale, 1)
+            yield fill(kind, scale, 500)
+    for epsilon in (0.01, 1.0):
+        laplace = mechanisms.Laplace(epsilon=epsilon, sensitivity=0.5)
+        yield release(laplace, [double(epsilon), double(0.5)], NUMBERS)
+        gaussian = mechanisms.Gaussian(epsilon=epsilon, delta=1e-6, sensitivity=2.0)
+        yield release(gaussian, [double(epsilon), double(1e-6), double(2.0)], NUMBERS)
+        yield release(mechanisms.DiscreteLaplace(epsilon=epsilon, sensitivity=3), [double(epsilon), "3"], INTEGERS)
+        discrete = mechanisms.DiscreteGaussian(epsilon=epsilon, delta=1e-6, sensitivity=1.0)
+        yield release(discrete, [double(epsilon), double(1e-6), double(1.0)], INTEGERS)
+
+
+# Texts that some languages count, cut or write in another way, and integers that a double cannot hold.
+TEXTS = ["", "a", "a\0b", "naïve", "nai\u0308ve", "\N{GRAPES}\N{ZERO WIDTH JOINER}\N{CHERRIES}", "ß" * 200, "\ufeff"]
+WIDE = [2**53 + 1, 2**53, 2**63 - 1, 2**62 + 1, 0, 1]
+
+
+def accepted() -> list[Case]:
+    """Give all cases that have an answer."""
+    cases = [case for vector in VECTORS for case in of_vector(vector)]
+    cases.append(answered("texts", local.CountMeanSketch(epsilon=20.0, rows=9, width=1024).to_json(), TEXTS))
+    wide = local.PrefixExtension(epsilon=20.0, bits=63, step=8, rows=10, width=1024)
+    cases.append(answered("wide-integers", wide.to_json(), WIDE))
+    memo = next(vector["memo"] for vector in VECTORS if "memo" in vector)
+    one = local_spec.memo([random_bytes("person", 32)])
+    longitudinal = local.LOLOHA(k=15, epsilon_permanent=2.0, epsilon_first=1.0).to_json()
+    for name, question in [("empty", ""), ("accents", "Wo wohnst Du, größtenteils?"), ("zero", "a\0b")]:
+        cases.append(answered(f"question-{name}", longitudinal, [7], one, question))
+    cases += [
+        Case("memo", f"memo {memo}", f"ok {memo}"),
+        Case("memo-of-one", f"memo {one.hex()}", f"ok {one.hex()}"),
+        Case("newmemo", "newmemo", "ok different"),
+    ]
+    return [*cases, *noise()]
+
+
+# --- what must be refused --------------------------------------------------------------------------------------------
+
+HADAMARD = local.HadamardResponse(k=15, epsilon=1.0).to_json()
+UNARY = local.OptimizedUnaryEncoding(k=15, epsilon=1.0).to_json()
+SPECIFICATIONS: dict[str, bytes] = {
+    "empty": b"",
+    "of-white-space": b"  \n",
+    "cut": HADAMARD[:-1].encode(),
+    "not-json": b"k=15",
+    "an-array": f"[{HADAMARD}]".encode(),
+    "not-utf-8": HADAMARD.replace("hadamard", "\xff").encode("latin-1"),
+    "with-a-zero": HADAMARD.encode() + b"\0",
+    "deep": b"[" * 100_000,
+    "with-spaces": json.dumps(json.loads(HADAMARD)).encode(),
+    "as-javascript-writes-it": HADAMARD.replace("1.0", "1").encode(),
+    "in-another-order": json.dumps(dict(reversed(json.loads(HADAMARD).items())), separators=(",", ":")).encode(),
+    "with-a-field-twice": HADAMARD.replace("{", '{"k":15,').encode(),
+    "with-another-field": HADAMARD.replace("{", '{"a":15,').encode(),
+    "without-a-field": HADAMARD.replace('"keep":473,', "").encode(),
+    "unknown": HADAMARD.replace("hadamard_response", "hadamard").encode(),
+    "of-another-version": HADAMARD.replace('version":1', 'version":2').encode(),
+    "with-another-probability": HADAMARD.replace("473", "474").encode(),
+    "with-another-epsilon": UNARY.replace("1.0", "2.0").encode(),
+    "of-another-order": HADAMARD.replace('order":16', 'order":32').encode(),
+}
+
+# Values that are in no range, and that no other number of a message resembles.
+INTEGER, WIDE_INTEGER, NUMBER, TEXT = 987_654_321, -(2**63), 1.23456789, "a very private plum"
+SECRETS = (
+    str(INTEGER),
+    hex(INTEGER)[2:],
+    str(WIDE_INTEGER)[1:],
+    str(NUMBER),
+    double(NUMBER),
+    TEXT,
+    TEXT.encode().hex(),
+    "1.23",
+)
+VALUES: dict[str, tuple[Any, str, list[Any], str]] = {
+    "too-large": (local.HadamardResponse(k=15, epsilon=1.0), "integers", [INTEGER], "data"),
+    "k": (local.HadamardResponse(k=15, epsilon=1.0), "integers", [15], "data"),
+    "negative": (local.HadamardResponse(k=15, epsilon=1.0), "integers", [-INTEGER], "data"),
+    "smallest": (local.HadamardResponse(k=15, epsilon=1.0), "integers", [WIDE_INTEGER], "data"),
+    "one-of-many": (local.OptimizedUnaryEncoding(k=15, epsilon=1.0), "integers", [1, 2, INTEGER, 3], "data"),
+    "no-answer": (local.RandomizedResponse(epsilon=1.0), "integers", [2], "data"),
+    "like-an-answer": (local.RandomizedResponse(epsilon=1.0), "integers", [2**32], "data"),
+    "no-prefix": (local.PrefixExtension(epsilon=1.0, bits=20, step=8, rows=2, width=8), "integers", [INTEGER], "data"),
+    "no-mean": (local.DuchiMean(epsilon=1.0), "numbers", [NUMBER], "data"),
+    "negative-mean": (local.PiecewiseMean(epsilon=1.0), "numbers", [-NUMBER], "data"),
+    "no-noisy-mean": (local.LaplaceMean(epsilon=1.0), "numbers", [NUMBER], "data"),
+    "nan": (local.HybridMean(epsilon=1.0), "numbers", [float("nan")], "data"),
+    "infinite": (local.HybridMean(epsilon=1.0), "numbers", [float("inf")], "data"),
+    "no-share": (local.SquareWave(k=15, epsilon=1.0), "numbers", [-0.5], "data"),
+    "integers-for-numbers": (local.DuchiMean(epsilon=1.0), "integers", [INTEGER], "parameter"),
+    "integers-for-texts": (local.CountMeanSketch(epsilon=1.0, rows=3, width=16), "integers", [INTEGER], "parameter"),
+    "numbers-for-integers": (local.HadamardResponse(k=15, epsilon=1.0), "numbers", [NUMBER], "parameter"),
+    "numbers-for-texts": (local.CountMeanSketch(epsilon=1.0, rows=3, width=16), "numbers", [NUMBER], "parameter"),
+    "texts-for-integers": (local.HadamardResponse(k=15, epsilon=1.0), "texts", [TEXT], "parameter"),
+    "texts-for-numbers": (local.DuchiMean(epsilon=1.0), "texts", [TEXT], "parameter"),
+}
+
+
+def of_specifications() -> Iterator[Case]:
+    """Give specifications that nobody announced."""
+    for name, specification in SPECIFICATIONS.items():
+        line = perturb("messages", "integers", specification, [INTEGER], random=None)
+        yield Case(f"specification-{name}", line, "error state", SECRETS)
+    yield Case("specification-of-facts", f"facts {SPECIFICATIONS['unknown'].hex()}", "error state")
+    yield Case("specification-of-state", f"collect {SPECIFICATIONS['with-spaces'].hex()}", "error state")
+    yield Case("specification-of-estimate", f"estimate {SPECIFICATIONS['cut'].hex()}", "error state")
+
+
+def of_values() -> Iterator[Case]:
+    """Give values that a protocol does not take."""
+    for name, (protocol, kind, values, status) in VALUES.items():
+        for form in ("reports", "messages"):
+            line = perturb(form, kind, protocol.to_json(), values, random=None)
+            yield Case(f"value-{name}-{form}", line, f"error {status}", SECRETS)
+
+
+def of_memos() -> Iterator[Case]:
+    """Give memos that are damaged, missing or of others."""
+    secret = random_bytes("a secret", 32)
+    good = local_spec.memo([secret])
+    secrets = (secret[:4].hex(), good.hex()[:64], str(INTEGER))
+    body = good[:-4].replace(b"DPNM\2", b"DPNM\3")
+    huge = good[:8] + (2**63).to_bytes(8, "little") + good[16:-4]
+    damaged = {
+        "empty": b"",
+        "cut": good[:-1],
+        "without-its-check": good[:-4],
+        "longer": good + b"\0",
+        "with-another-bit": good[:20] + bytes([good[20] ^ 1]) + good[21:],
+        "with-another-check": good[:-1] + bytes([good[-1] ^ 128]),
+        "of-another-version": body + struct.pack("<I", local_spec.crc32c(body)),
+        "of-too-many": huge + struct.pack("<I", local_spec.crc32c(huge)),
+        "of-nobody-knows": bytes(52),
+    }
+    longitudinal = local.LOLOHA(k=15, epsilon_permanent=2.0, epsilon_first=1.0).to_json()
+    for name, memo in damaged.items():
+        yield Case(f"memo-{name}", f"memo {hexed(memo)}", "error state", secrets)
+        if memo:
+            line = perturb("messages", "integers", longitudinal, [7], random=None, memo=memo, question="colour")
+            yield Case(f"memo-{name}-of-a-report", line, "error state", secrets)
+    line = perturb("messages", "integers", longitudinal, [INTEGER], random=None)
+    yield Case("memo-missing", line, "error parameter", secrets)
+    line = perturb("messages", "integers", longitudinal, [1, 2], random=None, memo=good, question="colour")
+    yield Case("memo-of-one-for-two", line, "error parameter", secrets)
+    two = local_spec.memo([secret, secret[::-1]])
+    line = perturb("messages", "integers", longitudinal, [1], random=None, memo=two, question="colour")
+    yield Case("memo-of-two-for-one", line, "error parameter", secrets)
+    line = perturb("messages", "integers", HADAMARD, [INTEGER], random=None, memo=good, question="colour")
+    yield Case("memo-of-no-use", line, "error parameter", secrets)
+    line = perturb("messages", "integers", longitudinal, [INTEGER], random=None, memo=good, question="colour")
+    yield Case("memo-and-a-wrong-value", line, "error data", secrets)
+
+
+def of_generators() -> Iterator[Case]:
+    """Give generators that fail: at once, or when all but one byte are drawn."""
+    for vector in VECTORS:
+        name = name_of(vector)
+        yield Case(f"generator-short-{name}", asked(vector, "reports", cut=1), "error randomness", SECRETS)
+        if vector["random"]:
+            line = asked(vector, "messages", random=b"\0")
+            yield Case(f"generator-empty-{name}", line, "error randomness", SECRETS)
+    for case in noise():
+        used = max(case.line.split(" "), key=len)
+        for name, left in (("short", used[:-2]), ("empty", "00")):
+            if left:
+                yield Case(f"generator-{name}-{case.name}", case.line.replace(used, left), "error randomness")
+    private = [NUMBER, INTEGER]
+    for line in (
+        f"release laplace {double(1.0)} {double(1.0)} 00 {double(NUMBER)}",
+        f"release gaussian {double(1.0)} {double(1e-6)} {double(1.0)} 00 {double(NUMBER)}",
+        f"release discrete-laplace {double(1.0)} 1 00 {INTEGER}",
+        f"release discrete-gaussian {double(1.0)} {double(1e-6)} {double(1.0)} 00 {INTEGER}",
+    ):
+        yield Case(f"generator-of-{line.split(' ')[1]}", line, "error randomness", tuple(map(str, private)))
+
+
+def of_parameters() -> Iterator[Case]:
+    """Give noise parameters and values that are out of range."""
+    for kind in SCALES:
+        for scale in (0.0, -1.0, float("nan"), float("inf"), 2.0**41):
+            yield Case(f"scale-{kind}-{scale}", f"fill {kind} {double(scale)} - 3", "error parameter")
+    for x in (0.0, -1.0, float("nan"), float("inf")):
+        one, wrong, delta = double(1.0), double(x), double(1e-6)
+        for name, line in {
+            "laplace-epsilon": f"laplace {wrong} {one} - {one}",
+            "laplace-sensitivity": f"laplace {one} {wrong} - {one}",
+            "gaussian-delta": f"gaussian {one} {wrong} {one} - {one}",
+            "gaussian-sensitivity": f"gaussian {one} {delta} {wrong} - {one}",
+            "discrete-laplace-epsilon": f"discrete-laplace {wrong} 1 - 7",
+            "discrete-gaussian-delta": f"discrete-gaussian {one} {wrong} {one} - 7",
+        }.items():
+            yield Case(f"{name}-{x}", f"release {line}", "error parameter")
+    for x in (float("nan"), float("inf")):
+        for name, mechanism in (
+            ("laplace", f"{double(1.0)} {double(1.0)}"),
+            ("gaussian", f"{double(1.0)} {double(1e-6)} {double(1.0)}"),
+        ):
+            line = f"release {name} {mechanism} - {double(NUMBER)} {double(x)}"
+            yield Case(f"release-{name}-of-{x}", line, "error data", SECRETS)
+
+
+def refused() -> list[Case]:
+    """Give all cases that have an error."""
+    freed = [
+        Case(f"freed-{what}", f"freed {what}", "error")
+        for what in ("protocol", "memo", "accumulator", "sampler", "mechanism")
+    ]
+    return [*of_specifications(), *of_values(), *of_memos(), *of_generators(), *of_parameters(), *freed]

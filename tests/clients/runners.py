@@ -1,0 +1,93 @@
+"""The programs that answer for the clients of each language, as processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BUILT = ROOT / "target/clients"
+
+
+@dataclass(frozen=True)
+class Language:
+    """How the runner of a language is started."""
+
+    name: str
+    command: tuple[str, ...]
+    file: Path
+    """What `make build-clients` leaves, and the program starts from."""
+
+    @property
+    def missing(self) -> str | None:
+        """What is missing of it, in words."""
+        if shutil.which(self.command[0]) is None:
+            return f"{self.name}: {self.command[0]} is not installed or not built (make build-clients)"
+        return None if self.file.exists() else f"{self.name}: {self.file} is not built (make build-clients)"
+
+
+def native(name: str) -> Language:
+    """Describe a runner that is a program of its own."""
+    file = BUILT / name / "runner"
+    return Language(name, (str(file),), file)
+
+
+WEB = ROOT / "tests/clients/web/runner.mjs"
+LANGUAGES = {
+    language.name: language
+    for language in (
+        native("c"),
+        native("cpp"),
+        native("go"),
+        native("java"),
+        Language("node", ("node", str(WEB)), WEB),
+    )
+}
+REQUIRED = os.environ.get("DPNOISE_TEST_CLIENTS", "").split()
+"""Languages whose runner must not be missing: their tests fail then instead of being skipped."""
+
+SECONDS = 120
+"""A runner that takes longer for a line is ended, so that a fault in it does not stop the tests."""
+
+
+class Runner:
+    """A runner: it is started when it is asked something, and again when it has ended."""
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self.command = command
+        self._process: subprocess.Popen[str] | None = None
+
+    def answer(self, line: str) -> str:
+        """Send a line, and return the line that comes back."""
+        process = self._process
+        if process is None:
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, encoding="utf-8", cwd=ROOT)
+            self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        guard = threading.Timer(SECONDS, process.kill)
+        guard.start()
+        try:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            guard.cancel()
+        if answer.endswith("\n"):
+            return answer[:-1]
+        self.close()
+        raise RuntimeError(f"the runner ended without an answer to {line[:200]!r}")
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            with self._process as process:
+                process.kill()
+            self._process = None
