@@ -25,9 +25,9 @@ class Language:
     @property
     def missing(self) -> str | None:
         """What is missing of it, in words."""
-        if shutil.which(self.command[0]) is None:
-            return f"{self.name}: {self.command[0]} is not installed or not built (make build-clients)"
-        return None if self.file.exists() else f"{self.name}: {self.file} is not built (make build-clients)"
+        if not self.file.exists():
+            return f"{self.name}: {self.file.relative_to(ROOT)} is not there: make build-clients"
+        return None if shutil.which(self.command[0]) else f"{self.name}: {self.command[0]} is not installed"
 
 
 def native(name: str) -> Language:

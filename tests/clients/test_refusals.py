@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from tests.clients import cases
 from tests.clients.runners import Runner
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.clients import cases
-from tests.clients.runners import Runner
 
 from dpnoise import local
+from tests.clients import cases
+from tests.clients.runners import Runner
 
 ACCEPTED = cases.accepted()
 
