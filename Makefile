@@ -16,6 +16,11 @@ SAMPLES ?= 10000000
 HOST_SAMPLES ?= 250000
 WORKERS ?= auto
 
+# Where the C library is installed, and its parts. Languages whose clients are built and tested.
+PREFIX ?= target/ffi
+FEATURES ?= client,collector,noise
+CLIENTS ?= c cpp
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
@@ -25,6 +30,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
 .PHONY: bench-tumult test-torch notebooks release-check everything check-python outputs
+.PHONY: ffi header build-clients test-clients client-c client-cpp check-c-tools check-cpp-tools
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -48,7 +54,8 @@ test-rust: | check-tools ## run the Rust tests, documentation examples included
 test-python statistical: export OPENBLAS_NUM_THREADS := 1
 
 test-python: $(VENV)/.native $(VENV)/.extra-test ## run the Python tests but the long ones, on all cores
-	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest -m 'not long' --ignore=tests/engines --ignore=tests/clients \
+		--numprocesses auto --dist worksteal
 
 test-engines: $(VENV)/.native $(VENV)/.extra-test-engines ## test counting with processes, Dask and Spark (needs Java 17)
 	$(BIN)/python -m pytest tests/engines
@@ -60,6 +67,9 @@ test-tumult: $(TUMULT)/.native ## test the backend of Tumult Core, in an environ
 test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opacus (PyTorch takes 5 GB)
 	$(BIN)/python -m pytest tests/backends tests/test_readme.py -k opacus
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
+
+test-clients: build-clients $(VENV)/.native $(VENV)/.extra-test ## test the clients in CLIENTS="c cpp"
+	DPNOISE_FFI=$(abspath $(PREFIX)) DPNOISE_TEST_CLIENTS="$(CLIENTS)" $(BIN)/python -m pytest tests/clients
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests, with SAMPLES=10000000 each, and kill ledgers
 	DPNOISE_TEST_SAMPLES=$(SAMPLES) $(BIN)/python -m pytest tests/statistical \
@@ -85,6 +95,8 @@ constant-time: | check-constant-time-tools ## check that time and addresses do n
 
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
 	cargo fmt --all --check
+	@cargo run --quiet --package dpnoise-ffi --example header --locked | diff -u clients/c/dpnoise.h - || \
+		{ echo "clients/c/dpnoise.h is not what rust/ffi says: make header" >&2; exit 1; }
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTFLAGS="--cfg dpnoise_secrecy" cargo clippy --package dpnoise-kernels --package dpnoise-core --all-targets --locked \
 		--target-dir target/constant-time -- -D warnings
@@ -107,6 +119,36 @@ bench-rust: | check-tools ## time the parts of the Rust crate
 
 instructions: | check-tools ## compare the instructions per sample with benches/instructions.json (RECORD=--record keeps them)
 	$(PYTHON) scripts/instructions.py $(RECORD)
+
+ffi: | check-tools ## build the C library, FEATURES=client,collector,noise, and install it in PREFIX=target/ffi
+	scripts/install_ffi.sh $(abspath $(PREFIX)) $(FEATURES)
+
+header: | check-tools ## write clients/c/dpnoise.h from rust/ffi
+	cargo run --quiet --package dpnoise-ffi --example header --locked > target/dpnoise.h
+	cp target/dpnoise.h clients/c
+
+# Each client leaves its runner, which the tests start, in target/clients/LANGUAGE.
+build-clients: $(CLIENTS:%=client-%)
+
+BUILT := target/clients
+STRICT := -O2 -Wall -Wextra -Werror -pedantic
+LINKED = $$(PKG_CONFIG_PATH=$(abspath $(PREFIX))/lib/pkgconfig pkg-config --cflags --libs dpnoise) \
+	-Wl,-rpath,$(abspath $(PREFIX))/lib
+
+vpath %.c clients/c tests/clients/c
+vpath %.cpp clients/c tests/clients/c
+
+client-c: $(addprefix $(BUILT)/c/,runner example_report example_noise)
+
+client-cpp: $(addprefix $(BUILT)/cpp/,runner example_collection)
+
+$(BUILT)/c/%: %.c ffi | check-c-tools
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(STRICT) $< -o $@ $(LINKED)
+
+$(BUILT)/cpp/%: %.cpp ffi | check-cpp-tools
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(STRICT) $< -o $@ $(LINKED)
 
 docs: $(VENV)/.docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -146,6 +188,9 @@ check-lint-tools:
 
 check-constant-time-tools:
 	@scripts/check_tools.sh $(PYTHON) constant-time
+
+check-c-tools check-cpp-tools:
+	@scripts/check_tools.sh $(PYTHON) $(@:check-%-tools=%)
 
 $(BIN)/python: | check-python
 	$(PYTHON) -m venv $(VENV)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Says in one line what is missing before a build starts. Called by make:
-#   check_tools.sh PYTHON [python | lint | constant-time]
+#   check_tools.sh PYTHON [python | lint | constant-time | c | cpp]
 # The required versions are read from Cargo.toml and pyproject.toml, where they are declared.
 set -eu
 cd "$(dirname "$0")/.."
@@ -51,4 +51,11 @@ fi
 if [ "$purpose" = constant-time ] && [ "$(uname -m)" = x86_64 ]; then
     command -v valgrind >/dev/null || fail "valgrind: 'apt-get install valgrind' on Debian or Ubuntu"
     command -v objdump >/dev/null || fail "objdump: 'apt-get install binutils' on Debian or Ubuntu"
+fi
+
+if [ "$purpose" = c ] || [ "$purpose" = cpp ]; then
+    command -v pkg-config >/dev/null || fail "pkg-config for its clients: 'apt-get install pkgconf' on Debian or Ubuntu"
+fi
+if [ "$purpose" = cpp ]; then
+    command -v c++ >/dev/null || fail "a C++17 compiler for its clients: 'apt-get install g++' on Debian or Ubuntu"
 fi

@@ -52,7 +52,7 @@ def problem(case: Case, answer: str) -> str | None:
     kind, status, message = [*answer.split(" ", 2), "", ""][:3]
     if kind != "error" or status not in STATUSES or not message.strip():
         return f"answered {answer[:200]!r}, expected an error"
-    if f"error {status}".startswith(case.expected) is False:
+    if not f"error {status}".startswith(case.expected):
         return f"answered {answer[:200]!r}, expected {case.expected!r}"
     shown = [secret for secret in case.secrets if secret.lower() in message.lower()]
     return f"showed private data: {answer[:200]!r}" if shown else None
@@ -81,8 +81,9 @@ def kind_of(protocol: Any) -> str:
 
 def words(kind: str, values: list[Any]) -> list[str]:
     """Write values."""
-    write = {"integers": str, "numbers": double, "texts": lambda text: hexed(text.encode())}[kind]
-    return [write(value) for value in values]
+    if kind == "texts":
+        return [hexed(text.encode()) for text in values]
+    return [double(value) if kind == "numbers" else str(value) for value in values]
 
 
 def perturb(
@@ -150,8 +151,8 @@ def facts(vector: dict[str, Any]) -> Case:
     """Ask for the facts of a protocol."""
     protocol: Any = local.protocol_from_json(vector["specification"])
     keeps = int("memo" in vector)
-    k = json.loads(vector["specification"])
-    columns = k.get("k") or k.get("width") or k.get("num_bloombits")
+    spec = json.loads(vector["specification"])
+    columns = spec.get("k") or spec.get("width") or spec.get("num_bloombits")
     header = local_spec.message_header(vector["specification"]).hex()
     expected = f"ok {kind_of(protocol)} {keeps} {columns} {protocol.report_bytes} {double(protocol.epsilon)} {header}"
     return Case(f"facts-{name_of(vector)}", f"facts {hexed(vector['specification'].encode())}", expected)

@@ -1,0 +1,263 @@
+"""The C library as it is installed, and the examples in C and C++."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dpnoise import local, mechanisms
+from tests.clients.runners import BUILT, REQUIRED, ROOT
+
+FFI = Path(os.environ.get("DPNOISE_FFI", ROOT / "target/ffi"))
+CLIENT = ROOT / "clients/c"
+STRICT = ("-O2", "-Wall", "-Wextra", "-Werror", "-pedantic")
+HEADER = (CLIENT / "dpnoise.h").read_text(encoding="utf-8")
+
+pytestmark = pytest.mark.skipif(
+    "c" not in REQUIRED and not (FFI / "lib/pkgconfig/dpnoise.pc").exists(),
+    reason=f"c: the library is not installed in {FFI}: make build-clients",
+)
+
+
+def run(*command: str | Path, stdin: str = "", **options: object) -> subprocess.CompletedProcess[str]:
+    """Run a program."""
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def output_of(*command: str | Path) -> str:
+    """Run a program that succeeds."""
+    done = run(*command)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def example(name: str) -> Path:
+    """Give the program of an example."""
+    file = BUILT / name
+    if not file.exists() and file.parent.name not in REQUIRED:
+        pytest.skip(f"{file.relative_to(ROOT)} is not there: make build-clients")
+    return file
+
+
+def flags(*which: str) -> list[str]:
+    """Ask pkg-config."""
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(FFI / "lib/pkgconfig")}
+    done = run("pkg-config", *which, "dpnoise", env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.split()
+
+
+def compiled(source: str, to: Path, *more: str, suffix: str = "c") -> Path:
+    """Compile a program."""
+    file = to.with_suffix(f".{suffix}")
+    file.write_text(source, encoding="utf-8")
+    compiler = ("cc", "-std=c11") if suffix == "c" else ("c++", "-std=c++17")
+    done = run(*compiler, *STRICT, file, "-o", to, *(more or (*flags("--cflags", "--libs"), f"-Wl,-rpath,{FFI}/lib")))
+    assert (done.returncode, done.stderr) == (0, "")
+    return to
+
+
+# --- the library -----------------------------------------------------------------------------------------------------
+
+
+def test_the_soname_is_the_version_of_the_interface() -> None:
+    abi = re.search(r"#define DPNOISE_ABI_VERSION (\d+)", HEADER)
+    assert abi is not None
+    soname = f"libdpnoise.so.{abi[1]}"
+    version = flags("--modversion")[0]
+    library = FFI / "lib/libdpnoise.so"
+    assert f"[{soname}]" in output_of("readelf", "-d", library)
+    assert os.readlink(library) == soname
+    assert os.readlink(library.with_name(soname)) == f"libdpnoise.so.{version}"
+    assert f'\nversion = "{version}"' in (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+
+
+def test_the_library_has_the_functions_of_the_header_and_no_others() -> None:
+    listed = output_of("nm", "--dynamic", "--defined-only", "--format=posix", FFI / "lib/libdpnoise.so")
+    exported = {line.split()[0] for line in listed.splitlines()}
+    declared = set(re.findall(r"^[\w *]*?\*?(dpnoise_\w+)\(", HEADER, re.MULTILINE))
+    of_wasm = {"dpnoise_host_generator", "dpnoise_allocate", "dpnoise_wipe"}
+    assert exported == declared - of_wasm
+    assert len(exported) > 30
+
+
+def test_a_program_can_contain_the_library(tmp_path: Path) -> None:
+    source = (CLIENT / "example_noise.c").read_text(encoding="utf-8")
+    linked = ["-l:libdpnoise.a" if flag == "-ldpnoise" else flag for flag in flags("--cflags", "--libs", "--static")]
+    program = compiled(source, tmp_path / "program", *linked)
+    assert "libdpnoise" not in output_of("readelf", "-d", program)
+    assert "Aachen" in output_of(program)
+
+
+@pytest.mark.parametrize("suffix", ["c", "cpp"])
+def test_the_code_of_the_page_makes_a_message(suffix: str, tmp_path: Path) -> None:
+    page = (CLIENT / "README.md").read_text(encoding="utf-8")
+    (source,) = re.findall(rf"```{suffix}\n(.*?)```", page, re.DOTALL)
+    done = subprocess.run([compiled(source, tmp_path / "program", suffix=suffix)], capture_output=True, check=True)
+    protocol = local.HadamardResponse(k=15, epsilon=1.0)
+    accumulator = protocol.accumulator()
+    accumulator.add_messages([done.stdout])
+    assert (accumulator.n, accumulator.rejected) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("protocol.message(7)", "protocol.message(std::uint64_t{7})", "integers have 64 bits and a sign"),
+        ("protocol.message(7)", "dpnoise::Protocol(protocol).message(7)", "use of deleted function"),
+    ],
+)
+def test_the_cpp_interface_refuses_to_compile(right: str, wrong: str, message: str, tmp_path: Path) -> None:
+    page = (CLIENT / "README.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"```cpp\n(.*?)```", page, re.DOTALL)
+    assert right in source
+    file = tmp_path / "program.cpp"
+    file.write_text(source.replace(right, wrong), encoding="utf-8")
+    done = run("g++", "-std=c++17", "-fsyntax-only", file, *flags("--cflags"))
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
+# --- the examples ----------------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_noise() -> None:
+    *rows, last = output_of(example("c/example_noise")).splitlines()
+    counts = {"Aachen": 1042, "Bonn": 873, "Celle": 12, "Dresden": 0}
+    released = {city: int(count) for city, count in (row.split() for row in rows)}
+    assert released.keys() == counts.keys()
+    # P(|noise| >= 30) = 2 exp(-30) / (1 + exp(-1)) for each of four: below 6e-13 in all.
+    assert all(abs(released[city] - counts[city]) < 30 for city in counts)
+    error = mechanisms.DiscreteLaplace(epsilon=1.0).error(0.95)
+    assert last == f"Each is off by at most {error:.0f} with a probability of 95 %."
+
+
+def test_the_example_of_noise_draws_anew() -> None:
+    # All four are equal in two runs with a probability below 0.25; in 60 with one below 1e-35.
+    assert len({output_of(example("c/example_noise")) for _ in range(60)}) > 1
+
+
+def test_the_example_of_a_collection() -> None:
+    first, *rows = output_of(example("cpp/example_collection")).splitlines()
+    assert first == "100000 reports, 1 rejected"
+    protocol = local.OptimizedUnaryEncoding(k=4, epsilon=1.0)
+    for row, true in zip(rows, (40_000, 30_000, 20_000, 10_000), strict=True):
+        count, error = re.fullmatch(r"\d: (-?\d+) \+- (\d+)", row).groups()  # type: ignore[union-attr]
+        # Bernstein: a sum of so many bits is 8 standard errors off with a probability below 2 exp(-31).
+        assert abs(int(count) - true) < 8 * protocol.variance(100_000, true / 100_000) ** 0.5
+        assert 500 < int(error) < 800
+
+
+FLIP = local.DBitFlip(k=1000, d=100, epsilon=1.0)
+"""Its reports on a value follow from the memo, and those of two memos are equal with a probability below 1e-100."""
+
+
+def reported(folder: Path, program: Path, answer: str = "7\n", **options: object) -> subprocess.CompletedProcess[str]:
+    """Let the example report."""
+    (folder / "specification").write_text(FLIP.to_json(), encoding="utf-8")
+    return run(program, folder / "specification", folder / "memo", "colour", stdin=answer, **options)
+
+
+def test_the_example_of_reports_keeps_its_memo(tmp_path: Path) -> None:
+    program = example("c/example_report")
+    first, second = (reported(tmp_path, program) for _ in range(2))
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout == second.stdout
+    assert (tmp_path / "memo").stat().st_mode & 0o777 == 0o600
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["memo", "specification"]
+    memo = local.ClientMemo.from_bytes((tmp_path / "memo").read_bytes())
+    report = FLIP.perturb([7], memo, question="colour")
+    assert bytes.fromhex(first.stdout) == FLIP.messages(report)[0]
+
+
+def test_processes_that_start_together_share_a_memo(tmp_path: Path) -> None:
+    (tmp_path / "specification").write_text(FLIP.to_json(), encoding="utf-8")
+    command = [example("c/example_report"), tmp_path / "specification", tmp_path / "memo", "colour"]
+    pipe = subprocess.PIPE
+    started = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(8)]
+    assert len({process.communicate("7\n")[0] for process in started}) == 1
+    assert [process.returncode for process in started] == [0] * 8
+
+
+def torn(program: Path, folder: Path) -> bool:
+    """Say whether a device whose disk is full, in the middle of its memo, is left with a part of it."""
+
+    def full() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+
+    done = reported(folder, program, preexec_fn=full)
+    assert done.returncode != 0
+    return (folder / "memo").exists() or done.stdout != ""
+
+
+def test_a_memo_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    program = example("c/example_report")
+    assert not torn(program, tmp_path)
+    assert reported(tmp_path, program).returncode == 0
+
+
+def test_a_memo_that_is_written_in_place_is_found(tmp_path: Path) -> None:
+    """The positive control."""
+    source = (CLIENT / "example_report.c").read_text(encoding="utf-8")
+    assert "mkstemp(unfinished)" in source
+    wrong = source.replace("mkstemp(unfinished)", "open(path, O_WRONLY | O_CREAT, 0600)")
+    assert torn(compiled(wrong, tmp_path / "program"), tmp_path)
+
+
+def test_a_device_that_is_killed_loses_no_memo(tmp_path: Path) -> None:
+    memo, kept = tmp_path / "memo", None
+    (tmp_path / "specification").write_text(FLIP.to_json(), encoding="utf-8")
+    command = [example("c/example_report"), tmp_path / "specification", memo, "colour"]
+    for attempt in range(40):
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+            for _ in range(attempt * 200):  # lets the process come some way; how far does not matter
+                pass
+            process.kill()
+        if memo.exists():
+            local.ClientMemo.from_bytes(memo.read_bytes())
+            assert kept in (None, memo.read_bytes())
+            kept = memo.read_bytes()
+    assert reported(tmp_path, command[0]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("987654321\n", "example_report: answer: values must be integers in [0, k) with k = 1000"),
+        ("-987654321\n", "example_report: answer: values must be integers in [0, k) with k = 1000"),
+        ("98765432109876543210\n", "example_report: answer: it must be an integer"),
+        ("987654321 plums\n", "example_report: answer: it must be an integer"),
+        ("\n", "example_report: answer: it must be an integer"),
+        ("", "example_report: answer: there is none"),
+    ],
+)
+def test_the_example_of_reports_refuses_answers(answer: str, message: str, tmp_path: Path) -> None:
+    done = reported(tmp_path, example("c/example_report"), answer)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(message)
+    assert "98765" not in done.stderr
+
+
+def test_the_example_of_reports_refuses_a_damaged_memo(tmp_path: Path) -> None:
+    program = example("c/example_report")
+    assert reported(tmp_path, program).returncode == 0
+    memo = (tmp_path / "memo").read_bytes()
+    for damaged in (b"", memo[:-1], memo[:30] + bytes([memo[30] ^ 1]) + memo[31:]):
+        (tmp_path / "memo").write_bytes(damaged)
+        done = reported(tmp_path, program)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "memo" in done.stderr
+        assert (tmp_path / "memo").read_bytes() == damaged
+
+
+def test_the_example_of_reports_refuses_a_large_epsilon(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text(local.HadamardResponse(k=15, epsilon=5.0).to_json(), encoding="utf-8")
+    done = run(example("c/example_report"), tmp_path / "other", tmp_path / "memo", "colour", stdin="7\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "example_report: specification: its epsilon is larger than what we promise\n"
