@@ -155,7 +155,7 @@ struct Joined {
         for (const Item& item : items) {
             length += item.size();
         }
-        bytes.reserve(length);  // once: a vector that grows leaves copies
+        bytes.reserve(length);
         offsets.reserve(items.size() + 1);
         for (const Item& item : items) {
             bytes.insert(bytes.end(), item.begin(), item.end());

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import resource
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,9 @@ FFI = Path(os.environ.get("DPNOISE_FFI", ROOT / "target/ffi"))
 CLIENT = ROOT / "clients/c"
 STRICT = ("-O2", "-Wall", "-Wextra", "-Werror", "-pedantic")
 HEADER = (CLIENT / "dpnoise.h").read_text(encoding="utf-8")
+
+FLIP = local.DBitFlip(k=1000, d=100, epsilon=1.0)
+"""Its reports on a value follow from the memo, and those of two memos are equal with a probability below 1e-100."""
 
 pytestmark = pytest.mark.skipif(
     "c" not in REQUIRED and not (FFI / "lib/pkgconfig/dpnoise.pc").exists(),
@@ -105,6 +110,48 @@ def test_the_code_of_the_page_makes_a_message(suffix: str, tmp_path: Path) -> No
     assert (accumulator.n, accumulator.rejected) == (1, 0)
 
 
+WATCHED = [
+    local.PrefixExtension(epsilon=1.0, bits=63, step=8, rows=10, width=1024),
+    local.SquareWave(k=15, epsilon=1.0),
+    local.CountMeanSketch(epsilon=1.0, rows=3, width=16),
+    FLIP,
+]
+
+
+def left_behind(folder: Path, *faults: tuple[str, str]) -> str:
+    """Count the blocks of memory that are given back with private data, of ours, and of planted ones."""
+    interface = (CLIENT / "dpnoise.hpp").read_text(encoding="utf-8")
+    for right, wrong in faults:
+        assert right in interface
+        interface = interface.replace(right, wrong)
+    (folder / "dpnoise.hpp").write_text(interface, encoding="utf-8")
+    source = (ROOT / "tests/clients/c/wiping.cpp").read_text(encoding="utf-8")
+    linked = (f"-I{folder}", *flags("--cflags", "--libs"), f"-Wl,-rpath,{FFI}/lib")
+    program = compiled(source, folder / "program", *linked, suffix="cpp")
+    return output_of(program, *(protocol.to_json() for protocol in WATCHED))
+
+
+@pytest.mark.skipif(sys.platform != "linux" or platform.libc_ver()[0] != "glibc", reason="c: needs glibc's malloc")
+def test_private_data_is_wiped(tmp_path: Path) -> None:
+    assert left_behind(tmp_path) == "0\n1\n1\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux" or platform.libc_ver()[0] != "glibc", reason="c: needs glibc's malloc")
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ("        wipe(memory, n * sizeof(T));\n", ""),
+        ("    SecretBytes bytes;\n", "    Bytes bytes;\n"),
+    ],
+    ids=["allocator", "texts"],
+)
+def test_private_data_that_is_not_wiped_is_found(fault: tuple[str, str], tmp_path: Path) -> None:
+    """The positive control."""
+    blocks, *planted = left_behind(tmp_path, fault).split()
+    assert int(blocks) > 0
+    assert planted == ["1", "1"]
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [
@@ -151,10 +198,6 @@ def test_the_example_of_a_collection() -> None:
         # Bernstein: a sum of so many bits is 8 standard errors off with a probability below 2 exp(-31).
         assert abs(int(count) - true) < 8 * protocol.variance(100_000, true / 100_000) ** 0.5
         assert 500 < int(error) < 800
-
-
-FLIP = local.DBitFlip(k=1000, d=100, epsilon=1.0)
-"""Its reports on a value follow from the memo, and those of two memos are equal with a probability below 1e-100."""
 
 
 def reported(folder: Path, program: Path, answer: str = "7\n", **options: object) -> subprocess.CompletedProcess[str]:
