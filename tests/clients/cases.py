@@ -186,7 +186,7 @@ def of_vector(vector: dict[str, Any]) -> Iterator[Case]:
     yield facts(vector)
 
 
-SCALES = {"laplace": [0.25, 1.0, 10.1, 1e6], "gaussian": [0.3, 1.0, 25.5, 1e6]}
+SCALES = {"laplace": [0.25, 1.0, 10.1, 1e9 / 3], "gaussian": [0.3, 1.0, 25.5, 1e9 / 3]}
 
 
 def fill(kind: str, scale: float, n: int) -> Case:
@@ -239,15 +239,21 @@ def noise() -> Iterator[Case]:
 
 # Texts that some languages count, cut or write in another way, and integers that a double cannot hold.
 TEXTS = ["", "a", "a\0b", "naïve", "nai\u0308ve", "\N{GRAPES}\N{ZERO WIDTH JOINER}\N{CHERRIES}", "ß" * 200, "\ufeff"]
-WIDE = [2**53 + 1, 2**53, 2**63 - 1, 2**62 + 1, 0, 1]
+OF_WIDE = local.PrefixExtension(epsilon=20.0, bits=63, step=16, rows=10, width=1024).to_json()
+WIDE = [2**53 + 1, 2**62 + 1, 2**55 - 1, 2**53, 2**63 - 1, 0, 1]
+# Numbers just below a bin of 16, which a float of 32 bits is not.
+OF_CLOSE = local.SquareWave(k=16, epsilon=20.0).to_json()
+CLOSE = [i / 16 - 2.0**-40 for i in range(1, 16)]
 
 
 def accepted() -> list[Case]:
     """Give all cases that have an answer."""
     cases = [case for vector in VECTORS for case in of_vector(vector)]
     cases.append(answered("texts", local.CountMeanSketch(epsilon=20.0, rows=9, width=1024).to_json(), TEXTS))
-    wide = local.PrefixExtension(epsilon=20.0, bits=63, step=8, rows=10, width=1024)
-    cases.append(answered("wide-integers", wide.to_json(), WIDE))
+    cases.append(answered("wide-integers", OF_WIDE, WIDE))
+    cases += [answered(f"wide-integer-{i}", OF_WIDE, WIDE[:1]) for i in range(8)]
+    cases.append(answered("close-numbers", OF_CLOSE, CLOSE))
+    cases += [answered(f"close-number-{i}", OF_CLOSE, CLOSE[i : i + 1]) for i in range(8)]
     memo = next(vector["memo"] for vector in VECTORS if "memo" in vector)
     one = local_spec.memo([random_bytes("person", 32)])
     longitudinal = local.LOLOHA(k=15, epsilon_permanent=2.0, epsilon_first=1.0).to_json()
@@ -405,7 +411,7 @@ def of_generators() -> Iterator[Case]:
 def of_parameters() -> Iterator[Case]:
     """Give noise parameters and values that are out of range."""
     for kind in SCALES:
-        for scale in (0.0, -1.0, float("nan"), float("inf"), 2.0**41):
+        for scale in (0.0, -1.0, float("nan"), float("inf"), 2.0**40 * (1 + 2.0**-50)):
             yield Case(f"scale-{kind}-{scale}", f"fill {kind} {double(scale)} - 3", "error parameter")
     for x in (0.0, -1.0, float("nan"), float("inf")):
         one, wrong, delta = double(1.0), double(x), double(1e-6)

@@ -50,8 +50,10 @@ LANGUAGES = {
 REQUIRED = os.environ.get("DPNOISE_TEST_CLIENTS", "").split()
 """Languages whose runner must not be missing: their tests fail then instead of being skipped."""
 
-SECONDS = 120
+SECONDS = 60
 """A runner that takes longer for a line is ended, so that a fault in it does not stop the tests."""
+CHANCES = 5
+"""A runner that ended so often is not started again."""
 
 
 class Runner:
@@ -60,11 +62,14 @@ class Runner:
     def __init__(self, command: tuple[str, ...]) -> None:
         self.command = command
         self._process: subprocess.Popen[str] | None = None
+        self._ended = 0
 
     def answer(self, line: str) -> str:
         """Send a line, and return the line that comes back."""
         process = self._process
         if process is None:
+            if self._ended == CHANCES:
+                raise RuntimeError(f"the runner ended {CHANCES} times")
             pipe = subprocess.PIPE
             process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, encoding="utf-8", cwd=ROOT)
             self._process = process
@@ -83,6 +88,7 @@ class Runner:
         if answer.endswith("\n"):
             return answer[:-1]
         self.close()
+        self._ended += 1
         raise RuntimeError(f"the runner ended without an answer to {line[:200]!r}")
 
     def close(self) -> None:

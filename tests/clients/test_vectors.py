@@ -36,6 +36,16 @@ def test_another_byte_is_found(case: cases.Case) -> None:
         assert cases.problem(case, case.expected[:place] + case.expected[place + 1 :]) is not None
 
 
+def test_rounded_values_are_found() -> None:
+    """The positive control of clients that make a double of an integer, or a float of a double."""
+    wide, close = int(float(cases.WIDE[0])), [float(np.float32(number)) for number in cases.CLOSE]
+    rounded = [cases.answered(f"wide-integer-{i}", cases.OF_WIDE, [wide]) for i in range(8)]
+    rounded += [cases.answered(f"close-number-{i}", cases.OF_CLOSE, close[i : i + 1]) for i in range(8)]
+    right = {case.name: case for case in ACCEPTED}
+    found = [case.name.rsplit("-", 1)[0] for case in rounded if cases.problem(right[case.name], case.expected)]
+    assert set(found) == {"wide-integer", "close-number"}
+
+
 @pytest.mark.parametrize("vector", cases.VECTORS, ids=cases.name_of)
 def test_the_generator_is_the_systems_unless_one_is_given(runner: Runner, vector: dict[str, object]) -> None:
     kind, answer = runner.answer(cases.asked(vector, "messages", random=None)).split(" ")
