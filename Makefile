@@ -30,7 +30,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
 .PHONY: bench-tumult test-torch notebooks release-check everything check-python outputs
-.PHONY: ffi header build-clients test-clients client-c client-cpp check-c-tools check-cpp-tools
+.PHONY: ffi header build-clients test-clients client-c client-cpp client-node check-c-tools check-cpp-tools
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -68,7 +68,9 @@ test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opa
 	$(BIN)/python -m pytest tests/backends tests/test_readme.py -k opacus
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
 
-test-clients: build-clients $(VENV)/.native $(VENV)/.extra-test ## test the clients in CLIENTS="c cpp"
+# Go and Java have tests of their own besides those that all clients share.
+test-clients: build-clients $(patsubst %,test-%,$(filter go java,$(CLIENTS)))
+test-clients: $(VENV)/.native $(VENV)/.extra-test ## test the clients in CLIENTS="c cpp"
 	DPNOISE_FFI=$(abspath $(PREFIX)) DPNOISE_TEST_CLIENTS="$(CLIENTS)" $(BIN)/python -m pytest tests/clients
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests, with SAMPLES=10000000 each, and kill ledgers
@@ -141,6 +143,8 @@ vpath %.cpp clients/c tests/clients/c
 client-c: $(addprefix $(BUILT)/c/,runner example_report example_noise)
 
 client-cpp: $(addprefix $(BUILT)/cpp/,runner example_collection)
+
+client-node: web
 
 $(BUILT)/c/%: %.c ffi | check-c-tools
 	@mkdir -p $(@D)

@@ -35,14 +35,13 @@ class Case(NamedTuple):
     secrets: tuple[str, ...] = ()
     """What no message may contain."""
 
-    @property
-    def part(self) -> str:
-        """The part of the C library that answers: ``client``, ``collector`` or ``noise``."""
-        command, what, *_ = [*self.line.split(" "), ""]
-        if command in ("collect", "estimate") or (command, what) == ("freed", "accumulator"):
-            return "collector"
-        is_noise = command in ("fill", "release") or what in ("sampler", "mechanism")
-        return "noise" if is_noise else "client"
+
+def part_of(line: str) -> str:
+    """Name the part of the C library that answers a line: ``client``, ``collector`` or ``noise``."""
+    command, what, *_ = [*line.split(" "), ""]
+    if command in ("collect", "estimate") or (command, what) == ("freed", "accumulator"):
+        return "collector"
+    return "noise" if command in ("fill", "filltime", "release") or what in ("sampler", "mechanism") else "client"
 
 
 def problem(case: Case, answer: str) -> str | None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.clients.cases import part_of
 from tests.clients.runners import LANGUAGES, REQUIRED, Runner
 
 
 @pytest.fixture(scope="session", params=LANGUAGES)
-def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
-    """Return the runner of each language."""
+def ask(request: pytest.FixtureRequest) -> Iterator[Callable[[str], str]]:
+    """Return the function that has a line answered, for each language."""
     language = LANGUAGES[request.param]
     if language.missing is not None:
         (pytest.fail if language.name in REQUIRED else pytest.skip)(language.missing)
-    started = Runner(language.command)
-    yield started
-    started.close()
+    runner = Runner(language.command)
+
+    def ask(line: str) -> str:
+        if part_of(line) not in language.parts:
+            pytest.skip(f"{language.name}: the client has no part '{part_of(line)}'")
+        return runner.answer(line)
+
+    yield ask
+    runner.close()

@@ -21,6 +21,8 @@ class Language:
     command: tuple[str, ...]
     file: Path
     """What `make build-clients` leaves, and the program starts from."""
+    parts: tuple[str, ...] = ("client", "collector", "noise")
+    """The parts of the C library that the client has."""
 
     @property
     def missing(self) -> str | None:
@@ -36,7 +38,6 @@ def native(name: str) -> Language:
     return Language(name, (str(file),), file)
 
 
-WEB = ROOT / "tests/clients/web/runner.mjs"
 LANGUAGES = {
     language.name: language
     for language in (
@@ -44,7 +45,12 @@ LANGUAGES = {
         native("cpp"),
         native("go"),
         native("java"),
-        Language("node", ("node", str(WEB)), WEB),
+        Language(
+            "node",
+            ("node", "tests/clients/web/runner.mjs"),
+            ROOT / "clients/web/dist/dpnoise-collector.wasm",
+            parts=("client", "collector"),
+        ),
     )
 }
 REQUIRED = os.environ.get("DPNOISE_TEST_CLIENTS", "").split()

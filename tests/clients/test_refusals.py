@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from tests.clients import cases
 from tests.clients.runners import Runner
 
+Ask = Callable[[str], str]
+
 REFUSED = cases.refused()
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-def test_it_is_refused(runner: Runner, case: cases.Case) -> None:
-    assert cases.problem(case, runner.answer(case.line)) is None
+def test_it_is_refused(ask: Ask, case: cases.Case) -> None:
+    assert cases.problem(case, ask(case.line)) is None
 
 
-def test_a_refusal_does_not_stop_the_runner(runner: Runner) -> None:
-    assert runner.answer("facts 00").startswith("error state ")
-    assert runner.answer("newmemo") == "ok different"
+def test_a_refusal_does_not_stop_the_runner(ask: Ask) -> None:
+    assert ask("facts 00").startswith("error state ")
+    assert ask("newmemo") == "ok different"
 
 
 def test_names_are_different() -> None:
@@ -41,6 +44,7 @@ def test_a_report_a_status_and_a_shown_value_are_found(case: cases.Case) -> None
 
 LIAR = """
 import sys
+from collections.abc import Callable
 for line in sys.stdin:
     if line.startswith("stop"):
         break

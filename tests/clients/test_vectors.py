@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from dpnoise import local
 from tests.clients import cases
-from tests.clients.runners import Runner
+
+Ask = Callable[[str], str]
 
 ACCEPTED = cases.accepted()
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.name)
-def test_the_answer_is_that_of_python(runner: Runner, case: cases.Case) -> None:
-    assert cases.problem(case, runner.answer(case.line)) is None
+def test_the_answer_is_that_of_python(ask: Ask, case: cases.Case) -> None:
+    assert cases.problem(case, ask(case.line)) is None
 
 
 def test_all_vectors_are_asked_for() -> None:
@@ -47,8 +50,8 @@ def test_rounded_values_are_found() -> None:
 
 
 @pytest.mark.parametrize("vector", cases.VECTORS, ids=cases.name_of)
-def test_the_generator_is_the_systems_unless_one_is_given(runner: Runner, vector: dict[str, object]) -> None:
-    kind, answer = runner.answer(cases.asked(vector, "messages", random=None)).split(" ")
+def test_the_generator_is_the_systems_unless_one_is_given(ask: Ask, vector: dict[str, object]) -> None:
+    kind, answer = ask(cases.asked(vector, "messages", random=None)).split(" ")
     assert kind == "ok"
     protocol = local.protocol_from_json(str(vector["specification"]))
     messages = np.frombuffer(bytes.fromhex(answer), np.uint8).reshape(8, -1)
@@ -75,16 +78,16 @@ ONE = cases.double(1.0)
     ],
     ids=lambda line: " ".join(line.split(" ")[:3]),
 )
-def test_the_systems_generator_never_repeats_itself(runner: Runner, line: str) -> None:
-    answers = {runner.answer(line) for _ in range(3)}
+def test_the_systems_generator_never_repeats_itself(ask: Ask, line: str) -> None:
+    answers = {ask(line) for _ in range(3)}
     assert len(answers) == 3
     assert len({len(answer.split(" ")) for answer in answers}) == 1
     assert all(answer.startswith("ok ") for answer in answers)
 
 
 @pytest.mark.parametrize("command", ["time 10", "filltime 10 laplace", "filltime 10 gaussian"])
-def test_the_time_is_told(runner: Runner, command: str) -> None:
+def test_the_time_is_told(ask: Ask, command: str) -> None:
     last = cases.HADAMARD.encode().hex() if command == "time 10" else ONE
-    kind, nanoseconds = runner.answer(f"{command} {last}").split(" ")
+    kind, nanoseconds = ask(f"{command} {last}").split(" ")
     assert kind == "ok"
     assert float(nanoseconds) >= 0
