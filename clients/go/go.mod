@@ -1,0 +1,3 @@
+module github.com/dpnoise/dpnoise/clients/go
+
+go 1.19
