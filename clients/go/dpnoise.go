@@ -38,6 +38,8 @@ func init() {
 // freed, so nothing has to be remembered here.
 type object struct {
 	handle C.uint64_t
+	// Go allocates objects below 16 bytes together, and runs no finalizer of one while another is in use.
+	_ [8]byte
 }
 
 // newObject makes an object with a function that writes its handle.

@@ -150,8 +150,8 @@ func (m *Mechanism[V]) release(values []V) C.dpnoise_status {
 		m.id(), (*C.int64_t)(pointer(values)), n, m.threads, m.generator.id())
 }
 
-// Error returns the smallest error that each of n values that are released together exceeds with a probability of at most
-// 1 - level.
+// Error returns a bound on the error of one of n values that are released together: the smallest one that it exceeds with a
+// probability of at most 1 - level.
 func (m *Mechanism[V]) Error(level float64, n int) (float64, error) {
 	bound := new(C.double)
 	err := call(func() C.dpnoise_status {

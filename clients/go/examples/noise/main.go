@@ -51,7 +51,7 @@ func publish(epsilon float64, in io.Reader, out io.Writer, options ...dpnoise.Op
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(out, "# epsilon %v; with a probability of 95 %% all errors are at most %v\n", epsilon, bound)
+	_, err = fmt.Fprintf(out, "# epsilon %v; the error of each is at most %v with a probability of 95 %%\n", epsilon, bound)
 	return err
 }
 

@@ -35,7 +35,7 @@ func TestEveryLabelGetsNoise(t *testing.T) {
 	if changed < 700 || changed > 810 || sum < -500 || sum > 500 {
 		t.Errorf("%d counts of 1000 were changed, by %d in all", changed, sum)
 	}
-	if want := "# epsilon 0.5; with a probability of 95 % all errors are at most "; !strings.HasPrefix(lines[1000], want) {
+	if want := "# epsilon 0.5; the error of each is at most 6 with a probability of 95 %"; lines[1000] != want {
 		t.Errorf("got %q", lines[1000])
 	}
 }

@@ -1,0 +1,182 @@
+package dpnoise
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestTheFactsAreThoseOfTheSpecification(t *testing.T) {
+	p := parse(t, unary)
+	if p.Takes() != Integers || p.KeepsMemo() || p.K() != 15 || p.ReportBytes() != 2 {
+		t.Errorf("got %v, %v, %d, %d", p.Takes(), p.KeepsMemo(), p.K(), p.ReportBytes())
+	}
+	if math.Abs(p.Epsilon()-1) > 0.001 {
+		t.Errorf("epsilon is %v", p.Epsilon())
+	}
+	header := p.Header()
+	if len(header) != HeaderBytes || p.ID() != "d63975fc79f37bc3" {
+		t.Errorf("got %x and %s", header, p.ID())
+	}
+	header[0] = 'x'
+	if p.Header()[0] != 'D' {
+		t.Error("who changes a header changes that of the protocol")
+	}
+	if takes := parse(t, mean).Takes(); takes.String() != "numbers" {
+		t.Errorf("a mean takes %v", takes)
+	}
+	if takes := parse(t, sketch).Takes(); takes.String() != "texts" {
+		t.Errorf("a sketch takes %v", takes)
+	}
+	if !parse(t, oneBit).KeepsMemo() {
+		t.Error("people keep no memo")
+	}
+}
+
+func TestMessagesAreHeadersAndReports(t *testing.T) {
+	values := []int64{0, 7, 14}
+	messages := must(parse(t, unary, fixed(1)).Messages(values))
+	reports := must(parse(t, unary, fixed(1)).Reports(values))
+	p := parse(t, unary, fixed(1))
+	for i, message := range messages {
+		if !bytes.Equal(message, append(p.Header(), reports[2*i:2*i+2]...)) {
+			t.Errorf("message %d is %x", i, message)
+		}
+		if cap(message) != len(message) {
+			t.Error("who appends to a message overwrites the next one")
+		}
+	}
+	if one := must(p.Message(0)); len(one) != HeaderBytes+2 || !bytes.HasPrefix(one, p.Header()) {
+		t.Errorf("one message is %x", one)
+	}
+	of := parse(t, mean)
+	if one := must(of.MessageOfNumber(-1)); !bytes.HasPrefix(one, of.Header()) {
+		t.Errorf("the message of a number is %x", one)
+	}
+	if many := must(of.MessagesOfNumbers([]float64{0, 0.5})); len(many) != 2 {
+		t.Errorf("got %x", many)
+	}
+	text := parse(t, sketch)
+	if one := must(text.MessageOfText("plum")); !bytes.HasPrefix(one, text.Header()) {
+		t.Errorf("the message of a text is %x", one)
+	}
+	long := strings.Repeat("a", 1<<16)
+	if many := must(text.MessagesOfTexts([]string{"", "\x00", long})); len(many) != 3 {
+		t.Errorf("got %x", many)
+	}
+}
+
+func TestNoValuesMakeNoReports(t *testing.T) {
+	p := parse(t, unary)
+	if messages, err := p.Messages(nil); err != nil || len(messages) != 0 {
+		t.Errorf("got %x and %v", messages, err)
+	}
+	if reports, err := p.Reports([]int64{}); err != nil || len(reports) != 0 {
+		t.Errorf("got %x and %v", reports, err)
+	}
+	if reports, err := parse(t, mean).ReportsOfNumbers(nil); err != nil || len(reports) != 0 {
+		t.Errorf("got %x and %v", reports, err)
+	}
+	if reports, err := parse(t, sketch).ReportsOfTexts(nil); err != nil || len(reports) != 0 {
+		t.Errorf("got %x and %v", reports, err)
+	}
+}
+
+func TestSpecificationsAreRefused(t *testing.T) {
+	for name, specification := range map[string]string{
+		"empty":    "",
+		"cut":      unary[:20],
+		"rewrited": strings.ReplaceAll(unary, "1.0", "1"),
+		"weaker":   strings.ReplaceAll(unary, "551", "550"),
+		"bytes":    "\xff",
+	} {
+		p, err := ParseProtocol([]byte(specification))
+		fails(t, err, ErrState, "specification")
+		if p != nil {
+			t.Errorf("%s: there is a protocol", name)
+		}
+	}
+	if _, err := ParseProtocol([]byte(" " + unary + "\n")); err != nil {
+		t.Errorf("a file with an end of line is refused: %v", err)
+	}
+}
+
+func TestValuesAreRefusedAndNotShown(t *testing.T) {
+	p := parse(t, unary)
+	for _, value := range []int64{-1, 15, 98765, math.MinInt64, math.MaxInt64, 1 << 32} {
+		message, err := p.Message(value)
+		fails(t, err, ErrData, "k = 15")
+		if message != nil {
+			t.Error("there is a message")
+		}
+	}
+	_, err := p.Messages([]int64{1, 2, 98765})
+	fails(t, err, ErrData, "k = 15")
+	of := parse(t, mean)
+	for _, value := range []float64{1.1, -98765, math.NaN(), math.Inf(1)} {
+		_, err := of.MessageOfNumber(value)
+		fails(t, err, ErrData, "[-1, 1]")
+	}
+	_, err = p.MessageOfText("98765")
+	fails(t, err, ErrParameter, "integers")
+	_, err = of.Reports([]int64{98765})
+	fails(t, err, ErrParameter, "numbers")
+	_, err = parse(t, sketch).MessageOfNumber(98765)
+	fails(t, err, ErrParameter, "texts")
+}
+
+func TestAMemoIsKept(t *testing.T) {
+	p := parse(t, oneBit)
+	_, err := p.Message(7)
+	fails(t, err, ErrParameter, "memo")
+
+	memo := must(NewMemo(1))
+	secret := must(memo.Bytes())
+	asked := must(p.WithMemo(memo, "What is it?"))
+	defer asked.Close()
+	again := must(p.WithMemo(must(ParseMemo(secret)), "What is it?"))
+	memo.Close()
+	p.Close()
+	for value := int64(0); value < 40; value++ {
+		first := must(asked.Message(value))
+		if !bytes.Equal(first, must(asked.Message(value))) || !bytes.Equal(first, must(again.Message(value))) {
+			t.Fatal("an answer that was given once is another one now")
+		}
+	}
+	_, err = asked.Message(98765)
+	fails(t, err, ErrData, "")
+	_, err = asked.Messages([]int64{1, 2})
+	fails(t, err, ErrParameter, "")
+}
+
+func TestAnotherQuestionOrMemoHasOtherAnswers(t *testing.T) {
+	p := parse(t, oneBit)
+	const n = 64 // with n people all bits are the same with a probability below 2^-50
+	values := make([]int64, n)
+	memo := must(NewMemo(n))
+	reports := must(must(p.WithMemo(memo, "one")).Reports(values))
+	if bytes.Equal(reports, must(must(p.WithMemo(memo, "two")).Reports(values))) {
+		t.Error("two questions have the same answers")
+	}
+	if bytes.Equal(reports, must(must(p.WithMemo(must(NewMemo(n)), "one")).Reports(values))) {
+		t.Error("two memos have the same answers")
+	}
+	if !bytes.Equal(reports, must(must(p.WithMemo(memo, "one")).Reports(values))) {
+		t.Error("one question has two answers")
+	}
+}
+
+func TestMemosAreRefused(t *testing.T) {
+	secret := must(must(NewMemo(1)).Bytes())
+	damaged := append([]byte(nil), secret...)
+	damaged[20] ^= 1
+	for _, bytes := range [][]byte{nil, secret[:len(secret)-1], damaged} {
+		_, err := ParseMemo(bytes)
+		fails(t, err, ErrState, "memo")
+	}
+	_, err := parse(t, unary).WithMemo(must(NewMemo(1)), "What is it?")
+	fails(t, err, ErrParameter, "people keep a memo")
+	_, err = parse(t, oneBit).WithMemo(must(NewMemo(1)), "\xff")
+	fails(t, err, ErrParameter, "UTF-8")
+}
