@@ -88,22 +88,3 @@ func TestWhatIsForgottenIsFreed(t *testing.T) {
 	}
 	runtime.KeepAlive(kept)
 }
-
-func TestNothingIsFreedWhileACallUsesIt(t *testing.T) {
-	for i := 0; i < 200; i++ {
-		done := make(chan bool)
-		go func() {
-			defer close(done)
-			for j := 0; j < 5; j++ {
-				runtime.GC()
-			}
-		}()
-		for j := 0; j < 20; j++ {
-			// Nobody refers to these after their last call has begun.
-			if _, err := must(NewMemo(1)).Bytes(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		<-done
-	}
-}

@@ -97,7 +97,6 @@ func newGenerator(reader io.Reader) (*object, error) {
 //
 //export dpnoiseGoFill
 func dpnoiseGoFill(source C.uintptr_t, out *C.uint8_t, length C.size_t) C.int32_t {
-	reader := cgo.Handle(source).Value().(io.Reader)
 	failed := make(chan bool)
 	go func() {
 		done := false
@@ -105,6 +104,7 @@ func dpnoiseGoFill(source C.uintptr_t, out *C.uint8_t, length C.size_t) C.int32_
 			_ = recover() // its value might be anything, even a private one
 			failed <- !done
 		}()
+		reader := cgo.Handle(source).Value().(io.Reader)
 		_, err := io.ReadFull(reader, unsafe.Slice((*byte)(out), int(length)))
 		done = err == nil
 	}()

@@ -141,6 +141,24 @@ func TestAReaderIsKeptAsLongAsItMayBeCalled(t *testing.T) {
 	})
 }
 
+func TestAReaderIsKeptDuringACall(t *testing.T) {
+	reads := 0
+	random := reader(func(out []byte) (int, error) {
+		if reads++; reads < 5 {
+			for i := 0; i < 5; i++ {
+				runtime.GC()
+				time.Sleep(time.Millisecond)
+			}
+		}
+		return rand.Read(out)
+	})
+	// Nobody refers to the protocol after the call has begun.
+	_, err := must(ParseProtocol([]byte(unary), WithRandom(random))).Reports(make([]int64, 100_000))
+	if err != nil || reads < 2 {
+		t.Errorf("after %d reads: %v", reads, err)
+	}
+}
+
 // collect collects garbage until something has happened. Finalizers have a goroutine of their own, which may take a while.
 func collect(t *testing.T, happened func() bool) {
 	t.Helper()
