@@ -16,11 +16,6 @@ SAMPLES ?= 10000000
 HOST_SAMPLES ?= 250000
 WORKERS ?= auto
 
-# Where the C library is installed, and its parts. Languages whose clients are built and tested.
-PREFIX ?= target/ffi
-FEATURES ?= client,collector,noise
-CLIENTS ?= c cpp
-
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
@@ -28,9 +23,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: instructions docs wheel crate clean check-tools check-lint-tools check-constant-time-tools test-tumult
+.PHONY: instructions docs wheel crate clean check-tools test-tumult
 .PHONY: bench-tumult test-torch notebooks release-check everything check-python outputs
-.PHONY: ffi header build-clients test-clients client-c client-cpp client-node check-c-tools check-cpp-tools
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -67,11 +61,6 @@ test-tumult: $(TUMULT)/.native ## test the backend of Tumult Core, in an environ
 test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opacus (PyTorch takes 5 GB)
 	$(BIN)/python -m pytest tests/backends tests/test_readme.py -k opacus
 	DPNOISE_TEST_SAMPLES=1000000 $(BIN)/python -m pytest tests/statistical/backends/test_opacus.py
-
-# Go and Java have tests of their own besides those that all clients share.
-test-clients: build-clients $(patsubst %,test-%,$(filter go java,$(CLIENTS)))
-test-clients: $(VENV)/.native $(VENV)/.extra-test ## test the clients in CLIENTS="c cpp"
-	DPNOISE_FFI=$(abspath $(PREFIX)) DPNOISE_TEST_CLIENTS="$(CLIENTS)" $(BIN)/python -m pytest tests/clients
 
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests, with SAMPLES=10000000 each, and kill ledgers
 	DPNOISE_TEST_SAMPLES=$(SAMPLES) $(BIN)/python -m pytest tests/statistical \
@@ -122,38 +111,6 @@ bench-rust: | check-tools ## time the parts of the Rust crate
 instructions: | check-tools ## compare the instructions per sample with benches/instructions.json (RECORD=--record keeps them)
 	$(PYTHON) scripts/instructions.py $(RECORD)
 
-ffi: | check-tools ## build the C library, FEATURES=client,collector,noise, and install it in PREFIX=target/ffi
-	scripts/install_ffi.sh $(abspath $(PREFIX)) $(FEATURES)
-
-header: | check-tools ## write clients/c/dpnoise.h from rust/ffi
-	cargo run --quiet --package dpnoise-ffi --example header --locked > target/dpnoise.h
-	cp target/dpnoise.h clients/c
-
-# Each client leaves its runner, which the tests start, in target/clients/LANGUAGE.
-build-clients: $(CLIENTS:%=client-%)
-
-BUILT := target/clients
-STRICT := -O2 -Wall -Wextra -Werror -pedantic
-LINKED = $$(PKG_CONFIG_PATH=$(abspath $(PREFIX))/lib/pkgconfig pkg-config --cflags --libs dpnoise) \
-	-Wl,-rpath,$(abspath $(PREFIX))/lib
-
-vpath %.c clients/c tests/clients/c
-vpath %.cpp clients/c tests/clients/c
-
-client-c: $(addprefix $(BUILT)/c/,runner example_report example_noise)
-
-client-cpp: $(addprefix $(BUILT)/cpp/,runner example_collection)
-
-client-node: web
-
-$(BUILT)/c/%: %.c ffi | check-c-tools
-	@mkdir -p $(@D)
-	$(CC) -std=c11 $(STRICT) $< -o $@ $(LINKED)
-
-$(BUILT)/cpp/%: %.cpp ffi | check-cpp-tools
-	@mkdir -p $(@D)
-	$(CXX) -std=c++17 $(STRICT) $< -o $@ $(LINKED)
-
 docs: $(VENV)/.docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -187,14 +144,8 @@ check-tools:
 check-python:
 	@scripts/check_tools.sh $(PYTHON) python
 
-check-lint-tools:
-	@scripts/check_tools.sh $(PYTHON) lint
-
-check-constant-time-tools:
-	@scripts/check_tools.sh $(PYTHON) constant-time
-
-check-c-tools check-cpp-tools:
-	@scripts/check_tools.sh $(PYTHON) $(@:check-%-tools=%)
+check-%-tools:
+	@scripts/check_tools.sh $(PYTHON) $*
 
 $(BIN)/python: | check-python
 	$(PYTHON) -m venv $(VENV)
@@ -223,3 +174,5 @@ $(TUMULT)/.native: $(VENV)/.native pyproject.toml
 	. $(TUMULT)/bin/activate && PIP_QUIET=1 $(BIN)/maturin develop --release
 	$(TUMULT)/bin/python -m pip install --quiet 'dpnoise[test-tumult]'
 	@touch $@
+
+include clients/clients.mk
