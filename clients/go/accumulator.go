@@ -44,8 +44,8 @@ func (p *Protocol) ParseAccumulator(state []byte) (*Accumulator, error) {
 	return a, nil
 }
 
-// Add counts messages. One that is not a message of this protocol is counted as rejected. Adding a thousand at once takes
-// far less time than adding each by itself.
+// Add counts messages. One that is not a message of this protocol is counted as rejected. Adding a thousand at once
+// takes far less time than adding each by itself.
 func (a *Accumulator) Add(messages ...[]byte) error {
 	bytes, offsets := join(messages)
 	return call(func() C.dpnoise_status {
@@ -65,7 +65,9 @@ func (a *Accumulator) AddReports(reports []byte) error {
 
 // Merge adds the counts of another accumulator of the same protocol, which stays as it is.
 func (a *Accumulator) Merge(other *Accumulator) error {
-	return call(func() C.dpnoise_status { return C.dpnoise_accumulator_merge(a.id(), other.id()) }, a.object, other.object)
+	return call(func() C.dpnoise_status {
+		return C.dpnoise_accumulator_merge(a.id(), other.id())
+	}, a.object, other.object)
 }
 
 // MarshalBinary returns the state, for [Protocol.ParseAccumulator], Python or the command line.
@@ -84,8 +86,8 @@ func (a *Accumulator) Counts() (n, rejected uint64, err error) {
 	return uint64(counts[0]), uint64(counts[1]), err
 }
 
-// Estimate returns how many people have each of the k values, an unbiased estimate that may be negative, and its standard
-// errors; for randomized response those of no and of yes.
+// Estimate returns how many people have each of the k values, an unbiased estimate that may be negative, and its
+// standard errors; for randomized response those of no and of yes.
 //
 // Protocols whose reports are not counted by value are refused with [ErrParameter]: sketches, means and distributions.
 // Python estimates from their state.

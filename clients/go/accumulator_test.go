@@ -84,11 +84,11 @@ func TestStatesAndReportsAreRefused(t *testing.T) {
 	state := must(collector(t, p).MarshalBinary())
 	damaged := append([]byte(nil), state...)
 	damaged[len(damaged)-9] ^= 1
-	for _, bytes := range [][]byte{nil, state[1:], damaged, must(collector(t, parse(t, weaker)).MarshalBinary())} {
+	for _, bytes := range [][]byte{nil, state[1:], damaged, must(collector(t, parse(t, other)).MarshalBinary())} {
 		_, err := p.ParseAccumulator(bytes)
 		fails(t, err, ErrState, "")
 	}
-	fails(t, collector(t, p).Merge(collector(t, parse(t, weaker))), ErrState, "")
+	fails(t, collector(t, p).Merge(collector(t, parse(t, other))), ErrState, "")
 	fails(t, collector(t, p).AddReports([]byte{1}), ErrParameter, "")
 	_, _, err := collector(t, parse(t, mean)).Estimate()
 	fails(t, err, ErrParameter, "counted by value")

@@ -6,7 +6,9 @@ import (
 )
 
 // uses are all calls that use an object.
-func uses(p *Protocol, memo *Memo, a *Accumulator, s *Sampler, real *Mechanism[float64], whole *Mechanism[int64]) map[string]func() error {
+func uses(
+	p *Protocol, memo *Memo, a *Accumulator, s *Sampler, real *Mechanism[float64], whole *Mechanism[int64],
+) map[string]func() error {
 	second := func(_ any, err error) error { return err }
 	return map[string]func() error{
 		"Message":        func() error { return second(p.Message(1)) },

@@ -92,7 +92,9 @@ func pointer[T any](items []T) unsafe.Pointer {
 }
 
 // readBytes calls a function that writes bytes and their number, until they fit.
-func readBytes(write func(out *C.uint8_t, capacity C.size_t, length *C.size_t) C.dpnoise_status, use *object) ([]byte, error) {
+func readBytes(
+	write func(out *C.uint8_t, capacity C.size_t, length *C.size_t) C.dpnoise_status, use *object,
+) ([]byte, error) {
 	var out []byte
 	length := new(C.size_t)
 	for {

@@ -23,7 +23,7 @@ func Example_report() {
 		log.Fatal("the collector asks for too much")
 	}
 
-	message, err := protocol.Message(7) // the seventh of 15 colours, say
+	message, err := protocol.Message(7) // the answer, from 0 to k - 1
 	if err != nil {
 		log.Fatal(err)
 	}

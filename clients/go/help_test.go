@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	unary = `{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1}`
-	// The same with another epsilon.
-	weaker = `{"epsilon":2.1972245773362196,"k":9,"p":3,"planes":2,"protocol":"unary_encoding","q":1,"version":1}`
+	unary  = `{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1}`
+	other  = `{"epsilon":2.1972245773362196,"k":9,"p":3,"planes":2,"protocol":"unary_encoding","q":1,"version":1}`
 	mean   = `{"epsilon":1.0,"k":2,"keep":473,"planes":10,"protocol":"duchi_mean","version":1,"width":1}`
-	sketch = `{"epsilon":2.0,"p":1497,"planes":11,"protocol":"count_mean_sketch","q":551,"rows":3,"seed":1,"version":1,"width":16}`
+	sketch = `{"epsilon":2.0,"p":1497,"planes":11,"protocol":"count_mean_sketch","q":551,"rows":3,"seed":1,` +
+		`"version":1,"width":16}`
 	// With d = 1 all of a report follows from the memo.
 	oneBit = `{"d":1,"epsilon":0.1,"k":40,"p":8601,"planes":14,"protocol":"d_bit_flip","q":7783,"version":1}`
 )

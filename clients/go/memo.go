@@ -18,8 +18,8 @@ func NewMemo(n uint64) (*Memo, error) {
 	return &Memo{o}, nil
 }
 
-// ParseMemo reads the bytes that [Memo.Bytes] returned. Damaged ones are refused with [ErrState]: a device that then makes
-// a new memo answers anew, which spends epsilon again.
+// ParseMemo reads the bytes that [Memo.Bytes] returned. Damaged ones are refused with [ErrState]: a device that then
+// makes a new memo answers anew, which spends epsilon again.
 func ParseMemo(bytes []byte) (*Memo, error) {
 	o, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {
 		return C.dpnoise_memo_from_bytes((*C.uint8_t)(pointer(bytes)), C.size_t(len(bytes)), handle)

@@ -9,16 +9,16 @@ type Sampler struct {
 	settings
 }
 
-// NewDiscreteLaplaceSampler makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for all
-// integers x. The scale is from 2^-40 to 2^40, and exact: it is the rational number that the float64 is.
+// NewDiscreteLaplaceSampler makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for
+// all integers x. The scale is from 2^-40 to 2^40, and exact: it is the rational number that the float64 is.
 func NewDiscreteLaplaceSampler(scale float64, options ...Option) (*Sampler, error) {
 	return newSampler(func(handle *C.uint64_t) C.dpnoise_status {
 		return C.dpnoise_discrete_laplace_sampler(C.double(scale), handle)
 	}, options)
 }
 
-// NewDiscreteGaussianSampler makes a sampler of discrete Gaussian noise: P(x) is proportional to exp(-x^2 / (2 sigma^2))
-// for all integers x. Sigma is from 2^-20 to 2^40, and exact.
+// NewDiscreteGaussianSampler makes a sampler of discrete Gaussian noise: P(x) is proportional to exp(-x^2 / (2
+// sigma^2)) for all integers x. Sigma is from 2^-20 to 2^40, and exact.
 func NewDiscreteGaussianSampler(sigma float64, options ...Option) (*Sampler, error) {
 	return newSampler(func(handle *C.uint64_t) C.dpnoise_status {
 		return C.dpnoise_discrete_gaussian_sampler(C.double(sigma), handle)
@@ -45,8 +45,8 @@ func (s *Sampler) Fill(out []int64) error {
 	}, s.object, s.generator)
 }
 
-// Laplace has the parameters of the Laplace mechanism for real values. Values are rounded to a grid first, so the guarantee
-// holds for floating-point numbers, too.
+// Laplace has the parameters of the Laplace mechanism for real values. Values are rounded to a grid first, so the
+// guarantee holds for floating-point numbers, too.
 type Laplace struct {
 	Epsilon     float64 // what a release spends
 	Sensitivity float64 // the largest L1 distance of the values of neighbouring data
@@ -61,8 +61,8 @@ func (l Laplace) Mechanism(options ...Option) (*Mechanism[float64], error) {
 	}, options)
 }
 
-// Gaussian has the parameters of the Gaussian mechanism for real values, with the smallest noise that suffices. Values are
-// rounded to a grid first, so the guarantee holds for floating-point numbers, too.
+// Gaussian has the parameters of the Gaussian mechanism for real values, with the smallest noise that suffices.
+// Values are rounded to a grid first, so the guarantee holds for floating-point numbers, too.
 type Gaussian struct {
 	Epsilon     float64 // what a release spends, together with Delta
 	Delta       float64
@@ -127,9 +127,9 @@ func newMechanism[V int64 | float64](
 	return &Mechanism[V]{o, settings}, nil
 }
 
-// Release returns the values with noise, and leaves the given ones as they are. All of them together are one release, whose
-// sensitivity is that of the mechanism. Values that are not finite are refused with [ErrData]; sums of integers outside the
-// range of int64 saturate.
+// Release returns the values with noise, and leaves the given ones as they are. All of them together are one release,
+// whose sensitivity is that of the mechanism. Values that are not finite are refused with [ErrData]; sums of integers
+// outside the range of int64 saturate.
 func (m *Mechanism[V]) Release(values []V) ([]V, error) {
 	released := make([]V, len(values))
 	copy(released, values) // wiped by the library if it fails
@@ -150,8 +150,8 @@ func (m *Mechanism[V]) release(values []V) C.dpnoise_status {
 		m.id(), (*C.int64_t)(pointer(values)), n, m.threads, m.generator.id())
 }
 
-// Error returns a bound on the error of one of n values that are released together: the smallest one that it exceeds with a
-// probability of at most 1 - level.
+// Error returns a bound on the error of one of n values that are released together: the smallest one that it exceeds
+// with a probability of at most 1 - level.
 func (m *Mechanism[V]) Error(level float64, n int) (float64, error) {
 	bound := new(C.double)
 	err := call(func() C.dpnoise_status {

@@ -57,10 +57,10 @@ func WithThreads(n int) Option {
 // WithRandom takes random bytes from a reader in place of the operating system, for tests and for hardware tokens. One
 // thread does all the work then.
 //
-// Privacy depends on these bytes: they must be uniform, independent, and nobody else's. If the reader fails or panics, or
-// has too few bytes, nothing is released and the error is [ErrRandomness]. A call that finds the reader in use by another
-// call of the same object fails like that, too. Objects made by different calls do not know of each other's readers: a
-// reader that they share must be safe for concurrent use.
+// Privacy depends on these bytes: they must be uniform, independent, and nobody else's. If the reader fails or
+// panics, or has too few bytes, nothing is released and the error is [ErrRandomness]. A call that finds the reader in
+// use by another call of the same object fails like that, too. Objects made by different calls do not know of each
+// other's readers: a reader that they share must be safe for concurrent use.
 func WithRandom(reader io.Reader) Option {
 	return func(s *settings) (err error) {
 		if reader == nil {

@@ -52,8 +52,8 @@ type Protocol struct {
 // ParseProtocol reads a specification: the bytes as they came, never written again by a program. One that is damaged,
 // contradicts itself or has other probabilities than its epsilon gives is refused with [ErrState].
 //
-// Whoever announces a specification chooses its epsilon. Compare [Protocol.Epsilon] with what the application promises to
-// people, or know the specification in advance.
+// Whoever announces a specification chooses its epsilon. Compare [Protocol.Epsilon] with what the application
+// promises to people, or know the specification in advance.
 func ParseProtocol(specification []byte, options ...Option) (*Protocol, error) {
 	settings, err := newSettings(options)
 	if err != nil {
@@ -100,9 +100,9 @@ func (p *Protocol) readFacts() error {
 	return nil
 }
 
-// WithMemo is the protocol of one question to people who keep a memo, for protocols in which they do: a protocol of its
-// own, which is closed by itself. The same words must be given each time the question is asked, in UTF-8, and other words
-// for another question. The memo may be closed before.
+// WithMemo is the protocol of one question to people who keep a memo, for protocols in which they do: a protocol of
+// its own, which is closed by itself. The same words must be given each time the question is asked, in UTF-8, and
+// other words for another question. This protocol and the memo may be closed before it.
 func (p *Protocol) WithMemo(memo *Memo, question string) (*Protocol, error) {
 	words := []byte(question)
 	o, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {

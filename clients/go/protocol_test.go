@@ -85,11 +85,11 @@ func TestNoValuesMakeNoReports(t *testing.T) {
 
 func TestSpecificationsAreRefused(t *testing.T) {
 	for name, specification := range map[string]string{
-		"empty":    "",
-		"cut":      unary[:20],
-		"rewrited": strings.ReplaceAll(unary, "1.0", "1"),
-		"weaker":   strings.ReplaceAll(unary, "551", "550"),
-		"bytes":    "\xff",
+		"empty":     "",
+		"cut":       unary[:20],
+		"rewritten": strings.ReplaceAll(unary, "1.0", "1"),
+		"weaker":    strings.ReplaceAll(unary, "551", "550"),
+		"bytes":     "\xff",
 	} {
 		p, err := ParseProtocol([]byte(specification))
 		fails(t, err, ErrState, "specification")
@@ -99,6 +99,22 @@ func TestSpecificationsAreRefused(t *testing.T) {
 	}
 	if _, err := ParseProtocol([]byte(" " + unary + "\n")); err != nil {
 		t.Errorf("a file with an end of line is refused: %v", err)
+	}
+}
+
+func TestValuesMayBePartOfLargerThings(t *testing.T) {
+	// Go refuses to pass such memory to C where it cannot see the type.
+	var person struct {
+		name          *string
+		specification [len(unary)]byte
+		values        [3]int64
+	}
+	person.name = new(string)
+	copy(person.specification[:], unary)
+	p := must(ParseProtocol(person.specification[:]))
+	defer p.Close()
+	if messages, err := p.Messages(person.values[:]); err != nil || len(messages) != 3 {
+		t.Errorf("got %x and %v", messages, err)
 	}
 }
 

@@ -159,7 +159,8 @@ func TestAReaderIsKeptDuringACall(t *testing.T) {
 	}
 }
 
-// collect collects garbage until something has happened. Finalizers have a goroutine of their own, which may take a while.
+// collect collects garbage until something has happened. Finalizers have a goroutine of their own, which may take a
+// while.
 func collect(t *testing.T, happened func() bool) {
 	t.Helper()
 	for i := 0; i < 1000; i++ {

@@ -11,7 +11,8 @@ import (
 	"unsafe"
 )
 
-const wide = `{"bits":63,"epsilon":1.0,"keep":473,"planes":10,"protocol":"prefix_extension","rows":2,"seed":0,"step":8,"version":1,"width":8}`
+const wide = `{"bits":63,"epsilon":1.0,"keep":473,"planes":10,"protocol":"prefix_extension","rows":2,"seed":0,` +
+	`"step":8,"version":1,"width":8}`
 
 // pattern is private: bytes that occur nowhere else, made when they are needed, so that they are not in the program.
 func pattern(n int) []byte {

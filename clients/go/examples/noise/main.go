@@ -1,10 +1,11 @@
-// Command noise publishes a table of counts. It reads lines with a label, a comma and a count, and writes them with noise:
+// Command noise publishes a table of counts. It reads lines with a label, a comma and a count, and writes them with
+// noise:
 //
 //	printf 'red,1203\ngreen,874\nother,41\n' | noise -epsilon 1
 //
-// Each person is in one count at most, so adding or removing a person changes the table by 1 at most. All counts together
-// are one release that spends epsilon. The labels must not depend on the data: write one with a count of 0, too, if nobody
-// has it.
+// Each person is in one count at most, so adding or removing a person changes the table by 1 at most. All counts
+// together are one release that spends epsilon. The labels must not depend on the data: write one with a count of 0,
+// too, if nobody has it.
 package main
 
 import (
@@ -51,7 +52,8 @@ func publish(epsilon float64, in io.Reader, out io.Writer, options ...dpnoise.Op
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(out, "# epsilon %v; the error of each is at most %v with a probability of 95 %%\n", epsilon, bound)
+	const note = "# epsilon %v; the error of each is at most %v with a probability of 95 %%\n"
+	_, err = fmt.Fprintf(out, note, epsilon, bound)
 	return err
 }
 

@@ -92,8 +92,8 @@ func message(protocol *dpnoise.Protocol, answer string) ([]byte, error) {
 	}
 }
 
-// keptMemo reads the memo of this person, or makes it if there is none. One that is damaged is an error: a new one would
-// spend epsilon again.
+// keptMemo reads the memo of this person, or makes it if there is none. One that is damaged is an error: a new one
+// would spend epsilon again.
 func keptMemo(path string) (*dpnoise.Memo, error) {
 	secret, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
