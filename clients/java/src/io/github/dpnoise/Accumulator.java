@@ -1,0 +1,156 @@
+package io.github.dpnoise;
+
+import com.sun.jna.Memory;
+import com.sun.jna.Pointer;
+import com.sun.jna.ptr.PointerByReference;
+
+/**
+ * A collector's counters. They are the same bytes, however the reports are split over accumulators, machines and threads.
+ */
+public final class Accumulator implements AutoCloseable {
+    private final Handle handle;
+    private final int k;
+
+    /**
+     * Makes counters, all of them 0.
+     *
+     * @param protocol the protocol of the reports; it may be closed before the accumulator
+     */
+    public Accumulator(Protocol protocol) {
+        k = protocol.k();
+        handle = Handle.of(out -> protocol.handle.status(number -> Library.dpnoise_accumulator_new(number, out)));
+    }
+
+    /**
+     * Reads the state of a collector.
+     *
+     * @param protocol the protocol of the reports
+     * @param state what {@link #toBytes}, Python or the command line wrote
+     * @return the accumulator
+     * @throws DpnoiseException if the state is damaged, or of another protocol
+     */
+    public static Accumulator fromBytes(Protocol protocol, byte[] state) {
+        Pointer length = Library.size(state.length);
+        Accumulator accumulator = new Accumulator(protocol);
+        try (Handle read = Handle.of(out -> Library.dpnoise_accumulator_from_bytes(state, length, out))) {
+            accumulator.merge(read);
+            return accumulator;
+        } catch (DpnoiseException exception) {
+            accumulator.close();
+            throw exception;
+        }
+    }
+
+    /** {@return the state} */
+    public byte[] toBytes() {
+        PointerByReference length = new PointerByReference();
+        handle.status(number -> Library.dpnoise_accumulator_to_bytes(number, null, Library.size(0), length)); // the length
+        byte[] out = new byte[Math.toIntExact(Library.value(length))];
+        handle.call(number -> Library.dpnoise_accumulator_to_bytes(number, out, Library.size(out.length), length));
+        return out;
+    }
+
+    /**
+     * Adds messages, with all cores. One that is not a message of this protocol is counted as rejected.
+     *
+     * @param messages the messages
+     */
+    public void addMessages(byte[]... messages) {
+        addMessages(messages, Runtime.getRuntime().availableProcessors());
+    }
+
+    /**
+     * Adds messages. One that is not a message of this protocol is counted as rejected.
+     *
+     * @param messages the messages
+     * @param threads how many threads share the work at most, at least 1
+     * @throws DpnoiseException if there are fewer threads
+     */
+    public void addMessages(byte[][] messages, int threads) {
+        long[] offsets = new long[messages.length + 1];
+        for (int i = 0; i < messages.length; i++) {
+            offsets[i + 1] = offsets[i] + messages[i].length;
+        }
+        try (Memory memory = new Memory(Math.max(offsets[messages.length], 1))) {
+            for (int i = 0; i < messages.length; i++) {
+                memory.write(offsets[i], messages[i], 0, messages[i].length);
+            }
+            Pointer n = Library.size(messages.length);
+            handle.call(accumulator -> Library.dpnoise_accumulator_add_messages(
+                    accumulator, memory, offsets, n, Source.checkedThreads(threads)));
+        }
+    }
+
+    /**
+     * Adds bare reports, with all cores. One that is malformed is counted as rejected.
+     *
+     * @param reports the reports, one after the other
+     * @throws DpnoiseException if the last one is not whole
+     */
+    public void addReports(byte[] reports) {
+        addReports(reports, Runtime.getRuntime().availableProcessors());
+    }
+
+    /**
+     * Adds bare reports. One that is malformed is counted as rejected.
+     *
+     * @param reports the reports, one after the other
+     * @param threads how many threads share the work at most, at least 1
+     * @throws DpnoiseException if the last one is not whole, or there are fewer threads
+     */
+    public void addReports(byte[] reports, int threads) {
+        Pointer length = Library.size(reports.length);
+        handle.call(accumulator -> Library.dpnoise_accumulator_add_reports(
+                accumulator, reports, length, Source.checkedThreads(threads)));
+    }
+
+    /**
+     * Adds the counts of another accumulator, which stays as it is.
+     *
+     * @param other the other accumulator
+     * @throws DpnoiseException if it is of another protocol
+     */
+    public void merge(Accumulator other) {
+        merge(other.handle);
+    }
+
+    private void merge(Handle other) {
+        handle.call(accumulator -> other.status(number -> Library.dpnoise_accumulator_merge(accumulator, number)));
+    }
+
+    /** {@return the number of reports counted} */
+    public long n() {
+        return counts()[0];
+    }
+
+    /** {@return the number of reports rejected} */
+    public long rejected() {
+        return counts()[1];
+    }
+
+    private long[] counts() {
+        long[] n = new long[1];
+        long[] rejected = new long[1];
+        handle.call(accumulator -> Library.dpnoise_accumulator_counts(accumulator, n, rejected));
+        return new long[] {n[0], rejected[0]};
+    }
+
+    /**
+     * Estimates how many people have each value.
+     *
+     * @return the estimates
+     * @throws DpnoiseException if reports of the protocol are not counted by value: sketches, means and distributions, which
+     *     Python estimates from their state
+     */
+    public Estimate estimate() {
+        Estimate estimate = new Estimate(new double[k], new double[k]);
+        handle.call(accumulator -> Library.dpnoise_accumulator_estimate(
+                accumulator, estimate.counts(), estimate.standardErrors(), Library.size(k)));
+        return estimate;
+    }
+
+    @Override
+    public void close() {
+        handle.close();
+    }
+}

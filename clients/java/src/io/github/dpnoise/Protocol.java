@@ -1,0 +1,371 @@
+package io.github.dpnoise;
+
+import com.sun.jna.Pointer;
+import com.sun.jna.ptr.PointerByReference;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * A local protocol, made from its specification: it randomises a value on the device, before anything is sent.
+ *
+ * <p>Which of the methods for integers, numbers and texts a protocol has is said by {@link #takes}. A message is a header
+ * of 12 bytes that names the specification, and a report. Calls with many values are for simulations, and for gateways
+ * that are trusted with these.
+ *
+ * <p>The time of a report does not depend on the value, as far as native code is concerned. If a call throws, there is no
+ * report.
+ */
+public final class Protocol implements AutoCloseable {
+    private static final Source ALONE = Source.system(1);
+
+    final Handle handle;
+    private final ValueKind takes;
+    private final boolean keepsMemo;
+    private final int k;
+    private final int reportBytes;
+
+    private Protocol(Handle handle) {
+        this.handle = handle;
+        int[] takes = new int[1];
+        int[] keepsMemo = new int[1];
+        int[] k = new int[1];
+        PointerByReference reportBytes = new PointerByReference();
+        handle.call(protocol -> Library.dpnoise_protocol_facts(protocol, takes, keepsMemo, k, reportBytes));
+        this.takes = ValueKind.values()[takes[0]];
+        this.keepsMemo = keepsMemo[0] != 0;
+        this.k = k[0];
+        this.reportBytes = Math.toIntExact(Library.value(reportBytes));
+    }
+
+    /**
+     * Reads a specification: the bytes as they came, which must never be written again in another form.
+     *
+     * <p>Whoever wrote the specification chose its epsilon. An application compares {@link #epsilon} with what it promises
+     * to people, or knows the specification in advance.
+     *
+     * @param specification JSON in UTF-8
+     * @return the protocol, worth keeping for many reports
+     * @throws DpnoiseException of status {@link Status#STATE} if the specification is damaged, contradicts itself, or has
+     *     other probabilities than its epsilon gives
+     */
+    public static Protocol fromJson(byte[] specification) {
+        Pointer length = Library.size(specification.length);
+        return new Protocol(Handle.of(out -> Library.dpnoise_protocol_from_json(specification, length, out)));
+    }
+
+    /**
+     * Reads a specification, as {@link #fromJson(byte[])} does.
+     *
+     * @param specification JSON as it came
+     * @return the protocol
+     * @throws DpnoiseException of status {@link Status#STATE} if the specification cannot be used
+     */
+    public static Protocol fromJson(String specification) {
+        return fromJson(utf8(specification, Status.STATE, "specification"));
+    }
+
+    /**
+     * Makes a protocol with the memo of the person who answers, for protocols in which people keep one.
+     *
+     * @param memo the memo; it and this protocol may be closed before the result
+     * @param question the words of the question: the same each time it is asked, and others for another question
+     * @return the protocol, which stands for this question alone
+     * @throws DpnoiseException if people keep no memo in this protocol
+     */
+    public Protocol withMemo(Memo memo, String question) {
+        byte[] words = utf8(question, Status.PARAMETER, "question");
+        Pointer length = Library.size(words.length);
+        return new Protocol(Handle.of(out -> handle.status(protocol -> memo.handle.status(
+                secrets -> Library.dpnoise_protocol_with_memo(protocol, secrets, words, length, out)))));
+    }
+
+    /** {@return what values are} */
+    public ValueKind takes() {
+        return takes;
+    }
+
+    /** {@return whether people keep a memo, and reports need {@link #withMemo}} */
+    public boolean keepsMemo() {
+        return keepsMemo;
+    }
+
+    /** {@return the number of values; for sketches that of columns, for RAPPOR that of bits} */
+    public int k() {
+        return k;
+    }
+
+    /** {@return the bytes of a report; a message has 12 more} */
+    public int reportBytes() {
+        return reportBytes;
+    }
+
+    /**
+     * Computes the epsilon of a report, rounded up; of all reports on one value together where people keep a memo. This
+     * takes up to a millisecond.
+     *
+     * @return epsilon
+     */
+    public double epsilon() {
+        double[] epsilon = new double[1];
+        handle.call(protocol -> Library.dpnoise_protocol_epsilon(protocol, epsilon));
+        return epsilon[0];
+    }
+
+    /** {@return the 12 bytes of a message before its report; the last 8 are the id of the specification} */
+    public byte[] header() {
+        byte[] out = new byte[Library.HEADER_BYTES];
+        handle.call(protocol -> Library.dpnoise_protocol_header(protocol, out, Library.size(out.length)));
+        return out;
+    }
+
+    /**
+     * Randomises an integer, and writes a message.
+     *
+     * @param value the integer
+     * @return the message
+     * @throws DpnoiseException if the protocol does not take this value, or the system's randomness fails
+     */
+    public byte[] message(long value) {
+        try (PrivateMemory memory = new PrivateMemory(Long.BYTES)) {
+            memory.setLong(0, value);
+            return integers(memory, 1, Library.MESSAGES, ALONE);
+        }
+    }
+
+    /**
+     * Randomises a number, and writes a message.
+     *
+     * @param value the number
+     * @return the message
+     * @throws DpnoiseException if the protocol does not take this value, or the system's randomness fails
+     */
+    public byte[] message(double value) {
+        try (PrivateMemory memory = new PrivateMemory(Double.BYTES)) {
+            memory.setDouble(0, value);
+            return numbers(memory, 1, Library.MESSAGES, ALONE);
+        }
+    }
+
+    /**
+     * Randomises a text, and writes a message.
+     *
+     * @param value the text
+     * @return the message
+     * @throws DpnoiseException if the protocol takes no texts, this is not Unicode, or the system's randomness fails
+     */
+    public byte[] message(String value) {
+        return texts(new String[] {value}, Library.MESSAGES, ALONE);
+    }
+
+    /**
+     * Randomises the integers of several people, and writes messages.
+     *
+     * @param values an integer for each person
+     * @return a message for each person
+     * @throws DpnoiseException if the protocol does not take a value, or the system's randomness fails
+     */
+    public byte[][] messages(long[] values) {
+        return messages(values, Source.system());
+    }
+
+    /**
+     * Randomises the integers of several people, and writes messages.
+     *
+     * @param values an integer for each person
+     * @param source where randomness comes from
+     * @return a message for each person
+     * @throws DpnoiseException if the protocol does not take a value, or randomness fails
+     */
+    public byte[][] messages(long[] values, Source source) {
+        return split(integers(values, Library.MESSAGES, source), values.length);
+    }
+
+    /**
+     * Randomises the numbers of several people, and writes messages.
+     *
+     * @param values a number for each person
+     * @return a message for each person
+     * @throws DpnoiseException if the protocol does not take a value, or the system's randomness fails
+     */
+    public byte[][] messages(double[] values) {
+        return messages(values, Source.system());
+    }
+
+    /**
+     * Randomises the numbers of several people, and writes messages.
+     *
+     * @param values a number for each person
+     * @param source where randomness comes from
+     * @return a message for each person
+     * @throws DpnoiseException if the protocol does not take a value, or randomness fails
+     */
+    public byte[][] messages(double[] values, Source source) {
+        return split(numbers(values, Library.MESSAGES, source), values.length);
+    }
+
+    /**
+     * Randomises the texts of several people, and writes messages.
+     *
+     * @param values a text for each person
+     * @return a message for each person
+     * @throws DpnoiseException if the protocol takes no texts, one is not Unicode, or the system's randomness fails
+     */
+    public byte[][] messages(String[] values) {
+        return messages(values, Source.system());
+    }
+
+    /**
+     * Randomises the texts of several people, and writes messages.
+     *
+     * @param values a text for each person
+     * @param source where randomness comes from
+     * @return a message for each person
+     * @throws DpnoiseException if the protocol takes no texts, one is not Unicode, or randomness fails
+     */
+    public byte[][] messages(String[] values, Source source) {
+        return split(texts(values, Library.MESSAGES, source), values.length);
+    }
+
+    /**
+     * Randomises the integers of several people, and writes bare reports.
+     *
+     * @param values an integer for each person
+     * @return the reports, {@link #reportBytes} bytes for each person
+     * @throws DpnoiseException if the protocol does not take a value, or the system's randomness fails
+     */
+    public byte[] reports(long[] values) {
+        return reports(values, Source.system());
+    }
+
+    /**
+     * Randomises the integers of several people, and writes bare reports.
+     *
+     * @param values an integer for each person
+     * @param source where randomness comes from
+     * @return the reports, {@link #reportBytes} bytes for each person
+     * @throws DpnoiseException if the protocol does not take a value, or randomness fails
+     */
+    public byte[] reports(long[] values, Source source) {
+        return integers(values, Library.REPORTS, source);
+    }
+
+    /**
+     * Randomises the numbers of several people, and writes bare reports.
+     *
+     * @param values a number for each person
+     * @return the reports, {@link #reportBytes} bytes for each person
+     * @throws DpnoiseException if the protocol does not take a value, or the system's randomness fails
+     */
+    public byte[] reports(double[] values) {
+        return reports(values, Source.system());
+    }
+
+    /**
+     * Randomises the numbers of several people, and writes bare reports.
+     *
+     * @param values a number for each person
+     * @param source where randomness comes from
+     * @return the reports, {@link #reportBytes} bytes for each person
+     * @throws DpnoiseException if the protocol does not take a value, or randomness fails
+     */
+    public byte[] reports(double[] values, Source source) {
+        return numbers(values, Library.REPORTS, source);
+    }
+
+    /**
+     * Randomises the texts of several people, and writes bare reports.
+     *
+     * @param values a text for each person
+     * @return the reports, {@link #reportBytes} bytes for each person
+     * @throws DpnoiseException if the protocol takes no texts, one is not Unicode, or the system's randomness fails
+     */
+    public byte[] reports(String[] values) {
+        return reports(values, Source.system());
+    }
+
+    /**
+     * Randomises the texts of several people, and writes bare reports.
+     *
+     * @param values a text for each person
+     * @param source where randomness comes from
+     * @return the reports, {@link #reportBytes} bytes for each person
+     * @throws DpnoiseException if the protocol takes no texts, one is not Unicode, or randomness fails
+     */
+    public byte[] reports(String[] values, Source source) {
+        return texts(values, Library.REPORTS, source);
+    }
+
+    @Override
+    public void close() {
+        handle.close();
+    }
+
+    private byte[] integers(long[] values, int form, Source source) {
+        try (PrivateMemory memory = PrivateMemory.of(values)) {
+            return integers(memory, values.length, form, source);
+        }
+    }
+
+    private byte[] integers(Pointer values, int n, int form, Source source) {
+        return perturb(n, form, source, (protocol, threads, generator, out) -> Library.dpnoise_perturb_integers(
+                protocol, values, Library.size(n), form, threads, generator, out, Library.size(out.length)));
+    }
+
+    private byte[] numbers(double[] values, int form, Source source) {
+        try (PrivateMemory memory = PrivateMemory.of(values)) {
+            return numbers(memory, values.length, form, source);
+        }
+    }
+
+    private byte[] numbers(Pointer values, int n, int form, Source source) {
+        return perturb(n, form, source, (protocol, threads, generator, out) -> Library.dpnoise_perturb_numbers(
+                protocol, values, Library.size(n), form, threads, generator, out, Library.size(out.length)));
+    }
+
+    private byte[] texts(String[] values, int form, Source source) {
+        int n = values.length;
+        try (PrivateMemory texts = PrivateMemory.forTexts(values);
+                PrivateMemory offsets = new PrivateMemory(Long.BYTES * (n + 1L))) {
+            texts.write(values, offsets);
+            return perturb(n, form, source, (protocol, threads, generator, out) -> Library.dpnoise_perturb_texts(
+                    protocol, texts, offsets, Library.size(n), form, threads, generator, out, Library.size(out.length)));
+        }
+    }
+
+    private interface Perturb {
+        int status(long protocol, int threads, long generator, byte[] out);
+    }
+
+    private byte[] perturb(int n, int form, Source source, Perturb perturb) {
+        long bytes = (long) n * (form == Library.MESSAGES ? Library.HEADER_BYTES + reportBytes : reportBytes);
+        if (bytes > Integer.MAX_VALUE) {
+            throw new DpnoiseException(Status.PARAMETER, String.format(
+                    "values must be fewer: an array of Java cannot hold %d reports of %d bytes", n, reportBytes));
+        }
+        byte[] out = new byte[(int) bytes];
+        source.run((threads, generator) -> handle.status(
+                protocol -> perturb.status(protocol, threads, generator, out)));
+        return out;
+    }
+
+    private static byte[] utf8(String text, Status status, String name) {
+        try {
+            ByteBuffer bytes = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text));
+            return Arrays.copyOf(bytes.array(), bytes.limit());
+        } catch (CharacterCodingException exception) {
+            throw new DpnoiseException(status, name + " must be Unicode, got a lone surrogate");
+        }
+    }
+
+    private byte[][] split(byte[] rows, int n) {
+        int width = Library.HEADER_BYTES + reportBytes;
+        byte[][] messages = new byte[n][width];
+        for (int i = 0; i < n; i++) {
+            System.arraycopy(rows, i * width, messages[i], 0, width);
+        }
+        return messages;
+    }
+}

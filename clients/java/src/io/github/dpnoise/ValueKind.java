@@ -1,0 +1,11 @@
+package io.github.dpnoise;
+
+/** What the values of a protocol are. */
+public enum ValueKind {
+    /** Integers from 0 to k - 1, or below 2^bits for prefixes; 0 for no and 1 for yes in randomized response. */
+    INTEGERS,
+    /** Numbers, in [-1, 1] for means and in [0, 1] for distributions. */
+    NUMBERS,
+    /** Texts. */
+    TEXTS
+}
