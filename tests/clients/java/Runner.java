@@ -25,6 +25,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
+import java.util.stream.DoubleStream;
 import java.util.stream.LongStream;
 
 /** Does what each line of the standard input asks for, with the public interface of the Java client. */
@@ -168,11 +169,11 @@ final class Runner {
         switch (rest.get(0)) {
             case "laplace":
                 try (Laplace mechanism = new Laplace(epsilon, number(sensitivity))) {
-                    return hex(mechanism.release(numbers(values), source));
+                    return words(mechanism.release(numbers(values), source));
                 }
             case "gaussian":
                 try (Gaussian mechanism = new Gaussian(epsilon, delta, number(sensitivity))) {
-                    return hex(mechanism.release(numbers(values), source));
+                    return words(mechanism.release(numbers(values), source));
                 }
             case "discrete-laplace":
                 try (DiscreteLaplace mechanism = new DiscreteLaplace(epsilon, Long.parseLong(sensitivity))) {
@@ -297,6 +298,10 @@ final class Runner {
         ByteBuffer bytes = ByteBuffer.allocate(Double.BYTES * values.length).order(ByteOrder.LITTLE_ENDIAN);
         bytes.asDoubleBuffer().put(values);
         return HexFormat.of().formatHex(bytes.array());
+    }
+
+    private static String words(double[] values) {
+        return DoubleStream.of(values).mapToObj(Runner::hex).collect(Collectors.joining(" "));
     }
 
     private static String decimal(long[] values) {
