@@ -83,7 +83,8 @@ final class WipingTests {
     }
 
     private static void testIntegers() throws IOException {
-        try (Protocol protocol = Protocol.fromJson(Tests.UNARY); DiscreteLaplace laplace = new DiscreteLaplace(1, 1)) {
+        try (Protocol protocol = Protocol.fromJson(Tests.UNARY);
+                DiscreteLaplace laplace = new DiscreteLaplace(1e-6, 1)) { // so much noise that no value stays as it was
             long[] values = integers();
             byte[] inverted = inverted(values);
             laplace.release(values);
