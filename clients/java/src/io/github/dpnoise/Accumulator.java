@@ -5,7 +5,8 @@ import com.sun.jna.Pointer;
 import com.sun.jna.ptr.PointerByReference;
 
 /**
- * A collector's counters. They are the same bytes, however the reports are split over accumulators, machines and threads.
+ * A collector's counters. They are the same bytes, however the reports are split over accumulators, machines and
+ * threads.
  */
 public final class Accumulator implements AutoCloseable {
     private final Handle handle;
@@ -18,7 +19,8 @@ public final class Accumulator implements AutoCloseable {
      */
     public Accumulator(Protocol protocol) {
         k = protocol.k();
-        handle = Handle.of(out -> protocol.handle.status(number -> Library.dpnoise_accumulator_new(number, out)));
+        handle = Handle.of(out -> protocol.handle.status(
+                number -> CollectorLibrary.dpnoise_accumulator_new(number, out)));
     }
 
     /**
@@ -32,7 +34,7 @@ public final class Accumulator implements AutoCloseable {
     public static Accumulator fromBytes(Protocol protocol, byte[] state) {
         Pointer length = Library.size(state.length);
         Accumulator accumulator = new Accumulator(protocol);
-        try (Handle read = Handle.of(out -> Library.dpnoise_accumulator_from_bytes(state, length, out))) {
+        try (Handle read = Handle.of(out -> CollectorLibrary.dpnoise_accumulator_from_bytes(state, length, out))) {
             accumulator.merge(read);
             return accumulator;
         } catch (DpnoiseException exception) {
@@ -44,9 +46,11 @@ public final class Accumulator implements AutoCloseable {
     /** {@return the state} */
     public byte[] toBytes() {
         PointerByReference length = new PointerByReference();
-        handle.status(number -> Library.dpnoise_accumulator_to_bytes(number, null, Library.size(0), length)); // the length
+        handle.status(number -> CollectorLibrary.dpnoise_accumulator_to_bytes(
+                number, null, Library.size(0), length)); // the length
         byte[] out = new byte[Math.toIntExact(Library.value(length))];
-        handle.call(number -> Library.dpnoise_accumulator_to_bytes(number, out, Library.size(out.length), length));
+        handle.call(number -> CollectorLibrary.dpnoise_accumulator_to_bytes(
+                number, out, Library.size(out.length), length));
         return out;
     }
 
@@ -76,7 +80,7 @@ public final class Accumulator implements AutoCloseable {
                 memory.write(offsets[i], messages[i], 0, messages[i].length);
             }
             Pointer n = Library.size(messages.length);
-            handle.call(accumulator -> Library.dpnoise_accumulator_add_messages(
+            handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_add_messages(
                     accumulator, memory, offsets, n, Source.checkedThreads(threads)));
         }
     }
@@ -100,7 +104,7 @@ public final class Accumulator implements AutoCloseable {
      */
     public void addReports(byte[] reports, int threads) {
         Pointer length = Library.size(reports.length);
-        handle.call(accumulator -> Library.dpnoise_accumulator_add_reports(
+        handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_add_reports(
                 accumulator, reports, length, Source.checkedThreads(threads)));
     }
 
@@ -115,7 +119,8 @@ public final class Accumulator implements AutoCloseable {
     }
 
     private void merge(Handle other) {
-        handle.call(accumulator -> other.status(number -> Library.dpnoise_accumulator_merge(accumulator, number)));
+        handle.call(accumulator -> other.status(
+                number -> CollectorLibrary.dpnoise_accumulator_merge(accumulator, number)));
     }
 
     /** {@return the number of reports counted} */
@@ -131,7 +136,7 @@ public final class Accumulator implements AutoCloseable {
     private long[] counts() {
         long[] n = new long[1];
         long[] rejected = new long[1];
-        handle.call(accumulator -> Library.dpnoise_accumulator_counts(accumulator, n, rejected));
+        handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_counts(accumulator, n, rejected));
         return new long[] {n[0], rejected[0]};
     }
 
@@ -139,12 +144,12 @@ public final class Accumulator implements AutoCloseable {
      * Estimates how many people have each value.
      *
      * @return the estimates
-     * @throws DpnoiseException if reports of the protocol are not counted by value: sketches, means and distributions, which
-     *     Python estimates from their state
+     * @throws DpnoiseException if reports of the protocol are not counted by value: sketches, means and distributions,
+     *     which Python estimates from their state
      */
     public Estimate estimate() {
         Estimate estimate = new Estimate(new double[k], new double[k]);
-        handle.call(accumulator -> Library.dpnoise_accumulator_estimate(
+        handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_estimate(
                 accumulator, estimate.counts(), estimate.standardErrors(), Library.size(k)));
         return estimate;
     }

@@ -11,7 +11,7 @@ public final class DiscreteGaussian extends Mechanism {
      * @throws DpnoiseException if a parameter is outside its range
      */
     public DiscreteGaussian(double epsilon, double delta, double sensitivity) {
-        super(Handle.of(out -> Library.dpnoise_discrete_gaussian_mechanism(epsilon, delta, sensitivity, out)));
+        super(Handle.of(out -> NoiseLibrary.dpnoise_discrete_gaussian_mechanism(epsilon, delta, sensitivity, out)));
     }
 
     /**

@@ -9,6 +9,6 @@ public final class DiscreteGaussianSampler extends Sampler {
      * @throws DpnoiseException if it is outside this range
      */
     public DiscreteGaussianSampler(double sigma) {
-        super(Handle.of(out -> Library.dpnoise_discrete_gaussian_sampler(sigma, out)));
+        super(Handle.of(out -> NoiseLibrary.dpnoise_discrete_gaussian_sampler(sigma, out)));
     }
 }

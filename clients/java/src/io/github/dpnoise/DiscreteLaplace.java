@@ -10,7 +10,7 @@ public final class DiscreteLaplace extends Mechanism {
      * @throws DpnoiseException if a parameter is outside its range
      */
     public DiscreteLaplace(double epsilon, long sensitivity) {
-        super(Handle.of(out -> Library.dpnoise_discrete_laplace_mechanism(epsilon, checked(sensitivity), out)));
+        super(Handle.of(out -> NoiseLibrary.dpnoise_discrete_laplace_mechanism(epsilon, checked(sensitivity), out)));
     }
 
     private static long checked(long sensitivity) {

@@ -9,6 +9,6 @@ public final class DiscreteLaplaceSampler extends Sampler {
      * @throws DpnoiseException if it is outside this range
      */
     public DiscreteLaplaceSampler(double scale) {
-        super(Handle.of(out -> Library.dpnoise_discrete_laplace_sampler(scale, out)));
+        super(Handle.of(out -> NoiseLibrary.dpnoise_discrete_laplace_sampler(scale, out)));
     }
 }

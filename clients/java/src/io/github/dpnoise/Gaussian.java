@@ -1,8 +1,8 @@
 package io.github.dpnoise;
 
 /**
- * The Gaussian mechanism for real values, with the smallest noise that suffices. Values are rounded to a grid first, so the
- * guarantee holds for floating-point numbers, too.
+ * The Gaussian mechanism for real values, with the smallest noise that suffices. Values are rounded to a grid first, so
+ * the guarantee holds for floating-point numbers, too.
  */
 public final class Gaussian extends Mechanism {
     /**
@@ -27,7 +27,7 @@ public final class Gaussian extends Mechanism {
      * @throws DpnoiseException if a parameter is outside its range
      */
     public Gaussian(double epsilon, double delta, double sensitivity, double granularity) {
-        super(Handle.of(out -> Library.dpnoise_gaussian_mechanism(epsilon, delta, sensitivity, granularity, out)));
+        super(Handle.of(out -> NoiseLibrary.dpnoise_gaussian_mechanism(epsilon, delta, sensitivity, granularity, out)));
     }
 
     /**

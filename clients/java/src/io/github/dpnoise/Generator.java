@@ -12,8 +12,8 @@ public interface Generator {
      * after the call.
      *
      * @param out the array, all of which is used
-     * @throws Exception if there are no random bytes: then the call that asked for them throws a {@link DpnoiseException}
-     *     of status {@link Status#RANDOMNESS}, with this exception as its cause
+     * @throws Exception if there are no random bytes: then the call that asked for them throws a {@link
+     *     DpnoiseException} of status {@link Status#RANDOMNESS}, with this exception as its cause
      */
     void fill(byte[] out) throws Exception;
 }

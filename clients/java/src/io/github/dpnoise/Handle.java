@@ -4,8 +4,8 @@ import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 
 /**
- * The number of a native object, which is freed once: when this is closed, or else after the garbage collector has found
- * it. The library gives no number twice, and refuses those that were freed.
+ * The number of a native object, which is freed once: when this is closed, or else after the garbage collector has
+ * found it. The library gives no number twice, and refuses those that were freed.
  */
 final class Handle implements AutoCloseable {
     private static final Cleaner CLEANER = Cleaner.create();

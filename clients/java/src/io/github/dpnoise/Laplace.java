@@ -25,7 +25,7 @@ public final class Laplace extends Mechanism {
      * @throws DpnoiseException if a parameter is outside its range
      */
     public Laplace(double epsilon, double sensitivity, double granularity) {
-        super(Handle.of(out -> Library.dpnoise_laplace_mechanism(epsilon, sensitivity, granularity, out)));
+        super(Handle.of(out -> NoiseLibrary.dpnoise_laplace_mechanism(epsilon, sensitivity, granularity, out)));
     }
 
     /**

@@ -7,28 +7,30 @@ import com.sun.jna.Pointer;
 import com.sun.jna.ptr.PointerByReference;
 
 /**
- * The C interface, as {@code dpnoise.h} documents it. A {@code size_t} is passed as a pointer, which is as wide: JNA's own
- * way needs a public class.
+ * The C interface, as {@code dpnoise.h} documents it: the functions that every build of it has. A {@code size_t} is
+ * passed as a pointer, which is as wide: JNA's own way needs a public class.
  */
 final class Library {
-    static final int REPORTS = 0;
-    static final int MESSAGES = 1;
-    static final int HEADER_BYTES = 12;
-
     private static final int ABI_VERSION = 1;
 
+    private static final NativeLibrary LIBRARY = NativeLibrary.getInstance("dpnoise");
+
     static {
-        NativeLibrary library = NativeLibrary.getInstance("dpnoise");
-        int version = library.getFunction("dpnoise_abi_version").invokeInt(new Object[0]);
+        int version = LIBRARY.getFunction("dpnoise_abi_version").invokeInt(new Object[0]);
         if (version != ABI_VERSION) {
             throw new UnsatisfiedLinkError(String.format(
                     "%s must have version %d of its interface, got %d: install the native library of this release",
-                    library.getFile(), ABI_VERSION, version));
+                    LIBRARY.getFile(), ABI_VERSION, version));
         }
-        Native.register(Library.class, library);
+        register(Library.class);
     }
 
     private Library() {}
+
+    /** Binds the native methods of a class. */
+    static void register(Class<?> functions) {
+        Native.register(functions, LIBRARY);
+    }
 
     /** Writes random bytes, and returns 0; or returns another number. */
     interface RandomBytes extends Callback {
@@ -55,74 +57,4 @@ final class Library {
     static native int dpnoise_free(long handle);
 
     static native int dpnoise_generator_new(RandomBytes fill, Pointer context, long[] out);
-
-    static native int dpnoise_protocol_from_json(byte[] specification, Pointer length, long[] out);
-
-    static native int dpnoise_protocol_with_memo(
-            long protocol, long memo, byte[] question, Pointer length, long[] out);
-
-    static native int dpnoise_protocol_facts(
-            long protocol, int[] takes, int[] keepsMemo, int[] k, PointerByReference reportBytes);
-
-    static native int dpnoise_protocol_epsilon(long protocol, double[] epsilon);
-
-    static native int dpnoise_protocol_header(long protocol, byte[] out, Pointer capacity);
-
-    static native int dpnoise_perturb_integers(
-            long protocol, Pointer values, Pointer n, int form, int threads, long generator, byte[] out, Pointer length);
-
-    static native int dpnoise_perturb_numbers(
-            long protocol, Pointer values, Pointer n, int form, int threads, long generator, byte[] out, Pointer length);
-
-    static native int dpnoise_perturb_texts(
-            long protocol, Pointer texts, Pointer offsets, Pointer n, int form, int threads, long generator, byte[] out,
-            Pointer length);
-
-    static native int dpnoise_memo_new(long n, long[] out);
-
-    static native int dpnoise_memo_from_bytes(Pointer bytes, Pointer length, long[] out);
-
-    static native int dpnoise_memo_to_bytes(long memo, Pointer out, Pointer capacity, PointerByReference length);
-
-    static native int dpnoise_accumulator_new(long protocol, long[] out);
-
-    static native int dpnoise_accumulator_from_bytes(byte[] bytes, Pointer length, long[] out);
-
-    static native int dpnoise_accumulator_to_bytes(long accumulator, byte[] out, Pointer capacity, PointerByReference length);
-
-    static native int dpnoise_accumulator_add_messages(
-            long accumulator, Pointer messages, long[] offsets, Pointer n, int threads);
-
-    static native int dpnoise_accumulator_add_reports(long accumulator, byte[] reports, Pointer length, int threads);
-
-    static native int dpnoise_accumulator_merge(long accumulator, long other);
-
-    static native int dpnoise_accumulator_counts(long accumulator, long[] n, long[] rejected);
-
-    static native int dpnoise_accumulator_estimate(
-            long accumulator, double[] counts, double[] standardErrors, Pointer k);
-
-    static native int dpnoise_discrete_laplace_sampler(double scale, long[] out);
-
-    static native int dpnoise_discrete_gaussian_sampler(double sigma, long[] out);
-
-    static native int dpnoise_sampler_fill(long sampler, int threads, long generator, Pointer out, Pointer n);
-
-    static native int dpnoise_laplace_mechanism(double epsilon, double sensitivity, double granularity, long[] out);
-
-    static native int dpnoise_gaussian_mechanism(
-            double epsilon, double delta, double sensitivity, double granularity, long[] out);
-
-    static native int dpnoise_discrete_laplace_mechanism(double epsilon, long sensitivity, long[] out);
-
-    static native int dpnoise_discrete_gaussian_mechanism(
-            double epsilon, double delta, double sensitivity, long[] out);
-
-    static native int dpnoise_mechanism_release_numbers(
-            long mechanism, Pointer values, Pointer n, int threads, long generator);
-
-    static native int dpnoise_mechanism_release_integers(
-            long mechanism, Pointer values, Pointer n, int threads, long generator);
-
-    static native int dpnoise_mechanism_error(long mechanism, double level, Pointer n, double[] error);
 }

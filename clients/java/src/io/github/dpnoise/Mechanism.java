@@ -3,8 +3,8 @@ package io.github.dpnoise;
 import com.sun.jna.Pointer;
 
 /**
- * A mechanism that adds noise: {@link Laplace} or {@link Gaussian} to real values, {@link DiscreteLaplace} or
- * {@link DiscreteGaussian} to integers. The values of one call are one release, whose sensitivity is that of the mechanism.
+ * A mechanism that adds noise: {@link Laplace} or {@link Gaussian} to real values, {@link DiscreteLaplace} or {@link
+ * DiscreteGaussian} to integers. The values of one call are one release, whose sensitivity is that of the mechanism.
  *
  * <p>The time of a call does not depend on the values, as far as native code is concerned.
  */
@@ -29,7 +29,7 @@ public abstract sealed class Mechanism implements AutoCloseable
             throw new DpnoiseException(Status.PARAMETER, "n must be at least 0, got " + n);
         }
         double[] error = new double[1];
-        handle.call(mechanism -> Library.dpnoise_mechanism_error(mechanism, level, Library.size(n), error));
+        handle.call(mechanism -> NoiseLibrary.dpnoise_mechanism_error(mechanism, level, Library.size(n), error));
         return error[0];
     }
 
@@ -37,7 +37,7 @@ public abstract sealed class Mechanism implements AutoCloseable
         try (PrivateMemory memory = PrivateMemory.of(values)) {
             Pointer n = Library.size(values.length);
             source.run((threads, generator) -> handle.status(mechanism ->
-                    Library.dpnoise_mechanism_release_numbers(mechanism, memory, n, threads, generator)));
+                    NoiseLibrary.dpnoise_mechanism_release_numbers(mechanism, memory, n, threads, generator)));
             return memory.getDoubleArray(0, values.length);
         }
     }
@@ -46,7 +46,7 @@ public abstract sealed class Mechanism implements AutoCloseable
         try (PrivateMemory memory = PrivateMemory.of(values)) {
             Pointer n = Library.size(values.length);
             source.run((threads, generator) -> handle.status(mechanism ->
-                    Library.dpnoise_mechanism_release_integers(mechanism, memory, n, threads, generator)));
+                    NoiseLibrary.dpnoise_mechanism_release_integers(mechanism, memory, n, threads, generator)));
             return memory.getLongArray(0, values.length);
         }
     }

@@ -4,8 +4,8 @@ import com.sun.jna.Pointer;
 import com.sun.jna.ptr.PointerByReference;
 
 /**
- * The secret of a person, from which everything is derived that stays the same in their reports. A device makes one, once,
- * and stores its bytes as the platform stores secrets before it sends the first report.
+ * The secret of a person, from which everything is derived that stays the same in their reports. A device makes one,
+ * once, and stores its bytes as the platform stores secrets before it sends the first report.
  */
 public final class Memo implements AutoCloseable {
     final Handle handle;
@@ -25,7 +25,8 @@ public final class Memo implements AutoCloseable {
     }
 
     /**
-     * Draws the secrets of several people, as simulations need them: the i-th value of a bulk call is of the i-th person.
+     * Draws the secrets of several people, as simulations need them: the i-th value of a bulk call is of the i-th
+     * person.
      *
      * @param people how many
      * @return a new memo
@@ -35,7 +36,7 @@ public final class Memo implements AutoCloseable {
         if (people < 0) {
             throw new DpnoiseException(Status.PARAMETER, "people must be at least 0, got " + people);
         }
-        return new Memo(Handle.of(out -> Library.dpnoise_memo_new(people, out)));
+        return new Memo(Handle.of(out -> ClientLibrary.dpnoise_memo_new(people, out)));
     }
 
     /**
@@ -49,7 +50,7 @@ public final class Memo implements AutoCloseable {
     public static Memo fromBytes(byte[] bytes) {
         try (PrivateMemory memory = PrivateMemory.of(bytes)) {
             Pointer length = Library.size(bytes.length);
-            return new Memo(Handle.of(out -> Library.dpnoise_memo_from_bytes(memory, length, out)));
+            return new Memo(Handle.of(out -> ClientLibrary.dpnoise_memo_from_bytes(memory, length, out)));
         }
     }
 
@@ -60,10 +61,10 @@ public final class Memo implements AutoCloseable {
      */
     public byte[] toBytes() {
         PointerByReference length = new PointerByReference();
-        handle.status(memo -> Library.dpnoise_memo_to_bytes(memo, null, Library.size(0), length)); // the length
+        handle.status(memo -> ClientLibrary.dpnoise_memo_to_bytes(memo, null, Library.size(0), length)); // the length
         try (PrivateMemory memory = new PrivateMemory(Library.value(length))) {
             Pointer capacity = Library.size(memory.size());
-            handle.call(memo -> Library.dpnoise_memo_to_bytes(memo, memory, capacity, length));
+            handle.call(memo -> ClientLibrary.dpnoise_memo_to_bytes(memo, memory, capacity, length));
             return memory.getByteArray(0, Math.toIntExact(Library.value(length)));
         }
     }

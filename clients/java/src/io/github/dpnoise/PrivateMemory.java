@@ -7,8 +7,8 @@ import java.nio.charset.CharsetEncoder;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Native memory for private values, wiped when closed. JNA could pass arrays by itself: it copies them to memory that it
- * does not wipe.
+ * Native memory for private values, wiped when closed. JNA could pass arrays by itself: it copies them to memory that
+ * it does not wipe.
  */
 final class PrivateMemory extends Memory {
     PrivateMemory(long bytes) {

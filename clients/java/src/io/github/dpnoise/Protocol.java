@@ -11,12 +11,12 @@ import java.util.Arrays;
 /**
  * A local protocol, made from its specification: it randomises a value on the device, before anything is sent.
  *
- * <p>Which of the methods for integers, numbers and texts a protocol has is said by {@link #takes}. A message is a header
- * of 12 bytes that names the specification, and a report. Calls with many values are for simulations, and for gateways
- * that are trusted with these.
+ * <p>Which of the methods for integers, numbers and texts a protocol has is said by {@link #takes}. A message is a
+ * header of 12 bytes that names the specification, and a report. Calls with many values are for simulations, and for
+ * gateways that are trusted with these.
  *
- * <p>The time of a report does not depend on the value, as far as native code is concerned. If a call throws, there is no
- * report.
+ * <p>The time of a report does not depend on the value, as far as native code is concerned. If a call throws, there is
+ * no report.
  */
 public final class Protocol implements AutoCloseable {
     private static final Source ALONE = Source.system(1);
@@ -33,7 +33,7 @@ public final class Protocol implements AutoCloseable {
         int[] keepsMemo = new int[1];
         int[] k = new int[1];
         PointerByReference reportBytes = new PointerByReference();
-        handle.call(protocol -> Library.dpnoise_protocol_facts(protocol, takes, keepsMemo, k, reportBytes));
+        handle.call(protocol -> ClientLibrary.dpnoise_protocol_facts(protocol, takes, keepsMemo, k, reportBytes));
         this.takes = ValueKind.values()[takes[0]];
         this.keepsMemo = keepsMemo[0] != 0;
         this.k = k[0];
@@ -43,17 +43,17 @@ public final class Protocol implements AutoCloseable {
     /**
      * Reads a specification: the bytes as they came, which must never be written again in another form.
      *
-     * <p>Whoever wrote the specification chose its epsilon. An application compares {@link #epsilon} with what it promises
-     * to people, or knows the specification in advance.
+     * <p>Whoever wrote the specification chose its epsilon. An application compares {@link #epsilon} with what it
+     * promises to people, or knows the specification in advance.
      *
      * @param specification JSON in UTF-8
      * @return the protocol, worth keeping for many reports
-     * @throws DpnoiseException of status {@link Status#STATE} if the specification is damaged, contradicts itself, or has
-     *     other probabilities than its epsilon gives
+     * @throws DpnoiseException of status {@link Status#STATE} if the specification is damaged, contradicts itself, or
+     *     has other probabilities than its epsilon gives
      */
     public static Protocol fromJson(byte[] specification) {
         Pointer length = Library.size(specification.length);
-        return new Protocol(Handle.of(out -> Library.dpnoise_protocol_from_json(specification, length, out)));
+        return new Protocol(Handle.of(out -> ClientLibrary.dpnoise_protocol_from_json(specification, length, out)));
     }
 
     /**
@@ -79,7 +79,7 @@ public final class Protocol implements AutoCloseable {
         byte[] words = utf8(question, Status.PARAMETER, "question");
         Pointer length = Library.size(words.length);
         return new Protocol(Handle.of(out -> handle.status(protocol -> memo.handle.status(
-                secrets -> Library.dpnoise_protocol_with_memo(protocol, secrets, words, length, out)))));
+                secrets -> ClientLibrary.dpnoise_protocol_with_memo(protocol, secrets, words, length, out)))));
     }
 
     /** {@return what values are} */
@@ -110,14 +110,14 @@ public final class Protocol implements AutoCloseable {
      */
     public double epsilon() {
         double[] epsilon = new double[1];
-        handle.call(protocol -> Library.dpnoise_protocol_epsilon(protocol, epsilon));
+        handle.call(protocol -> ClientLibrary.dpnoise_protocol_epsilon(protocol, epsilon));
         return epsilon[0];
     }
 
     /** {@return the 12 bytes of a message before its report; the last 8 are the id of the specification} */
     public byte[] header() {
-        byte[] out = new byte[Library.HEADER_BYTES];
-        handle.call(protocol -> Library.dpnoise_protocol_header(protocol, out, Library.size(out.length)));
+        byte[] out = new byte[ClientLibrary.HEADER_BYTES];
+        handle.call(protocol -> ClientLibrary.dpnoise_protocol_header(protocol, out, Library.size(out.length)));
         return out;
     }
 
@@ -131,7 +131,7 @@ public final class Protocol implements AutoCloseable {
     public byte[] message(long value) {
         try (PrivateMemory memory = new PrivateMemory(Long.BYTES)) {
             memory.setLong(0, value);
-            return integers(memory, 1, Library.MESSAGES, ALONE);
+            return integers(memory, 1, ClientLibrary.MESSAGES, ALONE);
         }
     }
 
@@ -145,7 +145,7 @@ public final class Protocol implements AutoCloseable {
     public byte[] message(double value) {
         try (PrivateMemory memory = new PrivateMemory(Double.BYTES)) {
             memory.setDouble(0, value);
-            return numbers(memory, 1, Library.MESSAGES, ALONE);
+            return numbers(memory, 1, ClientLibrary.MESSAGES, ALONE);
         }
     }
 
@@ -157,7 +157,7 @@ public final class Protocol implements AutoCloseable {
      * @throws DpnoiseException if the protocol takes no texts, this is not Unicode, or the system's randomness fails
      */
     public byte[] message(String value) {
-        return texts(new String[] {value}, Library.MESSAGES, ALONE);
+        return texts(new String[] {value}, ClientLibrary.MESSAGES, ALONE);
     }
 
     /**
@@ -180,7 +180,7 @@ public final class Protocol implements AutoCloseable {
      * @throws DpnoiseException if the protocol does not take a value, or randomness fails
      */
     public byte[][] messages(long[] values, Source source) {
-        return split(integers(values, Library.MESSAGES, source), values.length);
+        return split(integers(values, ClientLibrary.MESSAGES, source), values.length);
     }
 
     /**
@@ -203,7 +203,7 @@ public final class Protocol implements AutoCloseable {
      * @throws DpnoiseException if the protocol does not take a value, or randomness fails
      */
     public byte[][] messages(double[] values, Source source) {
-        return split(numbers(values, Library.MESSAGES, source), values.length);
+        return split(numbers(values, ClientLibrary.MESSAGES, source), values.length);
     }
 
     /**
@@ -226,7 +226,7 @@ public final class Protocol implements AutoCloseable {
      * @throws DpnoiseException if the protocol takes no texts, one is not Unicode, or randomness fails
      */
     public byte[][] messages(String[] values, Source source) {
-        return split(texts(values, Library.MESSAGES, source), values.length);
+        return split(texts(values, ClientLibrary.MESSAGES, source), values.length);
     }
 
     /**
@@ -249,7 +249,7 @@ public final class Protocol implements AutoCloseable {
      * @throws DpnoiseException if the protocol does not take a value, or randomness fails
      */
     public byte[] reports(long[] values, Source source) {
-        return integers(values, Library.REPORTS, source);
+        return integers(values, ClientLibrary.REPORTS, source);
     }
 
     /**
@@ -272,7 +272,7 @@ public final class Protocol implements AutoCloseable {
      * @throws DpnoiseException if the protocol does not take a value, or randomness fails
      */
     public byte[] reports(double[] values, Source source) {
-        return numbers(values, Library.REPORTS, source);
+        return numbers(values, ClientLibrary.REPORTS, source);
     }
 
     /**
@@ -295,7 +295,7 @@ public final class Protocol implements AutoCloseable {
      * @throws DpnoiseException if the protocol takes no texts, one is not Unicode, or randomness fails
      */
     public byte[] reports(String[] values, Source source) {
-        return texts(values, Library.REPORTS, source);
+        return texts(values, ClientLibrary.REPORTS, source);
     }
 
     @Override
@@ -310,7 +310,7 @@ public final class Protocol implements AutoCloseable {
     }
 
     private byte[] integers(Pointer values, int n, int form, Source source) {
-        return perturb(n, form, source, (protocol, threads, generator, out) -> Library.dpnoise_perturb_integers(
+        return perturb(n, form, source, (protocol, threads, generator, out) -> ClientLibrary.dpnoise_perturb_integers(
                 protocol, values, Library.size(n), form, threads, generator, out, Library.size(out.length)));
     }
 
@@ -321,7 +321,7 @@ public final class Protocol implements AutoCloseable {
     }
 
     private byte[] numbers(Pointer values, int n, int form, Source source) {
-        return perturb(n, form, source, (protocol, threads, generator, out) -> Library.dpnoise_perturb_numbers(
+        return perturb(n, form, source, (protocol, threads, generator, out) -> ClientLibrary.dpnoise_perturb_numbers(
                 protocol, values, Library.size(n), form, threads, generator, out, Library.size(out.length)));
     }
 
@@ -330,8 +330,9 @@ public final class Protocol implements AutoCloseable {
         try (PrivateMemory texts = PrivateMemory.forTexts(values);
                 PrivateMemory offsets = new PrivateMemory(Long.BYTES * (n + 1L))) {
             texts.write(values, offsets);
-            return perturb(n, form, source, (protocol, threads, generator, out) -> Library.dpnoise_perturb_texts(
-                    protocol, texts, offsets, Library.size(n), form, threads, generator, out, Library.size(out.length)));
+            return perturb(n, form, source, (protocol, threads, generator, out) -> ClientLibrary.dpnoise_perturb_texts(
+                    protocol, texts, offsets, Library.size(n), form, threads, generator, out,
+                    Library.size(out.length)));
         }
     }
 
@@ -340,7 +341,8 @@ public final class Protocol implements AutoCloseable {
     }
 
     private byte[] perturb(int n, int form, Source source, Perturb perturb) {
-        long bytes = (long) n * (form == Library.MESSAGES ? Library.HEADER_BYTES + reportBytes : reportBytes);
+        int headerBytes = form == ClientLibrary.MESSAGES ? ClientLibrary.HEADER_BYTES : 0;
+        long bytes = (long) n * (headerBytes + reportBytes);
         if (bytes > Integer.MAX_VALUE) {
             throw new DpnoiseException(Status.PARAMETER, String.format(
                     "values must be fewer: an array of Java cannot hold %d reports of %d bytes", n, reportBytes));
@@ -361,7 +363,7 @@ public final class Protocol implements AutoCloseable {
     }
 
     private byte[][] split(byte[] rows, int n) {
-        int width = Library.HEADER_BYTES + reportBytes;
+        int width = ClientLibrary.HEADER_BYTES + reportBytes;
         byte[][] messages = new byte[n][width];
         for (int i = 0; i < n; i++) {
             System.arraycopy(rows, i * width, messages[i], 0, width);

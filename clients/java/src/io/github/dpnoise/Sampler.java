@@ -3,7 +3,8 @@ package io.github.dpnoise;
 import com.sun.jna.Pointer;
 
 /**
- * A sampler of noise, worth keeping for many samples: {@link DiscreteLaplaceSampler} or {@link DiscreteGaussianSampler}.
+ * A sampler of noise, worth keeping for many samples: {@link DiscreteLaplaceSampler} or {@link
+ * DiscreteGaussianSampler}.
  *
  * <p>The time of a call does not depend on the samples, as far as native code is concerned.
  */
@@ -35,7 +36,7 @@ public abstract sealed class Sampler implements AutoCloseable permits DiscreteLa
         try (PrivateMemory memory = new PrivateMemory((long) Long.BYTES * out.length)) {
             Pointer n = Library.size(out.length);
             source.run((threads, generator) -> handle.status(
-                    sampler -> Library.dpnoise_sampler_fill(sampler, threads, generator, memory, n)));
+                    sampler -> NoiseLibrary.dpnoise_sampler_fill(sampler, threads, generator, memory, n)));
             memory.read(0, out, 0, out.length);
         }
     }

@@ -18,13 +18,13 @@ import java.util.concurrent.Future;
 final class Tests {
     static final String UNARY = "{\"epsilon\":1.0,\"k\":15,\"p\":1024,\"planes\":11,"
             + "\"protocol\":\"optimized_unary_encoding\",\"q\":551,\"version\":1}";
-    static final String MEAN =
-            "{\"bound\":135266304,\"epsilon\":1.0,\"k\":2097153,\"protocol\":\"laplace_mean\",\"unit\":1048576,\"version\":1}";
-    static final String SKETCH = "{\"epsilon\":2.0,\"p\":1497,\"planes\":11,\"protocol\":\"count_mean_sketch\",\"q\":551,"
-            + "\"rows\":3,\"seed\":1,\"version\":1,\"width\":16}";
+    static final String MEAN = "{\"bound\":135266304,\"epsilon\":1.0,\"k\":2097153,\"protocol\":\"laplace_mean\","
+            + "\"unit\":1048576,\"version\":1}";
+    static final String SKETCH = "{\"epsilon\":2.0,\"p\":1497,\"planes\":11,\"protocol\":\"count_mean_sketch\","
+            + "\"q\":551,\"rows\":3,\"seed\":1,\"version\":1,\"width\":16}";
     /** Reports of this protocol follow from the memo alone. */
-    static final String REMEMBERING =
-            "{\"d\":4,\"epsilon\":1.0,\"k\":15,\"p\":5099,\"planes\":13,\"protocol\":\"d_bit_flip\",\"q\":3093,\"version\":1}";
+    static final String REMEMBERING = "{\"d\":4,\"epsilon\":1.0,\"k\":15,\"p\":5099,\"planes\":13,\"protocol\":\"d_bit_flip\","
+            + "\"q\":3093,\"version\":1}";
 
     private static final long PRIVATE = 987_654_321;
 
@@ -53,7 +53,7 @@ final class Tests {
         System.out.println("all tests of the Java client passed");
     }
 
-    // --- what tests say -----------------------------------------------------------------------------------------------
+    // --- what tests say ----------------------------------------------------------------------------------------------
 
     static void check(boolean holds, String what) {
         if (!holds) {
@@ -90,7 +90,7 @@ final class Tests {
         };
     }
 
-    // --- clients ------------------------------------------------------------------------------------------------------
+    // --- clients -----------------------------------------------------------------------------------------------------
 
     static void testMessages() {
         try (Protocol unary = Protocol.fromJson(UNARY); Protocol mean = Protocol.fromJson(MEAN);
@@ -108,7 +108,7 @@ final class Tests {
             check(mean.messages(new double[0]).length == 0 && mean.reports(new double[0]).length == 0, "no numbers");
             check(sketch.messages(new String[0]).length == 0 && sketch.reports(new String[0]).length == 0, "no texts");
             check(unary.reports(new long[1000]).length == 2000, "length of reports");
-            check(!Arrays.equals(unary.reports(new long[100]), unary.reports(new long[100])), "new randomness each time");
+            check(!Arrays.equals(unary.reports(new long[100]), unary.reports(new long[100])), "new randomness");
         }
     }
 
@@ -131,7 +131,8 @@ final class Tests {
         refused(Status.STATE, "specification must be UTF-8", () -> Protocol.fromJson(new byte[] {-1}));
         refused(Status.PARAMETER, "threads must be at least 1, got 0", () -> Source.system(0));
         refused(Status.PARAMETER, "people must be at least 0, got -1", () -> Memo.create(-1));
-        try (Protocol unary = Protocol.fromJson(UNARY); Protocol mean = Protocol.fromJson(MEAN); Memo memo = Memo.create()) {
+        try (Protocol unary = Protocol.fromJson(UNARY); Protocol mean = Protocol.fromJson(MEAN);
+                Memo memo = Memo.create()) {
             refused(Status.DATA, "", () -> unary.message(PRIVATE));
             refused(Status.DATA, "", () -> unary.messages(new long[] {1, -PRIVATE}));
             refused(Status.DATA, "", () -> mean.message(Double.NaN));
@@ -236,7 +237,7 @@ final class Tests {
         }
     }
 
-    // --- lifetimes ----------------------------------------------------------------------------------------------------
+    // --- lifetimes ---------------------------------------------------------------------------------------------------
 
     static void testClosedTwiceAndUsed() throws Exception {
         Protocol protocol = Protocol.fromJson(UNARY);
@@ -280,7 +281,8 @@ final class Tests {
     static void testObjectsOutliveWhatTheyAreMadeOf() {
         Protocol announced = Protocol.fromJson(REMEMBERING);
         Memo memo = Memo.create();
-        try (Protocol protocol = announced.withMemo(memo, "colour"); Accumulator accumulator = new Accumulator(announced)) {
+        try (Protocol protocol = announced.withMemo(memo, "colour");
+                Accumulator accumulator = new Accumulator(announced)) {
             announced.close();
             memo.close();
             accumulator.addMessages(protocol.message(3));
@@ -304,7 +306,7 @@ final class Tests {
     }
 
     private static boolean isLive(long protocol) {
-        return Library.dpnoise_protocol_epsilon(protocol, new double[1]) == 0;
+        return ClientLibrary.dpnoise_protocol_epsilon(protocol, new double[1]) == 0;
     }
 
     /** Runs a task in several threads at once. */
@@ -357,7 +359,7 @@ final class Tests {
         }
     }
 
-    // --- collectors ---------------------------------------------------------------------------------------------------
+    // --- collectors --------------------------------------------------------------------------------------------------
 
     static void testAccumulators() {
         try (Protocol protocol = Protocol.fromJson(UNARY); Protocol mean = Protocol.fromJson(MEAN);
@@ -396,7 +398,7 @@ final class Tests {
         }
     }
 
-    // --- noise --------------------------------------------------------------------------------------------------------
+    // --- noise -------------------------------------------------------------------------------------------------------
 
     static void testNoise() {
         refused(Status.PARAMETER, "scale", () -> new DiscreteLaplaceSampler(0));
@@ -435,7 +437,7 @@ final class Tests {
         }
     }
 
-    // --- loading ------------------------------------------------------------------------------------------------------
+    // --- loading -----------------------------------------------------------------------------------------------------
 
     /** A native library of another version is refused, and nothing of it is called. */
     static void testOtherVersions() throws IOException, InterruptedException {
@@ -457,7 +459,7 @@ final class Tests {
             Files.deleteIfExists(source);
             Files.deleteIfExists(folder);
         }
-        check(loaded.contains("must have version 1 of its interface, got 2"), "a library of another version: " + loaded);
+        check(loaded.contains("must have version 1 of its interface, got 2"), "another version: " + loaded);
     }
 
     private static String run(String... command) throws IOException, InterruptedException {
