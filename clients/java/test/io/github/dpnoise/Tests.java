@@ -2,6 +2,8 @@ package io.github.dpnoise;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -23,7 +25,8 @@ final class Tests {
     static final String SKETCH = "{\"epsilon\":2.0,\"p\":1497,\"planes\":11,\"protocol\":\"count_mean_sketch\","
             + "\"q\":551,\"rows\":3,\"seed\":1,\"version\":1,\"width\":16}";
     /** Reports of this protocol follow from the memo alone. */
-    static final String REMEMBERING = "{\"d\":4,\"epsilon\":1.0,\"k\":15,\"p\":5099,\"planes\":13,\"protocol\":\"d_bit_flip\","
+    static final String REMEMBERING =
+            "{\"d\":4,\"epsilon\":1.0,\"k\":15,\"p\":5099,\"planes\":13,\"protocol\":\"d_bit_flip\","
             + "\"q\":3093,\"version\":1}";
 
     private static final long PRIVATE = 987_654_321;
@@ -49,6 +52,7 @@ final class Tests {
         testAccumulators();
         testNoise();
         testOtherVersions();
+        ExampleTests.run();
         WipingTests.run();
         System.out.println("all tests of the Java client passed");
     }
@@ -447,10 +451,8 @@ final class Tests {
         Files.writeString(source, "unsigned dpnoise_abi_version(void) { return 2; }\n");
         String loaded;
         try {
-            run("cc", "-shared", "-fPIC", "-o", library.getPath(), source.toString());
-            loaded = run(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                    "-Djna.library.path=" + folder, "-cp", System.getProperty("java.class.path"),
-                    Tests.class.getName(), "load");
+            run("", "cc", "-shared", "-fPIC", "-o", library.getPath(), source.toString());
+            loaded = run("", java(Path.of(library.getParent()), Tests.class.getName(), "load"));
         } catch (IOException exception) {
             System.out.println("skipped: no C compiler, to make a library of another version");
             return;
@@ -462,9 +464,26 @@ final class Tests {
         check(loaded.contains("must have version 1 of its interface, got 2"), "another version: " + loaded);
     }
 
-    private static String run(String... command) throws IOException, InterruptedException {
+    /** The command that runs a Java program with the native library of these tests. */
+    static String[] java(String name, String... arguments) {
+        return java(Path.of(System.getProperty("jna.library.path")), name, arguments);
+    }
+
+    private static String[] java(Path library, String name, String... arguments) {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Djna.library.path=" + library, "-cp",
+                System.getProperty("java.class.path"), name));
+        command.addAll(Arrays.asList(arguments));
+        return command.toArray(String[]::new);
+    }
+
+    /** Runs a program, and returns what it prints. */
+    static String run(String input, String... command) throws IOException, InterruptedException {
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-        String printed = new String(process.getInputStream().readAllBytes());
+        try (OutputStream in = process.getOutputStream()) {
+            in.write(input.getBytes(StandardCharsets.UTF_8));
+        }
+        String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         process.waitFor();
         return printed;
     }
