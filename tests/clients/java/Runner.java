@@ -30,6 +30,9 @@ import java.util.stream.LongStream;
 
 /** Does what each line of the standard input asks for, with the public interface of the Java client. */
 final class Runner {
+    private static final String ANSWERS = "{\"epsilon\":1.0986122886681098,\"k\":2,\"p\":3,\"planes\":2,"
+            + "\"protocol\":\"randomized_response\",\"q\":1,\"version\":1}";
+
     private Runner() {}
 
     public static void main(String[] arguments) throws IOException {
@@ -190,32 +193,36 @@ final class Runner {
 
     /** Uses what was closed twice. */
     private static String freed(String what) {
-        Protocol protocol = Protocol.fromJson(
-                "{\"epsilon\":1.0986122886681098,\"k\":2,\"p\":3,\"planes\":2,\"protocol\":\"randomized_response\","
-                        + "\"q\":1,\"version\":1}");
-        Memo memo = Memo.create();
-        Accumulator accumulator = new Accumulator(protocol);
-        Sampler sampler = new DiscreteLaplaceSampler(1);
-        DiscreteLaplace mechanism = new DiscreteLaplace(1, 1);
-        for (AutoCloseable each : List.of(protocol, memo, accumulator, sampler, mechanism, protocol, memo, accumulator,
-                sampler, mechanism)) {
-            try {
-                each.close();
-            } catch (Exception exception) {
-                throw new AssertionError(exception);
-            }
-        }
-        return switch (what) {
-            case "protocol" -> hex(protocol.message(1));
-            case "memo" -> hex(memo.toBytes());
-            case "accumulator" -> hex(accumulator.toBytes());
-            case "sampler" -> {
+        switch (what) {
+            case "protocol":
+                Protocol protocol = closedTwice(Protocol.fromJson(ANSWERS));
+                return hex(protocol.message(1));
+            case "memo":
+                Memo memo = closedTwice(Memo.create());
+                return hex(memo.toBytes());
+            case "accumulator":
+                Accumulator accumulator = closedTwice(collected(List.of(HexFormat.of().formatHex(ANSWERS.getBytes()))));
+                return hex(accumulator.toBytes());
+            case "sampler":
+                Sampler sampler = closedTwice(new DiscreteLaplaceSampler(1));
                 sampler.fill(new long[1]);
-                yield "filled";
-            }
-            case "mechanism" -> decimal(mechanism.release(new long[1]));
-            default -> throw new IllegalArgumentException(what);
-        };
+                return "filled";
+            case "mechanism":
+                DiscreteLaplace mechanism = closedTwice(new DiscreteLaplace(1, 1));
+                return decimal(mechanism.release(new long[1]));
+            default:
+                throw new IllegalArgumentException(what);
+        }
+    }
+
+    private static <T extends AutoCloseable> T closedTwice(T object) {
+        try {
+            object.close();
+            object.close();
+        } catch (Exception exception) {
+            throw new AssertionError(exception);
+        }
+        return object;
     }
 
     private static String time(List<String> rest) {
