@@ -3,7 +3,8 @@ package io.github.dpnoise;
 /**
  * A generator of random bytes that takes the place of the operating system's, for tests and for hardware tokens.
  *
- * <p>Privacy depends on its bytes: they must be uniform, independent, and nobody else's.
+ * <p>Privacy depends on its bytes: they must be uniform, independent, and nobody else's. If several threads use it at once,
+ * it must be made for that.
  */
 @FunctionalInterface
 public interface Generator {

@@ -333,7 +333,7 @@ final class Tests {
                 for (int i = 0; i < 500; i++) {
                     accumulator.addMessages(unary.message(i % 15));
                     refused(Status.PARAMETER, "got -" + own, () -> Memo.create(-own));
-                    refused(Status.PARAMETER, "got " + (1 + own / 1000.0), () -> accumulatorError(1 + own / 1000.0));
+                    refused(Status.PARAMETER, "got " + (1 + own / 1000.0), () -> errorAt(1 + own / 1000.0));
                     refused(Status.PARAMETER, "values must be numbers", () -> mean.message(PRIVATE));
                 }
                 return null;
@@ -357,7 +357,7 @@ final class Tests {
     }
 
     /** Gives an error whose message shows a public parameter. */
-    private static double accumulatorError(double level) {
+    private static double errorAt(double level) {
         try (DiscreteLaplace mechanism = new DiscreteLaplace(1, 1)) {
             return mechanism.error(level, 1);
         }
