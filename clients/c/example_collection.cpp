@@ -17,7 +17,7 @@ int main() try {
     for (std::size_t i = 0; i < n; i++) {
         values[i] = i % 10 < 4 ? 0 : i % 10 < 7 ? 1 : i % 10 < 9 ? 2 : 3;
     }
-    const dpnoise::Bytes rows = protocol.perturb(values, dpnoise::Form::messages);
+    const dpnoise::Bytes rows = protocol.perturb(values, dpnoise::Form::messages, {2});  // threads
 
     std::vector<dpnoise::Bytes> messages;
     const auto width = static_cast<std::ptrdiff_t>(protocol.row_bytes(dpnoise::Form::messages));

@@ -1,7 +1,34 @@
-"""What is asked of every client, and what it must answer: lines of the protocol of runners, without a process.
+"""What is asked of every client, and what it must answer, without a process.
 
-`accepted` and `refused` give all cases. `problem` judges an answer. Whoever runs clients elsewhere, such as in a
+`accepted` and `refused` give all cases; `problem` judges an answer. Whoever runs clients elsewhere, such as in a
 browser, imports these three.
+
+The clients of a language are tested by a runner, a small program over their public functions. It reads a command from
+each line of its standard input, and answers with one line: ``ok RESULT`` or ``error STATUS MESSAGE``, with a status of
+`STATUSES`. Fields are separated by one space. Bytes are hexadecimal, and ``-`` stands for none; a double is its 8
+bytes, the lowest one first; an integer is decimal.
+
+``perturb FORM KIND SPECIFICATION RANDOM MEMO QUESTION VALUE...``
+    All rows, joined. FORM is ``reports`` or ``messages``; KIND is ``integers``, ``numbers`` or ``texts``, in UTF-8.
+``collect SPECIFICATION MESSAGE...``
+    The state of a collector.
+``estimate SPECIFICATION MESSAGE...``
+    k counts and k standard errors, joined.
+``memo BYTES``, ``newmemo``
+    The bytes of the memo that was read from these; ``different`` for two new ones, if they can be read back.
+``facts SPECIFICATION``
+    KIND; 1 if people keep a memo, and else 0; k; the bytes of a report; epsilon; the header of messages.
+``fill laplace|gaussian SCALE RANDOM N``
+    N samples.
+``release laplace EPSILON SENSITIVITY RANDOM VALUE...``, ``release gaussian EPSILON DELTA SENSITIVITY RANDOM VALUE...``
+    The released values; the same with integers for ``discrete-laplace``, whose sensitivity is an integer, too, and
+    ``discrete-gaussian``.
+``freed protocol|memo|accumulator|sampler|mechanism``
+    The error of using what was freed.
+``time N SPECIFICATION``, ``filltime N laplace|gaussian SCALE``
+    Nanoseconds for each of N messages that are made one by one; for each of N samples in the best of 5 calls.
+
+RANDOM are bytes that the generator gives once, and then fails; ``-`` asks for the system's generator.
 """
 
 from __future__ import annotations
