@@ -20,6 +20,7 @@ ffi: | check-tools ## build the C library, FEATURES=client,collector,noise, and 
 	scripts/install_ffi.sh $(abspath $(PREFIX)) $(FEATURES)
 
 header: | check-tools ## write clients/c/dpnoise.h from rust/ffi
+	@mkdir -p target
 	cargo run --quiet --package dpnoise-ffi --example header --locked > target/dpnoise.h
 	cp target/dpnoise.h clients/c
 
