@@ -184,7 +184,8 @@ public:
     using Fill = std::function<void(std::uint8_t* out, std::size_t length)>;
 
     explicit Generator(Fill fill)
-        : fill_(std::make_unique<Fill>(std::move(fill))), handle_(detail::make(dpnoise_generator_new, call, fill_.get())) {}
+        : fill_(std::make_unique<Fill>(std::move(fill))),
+          handle_(detail::make(dpnoise_generator_new, call, fill_.get())) {}
 
     [[nodiscard]] dpnoise_generator handle() const noexcept { return handle_.number(); }
 
@@ -218,8 +219,8 @@ public:
     /// Draws the secrets of `n` people. A device makes one for itself, once, and stores its bytes.
     static Memo create(std::uint64_t n = 1) { return Memo(detail::make(dpnoise_memo_new, n)); }
 
-    /// Reads the bytes of a memo. Those that are damaged are refused with `Status::state`: a device that then makes a new
-    /// memo answers anew, which costs its epsilon again.
+    /// Reads the bytes of a memo. Those that are damaged are refused with `Status::state`: a device that then makes a
+    /// new memo answers anew, which costs its epsilon again.
     static Memo from_bytes(View<std::uint8_t> bytes) {
         return Memo(detail::make(dpnoise_memo_from_bytes, bytes.data(), bytes.size()));
     }
@@ -393,8 +394,8 @@ public:
     /// The number of those rejected.
     [[nodiscard]] std::uint64_t rejected() const { return counts().second; }
 
-    /// Estimates how many people have each value. `protocol` is that of the reports. Sketches, means and distributions are
-    /// refused with `Status::parameter`: Python estimates from their state.
+    /// Estimates how many people have each value. `protocol` is that of the reports. Sketches, means and distributions
+    /// are refused with `Status::parameter`: Python estimates from their state.
     [[nodiscard]] Estimate estimate(const Protocol& protocol) const {
         Estimate estimate{std::vector<double>(protocol.k()), std::vector<double>(protocol.k())};
         detail::check(dpnoise_accumulator_estimate(

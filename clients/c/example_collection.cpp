@@ -7,7 +7,7 @@
 #include <iostream>
 
 int main() try {
-    // As Python's protocol.to_json() or `dpnoise plan` wrote it: the bytes must stay as they are.
+    // As Python's protocol.to_json() or `dpnoise specify` wrote it: the bytes must stay as they are.
     const auto protocol = dpnoise::Protocol::from_json(
         R"({"epsilon":1.0,"k":4,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1})");
 

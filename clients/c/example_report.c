@@ -161,7 +161,8 @@ int main(int argc, char **argv) {
     if (keeps_memo) {
         dpnoise_memo memo = stored_memo(path);
         dpnoise_protocol asked;
-        check("question", dpnoise_protocol_with_memo(protocol, memo, (const uint8_t *)question, strlen(question), &asked));
+        const uint8_t *words = (const uint8_t *)question;
+        check("question", dpnoise_protocol_with_memo(protocol, memo, words, strlen(question), &asked));
         check("memo", dpnoise_free(memo));
         check("specification", dpnoise_free(protocol));
         protocol = asked;

@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,9 +30,9 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run(*command: str | Path, stdin: str = "", **options: object) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, stdin: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a program."""
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, **options)
 
 
 def output_of(*command: str | Path) -> str:
@@ -194,13 +195,13 @@ def test_the_example_of_a_collection() -> None:
     assert first == "100000 reports, 1 rejected"
     protocol = local.OptimizedUnaryEncoding(k=4, epsilon=1.0)
     for row, true in zip(rows, (40_000, 30_000, 20_000, 10_000), strict=True):
-        count, error = re.fullmatch(r"\d: (-?\d+) \+- (\d+)", row).groups()  # type: ignore[union-attr]
+        count, error = re.fullmatch(r"\d: (-?\d+) \+- (\d+)", row).groups()
         # Bernstein: a sum of so many bits is 8 standard errors off with a probability below 2 exp(-31).
         assert abs(int(count) - true) < 8 * protocol.variance(100_000, true / 100_000) ** 0.5
         assert 500 < int(error) < 800
 
 
-def reported(folder: Path, program: Path, answer: str = "7\n", **options: object) -> subprocess.CompletedProcess[str]:
+def reported(folder: Path, program: Path, answer: str = "7\n", **options: Any) -> subprocess.CompletedProcess[str]:
     """Let the example report."""
     (folder / "specification").write_text(FLIP.to_json(), encoding="utf-8")
     return run(program, folder / "specification", folder / "memo", "colour", stdin=answer, **options)

@@ -1,4 +1,4 @@
-/* Answers the tests of clients, in C: one line of commands in, one line out. tests/clients/cases.py writes the lines. */
+/* Answers the tests of clients, in C. tests/clients/cases.py describes the lines. */
 
 #define _POSIX_C_SOURCE 200809L /* getline, clock_gettime */
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* --- memory: whatever a line needs, until it is answered ------------------------------------------------------------ */
+/* --- memory: whatever a line needs, until it is answered -------------------------------------------------------- */
 
 struct block {
     struct block *next;
@@ -37,7 +37,7 @@ static void give_back(void) {
     }
 }
 
-/* --- fields --------------------------------------------------------------------------------------------------------- */
+/* --- fields ----------------------------------------------------------------------------------------------------- */
 
 struct bytes {
     uint8_t *data;
@@ -137,7 +137,7 @@ static struct bytes joined(char **line, size_t n, int64_t **offsets) {
     return all;
 }
 
-/* --- random bytes that are played once ------------------------------------------------------------------------------ */
+/* --- random bytes that are played once -------------------------------------------------------------------------- */
 
 static int32_t play(void *context, uint8_t *out, size_t length) {
     struct bytes *left = context;
@@ -156,7 +156,7 @@ static dpnoise_status generator_of(const char *random, dpnoise_generator *out) {
     return left->length == 0 ? DPNOISE_STATUS_OK : dpnoise_generator_new(play, left, out);
 }
 
-/* --- commands ------------------------------------------------------------------------------------------------------- */
+/* --- commands --------------------------------------------------------------------------------------------------- */
 
 /* Ends a command with the status of a call that failed. The handles that it has are freed by `answer`. */
 #define TRY(call)                            \

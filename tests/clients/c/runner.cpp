@@ -1,4 +1,4 @@
-// Answers the tests of clients, in C++: one line of commands in, one line out. tests/clients/cases.py writes the lines.
+// Answers the tests of clients, in C++. tests/clients/cases.py describes the lines.
 
 #include <dpnoise.hpp>
 
