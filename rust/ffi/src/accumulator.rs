@@ -67,7 +67,8 @@ pub unsafe extern "C" fn dpnoise_accumulator_from_bytes(
     })
 }
 
-/// Writes the state to `out`, and the number of its bytes to `length`, also if they do not fit: `DPNOISE_STATUS_MEMORY`.
+/// Writes the state to `out`, and the number of its bytes to `length`, also if they do not fit:
+/// `DPNOISE_STATUS_MEMORY`.
 ///
 /// # Safety
 /// `out` points to `capacity` bytes, and `length` to a number.
@@ -86,9 +87,9 @@ pub unsafe extern "C" fn dpnoise_accumulator_to_bytes(
     })
 }
 
-/// Adds messages. Message i is the bytes of `messages` from `offsets[i]` to `offsets[i + 1]`, as in an Arrow array: there
-/// are n + 1 offsets, and none is smaller than the one before. One that is not a message of this protocol is counted as
-/// rejected. The work is shared by up to `threads` threads, at least 1.
+/// Adds messages. Message i is the bytes of `messages` from `offsets[i]` to `offsets[i + 1]`, as in an Arrow array:
+/// there are n + 1 offsets, and none is smaller than the one before. One that is not a message of this protocol is
+/// counted as rejected. The work is shared by up to `threads` threads, at least 1.
 ///
 /// # Safety
 /// `messages` points to as many bytes as the last offset says, and `offsets` to n + 1 items.
@@ -171,8 +172,8 @@ pub unsafe extern "C" fn dpnoise_accumulator_counts(
     })
 }
 
-/// Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard error
-/// to `standard_errors`: k items each; for randomized response those of no and of yes.
+/// Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard
+/// error to `standard_errors`: k items each; for randomized response those of no and of yes.
 ///
 /// Protocols whose reports are not counted by value are refused with `DPNOISE_STATUS_PARAMETER`: sketches, means and
 /// distributions. Python estimates from their state.

@@ -87,12 +87,13 @@ impl Generator {
 /// Makes a generator that calls `fill` with `context`, for tests and for hardware tokens. Functions take it in place of
 /// 0, which is the operating system's.
 ///
-/// Privacy depends on its bytes: they must be uniform, independent, and nobody else's. Each function that takes a
-/// generator documents no order in which it asks for bytes; what it makes of them stays the same between releases that
+/// Privacy depends on its bytes: they must be uniform, independent, and known to nobody else. The order in which
+/// functions ask for bytes is not documented, but what they make of the same bytes stays the same between releases that
 /// have the same major version.
 ///
-/// `fill` is called by the thread that passes the generator to a function, by one at a time. It must not unwind, throw or
-/// jump.
+/// `fill` is called by the thread that passes the generator to a function. It must not throw, unwind or `longjmp`. One
+/// call at a time can use a generator: others, also a call that `fill` makes itself, fail with
+/// `DPNOISE_STATUS_RANDOMNESS`.
 ///
 /// # Safety
 /// `fill` may be called with `context`, by any thread, until the generator is freed and no call uses it any more.

@@ -77,11 +77,11 @@ fn unknown() -> String {
     "one that was freed or never given".into()
 }
 
-/// Frees the object with this handle, of whatever kind. Secrets of a memo are wiped. 0 is not the handle of anything, and
-/// nothing happens.
+/// Frees the object with this handle, of whatever kind. The secrets of a memo are wiped, unless a protocol made with it
+/// still needs them; they are wiped with that protocol then. Freeing 0 does nothing.
 ///
-/// A handle that was freed, or never given, is refused with `DPNOISE_STATUS_HANDLE`: handles are numbers, and none is given
-/// twice.
+/// A handle that was freed, or never given, is refused with `DPNOISE_STATUS_HANDLE`: no handle is given twice. An
+/// object that another thread is using is freed when that call ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpnoise_free(handle: u64) -> Status {
     run(|| {

@@ -21,7 +21,7 @@ fn check<T: Plain>(argument: &str, pointer: *const T, length: usize) -> Outcome 
     } else if !pointer.is_aligned() {
         "must be aligned for its type"
     } else if length > isize::MAX as usize / size_of::<T>() {
-        "must have fewer items: so much memory there is not"
+        "must have fewer items: no memory has room for so many"
     } else {
         return Ok(());
     };

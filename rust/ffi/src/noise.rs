@@ -28,8 +28,9 @@ impl Object for Mechanism {
     const KIND: &'static str = "mechanism";
 }
 
-/// Makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for all integers x. `scale` is from
-/// 2^-40 to 2^40, and exact: it is the rational number that the double is. Making it takes ten microseconds: keep it.
+/// Makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for all integers x. `scale` is
+/// from 2^-40 to 2^40, and exact: it is the rational number that the double is. Making it takes ten microseconds: keep
+/// it.
 ///
 /// # Safety
 /// `out` points to a handle.
@@ -39,8 +40,8 @@ pub unsafe extern "C" fn dpnoise_discrete_laplace_sampler(scale: f64, out: *mut 
     run(|| unsafe { give(out, || Ok(Noise(samplers::DiscreteLaplace::new(Scale::from_f64(scale)?).into()))) })
 }
 
-/// Makes a sampler of discrete Gaussian noise: P(x) is proportional to exp(-x^2 / (2 sigma^2)) for all integers x. `sigma`
-/// is from 2^-20 to 2^40, and exact.
+/// Makes a sampler of discrete Gaussian noise: P(x) is proportional to exp(-x^2 / (2 sigma^2)) for all integers x.
+/// `sigma` is from 2^-20 to 2^40, and exact.
 ///
 /// # Safety
 /// `out` points to a handle.
@@ -50,8 +51,8 @@ pub unsafe extern "C" fn dpnoise_discrete_gaussian_sampler(sigma: f64, out: *mut
     run(|| unsafe { give(out, || Ok(Noise(samplers::DiscreteGaussian::new(Scale::from_f64(sigma)?)?.into()))) })
 }
 
-/// Fills `out` with `n` independent samples. The work is shared by up to `threads` threads, at least 1. `generator` is 0, or
-/// one that takes the place of the system's; then the calling thread does all the work.
+/// Fills `out` with `n` independent samples. The work is shared by up to `threads` threads, at least 1. `generator` is
+/// 0, or one that takes the place of the system's; then the calling thread does all the work.
 ///
 /// Time and addresses do not depend on the samples. If the call fails, `out` is as it was, or zero.
 ///
@@ -95,8 +96,8 @@ pub unsafe extern "C" fn dpnoise_laplace_mechanism(
     run(|| unsafe { give(out, make) })
 }
 
-/// Makes the Gaussian mechanism for real values: it spends `epsilon` and `delta` on values whose L2 sensitivity is at most
-/// `sensitivity`, with the smallest noise that suffices. `granularity` is as for `dpnoise_laplace_mechanism`.
+/// Makes the Gaussian mechanism for real values: it spends `epsilon` and `delta` on values whose L2 sensitivity is at
+/// most `sensitivity`, with the smallest noise that suffices. `granularity` is as for `dpnoise_laplace_mechanism`.
 ///
 /// # Safety
 /// `out` points to a handle.
@@ -132,8 +133,8 @@ pub unsafe extern "C" fn dpnoise_discrete_laplace_mechanism(
     run(|| unsafe { give(out, make) })
 }
 
-/// Makes the discrete Gaussian mechanism for integers: it spends `epsilon` and `delta` on values whose L2 sensitivity is at
-/// most `sensitivity`.
+/// Makes the discrete Gaussian mechanism for integers: it spends `epsilon` and `delta` on values whose L2 sensitivity
+/// is at most `sensitivity`.
 ///
 /// # Safety
 /// `out` points to a handle.
@@ -149,11 +150,13 @@ pub unsafe extern "C" fn dpnoise_discrete_gaussian_mechanism(
     run(|| unsafe { give(out, make) })
 }
 
-/// Replaces each of `n` real values by its release: all of them together are one release, whose sensitivity is that of the
-/// mechanism. The work is shared by up to `threads` threads, at least 1. `generator` is as for `dpnoise_sampler_fill`.
+/// Replaces each of `n` real values by its release: all of them together are one release, whose sensitivity is that of
+/// the mechanism. The work is shared by up to `threads` threads, at least 1. `generator` is as for
+/// `dpnoise_sampler_fill`.
 ///
-/// Time and addresses do not depend on the values. Values that are not finite are refused with `DPNOISE_STATUS_DATA`. If the
-/// call fails, `values` has zeros, so that a caller who forgets to look at the status does not publish them as they were.
+/// Time and addresses do not depend on the values. Values that are not finite are refused with `DPNOISE_STATUS_DATA`.
+/// If the call fails, `values` has zeros, so that a caller who forgets to look at the status does not publish them as
+/// they were; only if the pointer itself is refused, with `DPNOISE_STATUS_MEMORY`, nothing is written.
 ///
 /// # Safety
 /// `values` points to `n` items.
@@ -176,8 +179,8 @@ pub unsafe extern "C" fn dpnoise_mechanism_release_numbers(
     })
 }
 
-/// Replaces each of `n` integers by its release, as `dpnoise_mechanism_release_numbers` does. Sums outside the range of 64
-/// bits saturate.
+/// Replaces each of `n` integers by its release, as `dpnoise_mechanism_release_numbers` does. Sums outside the range of
+/// 64 bits saturate.
 ///
 /// # Safety
 /// `values` points to `n` items.

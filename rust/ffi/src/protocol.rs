@@ -18,7 +18,7 @@ pub const DPNOISE_REPORTS: u32 = 0;
 /// Messages are written: each is a header and a report.
 pub const DPNOISE_MESSAGES: u32 = 1;
 
-/// A protocol takes integers from 0 to k - 1, or below 2^bits for prefixes; 0 for no and 1 for yes in randomized response.
+/// A protocol takes integers from 0 to k - 1, or below 2^bits for prefixes; 1 for yes and 0 for no.
 pub const DPNOISE_INTEGERS: u32 = 0;
 /// A protocol takes numbers, in [-1, 1] for means and in [0, 1] for distributions.
 pub const DPNOISE_NUMBERS: u32 = 1;
@@ -155,12 +155,12 @@ fn text<'a>(argument: &str, bytes: &'a [u8], status: Status) -> Outcome<&'a str>
     str::from_utf8(bytes).map_err(|_| Failure::new(status, format!("{argument} must be UTF-8")))
 }
 
-/// Reads a specification: the bytes as they came, which must never be written again in another form. `out` is the handle
-/// of the protocol, worth keeping for many reports.
+/// Reads a specification: the bytes as they came, which must never be written again in another form. `out` is the
+/// handle of the protocol, worth keeping for many reports.
 ///
-/// A specification that is damaged, contradicts itself or has other probabilities than its epsilon gives is refused with
-/// `DPNOISE_STATUS_STATE`. Its epsilon is whoever announced it's choice: an application compares `dpnoise_protocol_epsilon` with
-/// what it promises to people, or knows the specification in advance.
+/// A specification that is damaged, contradicts itself or has other probabilities than its epsilon gives is refused
+/// with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon: an application compares
+/// `dpnoise_protocol_epsilon` with what it promises to people, or knows the specification in advance.
 ///
 /// # Safety
 /// `specification` points to `length` bytes, and `out` to a handle.
@@ -183,9 +183,9 @@ pub unsafe extern "C" fn dpnoise_protocol_from_json(
 }
 
 /// Makes the handle of a protocol with the memo of the people who answer, for protocols in which people keep one. `out`
-/// then stands for this question alone: the same words, in UTF-8, must be given each time it is asked, and other words for
-/// another question. `protocol` may have a memo already, which is not used then. `protocol` and `memo` may be freed before
-/// `out`.
+/// then stands for this question alone: the same words, in UTF-8, must be given each time it is asked, and other words
+/// for another question. A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before
+/// `out`; the secrets are wiped when both the memo and all protocols made with it are freed.
 ///
 /// # Safety
 /// `question` points to `length` bytes, and `out` to a handle.
@@ -254,8 +254,8 @@ pub unsafe extern "C" fn dpnoise_protocol_facts(
     })
 }
 
-/// Writes the epsilon of a report, rounded up; of all reports on one value together where people keep a memo. This takes
-/// up to a millisecond.
+/// Writes the epsilon of a report, rounded up; of all reports on one value together where people keep a memo. This
+/// takes up to a millisecond.
 ///
 /// # Safety
 /// `epsilon` points to a double.
@@ -285,9 +285,9 @@ pub unsafe extern "C" fn dpnoise_protocol_header(protocol: dpnoise_protocol, out
 
 /// Randomises the integers of `n` people: a row for each of them in `out`, the first one first.
 ///
-/// `form` is `DPNOISE_REPORTS`, and a row is a report, or `DPNOISE_MESSAGES`, and a row is a message. The work is shared by
-/// up to `threads` threads, at least 1. `generator` is 0, or one that takes the place of the system's; then the calling
-/// thread does all the work.
+/// `form` is `DPNOISE_REPORTS`, and a row is a report, or `DPNOISE_MESSAGES`, and a row is a message. The work is
+/// shared by up to `threads` threads, at least 1. `generator` is 0, or one that takes the place of the system's; then
+/// the calling thread does all the work.
 ///
 /// Time and addresses do not depend on the values. `out` must not overlap them. If the call fails there is no report in
 /// `out`: it is as it was, or zero.
@@ -342,8 +342,8 @@ pub unsafe extern "C" fn dpnoise_perturb_numbers(
 /// `offsets[i]` to `offsets[i + 1]`, as in an Arrow array: there are n + 1 offsets, the first is 0, and none is smaller
 /// than the one before.
 ///
-/// The time depends on the lengths of the texts in steps of 64 bytes, and on nothing else of them. That they are UTF-8 is
-/// not checked, since that takes a time that depends on the text.
+/// The time depends on the lengths of the texts in steps of 64 bytes, and on nothing else of them. That they are UTF-8
+/// is not checked, since that takes a time that depends on the text.
 ///
 /// # Safety
 /// `texts` points to as many bytes as the last offset says, `offsets` to n + 1 items, and `out` to `length` bytes.
@@ -373,8 +373,8 @@ pub unsafe extern "C" fn dpnoise_perturb_texts(
     })
 }
 
-/// Draws the secrets of `n` people, from which everything is derived that stays the same in their reports. A device makes
-/// one for itself, once, and stores its bytes.
+/// Draws the secrets of `n` people, from which everything is derived that stays the same in their reports. A device
+/// makes one for itself, once, and stores its bytes.
 ///
 /// # Safety
 /// `out` points to a handle.
@@ -399,8 +399,8 @@ pub unsafe extern "C" fn dpnoise_memo_from_bytes(bytes: *const u8, length: usize
     })
 }
 
-/// Writes the bytes of a memo to `out`, and their number to `length`, also if they do not fit: `DPNOISE_STATUS_MEMORY`. Whoever
-/// has them has the secrets: store them as the platform stores secrets, and wipe `out`.
+/// Writes the bytes of a memo to `out`, and their number to `length`, also if they do not fit: `DPNOISE_STATUS_MEMORY`.
+/// Whoever has them has the secrets: store them as the platform stores secrets, and wipe `out`.
 ///
 /// # Safety
 /// `out` points to `capacity` bytes, and `length` to a number.

@@ -78,7 +78,7 @@ pub(crate) fn run(call: impl FnOnce() -> Outcome) -> Status {
 }
 
 /// The message of the last error of the calling thread, in UTF-8, ended by a zero; empty if there was none. It has no
-/// private data, and may be logged. It is valid until the next error of this thread.
+/// private data, and may be logged. The pointer is valid until the next error of this thread, or the thread's end.
 #[unsafe(no_mangle)]
 pub extern "C" fn dpnoise_error_message() -> *const c_char {
     const NONE: *const c_char = c"".as_ptr();
