@@ -54,6 +54,27 @@ pub(crate) unsafe fn edit<'a, T: Plain>(argument: &str, pointer: *mut T, length:
     Ok(unsafe { slice::from_raw_parts_mut(pointer, length) })
 }
 
+/// Runs `fill`, and overwrites `items` with zeros unless it succeeds, also if it panics.
+pub(crate) fn wiped_on_failure<T: Plain + Default>(items: &mut [T], fill: impl FnOnce(&mut [T]) -> Outcome) -> Outcome {
+    struct Filling<'a, T: Plain + Default> {
+        items: &'a mut [T],
+        done: bool,
+    }
+
+    impl<T: Plain + Default> Drop for Filling<'_, T> {
+        fn drop(&mut self) {
+            if !self.done {
+                self.items.fill(T::default());
+            }
+        }
+    }
+
+    let mut filling = Filling { items, done: false };
+    fill(filling.items)?;
+    filling.done = true;
+    Ok(())
+}
+
 /// Writes one item.
 ///
 /// # Safety
@@ -80,4 +101,27 @@ pub(crate) unsafe fn hand_over(bytes: &[u8], out: *mut u8, capacity: usize, leng
     };
     out.copy_from_slice(bytes);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::run;
+
+    #[test]
+    fn what_fails_or_panics_leaves_zeros() {
+        let mut items = [1u8, 2];
+        let done = run(|| {
+            wiped_on_failure(&mut items, |items| {
+                items[1] = 3;
+                Ok(())
+            })
+        });
+        assert_eq!((done, items), (Status::Ok, [1, 3]));
+        let failed = run(|| wiped_on_failure(&mut items, |_| Err(Failure::new(Status::Data, "wrong"))));
+        assert_eq!((failed, items), (Status::Data, [0, 0]));
+        items = [1, 2];
+        assert_eq!(run(|| wiped_on_failure(&mut items, |_| panic!("planted"))), Status::Internal);
+        assert_eq!(items, [0, 0]);
+    }
 }

@@ -8,7 +8,7 @@ use dpnoise_core::samplers::{self, Histogram, Sampler};
 
 use crate::generator::given;
 use crate::handles::{Object, dpnoise_generator, dpnoise_mechanism, dpnoise_sampler, get, give};
-use crate::memory::{edit, write};
+use crate::memory::{edit, wiped_on_failure, write};
 use crate::status::{Failure, Outcome, Status, run};
 
 struct Noise(Histogram);
@@ -70,11 +70,13 @@ pub unsafe extern "C" fn dpnoise_sampler_fill(
         let noise: Arc<Noise> = get("sampler", sampler)?;
         // SAFETY: as promised by the caller.
         let out = unsafe { edit("out", out, n) }?;
-        match given(generator)? {
-            None => noise.0.fill(out, threads as usize)?,
-            Some(generator) => noise.0.fill_with(out, &mut *generator.lock()?)?,
-        }
-        Ok(())
+        wiped_on_failure(out, |out| {
+            match given(generator)? {
+                None => noise.0.fill(out, threads as usize)?,
+                Some(generator) => noise.0.fill_with(out, &mut *generator.lock()?)?,
+            }
+            Ok(())
+        })
     })
 }
 
@@ -239,10 +241,6 @@ fn release<M: Noisy>(mechanism: &M, values: &mut [M::Value], threads: u32, gener
         Some(generator) => mechanism.release_with(values, &mut *generator.lock()?)?,
     }
     Ok(())
-}
-
-fn wiped_on_failure<T: Copy + Default>(values: &mut [T], release: impl FnOnce(&mut [T]) -> Outcome) -> Outcome {
-    release(values).inspect_err(|_| values.fill(T::default()))
 }
 
 fn wrong_kind(wanted: &str, found: &str) -> Failure {

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::generator::given;
 use crate::handles::{Object, dpnoise_generator, dpnoise_memo, dpnoise_protocol, get, give};
-use crate::memory::{edit, hand_over, read, write};
+use crate::memory::{edit, hand_over, read, wiped_on_failure, write};
 use crate::status::{Failure, Outcome, Status, run};
 
 /// The bytes of a message before its report.
@@ -127,11 +127,13 @@ impl Announced {
     }
 
     fn randomise(&self, values: Values<'_>, threads: u32, generator: dpnoise_generator, out: &mut [u8]) -> Outcome {
-        match given(generator)? {
-            None => self.protocol.perturb(values, out, threads as usize)?,
-            Some(generator) => self.protocol.perturb_with(values, out, &mut *generator.lock()?)?,
-        }
-        Ok(())
+        wiped_on_failure(out, |out| {
+            match given(generator)? {
+                None => self.protocol.perturb(values, out, threads as usize)?,
+                Some(generator) => self.protocol.perturb_with(values, out, &mut *generator.lock()?)?,
+            }
+            Ok(())
+        })
     }
 }
 

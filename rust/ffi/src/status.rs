@@ -89,3 +89,30 @@ pub extern "C" fn dpnoise_error_message() -> *const c_char {
         })
         .unwrap_or(NONE)
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ffi::CStr;
+
+    use super::*;
+
+    fn message() -> String {
+        // SAFETY: a text of this thread, which is copied before its next error.
+        unsafe { CStr::from_ptr(dpnoise_error_message()) }.to_str().unwrap().into()
+    }
+
+    #[test]
+    fn panics_end_here_and_say_nothing_about_their_cause() {
+        assert_eq!(message(), "");
+        assert_eq!(run(|| panic!("private: 42")), Status::Internal);
+        assert_eq!(message(), "internal error of dpnoise: please report it");
+        assert_eq!(run(|| Ok(())), Status::Ok);
+        assert_eq!(message(), "internal error of dpnoise: please report it", "the last error's");
+    }
+
+    #[test]
+    fn messages_end_at_their_zero() {
+        assert_eq!(run(|| Err(Failure::new(Status::State, "one\0two"))), Status::State);
+        assert_eq!(message(), "onetwo");
+    }
+}
