@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dpnoise_core::local::{Accumulator, Estimate};
 
 use crate::handles::{Object, dpnoise_accumulator, dpnoise_protocol, get, give};
-use crate::memory::{edit, hand_over, read, write};
+use crate::memory::{check_apart, edit, hand_over, read, write};
 use crate::protocol::Announced;
 use crate::status::{Failure, Outcome, Status, run};
 
@@ -198,6 +198,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate(
         if own.len() != k {
             return Err(Failure::new(Status::Memory, format!("k must be {}, got {k}", own.len())));
         }
+        check_apart(("counts", counts, k), ("standard_errors", standard_errors, k))?;
         // SAFETY: as promised by the caller.
         let out = unsafe { (edit("counts", counts, k)?, edit("standard_errors", standard_errors, k)?) };
         out.0.copy_from_slice(&own);

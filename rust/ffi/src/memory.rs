@@ -20,12 +20,27 @@ fn check<T: Plain>(argument: &str, pointer: *const T, length: usize) -> Outcome 
         "must not be null"
     } else if !pointer.is_aligned() {
         "must be aligned for its type"
-    } else if length > isize::MAX as usize / size_of::<T>() {
+    } else if length > isize::MAX as usize / size_of::<T>() || pointer.addr() > usize::MAX - length * size_of::<T>() {
         "must have fewer items: no memory has room for so many"
     } else {
         return Ok(());
     };
     Err(Failure::new(Status::Memory, format!("{argument} {problem}")))
+}
+
+/// Refuses memory to be written that overlaps memory to be read, or to be written, at the same time.
+pub(crate) fn check_apart<T: Plain, U: Plain>(
+    written: (&str, *mut T, usize),
+    other: (&str, *const U, usize),
+) -> Outcome {
+    let bytes = |start: usize, length: usize, size| start..start.saturating_add(length.saturating_mul(size));
+    let one = bytes(written.1.addr(), written.2, size_of::<T>());
+    let two = bytes(other.1.addr(), other.2, size_of::<U>());
+    let overlap = one.start.max(two.start) < one.end.min(two.end);
+    if overlap && !written.1.is_null() && !other.1.is_null() {
+        return Err(Failure::new(Status::Memory, format!("{} must not overlap {}", written.0, other.0)));
+    }
+    Ok(())
 }
 
 /// The items at `pointer`, which may be null if there are none.
@@ -107,6 +122,20 @@ pub(crate) unsafe fn hand_over(bytes: &[u8], out: *mut u8, capacity: usize, leng
 mod tests {
     use super::*;
     use crate::status::run;
+
+    #[test]
+    fn overlaps_are_found_to_the_byte() {
+        let memory = [0u64; 4];
+        let (out, values) = (memory.as_ptr().cast::<u8>().cast_mut(), memory.as_ptr());
+        for (offset, length, n, is_apart) in
+            [(0, 8, 1, false), (8, 8, 1, true), (7, 1, 1, false), (0, 8, 0, true), (0, 0, 1, true), (16, 1, 3, false)]
+        {
+            let checked = check_apart(("out", out.wrapping_add(offset), length), ("values", values, n));
+            assert_eq!(checked.is_ok(), is_apart, "{offset} {length} {n}");
+        }
+        let other = check_apart(("out", out, 1), ("values", values.wrapping_add(1), usize::MAX));
+        assert!(other.is_ok(), "it ends at the end of memory, which the other checks refuse");
+    }
 
     #[test]
     fn what_fails_or_panics_leaves_zeros() {

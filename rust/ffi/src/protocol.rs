@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::generator::given;
 use crate::handles::{Object, dpnoise_generator, dpnoise_memo, dpnoise_protocol, get, give};
-use crate::memory::{edit, hand_over, read, wiped_on_failure, write};
+use crate::memory::{check_apart, edit, hand_over, read, wiped_on_failure, write};
 use crate::status::{Failure, Outcome, Status, run};
 
 /// The bytes of a message before its report.
@@ -291,8 +291,10 @@ pub unsafe extern "C" fn dpnoise_protocol_header(protocol: dpnoise_protocol, out
 /// shared by up to `threads` threads, at least 1. `generator` is 0, or one that takes the place of the system's; then
 /// the calling thread does all the work.
 ///
-/// Time and addresses do not depend on the values. `out` must not overlap them. If the call fails there is no report in
-/// `out`: it is as it was, or zero.
+/// Time and addresses do not depend on the values. If the call fails there is no report in `out`: it is as it was, or
+/// zero.
+///
+/// `out` must not overlap the values.
 ///
 /// # Safety
 /// `values` points to `n` items, and `out` to `length` bytes.
@@ -310,6 +312,7 @@ pub unsafe extern "C" fn dpnoise_perturb_integers(
     run(|| {
         let announced: Arc<Announced> = get("protocol", protocol)?;
         announced.check_kind(DPNOISE_INTEGERS)?;
+        check_apart(("out", out, length), ("values", values, n))?;
         // SAFETY: as promised by the caller.
         let (values, out) = unsafe { (read("values", values, n)?, edit("out", out, length)?) };
         announced.perturb_integers(values, Call { n, form, threads, generator, out })
@@ -334,6 +337,7 @@ pub unsafe extern "C" fn dpnoise_perturb_numbers(
     run(|| {
         let announced: Arc<Announced> = get("protocol", protocol)?;
         announced.check_kind(DPNOISE_NUMBERS)?;
+        check_apart(("out", out, length), ("values", values, n))?;
         // SAFETY: as promised by the caller.
         let (values, out) = unsafe { (read("values", values, n)?, edit("out", out, length)?) };
         announced.perturb(Values::Numbers(values), Call { n, form, threads, generator, out })
@@ -364,9 +368,12 @@ pub unsafe extern "C" fn dpnoise_perturb_texts(
     run(|| {
         let announced: Arc<Announced> = get("protocol", protocol)?;
         announced.check_kind(DPNOISE_TEXTS)?;
+        let ends = n.saturating_add(1);
+        check_apart(("out", out, length), ("offsets", offsets, ends))?;
         // SAFETY: as promised by the caller.
-        let (offsets, out) = unsafe { (read("offsets", offsets, n.saturating_add(1))?, edit("out", out, length)?) };
+        let (offsets, out) = unsafe { (read("offsets", offsets, ends)?, edit("out", out, length)?) };
         let bytes = offsets.last().and_then(|&last| usize::try_from(last).ok()).unwrap_or(0);
+        check_apart(("out", out.as_mut_ptr(), length), ("texts", texts, bytes))?;
         // SAFETY: as promised by the caller.
         let texts = unsafe { read("texts", texts, bytes) }?;
         let mut values = Zeroizing::new(vec![0; n]);
