@@ -25,7 +25,7 @@
 #define DPNOISE_MESSAGES 1
 
 /**
- * A protocol takes integers from 0 to k - 1, or below 2^bits for prefixes; 0 for no and 1 for yes in randomized response.
+ * A protocol takes integers from 0 to k - 1, or below 2^bits for prefixes; 1 for yes and 0 for no.
  */
 #define DPNOISE_INTEGERS 0
 
@@ -136,56 +136,52 @@ uint32_t dpnoise_abi_version(void);
  * Makes a generator that calls `fill` with `context`, for tests and for hardware tokens. Functions take it in place of
  * 0, which is the operating system's.
  *
- * Privacy depends on its bytes: they must be uniform, independent, and nobody else's. Each function that takes a
- * generator documents no order in which it asks for bytes; what it makes of them stays the same between releases that
+ * Privacy depends on its bytes: they must be uniform, independent, and known to nobody else. The order in which
+ * functions ask for bytes is not documented, but what they make of the same bytes stays the same between releases that
  * have the same major version.
  *
- * `fill` is called by the thread that passes the generator to a function, by one at a time. It must not unwind, throw or
- * jump.
+ * `fill` is called by the thread that passes the generator to a function. It must not throw, unwind or `longjmp`. One
+ * call at a time can use a generator: others, also a call that `fill` makes itself, fail with
+ * `DPNOISE_STATUS_RANDOMNESS`.
  *
- * # Safety
- * `fill` may be called with `context`, by any thread, until the generator is freed and no call uses it any more.
+ * @pre `fill` may be called with `context`, by any thread, until the generator is freed and no call uses it any more.
  */
-dpnoise_status dpnoise_generator_new(dpnoise_random_bytes fill,
-                                     void *context,
-                                     dpnoise_generator *out);
+dpnoise_status dpnoise_generator_new(dpnoise_random_bytes fill, void *context, dpnoise_generator *out);
 
 /**
- * Frees the object with this handle, of whatever kind. Secrets of a memo are wiped. 0 is not the handle of anything, and
- * nothing happens.
+ * Frees the object with this handle, of whatever kind. The secrets of a memo are wiped, unless a protocol made with it
+ * still needs them; they are wiped with that protocol then. Freeing 0 does nothing.
  *
- * A handle that was freed, or never given, is refused with `DPNOISE_STATUS_HANDLE`: handles are numbers, and none is given
- * twice.
+ * A handle that was freed, or never given, is refused with `DPNOISE_STATUS_HANDLE`: no handle is given twice. An
+ * object that another thread is using is freed when that call ends.
  */
 dpnoise_status dpnoise_free(uint64_t handle);
 
 /**
  * The message of the last error of the calling thread, in UTF-8, ended by a zero; empty if there was none. It has no
- * private data, and may be logged. It is valid until the next error of this thread.
+ * private data, and may be logged. The pointer is valid until the next error of this thread, or the thread's end.
  */
 const char *dpnoise_error_message(void);
 
 /**
  * Makes the counters of a collector, all of them 0.
  *
- * # Safety
- * `out` points to a handle.
+ * @pre `out` points to a handle.
  */
 dpnoise_status dpnoise_accumulator_new(dpnoise_protocol protocol, dpnoise_accumulator *out);
 
 /**
  * Reads the state of a collector, as `dpnoise_accumulator_to_bytes`, Python or the command line wrote it.
  *
- * # Safety
- * `bytes` points to `length` bytes, and `out` to a handle.
+ * @pre `bytes` points to `length` bytes, and `out` to a handle.
  */
 dpnoise_status dpnoise_accumulator_from_bytes(const uint8_t *bytes, size_t length, dpnoise_accumulator *out);
 
 /**
- * Writes the state to `out`, and the number of its bytes to `length`, also if they do not fit: `DPNOISE_STATUS_MEMORY`.
+ * Writes the state to `out`, and the number of its bytes to `length`, also if they do not fit:
+ * `DPNOISE_STATUS_MEMORY`.
  *
- * # Safety
- * `out` points to `capacity` bytes, and `length` to a number.
+ * @pre `out` points to `capacity` bytes, and `length` to a number.
  */
 dpnoise_status dpnoise_accumulator_to_bytes(dpnoise_accumulator accumulator,
                                             uint8_t *out,
@@ -193,12 +189,11 @@ dpnoise_status dpnoise_accumulator_to_bytes(dpnoise_accumulator accumulator,
                                             size_t *length);
 
 /**
- * Adds messages. Message i is the bytes of `messages` from `offsets[i]` to `offsets[i + 1]`, as in an Arrow array: there
- * are n + 1 offsets, and none is smaller than the one before. One that is not a message of this protocol is counted as
- * rejected. The work is shared by up to `threads` threads, at least 1.
+ * Adds messages. Message i is the bytes of `messages` from `offsets[i]` to `offsets[i + 1]`, as in an Arrow array:
+ * there are n + 1 offsets, and none is smaller than the one before. One that is not a message of this protocol is
+ * counted as rejected. The work is shared by up to `threads` threads, at least 1.
  *
- * # Safety
- * `messages` points to as many bytes as the last offset says, and `offsets` to n + 1 items.
+ * @pre `messages` points to as many bytes as the last offset says, and `offsets` to n + 1 items.
  */
 dpnoise_status dpnoise_accumulator_add_messages(dpnoise_accumulator accumulator,
                                                 const uint8_t *messages,
@@ -210,8 +205,7 @@ dpnoise_status dpnoise_accumulator_add_messages(dpnoise_accumulator accumulator,
  * Adds bare reports, one after the other without anything between them. One that is malformed is counted as rejected.
  * The work is shared by up to `threads` threads, at least 1.
  *
- * # Safety
- * `reports` points to `length` bytes.
+ * @pre `reports` points to `length` bytes.
  */
 dpnoise_status dpnoise_accumulator_add_reports(dpnoise_accumulator accumulator,
                                                const uint8_t *reports,
@@ -226,20 +220,18 @@ dpnoise_status dpnoise_accumulator_merge(dpnoise_accumulator accumulator, dpnois
 /**
  * Writes the number of reports counted, and of those rejected. Each pointer may be null, and nothing is written there.
  *
- * # Safety
- * Each pointer that is not null points to one item.
+ * @pre Each pointer that is not null points to one item.
  */
 dpnoise_status dpnoise_accumulator_counts(dpnoise_accumulator accumulator, uint64_t *n, uint64_t *rejected);
 
 /**
- * Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard error
- * to `standard_errors`: k items each; for randomized response those of no and of yes.
+ * Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard
+ * error to `standard_errors`: k items each; for randomized response those of no and of yes.
  *
  * Protocols whose reports are not counted by value are refused with `DPNOISE_STATUS_PARAMETER`: sketches, means and
  * distributions. Python estimates from their state.
  *
- * # Safety
- * Both pointers point to `k` items.
+ * @pre Both pointers point to `k` items.
  */
 dpnoise_status dpnoise_accumulator_estimate(dpnoise_accumulator accumulator,
                                             double *counts,
@@ -247,60 +239,29 @@ dpnoise_status dpnoise_accumulator_estimate(dpnoise_accumulator accumulator,
                                             size_t k);
 
 /**
- * Writes random bytes, and returns 0; or returns another number. `generator` is 0 for secure ones, and otherwise what
- * `dpnoise_host_generator` was given.
- */
-extern int32_t random_bytes(uint32_t generator, uint8_t *out, size_t length);
-
-/**
- * Makes a generator whose bytes come from the host, which knows it by this number.
+ * Makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for all integers x. `scale` is
+ * from 2^-40 to 2^40, and exact: it is the rational number that the double is. Making it takes ten microseconds: keep
+ * it.
  *
- * # Safety
- * `out` points to a handle.
+ * @pre `out` points to a handle.
  */
-dpnoise_status dpnoise_host_generator(uint32_t number, dpnoise_generator *out);
+dpnoise_status dpnoise_discrete_laplace_sampler(double scale, dpnoise_sampler *out);
 
 /**
- * Memory for `length` bytes, aligned for numbers; null if there is not so much.
- */
-uint64_t *dpnoise_allocate(size_t length);
-
-/**
- * Wipes memory that `dpnoise_allocate` gave for as many bytes, and gives it back.
+ * Makes a sampler of discrete Gaussian noise: P(x) is proportional to exp(-x^2 / (2 sigma^2)) for all integers x.
+ * `sigma` is from 2^-20 to 2^40, and exact.
  *
- * # Safety
- * `memory` is such memory, and is given back once.
+ * @pre `out` points to a handle.
  */
-void dpnoise_wipe(uint64_t *memory, size_t length);
+dpnoise_status dpnoise_discrete_gaussian_sampler(double sigma, dpnoise_sampler *out);
 
 /**
- * Makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for all integers x. `scale` is from
- * 2^-40 to 2^40, and exact: it is the rational number that the double is. Making it takes ten microseconds: keep it.
- *
- * # Safety
- * `out` points to a handle.
- */
-dpnoise_status dpnoise_discrete_laplace_sampler(double scale,
-                                                dpnoise_sampler *out);
-
-/**
- * Makes a sampler of discrete Gaussian noise: P(x) is proportional to exp(-x^2 / (2 sigma^2)) for all integers x. `sigma`
- * is from 2^-20 to 2^40, and exact.
- *
- * # Safety
- * `out` points to a handle.
- */
-dpnoise_status dpnoise_discrete_gaussian_sampler(double sigma,
-                                                 dpnoise_sampler *out);
-
-/**
- * Fills `out` with `n` independent samples. The work is shared by up to `threads` threads, at least 1. `generator` is 0, or
- * one that takes the place of the system's; then the calling thread does all the work.
+ * Fills `out` with `n` independent samples. The work is shared by up to `threads` threads, at least 1. `generator` is
+ * 0, or one that takes the place of the system's; then the calling thread does all the work.
  *
  * Time and addresses do not depend on the samples. If the call fails, `out` is as it was, or zero.
  *
- * # Safety
- * `out` points to `n` items.
+ * @pre `out` points to `n` items.
  */
 dpnoise_status dpnoise_sampler_fill(dpnoise_sampler sampler,
                                     uint32_t threads,
@@ -313,8 +274,7 @@ dpnoise_status dpnoise_sampler_fill(dpnoise_sampler sampler,
  * `sensitivity`. Values are rounded to a grid first, so the guarantee holds for floating-point numbers, too.
  * `granularity` is a power of two, or 0 for the one that suits.
  *
- * # Safety
- * `out` points to a handle.
+ * @pre `out` points to a handle.
  */
 dpnoise_status dpnoise_laplace_mechanism(double epsilon,
                                          double sensitivity,
@@ -322,11 +282,10 @@ dpnoise_status dpnoise_laplace_mechanism(double epsilon,
                                          dpnoise_mechanism *out);
 
 /**
- * Makes the Gaussian mechanism for real values: it spends `epsilon` and `delta` on values whose L2 sensitivity is at most
- * `sensitivity`, with the smallest noise that suffices. `granularity` is as for `dpnoise_laplace_mechanism`.
+ * Makes the Gaussian mechanism for real values: it spends `epsilon` and `delta` on values whose L2 sensitivity is at
+ * most `sensitivity`, with the smallest noise that suffices. `granularity` is as for `dpnoise_laplace_mechanism`.
  *
- * # Safety
- * `out` points to a handle.
+ * @pre `out` points to a handle.
  */
 dpnoise_status dpnoise_gaussian_mechanism(double epsilon,
                                           double delta,
@@ -338,17 +297,15 @@ dpnoise_status dpnoise_gaussian_mechanism(double epsilon,
  * Makes the discrete Laplace mechanism for integers: it spends `epsilon` on values whose L1 sensitivity is at most
  * `sensitivity`.
  *
- * # Safety
- * `out` points to a handle.
+ * @pre `out` points to a handle.
  */
 dpnoise_status dpnoise_discrete_laplace_mechanism(double epsilon, uint64_t sensitivity, dpnoise_mechanism *out);
 
 /**
- * Makes the discrete Gaussian mechanism for integers: it spends `epsilon` and `delta` on values whose L2 sensitivity is at
- * most `sensitivity`.
+ * Makes the discrete Gaussian mechanism for integers: it spends `epsilon` and `delta` on values whose L2 sensitivity
+ * is at most `sensitivity`.
  *
- * # Safety
- * `out` points to a handle.
+ * @pre `out` points to a handle.
  */
 dpnoise_status dpnoise_discrete_gaussian_mechanism(double epsilon,
                                                    double delta,
@@ -356,14 +313,15 @@ dpnoise_status dpnoise_discrete_gaussian_mechanism(double epsilon,
                                                    dpnoise_mechanism *out);
 
 /**
- * Replaces each of `n` real values by its release: all of them together are one release, whose sensitivity is that of the
- * mechanism. The work is shared by up to `threads` threads, at least 1. `generator` is as for `dpnoise_sampler_fill`.
+ * Replaces each of `n` real values by its release: all of them together are one release, whose sensitivity is that of
+ * the mechanism. The work is shared by up to `threads` threads, at least 1. `generator` is as for
+ * `dpnoise_sampler_fill`.
  *
- * Time and addresses do not depend on the values. Values that are not finite are refused with `DPNOISE_STATUS_DATA`. If the
- * call fails, `values` has zeros, so that a caller who forgets to look at the status does not publish them as they were.
+ * Time and addresses do not depend on the values. Values that are not finite are refused with `DPNOISE_STATUS_DATA`.
+ * If the call fails, `values` has zeros, so that a caller who forgets to look at the status does not publish them as
+ * they were; only if the pointer itself is refused, with `DPNOISE_STATUS_MEMORY`, nothing is written.
  *
- * # Safety
- * `values` points to `n` items.
+ * @pre `values` points to `n` items.
  */
 dpnoise_status dpnoise_mechanism_release_numbers(dpnoise_mechanism mechanism,
                                                  double *values,
@@ -372,11 +330,10 @@ dpnoise_status dpnoise_mechanism_release_numbers(dpnoise_mechanism mechanism,
                                                  dpnoise_generator generator);
 
 /**
- * Replaces each of `n` integers by its release, as `dpnoise_mechanism_release_numbers` does. Sums outside the range of 64
- * bits saturate.
+ * Replaces each of `n` integers by its release, as `dpnoise_mechanism_release_numbers` does. Sums outside the range of
+ * 64 bits saturate.
  *
- * # Safety
- * `values` points to `n` items.
+ * @pre `values` points to `n` items.
  */
 dpnoise_status dpnoise_mechanism_release_integers(dpnoise_mechanism mechanism,
                                                   int64_t *values,
@@ -388,34 +345,29 @@ dpnoise_status dpnoise_mechanism_release_integers(dpnoise_mechanism mechanism,
  * Writes the smallest error that each of `n` values that are released together exceeds with a probability of at most
  * 1 - `level`.
  *
- * # Safety
- * `error` points to a double.
+ * @pre `error` points to a double.
  */
 dpnoise_status dpnoise_mechanism_error(dpnoise_mechanism mechanism, double level, size_t n, double *error);
 
 /**
- * Reads a specification: the bytes as they came, which must never be written again in another form. `out` is the handle
- * of the protocol, worth keeping for many reports.
+ * Reads a specification: the bytes as they came, which must never be written again in another form. `out` is the
+ * handle of the protocol, worth keeping for many reports.
  *
- * A specification that is damaged, contradicts itself or has other probabilities than its epsilon gives is refused with
- * `DPNOISE_STATUS_STATE`. Its epsilon is whoever announced it's choice: an application compares `dpnoise_protocol_epsilon` with
- * what it promises to people, or knows the specification in advance.
+ * A specification that is damaged, contradicts itself or has other probabilities than its epsilon gives is refused
+ * with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon: an application compares
+ * `dpnoise_protocol_epsilon` with what it promises to people, or knows the specification in advance.
  *
- * # Safety
- * `specification` points to `length` bytes, and `out` to a handle.
+ * @pre `specification` points to `length` bytes, and `out` to a handle.
  */
-dpnoise_status dpnoise_protocol_from_json(const uint8_t *specification,
-                                          size_t length,
-                                          dpnoise_protocol *out);
+dpnoise_status dpnoise_protocol_from_json(const uint8_t *specification, size_t length, dpnoise_protocol *out);
 
 /**
  * Makes the handle of a protocol with the memo of the people who answer, for protocols in which people keep one. `out`
- * then stands for this question alone: the same words, in UTF-8, must be given each time it is asked, and other words for
- * another question. `protocol` may have a memo already, which is not used then. `protocol` and `memo` may be freed before
- * `out`.
+ * then stands for this question alone: the same words, in UTF-8, must be given each time it is asked, and other words
+ * for another question. A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before
+ * `out`; the secrets are wiped when both the memo and all protocols made with it are freed.
  *
- * # Safety
- * `question` points to `length` bytes, and `out` to a handle.
+ * @pre `question` points to `length` bytes, and `out` to a handle.
  */
 dpnoise_status dpnoise_protocol_with_memo(dpnoise_protocol protocol,
                                           dpnoise_memo memo,
@@ -431,8 +383,7 @@ dpnoise_status dpnoise_protocol_with_memo(dpnoise_protocol protocol,
  * - `k`: the number of values; for sketches that of columns, for RAPPOR that of bits.
  * - `report_bytes`: the bytes of a report. A message has `DPNOISE_HEADER_BYTES` more.
  *
- * # Safety
- * Each pointer that is not null points to one item.
+ * @pre Each pointer that is not null points to one item.
  */
 dpnoise_status dpnoise_protocol_facts(dpnoise_protocol protocol,
                                       uint32_t *takes,
@@ -441,11 +392,10 @@ dpnoise_status dpnoise_protocol_facts(dpnoise_protocol protocol,
                                       size_t *report_bytes);
 
 /**
- * Writes the epsilon of a report, rounded up; of all reports on one value together where people keep a memo. This takes
- * up to a millisecond.
+ * Writes the epsilon of a report, rounded up; of all reports on one value together where people keep a memo. This
+ * takes up to a millisecond.
  *
- * # Safety
- * `epsilon` points to a double.
+ * @pre `epsilon` points to a double.
  */
 dpnoise_status dpnoise_protocol_epsilon(dpnoise_protocol protocol, double *epsilon);
 
@@ -453,23 +403,23 @@ dpnoise_status dpnoise_protocol_epsilon(dpnoise_protocol protocol, double *epsil
  * Writes the `DPNOISE_HEADER_BYTES` bytes of a message before its report. The last 8 of them are the id of the
  * specification.
  *
- * # Safety
- * `out` points to `capacity` bytes.
+ * @pre `out` points to `capacity` bytes.
  */
 dpnoise_status dpnoise_protocol_header(dpnoise_protocol protocol, uint8_t *out, size_t capacity);
 
 /**
  * Randomises the integers of `n` people: a row for each of them in `out`, the first one first.
  *
- * `form` is `DPNOISE_REPORTS`, and a row is a report, or `DPNOISE_MESSAGES`, and a row is a message. The work is shared by
- * up to `threads` threads, at least 1. `generator` is 0, or one that takes the place of the system's; then the calling
- * thread does all the work.
+ * `form` is `DPNOISE_REPORTS`, and a row is a report, or `DPNOISE_MESSAGES`, and a row is a message. The work is
+ * shared by up to `threads` threads, at least 1. `generator` is 0, or one that takes the place of the system's; then
+ * the calling thread does all the work.
  *
- * Time and addresses do not depend on the values. `out` must not overlap them. If the call fails there is no report in
- * `out`: it is as it was, or zero.
+ * Time and addresses do not depend on the values. If the call fails there is no report in `out`: it is as it was, or
+ * zero.
  *
- * # Safety
- * `values` points to `n` items, and `out` to `length` bytes.
+ * `out` must not overlap the values.
+ *
+ * @pre `values` points to `n` items, and `out` to `length` bytes.
  */
 dpnoise_status dpnoise_perturb_integers(dpnoise_protocol protocol,
                                         const int64_t *values,
@@ -483,8 +433,7 @@ dpnoise_status dpnoise_perturb_integers(dpnoise_protocol protocol,
 /**
  * Randomises the numbers of `n` people, as `dpnoise_perturb_integers` does.
  *
- * # Safety
- * `values` points to `n` items, and `out` to `length` bytes.
+ * @pre `values` points to `n` items, and `out` to `length` bytes.
  */
 dpnoise_status dpnoise_perturb_numbers(dpnoise_protocol protocol,
                                        const double *values,
@@ -500,11 +449,10 @@ dpnoise_status dpnoise_perturb_numbers(dpnoise_protocol protocol,
  * `offsets[i]` to `offsets[i + 1]`, as in an Arrow array: there are n + 1 offsets, the first is 0, and none is smaller
  * than the one before.
  *
- * The time depends on the lengths of the texts in steps of 64 bytes, and on nothing else of them. That they are UTF-8 is
- * not checked, since that takes a time that depends on the text.
+ * The time depends on the lengths of the texts in steps of 64 bytes, and on nothing else of them. That they are UTF-8
+ * is not checked, since that takes a time that depends on the text.
  *
- * # Safety
- * `texts` points to as many bytes as the last offset says, `offsets` to n + 1 items, and `out` to `length` bytes.
+ * @pre `texts` points to as many bytes as the last offset says, `offsets` to n + 1 items, and `out` to `length` bytes.
  */
 dpnoise_status dpnoise_perturb_texts(dpnoise_protocol protocol,
                                      const uint8_t *texts,
@@ -517,35 +465,28 @@ dpnoise_status dpnoise_perturb_texts(dpnoise_protocol protocol,
                                      size_t length);
 
 /**
- * Draws the secrets of `n` people, from which everything is derived that stays the same in their reports. A device makes
- * one for itself, once, and stores its bytes.
+ * Draws the secrets of `n` people, from which everything is derived that stays the same in their reports. A device
+ * makes one for itself, once, and stores its bytes.
  *
- * # Safety
- * `out` points to a handle.
+ * @pre `out` points to a handle.
  */
-dpnoise_status dpnoise_memo_new(uint64_t n,
-                                dpnoise_memo *out);
+dpnoise_status dpnoise_memo_new(uint64_t n, dpnoise_memo *out);
 
 /**
  * Reads the bytes of a memo, as `dpnoise_memo_to_bytes` wrote them. Bytes that are damaged are refused with
  * `DPNOISE_STATUS_STATE`: a device that then makes a new memo answers anew, which costs its epsilon again.
  *
- * # Safety
- * `bytes` points to `length` bytes, and `out` to a handle.
+ * @pre `bytes` points to `length` bytes, and `out` to a handle.
  */
 dpnoise_status dpnoise_memo_from_bytes(const uint8_t *bytes, size_t length, dpnoise_memo *out);
 
 /**
- * Writes the bytes of a memo to `out`, and their number to `length`, also if they do not fit: `DPNOISE_STATUS_MEMORY`. Whoever
- * has them has the secrets: store them as the platform stores secrets, and wipe `out`.
+ * Writes the bytes of a memo to `out`, and their number to `length`, also if they do not fit: `DPNOISE_STATUS_MEMORY`.
+ * Whoever has them has the secrets: store them as the platform stores secrets, and wipe `out`.
  *
- * # Safety
- * `out` points to `capacity` bytes, and `length` to a number.
+ * @pre `out` points to `capacity` bytes, and `length` to a number.
  */
-dpnoise_status dpnoise_memo_to_bytes(dpnoise_memo memo,
-                                     uint8_t *out,
-                                     size_t capacity,
-                                     size_t *length);
+dpnoise_status dpnoise_memo_to_bytes(dpnoise_memo memo, uint8_t *out, size_t capacity, size_t *length);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
+use dpnoise_core::threads::check_threads;
 use rand_core::{TryCryptoRng, TryRng};
 
 use crate::handles::{Object, dpnoise_generator, get, give};
@@ -65,8 +66,10 @@ impl TryRng for Callback {
 
 impl TryCryptoRng for Callback {}
 
-/// The generator with this handle; none for 0, which is the operating system's.
-pub(crate) fn given(handle: dpnoise_generator) -> Outcome<Option<Arc<Generator>>> {
+/// The generator with this handle; none for 0, which is the operating system's. The number of threads must be a valid
+/// one in both cases, though only the latter uses it.
+pub(crate) fn given(handle: dpnoise_generator, threads: u32) -> Outcome<Option<Arc<Generator>>> {
+    check_threads(threads as usize)?;
     if handle == 0 { Ok(None) } else { get("generator", handle).map(Some) }
 }
 

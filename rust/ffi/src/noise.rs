@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dpnoise_core::Error;
 use dpnoise_core::mechanisms::{self, Method, Noisy};
 use dpnoise_core::params::Scale;
 use dpnoise_core::samplers::{self, Histogram, Sampler};
@@ -47,8 +48,15 @@ pub unsafe extern "C" fn dpnoise_discrete_laplace_sampler(scale: f64, out: *mut 
 /// `out` points to a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpnoise_discrete_gaussian_sampler(sigma: f64, out: *mut dpnoise_sampler) -> Status {
+    let make = || {
+        let scale = Scale::from_f64(sigma).map_err(|error| match error {
+            Error::Parameter { value, allowed, .. } => Error::parameter("sigma", value, allowed),
+            error => error,
+        })?;
+        Ok(Noise(samplers::DiscreteGaussian::new(scale)?.into()))
+    };
     // SAFETY: as promised by the caller.
-    run(|| unsafe { give(out, || Ok(Noise(samplers::DiscreteGaussian::new(Scale::from_f64(sigma)?)?.into()))) })
+    run(|| unsafe { give(out, make) })
 }
 
 /// Fills `out` with `n` independent samples. The work is shared by up to `threads` threads, at least 1. `generator` is
@@ -71,7 +79,7 @@ pub unsafe extern "C" fn dpnoise_sampler_fill(
         // SAFETY: as promised by the caller.
         let out = unsafe { edit("out", out, n) }?;
         wiped_on_failure(out, |out| {
-            match given(generator)? {
+            match given(generator, threads)? {
                 None => noise.0.fill(out, threads as usize)?,
                 Some(generator) => noise.0.fill_with(out, &mut *generator.lock()?)?,
             }
@@ -236,11 +244,14 @@ fn grid(granularity: f64) -> Option<f64> {
 }
 
 fn release<M: Noisy>(mechanism: &M, values: &mut [M::Value], threads: u32, generator: dpnoise_generator) -> Outcome {
-    match given(generator)? {
-        None => mechanism.release(values, threads as usize)?,
-        Some(generator) => mechanism.release_with(values, &mut *generator.lock()?)?,
-    }
-    Ok(())
+    let released = match given(generator, threads)? {
+        None => mechanism.release(values, threads as usize),
+        Some(generator) => mechanism.release_with(values, &mut *generator.lock()?),
+    };
+    released.map_err(|error| match error {
+        Error::Data { problem, .. } => Error::data("values", problem).into(), // it is x there
+        error => error.into(),
+    })
 }
 
 fn wrong_kind(wanted: &str, found: &str) -> Failure {

@@ -128,7 +128,7 @@ impl Announced {
 
     fn randomise(&self, values: Values<'_>, threads: u32, generator: dpnoise_generator, out: &mut [u8]) -> Outcome {
         wiped_on_failure(out, |out| {
-            match given(generator)? {
+            match given(generator, threads)? {
                 None => self.protocol.perturb(values, out, threads as usize)?,
                 Some(generator) => self.protocol.perturb_with(values, out, &mut *generator.lock()?)?,
             }
