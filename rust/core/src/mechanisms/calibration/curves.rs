@@ -64,7 +64,8 @@ pub(in crate::mechanisms) fn vector(epsilon: &Ball, sigma: &Ball, shift: &Ball, 
     let (factor, loss) = (&moving * &per_square, (&steps * &per_square).times(12));
     let first = (factor, loss, whole(0));
     // Or rounding moves no probability by more than a factor, outside of a ball around 0.
-    let reach = &(&whole(2 * count + 4 * TAIL_BITS) * &whole(6932)).over(10_000).sqrt() + &whole(1).divided_by(&ratio);
+    let width = &whole(count).scaled(1) + &whole(4 * TAIL_BITS);
+    let reach = &(&width * &whole(6932)).over(10_000).sqrt() + &whole(1).divided_by(&ratio);
     let factor = &whole(count) * &per_square;
     let theta = exp_or_tiny(&-&(sigma * sigma).times(19)).unwrap_or_else(|tiny| tiny).scaled(2);
     let loss = &(&factor + &(&(&reach * &reach) * &per_square)) + &(&whole(count) * &theta);
