@@ -16,6 +16,9 @@ SAMPLES ?= 10000000
 HOST_SAMPLES ?= 250000
 WORKERS ?= auto
 
+# How long `make fuzz` looks for new inputs.
+SECONDS ?= 60
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
@@ -23,7 +26,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .DELETE_ON_ERROR:
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
-.PHONY: instructions docs wheel crate clean check-tools test-tumult
+.PHONY: instructions fuzz docs wheel crate clean check-tools test-tumult
 .PHONY: bench-tumult test-torch notebooks release-check everything check-python outputs
 
 help: ## show this list
@@ -110,6 +113,9 @@ bench-rust: | check-tools ## time the parts of the Rust crate
 
 instructions: | check-tools ## compare the instructions per sample with benches/instructions.json (RECORD=--record keeps them)
 	$(PYTHON) scripts/instructions.py $(RECORD)
+
+fuzz: | check-tools ## fuzz the C interface under AddressSanitizer, for SECONDS=60 seconds, after its planted faults
+	$(PYTHON) scripts/fuzz.py $(SECONDS)
 
 docs: $(VENV)/.docs ## build the documentation site in site/, warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,0 +1,44 @@
+//! Fuzzing of the C interface: an input is a sequence of calls, with handles that are right, wrong, freed or numbers at
+//! random, and with memory of exactly the size that a call is told, so that AddressSanitizer sees every byte too many.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | `input` | the bytes of an input as numbers |
+//! | `vectors` | what inputs are made from |
+//! | `checks` | what must hold after every call |
+//! | `memory` | memory of exactly one size, which a failed call leaves as it was or zero |
+//! | `world` | the objects that exist, and the calls |
+//! | `planted` | faults that the checks must find |
+//! | `seeds` | the first inputs |
+
+mod checks;
+mod input;
+mod memory;
+mod planted;
+mod seeds;
+mod vectors;
+mod world;
+
+use input::Input;
+use world::World;
+
+/// Prepares a run: with a folder in `DPNOISE_FUZZ_SEEDS` writes the seeds there, and ends the program.
+pub fn start() {
+    if let Some(folder) = std::env::var_os("DPNOISE_FUZZ_SEEDS") {
+        seeds::write(folder.as_ref()).expect("the folder of the seeds can be written");
+        std::process::exit(0);
+    }
+    checks::count_at_exit();
+}
+
+/// Makes the calls of an input.
+pub fn run(input: &[u8]) {
+    let mut input = Input::new(input);
+    let mut world = World::default();
+    let mut calls = 0;
+    while !input.is_empty() && calls < 32 {
+        world.call(&mut input);
+        calls += 1;
+    }
+    world.end();
+}

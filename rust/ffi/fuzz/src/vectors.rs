@@ -1,0 +1,74 @@
+//! What inputs are made from: the specifications, memos, messages and states of tests/vectors/local.json.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::input::Input;
+
+pub(crate) struct Vector {
+    pub(crate) name: String,
+    pub(crate) specification: Vec<u8>,
+    pub(crate) random: Vec<u8>,
+    pub(crate) memo: Vec<u8>,
+    pub(crate) messages: Vec<Vec<u8>>,
+    pub(crate) state: Vec<u8>,
+    pub(crate) takes_texts: bool,
+}
+
+pub(crate) static VECTORS: LazyLock<Vec<Vector>> = LazyLock::new(|| {
+    let file = include_str!("../../../../tests/vectors/local.json");
+    let all: Value = serde_json::from_str(file).expect("JSON");
+    all.as_array().expect("a list").iter().map(read).collect()
+});
+
+fn read(entry: &Value) -> Vector {
+    let text = |field: &str| entry[field].as_str().unwrap_or_default();
+    let specification: Value = serde_json::from_str(text("specification")).expect("JSON");
+    Vector {
+        name: specification["protocol"].as_str().expect("a name").into(),
+        specification: text("specification").into(),
+        random: hex(text("random")),
+        memo: hex(text("memo")),
+        messages: entry["messages"].as_array().expect("messages").iter().map(|m| hex(m.as_str().unwrap())).collect(),
+        state: hex(text("state")),
+        takes_texts: entry["values"][0].is_string(),
+    }
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hexadecimal")).collect()
+}
+
+/// A part of a vector, changed in a few places.
+pub(crate) fn changed(input: &mut Input<'_>, part: impl Fn(&Vector) -> &[u8]) -> Vec<u8> {
+    let choice = input.below(VECTORS.len() + 1);
+    let Some(vector) = VECTORS.get(choice) else {
+        let length = input.byte();
+        return input.bytes(length.into()).to_vec();
+    };
+    let mut bytes = part(vector).to_vec();
+    let changes = input.byte();
+    if changes >= 240 {
+        bytes.truncate(input.u16().into());
+    }
+    // Most are used as they are.
+    for _ in 0..changes.saturating_sub(192) % 4 {
+        let (at, byte) = (usize::from(input.u16()), input.byte());
+        match bytes.len() {
+            0 => {}
+            length => bytes[at % length] = byte,
+        }
+    }
+    bytes
+}
+
+/// The same for what ends with a CRC-32C, which is mostly made right again, so that what it protects is read.
+pub(crate) fn changed_with_checksum(input: &mut Input<'_>, part: impl Fn(&Vector) -> &[u8]) -> Vec<u8> {
+    let mut bytes = changed(input, part);
+    if !input.rarely() && bytes.len() >= 4 {
+        let (body, checksum) = bytes.split_last_chunk_mut().expect("four bytes");
+        *checksum = crc32c::crc32c(body).to_le_bytes();
+    }
+    bytes
+}
