@@ -1,6 +1,10 @@
 //! The tests of the C interface, as one program.
 
 #![allow(unsafe_code, reason = "they call it as C programs do")]
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    reason = "memory is as long as it is said to be, unless a call must notice"
+)]
 
 mod arguments;
 mod calls;
@@ -32,7 +36,6 @@ fn made(make: impl FnOnce(*mut u64) -> Status) -> u64 {
 
 /// The protocol with this specification.
 fn protocol(specification: &[u8]) -> u64 {
-    // SAFETY: the memory is as long as its length.
     made(|out| unsafe { dpnoise::dpnoise_protocol_from_json(specification.as_ptr(), specification.len(), out) })
 }
 

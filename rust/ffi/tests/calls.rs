@@ -38,7 +38,6 @@ impl Objects {
             numbers: protocol(&specification(NUMBERS)),
             texts: protocol(&specification(TEXTS)),
             repeated: protocol(&specification(REPEATED)),
-            // SAFETY: each `out` is a handle.
             memo: made(|out| unsafe { dpnoise_memo_new(1, out) }),
             accumulator: made(|out| unsafe { dpnoise_accumulator_new(answers, out) }),
             generator: Generator::of(&[0; 4096]),
@@ -90,7 +89,6 @@ macro_rules! perturb {
         let mut out = [CANARY; 600];
         let mut width = 0;
         let none = core::ptr::null_mut();
-        // SAFETY: the memory is as long as it is said to be, except where the call must notice.
         let status = unsafe {
             assert_eq!(dpnoise_protocol_facts($protocol, none, none, none, &raw mut width), Status::Ok);
             $function(
@@ -116,7 +114,6 @@ macro_rules! release {
         let mechanism = arguments.handle("mechanism", $mechanism);
         let pointer = arguments.write("values", &mut values);
         let (n, generator) = (arguments.length("n", 3), arguments.generator());
-        // SAFETY: as above.
         let status = unsafe { $function(mechanism, pointer, n, 1, generator) };
         let is_wiped = values.map(|value| value.to_ne_bytes()).as_flattened().iter().all(|&byte| byte == 0);
         assert!(status == Status::Ok || is_wiped || message().starts_with("values "), "{}", message());
@@ -128,7 +125,6 @@ macro_rules! release {
 const CALLS: [(&str, Call); 29] = [
     ("dpnoise_generator_new", |objects, arguments| {
         let context = core::ptr::from_ref(&*objects.generator.script).cast_mut().cast();
-        // SAFETY: here and below, the memory is as long as it is said to be, except where the call must notice.
         making(arguments, |_, out| unsafe { dpnoise_generator_new(Some(crate::play), context, out) })
     }),
     ("dpnoise_protocol_from_json", |_, arguments| {
@@ -292,7 +288,6 @@ const CALLS: [(&str, Call); 29] = [
 fn error_of(objects: &Objects, arguments: &mut Arguments) -> Status {
     let mut error = [-1.0];
     let mechanism = arguments.handle("mechanism", objects.reals);
-    // SAFETY: as above.
     unsafe { dpnoise_mechanism_error(mechanism, 0.95, 3, arguments.write("error", &mut error)) }
 }
 
@@ -304,7 +299,6 @@ fn every_call() -> impl Iterator<Item = (&'static str, Call)> {
 pub(crate) fn state(accumulator: u64) -> Vec<u8> {
     let mut length = 0;
     let none = core::ptr::null_mut();
-    // SAFETY: no memory, and then as much as is needed.
     unsafe {
         let asked = dpnoise_accumulator_to_bytes(accumulator, none, 0, &raw mut length);
         assert_eq!((asked, message()), (Status::Memory, format!("out must have at least {length} bytes, got 0")));
@@ -347,9 +341,10 @@ fn the_table_has_every_function_of_the_header() {
 #[test]
 fn null_pointers_are_refused_by_name() {
     let null = |kind| if let Kind::Pointer(_) | Kind::Optional(_) = kind { vec![Wrong::Null] } else { vec![] };
-    replace(null, |function, name, kind, status| match kind {
-        Kind::Optional(_) => assert_eq!(status, Status::Ok, "{function}: {name}"),
-        _ => {
+    replace(null, |function, name, kind, status| {
+        if let Kind::Optional(_) = kind {
+            assert_eq!(status, Status::Ok, "{function}: {name}");
+        } else {
             assert_eq!(status, Status::Memory, "{function}: {name}");
             assert_eq!(message(), format!("{name} must not be null"), "{function}");
         }
@@ -437,7 +432,6 @@ fn memory_that_is_written_must_not_overlap_what_is_read() {
     let objects = Objects::new();
     let mut words = [0i64; 4];
     let pointer = words.as_mut_ptr();
-    // SAFETY: here and below all of it is within the words.
     let integers = unsafe {
         dpnoise_perturb_integers(objects.answers, pointer, 2, DPNOISE_REPORTS, 1, 0, pointer.add(1).cast(), 2)
     };

@@ -68,7 +68,6 @@ fn announced(vector: &Vector) -> u64 {
         return bare;
     }
     let (memo, question) = (&vector.memo, &vector.question);
-    // SAFETY: here and below, the memory is as long as it is said to be.
     let memo = made(|out| unsafe { dpnoise_memo_from_bytes(memo.as_ptr(), memo.len(), out) });
     let with = made(|out| unsafe { dpnoise_protocol_with_memo(bare, memo, question.as_ptr(), question.len(), out) });
     // The new one keeps what it needs.

@@ -13,7 +13,6 @@ use crate::{ANSWERS, Generator, free, made, message, protocol};
 /// The report on yes, with this generator.
 fn report(protocol: u64, generator: u64) -> (Status, u8) {
     let (yes, mut out) = (1, 0xa5);
-    // SAFETY: here and below, the memory is as long as it is said to be.
     let status = unsafe {
         dpnoise_perturb_integers(protocol, &raw const yes, 1, DPNOISE_REPORTS, 1, generator, &raw mut out, 1)
     };
