@@ -36,7 +36,7 @@ help: ## show this list
 demo: $(VENV)/.native $(VENV)/.extra-all ## run the main job: Adult occupations, local against central; picture in demo/
 	$(BIN)/dpnoise demo
 
-RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --locked
+RUST_TESTS := cargo test --package dpnoise-kernels --package dpnoise-core --package dpnoise-ffi --locked
 
 # The native module is optimised as a whole, on one core: the Rust tests are compiled on the others meanwhile.
 test: | check-tools ## run all tests but the long ones
