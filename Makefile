@@ -7,7 +7,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TUMULT := .venv-tumult
-NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -type f -not -name '*.pyc' -not -path 'rust/ffi/*')
+RUST_SOURCES := $(shell find rust -type f -not -name '*.pyc' -not -path 'rust/ffi/*')
+NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(RUST_SOURCES)
 
 # The statistical tests draw so many samples each. With 10^7 a probability of 1/2 that is off by 0.002 is found with a
 # power of 1 - 1e-9, at a false-alarm rate of 1e-9; with 10^8 (and 6 GiB of memory) one that is off by 0.0006.

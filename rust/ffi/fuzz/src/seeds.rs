@@ -42,7 +42,8 @@ pub(crate) fn write(folder: &Path) -> std::io::Result<()> {
         std::fs::write(folder.join(format!("{index:02}-{}", vector.name)), seed)?;
     }
     for choice in 0..4 {
-        let mut seed = vec![Call::MemoNew as u8, 0, 2, 0, Call::Sampler as u8, choice, 7 + choice, 0, Call::Fill as u8, 0, 0, 100, 1, 0];
+        let mut seed = vec![Call::MemoNew as u8, 0, 2, 0, Call::Sampler as u8, choice, 7 + choice, 0];
+        seed.extend([Call::Fill as u8, 0, 0, 100, 1, 0]);
         seed.extend([Call::Generator as u8, 4 + choice, 0, 0, 0, 0, 0, 0, Call::Fill as u8, 0, 255, 0, 2, 1, 0]);
         seed.extend([Call::Mechanism as u8, choice, 7, 0, 7, 0, 0]);
         seed.extend([Call::Release as u8, 0, 0, 20, 1, choice / 2]);
