@@ -9,7 +9,7 @@ use crate::world::Call;
 pub(crate) fn write(folder: &Path) -> std::io::Result<()> {
     for (index, vector) in VECTORS.iter().enumerate() {
         let at = index as u8;
-        let mut seed = vec![Call::Protocol as u8, at, 0, 0, 0];
+        let mut seed = vec![Call::Protocol as u8, at, 0, 0, 0, 0];
         if !vector.memo.is_empty() {
             seed.extend([Call::MemoFromBytes as u8, at, 0, 0, 0, 0]);
             seed.extend([Call::WithMemo as u8, 0, 0, 0, 0, 0]);

@@ -63,7 +63,27 @@ pub(crate) fn changed(input: &mut Input<'_>, part: impl Fn(&Vector) -> &[u8]) ->
     bytes
 }
 
-/// The same for what ends with a CRC-32C, which is mostly made right again, so that what it protects is read.
+/// Values of fields that are at, or beyond, a limit.
+const LIMITS: [&str; 10] =
+    ["0", "1", "2", "4097", "16777216", "16777217", "18446744073709551615", "-1", "1e308", "1e-9"];
+
+/// A specification, rarely with another value in one of its fields.
+pub(crate) fn specification(input: &mut Input<'_>) -> Vec<u8> {
+    let mut json = changed(input, |vector| &vector.specification);
+    if input.rarely() {
+        let colons =
+            json.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(at, _)| at + 1).collect::<Vec<_>>();
+        let limit = LIMITS[input.below(LIMITS.len())];
+        if !colons.is_empty() {
+            let start = colons[input.below(colons.len())];
+            let length = json[start..].iter().take_while(|byte| !b",}".contains(byte)).count();
+            json.splice(start..start + length, limit.bytes());
+        }
+    }
+    json
+}
+
+/// A changed part for what ends with a CRC-32C, which is mostly made right again, so that what it protects is read.
 pub(crate) fn changed_with_checksum(input: &mut Input<'_>, part: impl Fn(&Vector) -> &[u8]) -> Vec<u8> {
     let mut bytes = changed(input, part);
     if !input.rarely() && bytes.len() >= 4 {

@@ -12,7 +12,7 @@ use crate::checks::{checked, hides};
 use crate::input::Input;
 use crate::memory::Block;
 use crate::planted;
-use crate::vectors::{VECTORS, changed, changed_with_checksum};
+use crate::vectors::{VECTORS, changed_with_checksum, specification};
 
 /// Collecting reports of more values takes too much time.
 const MOST_VALUES: u32 = 1 << 12;
@@ -216,7 +216,7 @@ impl World {
     // --- objects of people's devices ---------------------------------------------------------------------------------
 
     fn protocol(&mut self, input: &mut Input<'_>) {
-        let json = changed(input, |vector| &vector.specification);
+        let json = specification(input);
         let mut out = Block::for_words(1, input);
         let mut specification = Block::of_bytes(&json, input);
         let length = json.len() + usize::from(planted::is("read-past"));
