@@ -342,8 +342,8 @@ dpnoise_status dpnoise_mechanism_release_integers(dpnoise_mechanism mechanism,
                                                   dpnoise_generator generator);
 
 /**
- * Writes the smallest error that each of `n` values that are released together exceeds with a probability of at most
- * 1 - `level`.
+ * Writes a bound on the error of each of `n` values that are released together: the smallest one that a given value's
+ * error exceeds with a probability of at most 1 - `level`. That all errors are within it at once is less probable.
  *
  * @pre `error` points to a double.
  */

@@ -120,7 +120,7 @@ pub struct Scale(Ratio);
 
 impl Scale {
     /// The allowed scales, for error messages.
-    pub const ALLOWED: &'static str = "an int, float or Fraction from 2**-40 to 2**40 whose numerator and denominator \
+    pub const ALLOWED: &'static str = "a rational number from 2**-40 to 2**40 whose numerator and denominator \
          are below 2**120 (for a larger scale put the values on a coarser grid: divide them by a power of two and \
          multiply the result)";
 
@@ -182,7 +182,7 @@ pub struct RealScale {
 impl RealScale {
     /// The allowed scales, for error messages.
     pub const ALLOWED: &'static str =
-        "a positive finite int, float or Fraction whose numerator and denominator are below 2**120";
+        "a positive finite rational number whose numerator and denominator are below 2**120";
 
     /// The exact value of a double, or `None` when it is not positive and finite.
     #[must_use]

@@ -13,7 +13,7 @@ use crate::status::{Failure, Outcome, Status, run};
 struct Counters(Mutex<Accumulator>);
 
 impl Object for Counters {
-    const KIND: &'static str = "accumulator";
+    const KIND: &'static str = "an accumulator";
 }
 
 impl Counters {

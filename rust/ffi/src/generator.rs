@@ -25,7 +25,7 @@ pub(crate) struct Callback {
 unsafe impl Send for Callback {}
 
 impl Object for Generator {
-    const KIND: &'static str = "generator";
+    const KIND: &'static str = "a generator";
 }
 
 /// A generator gave no bytes.

@@ -69,7 +69,7 @@ pub(crate) fn get<T: Object>(argument: &str, handle: u64) -> Outcome<Arc<T>> {
     let found = table.entries.get(&handle).ok_or_else(unknown);
     let object = found.and_then(|entry| Arc::downcast(Arc::clone(&entry.object)).map_err(|_| entry.kind.into()));
     object.map_err(|found| {
-        Failure::new(Status::Handle, format!("{argument} must be the handle of a {}, got {found}", T::KIND))
+        Failure::new(Status::Handle, format!("{argument} must be the handle of {}, got {found}", T::KIND))
     })
 }
 

@@ -29,6 +29,7 @@ fn check<T: Plain>(argument: &str, pointer: *const T, length: usize) -> Outcome 
 }
 
 /// Refuses memory to be written that overlaps memory to be read, or to be written, at the same time.
+#[cfg(feature = "client")]
 pub(crate) fn check_apart<T: Plain, U: Plain>(
     written: (&str, *mut T, usize),
     other: (&str, *const U, usize),
@@ -47,6 +48,7 @@ pub(crate) fn check_apart<T: Plain, U: Plain>(
 ///
 /// # Safety
 /// Unless the pointer is null, it points to `length` items, which nobody writes while the result is in use.
+#[cfg(feature = "client")]
 pub(crate) unsafe fn read<'a, T: Plain>(argument: &str, pointer: *const T, length: usize) -> Outcome<&'a [T]> {
     if length == 0 {
         return Ok(&[]);
@@ -105,6 +107,7 @@ pub(crate) unsafe fn write<T: Plain>(argument: &str, pointer: *mut T, item: T) -
 ///
 /// # Safety
 /// As for [`edit`] and [`write`].
+#[cfg(feature = "client")]
 pub(crate) unsafe fn hand_over(bytes: &[u8], out: *mut u8, capacity: usize, length: *mut usize) -> Outcome {
     // SAFETY: as promised by the caller.
     unsafe { write("length", length, bytes.len()) }?;
@@ -118,7 +121,7 @@ pub(crate) unsafe fn hand_over(bytes: &[u8], out: *mut u8, capacity: usize, leng
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "client"))]
 mod tests {
     use super::*;
     use crate::status::run;

@@ -15,7 +15,7 @@ use crate::status::{Failure, Outcome, Status, run};
 struct Noise(Histogram);
 
 impl Object for Noise {
-    const KIND: &'static str = "sampler";
+    const KIND: &'static str = "a sampler";
 }
 
 enum Mechanism {
@@ -26,7 +26,7 @@ enum Mechanism {
 }
 
 impl Object for Mechanism {
-    const KIND: &'static str = "mechanism";
+    const KIND: &'static str = "a mechanism";
 }
 
 /// Makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for all integers x. `scale` is
@@ -213,8 +213,8 @@ pub unsafe extern "C" fn dpnoise_mechanism_release_integers(
     })
 }
 
-/// Writes the smallest error that each of `n` values that are released together exceeds with a probability of at most
-/// 1 - `level`.
+/// Writes a bound on the error of each of `n` values that are released together: the smallest one that a given value's
+/// error exceeds with a probability of at most 1 - `level`. That all errors are within it at once is less probable.
 ///
 /// # Safety
 /// `error` points to a double.

@@ -40,7 +40,7 @@ struct People {
 }
 
 impl Object for Announced {
-    const KIND: &'static str = "protocol";
+    const KIND: &'static str = "a protocol";
 }
 
 impl Announced {
@@ -150,7 +150,7 @@ struct Call<'a> {
 pub(crate) struct Memo(ClientMemo);
 
 impl Object for Memo {
-    const KIND: &'static str = "memo";
+    const KIND: &'static str = "a memo";
 }
 
 fn text<'a>(argument: &str, bytes: &'a [u8], status: Status) -> Outcome<&'a str> {
