@@ -1,0 +1,187 @@
+/**
+ * Reports with local differential privacy, made on the device, in browsers and node.
+ *
+ * Values are private: no error shows one, and copies of them in WebAssembly are wiped. What a JavaScript engine does with
+ * them is its own affair.
+ */
+
+/** Why a call failed. Nothing was reported. The message has no private data, and may be logged. */
+export class DpnoiseError extends Error {
+  /**
+   * - `parameter`: a public argument is of the wrong kind or outside its range
+   * - `data`: a value cannot be reported on; the message does not say which one
+   * - `state`: a specification, memo or state is damaged, or of another kind
+   * - `randomness`: the source of randomness is missing or failed; `cause` is what it threw
+   * - `handle`: the object was freed
+   * - `memory`: there is not enough memory
+   * - `internal`: a defect of the library; all objects made before are lost
+   */
+  readonly status: "parameter" | "data" | "state" | "randomness" | "handle" | "memory" | "internal";
+  private constructor();
+}
+
+/** The WebAssembly module: its address, the answer to a request for it, its bytes, or the compiled module. */
+export type Source = string | URL | Response | BufferSource | WebAssembly.Module;
+
+/**
+ * Chooses the WebAssembly module for everything that is made from now on. Without this call, what is made first loads
+ * `dpnoise.wasm` beside this script, and accumulators load `dpnoise-collector.wasm`. That one serves clients, too, so a page
+ * that also collects loads it alone: `await load(new URL("dpnoise-collector.wasm", ...))`.
+ *
+ * Errors of the network, and of a content security policy without `'wasm-unsafe-eval'`, are passed on.
+ */
+export function load(source: Source | Promise<Source>): Promise<void>;
+
+/** The secrets of people who answer with a protocol in which they keep a memo. Store its bytes before the first report. */
+export class Memo {
+  private constructor();
+
+  /** Draws the secrets of `n` people. A device makes one for its person, once. */
+  static create(n?: number): Promise<Memo>;
+
+  /**
+   * Reads what `toBytes` wrote. Damaged bytes are refused (`state`): a device that then makes a new memo answers anew,
+   * which costs its epsilon again.
+   */
+  static fromBytes(bytes: Uint8Array): Promise<Memo>;
+
+  /** The memo to be stored: 52 bytes for one person. Whoever has them has the secrets. */
+  toBytes(): Uint8Array;
+
+  /** Wipes the secrets. Clients that were made with this memo keep them until they are freed. */
+  free(): void;
+}
+
+/** What a value may be: `takes` of the client says which. */
+export type Value = number | bigint | boolean | string;
+
+/** Values of many people. */
+export type Values =
+  | readonly number[]
+  | readonly bigint[]
+  | readonly boolean[]
+  | readonly string[]
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array;
+
+export interface ClientOptions {
+  /** The memo of the people who answer, for protocols in which they keep one. It may be freed afterwards. */
+  memo?: Memo;
+  /** The words of the question: the same each time it is asked, and others for another question. Given with `memo`. */
+  question?: string;
+  /** For tests: fills its argument with random bytes, in place of `crypto.getRandomValues`, or throws. */
+  random?: (bytes: Uint8Array) => void;
+}
+
+/** Makes the reports of a device. */
+export class Client {
+  private constructor();
+
+  /**
+   * Reads a specification. Give its text or its bytes as they came: never what was parsed and written again.
+   *
+   * A specification that is damaged, or promises more privacy than its probabilities give, is refused (`state`). Its
+   * epsilon is chosen by whoever announced it: compare `epsilon` with what you promise to people.
+   */
+  static fromSpecification(specification: string | Uint8Array, options?: ClientOptions): Promise<Client>;
+
+  /**
+   * What values are: `"integers"` from 0 to k - 1, below 2^bits for prefixes, or 0 for no and 1 for yes; `"numbers"` in [-1, 1]
+   * for means and in [0, 1] for distributions; or `"texts"`.
+   */
+  readonly takes: "integers" | "numbers" | "texts";
+
+  /** Whether people keep a memo: then give `memo` and `question`. */
+  readonly keepsMemo: boolean;
+
+  /** The number of values; of columns for sketches, and of bits for RAPPOR. */
+  readonly k: number;
+
+  /** The epsilon of a report, rounded up; of all reports on one value together where people keep a memo. */
+  readonly epsilon: number;
+
+  /** The id of the specification: 16 hexadecimal digits. */
+  readonly id: string;
+
+  /** The 12 bytes of a message before its report. */
+  readonly header: Uint8Array;
+
+  /** The length of a report. */
+  readonly reportBytes: number;
+
+  /** The length of a message: 12 more. */
+  readonly messageBytes: number;
+
+  /** Reports on a value: what a device sends. For protocols with a memo, one of the memo's person. */
+  message(value: Value): Uint8Array;
+
+  /** As `message`, without the header that tells the collector which protocol it is of. */
+  report(value: Value): Uint8Array;
+
+  /** Reports on the values of many people: row i, of `messageBytes` bytes, is the message of person i. */
+  messages(values: Values): Uint8Array;
+
+  /** As `messages`, with rows of `reportBytes` bytes. */
+  reports(values: Values): Uint8Array;
+
+  /** Gives memory back, and wipes secrets. Objects that are forgotten are freed some time later. */
+  free(): void;
+}
+
+/** What a collector knows: how many people have each value. */
+export interface Estimate {
+  /** An unbiased estimate for each value, which may be negative; those of no and of yes for randomized response. */
+  counts: Float64Array;
+  /** The standard error of each. */
+  standardErrors: Float64Array;
+  /** The number of reports counted. */
+  n: number;
+  /** The number of messages or reports that were refused. */
+  rejected: number;
+}
+
+/** Counts messages. It needs `dpnoise-collector.wasm`. */
+export class Accumulator {
+  private constructor();
+
+  /** Makes empty counters for the messages of a protocol. */
+  static fromSpecification(specification: string | Uint8Array): Promise<Accumulator>;
+
+  /** Reads what `toBytes` wrote, here or in another language. */
+  static fromBytes(bytes: Uint8Array): Promise<Accumulator>;
+
+  /** The number of reports counted. */
+  readonly n: number;
+
+  /** The number of messages or reports that were refused, since they are not of this protocol. */
+  readonly rejected: number;
+
+  /** Counts messages: one by one, or rows as `Client.messages` makes them. */
+  addMessages(messages: Uint8Array | Iterable<Uint8Array>): void;
+
+  /** Counts rows as `Client.reports` makes them. */
+  addReports(reports: Uint8Array): void;
+
+  /** Adds the counts of another accumulator of the same protocol. */
+  merge(other: Accumulator): void;
+
+  /** The state, for another collector. */
+  toBytes(): Uint8Array;
+
+  /**
+   * Estimates how many people have each value. Protocols whose reports are not counted by value are refused (`parameter`):
+   * sketches, means and distributions. Python estimates from their state.
+   */
+  estimate(): Estimate;
+
+  /** Gives memory back. Objects that are forgotten are freed some time later. */
+  free(): void;
+}

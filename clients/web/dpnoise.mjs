@@ -1,0 +1,559 @@
+// The client of dpnoise for browsers and node: reports with local differential privacy, made on the device.
+//
+// All that touches a value is Rust, compiled to WebAssembly from rust/ffi. This file passes memory and randomness, and
+// turns handles into objects. It has no dependencies and needs no bundler. dpnoise.d.ts documents it.
+
+const ABI_VERSION = 1;
+const HEADER_BYTES = 12;
+const REPORTS = 0;
+const MESSAGES = 1;
+const KINDS = ["integers", "numbers", "texts"];
+const STATUS = ["ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal"];
+const ENTROPY_BYTES = 65536; // what crypto.getRandomValues gives at once
+const MEMORY_BYTES = 0x7fffffff;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export class DpnoiseError extends Error {
+  constructor(status, message, options) {
+    super(message, options);
+    this.name = "DpnoiseError";
+    this.status = status;
+  }
+}
+
+/** An instance of the WebAssembly module. */
+class Engine {
+  dead = false;
+  #exports;
+  #cause;
+  #generators = new Map();
+  #lastGenerator = 0;
+
+  static async start(source) {
+    const engine = new Engine();
+    const random_bytes = (number, address, length) => engine.#random(number, address >>> 0, length >>> 0);
+    engine.module = await compiled(await source);
+    engine.#exports = (await WebAssembly.instantiate(engine.module, { dpnoise: { random_bytes } })).exports;
+    if (engine.#exports.dpnoise_abi_version?.() !== ABI_VERSION) {
+      throw new DpnoiseError("parameter", "the WebAssembly module must be the one that came with dpnoise.mjs");
+    }
+    return engine;
+  }
+
+  get collects() {
+    return "dpnoise_accumulator_new" in this.#exports;
+  }
+
+  bytes(address, length) {
+    return new Uint8Array(this.#exports.memory.buffer, address, length);
+  }
+
+  view(address, length) {
+    return new DataView(this.#exports.memory.buffer, address, length);
+  }
+
+  /** Runs `use` with the addresses of areas of these lengths, which are zero before and wiped afterwards. */
+  withMemory(lengths, use) {
+    const areas = [];
+    try {
+      for (const length of lengths) {
+        const address = length > MEMORY_BYTES ? 0 : this.#run("allocate", length) >>> 0;
+        if (address === 0) throw new DpnoiseError("memory", `there is no memory for ${length} bytes`);
+        areas.push([address, length]);
+      }
+      return use(...areas.map(([address]) => address));
+    } finally {
+      if (!this.dead) areas.forEach((area) => this.#run("wipe", ...area));
+    }
+  }
+
+  call(name, ...given) {
+    const status = STATUS[this.#try(name, ...given)];
+    if (status !== "ok") throw new DpnoiseError(status, this.#message(), { cause: this.#cause });
+  }
+
+  /** The handle that a function writes to its last argument. */
+  make(name, ...given) {
+    return this.withMemory([8], (out) => {
+      this.call(name, ...given, out);
+      return this.view(out, 8).getBigUint64(0, true);
+    });
+  }
+
+  /** The bytes that a function writes to memory of its caller. */
+  take(name, handle) {
+    return this.withMemory([4], (length) => {
+      this.#try(name, handle, 0, 0, length); // writes the length at least; if it fails otherwise, so does the next call
+      const capacity = this.view(length, 4).getUint32(0, true);
+      return this.withMemory([capacity], (out) => {
+        this.call(name, handle, out, capacity, length);
+        return this.bytes(out, capacity).slice();
+      });
+    });
+  }
+
+  generator(random) {
+    const number = ++this.#lastGenerator;
+    this.#generators.set(number, random);
+    return { number, handle: this.make("host_generator", number) };
+  }
+
+  release({ handle, generator }) {
+    if (this.dead) return;
+    this.call("free", handle);
+    if (generator) {
+      this.call("free", generator.handle);
+      this.#generators.delete(generator.number);
+    }
+  }
+
+  #try(name, ...given) {
+    this.#cause = undefined;
+    return this.#run(name, ...given);
+  }
+
+  #run(name, ...given) {
+    if (this.dead) throw new DpnoiseError("internal", "an earlier call failed in WebAssembly: make new objects");
+    try {
+      return this.#exports[`dpnoise_${name}`](...given);
+    } catch {
+      // A panic ends in a trap, with locks held and values in memory: nothing of this instance is used again.
+      this.dead = true;
+      this.bytes(0).fill(0);
+      throw new DpnoiseError("internal", "internal error of dpnoise: please report it");
+    }
+  }
+
+  #message() {
+    const start = this.bytes(this.#run("error_message") >>> 0);
+    return decoder.decode(start.subarray(0, start.indexOf(0)));
+  }
+
+  /** Fills memory of the module, and returns 0; or returns 1, and the module makes no report. */
+  #random(number, address, length) {
+    try {
+      if (number === 0) {
+        for (let done = 0; done < length; done += ENTROPY_BYTES) {
+          const piece = this.bytes(address + done, Math.min(ENTROPY_BYTES, length - done));
+          globalThis.crypto.getRandomValues(piece);
+        }
+        return 0;
+      }
+      const bytes = new Uint8Array(length); // not memory of the module: it moves when it grows, and has values in it
+      if (this.#generators.get(number)(bytes) !== undefined) {
+        throw new TypeError("random must fill its argument before it returns, and return nothing");
+      }
+      this.bytes(address, length).set(bytes);
+      bytes.fill(0);
+      return 0;
+    } catch (error) {
+      this.#cause = error;
+      return 1;
+    }
+  }
+}
+
+async function compiled(source) {
+  if (source instanceof WebAssembly.Module) return source;
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return WebAssembly.compile(source);
+  if (typeof Response === "function" && source instanceof Response) {
+    if (!source.ok) throw new DpnoiseError("parameter", `the WebAssembly module is missing: ${source.status}`);
+    return WebAssembly.compile(await source.arrayBuffer()); // whatever type the server says it is of
+  }
+  const url = new URL(source, import.meta.url);
+  if (url.protocol !== "file:") return compiled(await fetch(url));
+  const files = "node:fs/promises"; // a name that bundlers do not follow
+  const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ files);
+  return WebAssembly.compile(await readFile(url));
+}
+
+const FILES = {
+  client: () => new URL("dpnoise.wasm", import.meta.url),
+  collector: () => new URL("dpnoise-collector.wasm", import.meta.url),
+};
+const engines = {};
+
+async function start(kind, source) {
+  const starting = Engine.start(source);
+  engines[kind] = starting;
+  try {
+    return await starting;
+  } catch (error) {
+    if (engines[kind] === starting) delete engines[kind];
+    throw error;
+  }
+}
+
+async function running(kind) {
+  const engine = await (engines[kind] ?? start(kind, FILES[kind]()));
+  return engine.dead ? start(kind, engine.module) : engine;
+}
+
+export async function load(source) {
+  const engine = await start("client", source);
+  if (engine.collects) engines.collector = engines.client;
+}
+
+/** What each object holds in the module: its engine, its handle, and the generator that was given. */
+const holdings = new WeakMap();
+const forgotten = new FinalizationRegistry((holding) => holding.engine.release(holding));
+
+class Held {
+  constructor(holding) {
+    if (!(holding?.engine instanceof Engine)) {
+      throw new DpnoiseError("parameter", `a ${new.target.name} is made by its static functions, not by new`);
+    }
+    holdings.set(this, holding);
+    forgotten.register(this, holding, this);
+  }
+
+  free() {
+    const holding = holdings.get(this);
+    if (!holding) return;
+    holdings.delete(this);
+    forgotten.unregister(this);
+    holding.engine.release(holding);
+  }
+
+  [Symbol.dispose ?? Symbol("dispose")]() {
+    this.free();
+  }
+}
+
+function holding(object, kind, argument = "this") {
+  if (!(object instanceof kind)) throw new DpnoiseError("parameter", `${argument} must be a ${kind.name}`);
+  const found = holdings.get(object);
+  if (!found) throw new DpnoiseError("handle", `the ${kind.name} was freed`);
+  return found;
+}
+
+function isWellFormed(text) {
+  if (typeof text.isWellFormed === "function") return text.isWellFormed();
+  return !Array.from(text).some((point) => point.length === 1 && point >= "\ud800" && point <= "\udfff");
+}
+
+/** Makes something of public bytes or of a public text. */
+function withBytes(engine, argument, given, make) {
+  const bytes = typeof given === "string" && isWellFormed(given) ? encoder.encode(given) : given;
+  if (!(bytes instanceof Uint8Array)) {
+    throw new DpnoiseError("parameter", `${argument} must be a well-formed string or a Uint8Array, as it came`);
+  }
+  return withCopy(engine, bytes, make);
+}
+
+function withCopy(engine, bytes, make) {
+  return engine.withMemory([bytes.length], (address) => {
+    engine.bytes(address, bytes.length).set(bytes);
+    return make(address, bytes.length);
+  });
+}
+
+export class Memo extends Held {
+  static async create(n = 1) {
+    if (!Number.isSafeInteger(n) || n < 0) throw new DpnoiseError("parameter", `n must be a number of people, got ${n}`);
+    const engine = await running("client");
+    return new Memo({ engine, handle: engine.make("memo_new", BigInt(n)) });
+  }
+
+  static async fromBytes(bytes) {
+    if (!(bytes instanceof Uint8Array)) throw new DpnoiseError("parameter", "bytes must be a Uint8Array");
+    const engine = await running("client");
+    const handle = withCopy(engine, bytes, (...area) => engine.make("memo_from_bytes", ...area));
+    return new Memo({ engine, handle });
+  }
+
+  toBytes() {
+    const { engine, handle } = holding(this, Memo);
+    return engine.take("memo_to_bytes", handle);
+  }
+}
+
+export class Client extends Held {
+  #takes;
+  #k;
+  #reportBytes;
+  #keepsMemo;
+  #header;
+
+  static async fromSpecification(specification, { memo, question, random } = {}) {
+    if (random !== undefined && typeof random !== "function") {
+      throw new DpnoiseError("parameter", "random must be a function that fills a Uint8Array");
+    }
+    if ((memo === undefined) !== (question === undefined)) {
+      throw new DpnoiseError("parameter", "memo and question must be given together");
+    }
+    const engine = memo === undefined ? await running("client") : holding(memo, Memo, "memo").engine;
+    let handle = withBytes(engine, "specification", specification, (...area) =>
+      engine.make("protocol_from_json", ...area),
+    );
+    if (memo !== undefined) {
+      const plain = handle;
+      try {
+        handle = withBytes(engine, "question", question, (...area) =>
+          engine.make("protocol_with_memo", plain, holding(memo, Memo, "memo").handle, ...area),
+        );
+      } finally {
+        engine.release({ handle: plain });
+      }
+    }
+    return new Client({ engine, handle, generator: random && engine.generator(random), remembers: memo !== undefined });
+  }
+
+  constructor(held) {
+    super(held);
+    const { engine, handle } = held;
+    engine.withMemory([4, 4, 4, 4, HEADER_BYTES], (takes, keepsMemo, k, reportBytes, header) => {
+      engine.call("protocol_facts", handle, takes, keepsMemo, k, reportBytes);
+      engine.call("protocol_header", handle, header, HEADER_BYTES);
+      const read = (address) => engine.view(address, 4).getUint32(0, true);
+      this.#takes = KINDS[read(takes)];
+      this.#keepsMemo = read(keepsMemo) === 1;
+      this.#k = read(k);
+      this.#reportBytes = read(reportBytes);
+      this.#header = engine.bytes(header, HEADER_BYTES).slice();
+    });
+  }
+
+  get takes() {
+    return this.#takes;
+  }
+
+  get keepsMemo() {
+    return this.#keepsMemo;
+  }
+
+  get k() {
+    return this.#k;
+  }
+
+  get epsilon() {
+    const { engine, handle } = holding(this, Client);
+    return engine.withMemory([8], (out) => {
+      engine.call("protocol_epsilon", handle, out);
+      return engine.view(out, 8).getFloat64(0, true);
+    });
+  }
+
+  get reportBytes() {
+    return this.#reportBytes;
+  }
+
+  get messageBytes() {
+    return HEADER_BYTES + this.#reportBytes;
+  }
+
+  get header() {
+    return this.#header.slice();
+  }
+
+  get id() {
+    return Array.from(this.#header.subarray(-8), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
+  message(value) {
+    return this.#perturb(MESSAGES, [value]);
+  }
+
+  report(value) {
+    return this.#perturb(REPORTS, [value]);
+  }
+
+  messages(values) {
+    return this.#perturb(MESSAGES, values);
+  }
+
+  reports(values) {
+    return this.#perturb(REPORTS, values);
+  }
+
+  #perturb(form, values) {
+    const { engine, handle, generator, remembers } = holding(this, Client);
+    if (this.#keepsMemo && !remembers) {
+      throw new DpnoiseError("parameter", "the protocol needs a memo: give memo and question to fromSpecification");
+    }
+    if (!Array.isArray(values) && !(ArrayBuffer.isView(values) && values.length >= 0)) throw this.#wrongKind();
+    const n = values.length;
+    const row = form === MESSAGES ? this.messageBytes : this.#reportBytes;
+    const perturb = (...given) =>
+      engine.withMemory([n * row], (out) => {
+        const call = [`perturb_${this.#takes}`, handle, ...given, n, form, 1, generator?.handle ?? 0n, out, n * row];
+        engine.call(...call);
+        return engine.bytes(out, n * row).slice();
+      });
+    if (this.#takes === "texts") return this.#withTexts(engine, values, perturb);
+    return engine.withMemory([8 * n], (address) => {
+      const view = engine.view(address, 8 * n);
+      if (this.#takes === "numbers") this.#writeNumbers(view, values);
+      else this.#writeIntegers(view, values);
+      return perturb(address);
+    });
+  }
+
+  #writeIntegers(view, values) {
+    if (values instanceof Float64Array || values instanceof Float32Array) throw this.#wrongKind();
+    for (let i = 0; i < values.length; i++) {
+      let value = values[i];
+      if (typeof value === "boolean" && this.#k === 2) value = Number(value);
+      if (typeof value === "bigint") {
+        if (BigInt.asIntN(64, value) !== value) throw this.#wrongInteger();
+        view.setBigInt64(8 * i, value, true);
+      } else if (typeof value === "number") {
+        if (!Number.isSafeInteger(value)) throw this.#wrongInteger();
+        view.setInt32(8 * i, value, true); // takes it modulo 2^32
+        view.setInt32(8 * i + 4, Math.floor(value / 2 ** 32), true);
+      } else {
+        throw this.#wrongKind();
+      }
+    }
+  }
+
+  #writeNumbers(view, values) {
+    for (let i = 0; i < values.length; i++) {
+      if (typeof values[i] !== "number") throw this.#wrongKind();
+      view.setFloat64(8 * i, values[i], true);
+    }
+  }
+
+  #withTexts(engine, texts, perturb) {
+    let capacity = 0;
+    for (const text of texts) {
+      if (typeof text !== "string") throw this.#wrongKind();
+      if (!isWellFormed(text)) throw new DpnoiseError("data", "values must be well-formed: one has half a surrogate pair");
+      capacity += 3 * text.length; // a code unit has at most 3 bytes
+    }
+    return engine.withMemory([capacity, 8 * (texts.length + 1)], (address, offsets) => {
+      const bytes = engine.bytes(address, capacity);
+      const view = engine.view(offsets, 8 * (texts.length + 1));
+      let end = 0;
+      texts.forEach((text, i) => {
+        end += encoder.encodeInto(text, bytes.subarray(end)).written;
+        view.setUint32(8 * (i + 1), end, true);
+      });
+      return perturb(address, offsets);
+    });
+  }
+
+  /** The values are not shown, nor what they are instead. */
+  #wrongKind() {
+    const arrays = {
+      integers: "integers: numbers, bigints, or a typed array of them, and booleans if k is 2",
+      numbers: "numbers, or a typed array of them",
+      texts: "strings",
+    };
+    return new DpnoiseError("parameter", `values must be ${arrays[this.#takes]}`);
+  }
+
+  #wrongInteger() {
+    return new DpnoiseError("data", "values must be integers that are exact: safe ones, or bigints of 64 bits");
+  }
+}
+
+export class Accumulator extends Held {
+  static async fromSpecification(specification) {
+    const engine = await running("collector");
+    const make = (...area) => engine.make("protocol_from_json", ...area);
+    const protocol = withBytes(engine, "specification", specification, make);
+    try {
+      return new Accumulator({ engine, handle: engine.make("accumulator_new", protocol) });
+    } finally {
+      engine.release({ handle: protocol });
+    }
+  }
+
+  static async fromBytes(bytes) {
+    if (!(bytes instanceof Uint8Array)) throw new DpnoiseError("parameter", "bytes must be a Uint8Array");
+    const engine = await running("collector");
+    const handle = withCopy(engine, bytes, (...area) => engine.make("accumulator_from_bytes", ...area));
+    return new Accumulator({ engine, handle });
+  }
+
+  get n() {
+    return this.#counts()[0];
+  }
+
+  get rejected() {
+    return this.#counts()[1];
+  }
+
+  addMessages(messages) {
+    const { engine, handle } = holding(this, Accumulator);
+    const rows = messages instanceof Uint8Array;
+    const width = HEADER_BYTES + this.#facts().reportBytes;
+    if (rows && messages.length % width !== 0) {
+      throw new DpnoiseError("parameter", `messages must be rows of ${width} bytes each, got ${messages.length} bytes`);
+    }
+    const each = rows ? undefined : Array.from(messages);
+    if (each && !each.every((message) => message instanceof Uint8Array)) {
+      throw new DpnoiseError("parameter", "messages must be Uint8Arrays, or one Uint8Array of rows");
+    }
+    const n = each ? each.length : messages.length / width;
+    const length = each ? each.reduce((sum, message) => sum + message.length, 0) : messages.length;
+    engine.withMemory([length, 8 * (n + 1)], (address, offsets) => {
+      const bytes = engine.bytes(address, length);
+      const view = engine.view(offsets, 8 * (n + 1));
+      if (rows) bytes.set(messages);
+      for (let i = 0, end = 0; i < n; i++) {
+        if (each) bytes.set(each[i], end);
+        end += each ? each[i].length : width;
+        view.setUint32(8 * (i + 1), end, true);
+      }
+      engine.call("accumulator_add_messages", handle, address, offsets, n, 1);
+    });
+  }
+
+  addReports(reports) {
+    const { engine, handle } = holding(this, Accumulator);
+    if (!(reports instanceof Uint8Array)) throw new DpnoiseError("parameter", "reports must be a Uint8Array of rows");
+    withCopy(engine, reports, (...area) => engine.call("accumulator_add_reports", handle, ...area, 1));
+  }
+
+  merge(other) {
+    const { engine, handle } = holding(this, Accumulator);
+    const added = holding(other, Accumulator, "other");
+    if (added.engine !== engine) throw new DpnoiseError("handle", "other must be of the same WebAssembly module");
+    engine.call("accumulator_merge", handle, added.handle);
+  }
+
+  toBytes() {
+    const { engine, handle } = holding(this, Accumulator);
+    return engine.take("accumulator_to_bytes", handle);
+  }
+
+  estimate() {
+    const { engine, handle } = holding(this, Accumulator);
+    const { k } = this.#facts();
+    const [counts, standardErrors] = engine.withMemory([8 * k, 8 * k], (...areas) => {
+      engine.call("accumulator_estimate", handle, ...areas, k);
+      return areas.map((address) => {
+        const view = engine.view(address, 8 * k);
+        return Float64Array.from({ length: k }, (_, i) => view.getFloat64(8 * i, true));
+      });
+    });
+    const [n, rejected] = this.#counts();
+    return { counts, standardErrors, n, rejected };
+  }
+
+  #counts() {
+    const { engine, handle } = holding(this, Accumulator);
+    return engine.withMemory([8, 8], (...areas) => {
+      engine.call("accumulator_counts", handle, ...areas);
+      return areas.map((address) => Number(engine.view(address, 8).getBigUint64(0, true)));
+    });
+  }
+
+  #facts() {
+    const { engine, handle } = holding(this, Accumulator);
+    const protocol = engine.make("accumulator_protocol", handle);
+    try {
+      return engine.withMemory([4, 4], (k, reportBytes) => {
+        engine.call("protocol_facts", protocol, 0, 0, k, reportBytes);
+        const read = (address) => engine.view(address, 4).getUint32(0, true);
+        return { k: read(k), reportBytes: read(reportBytes) };
+      });
+    } finally {
+      engine.release({ handle: protocol });
+    }
+  }
+}
