@@ -189,6 +189,13 @@ dpnoise_status dpnoise_accumulator_to_bytes(dpnoise_accumulator accumulator,
                                             size_t *length);
 
 /**
+ * Makes the handle of the protocol whose reports an accumulator counts: for one that was read from bytes.
+ *
+ * @pre `out` points to a handle.
+ */
+dpnoise_status dpnoise_accumulator_protocol(dpnoise_accumulator accumulator, dpnoise_protocol *out);
+
+/**
  * Adds messages. Message i is the bytes of `messages` from `offsets[i]` to `offsets[i + 1]`, as in an Arrow array:
  * there are n + 1 offsets, and none is smaller than the one before. One that is not a message of this protocol is
  * counted as rejected. The work is shared by up to `threads` threads, at least 1.

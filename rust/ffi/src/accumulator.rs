@@ -87,6 +87,25 @@ pub unsafe extern "C" fn dpnoise_accumulator_to_bytes(
     })
 }
 
+/// Makes the handle of the protocol whose reports an accumulator counts: for one that was read from bytes.
+///
+/// # Safety
+/// `out` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_protocol(
+    accumulator: dpnoise_accumulator,
+    out: *mut dpnoise_protocol,
+) -> Status {
+    run(|| {
+        let make = || {
+            let counters: Arc<Counters> = get("accumulator", accumulator)?;
+            Ok(Announced::new(*counters.state().protocol()))
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { give(out, make) }
+    })
+}
+
 /// Adds messages. Message i is the bytes of `messages` from `offsets[i]` to `offsets[i + 1]`, as in an Arrow array:
 /// there are n + 1 offsets, and none is smaller than the one before. One that is not a message of this protocol is
 /// counted as rejected. The work is shared by up to `threads` threads, at least 1.

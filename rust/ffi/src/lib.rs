@@ -26,6 +26,7 @@ mod status;
 
 #[cfg(feature = "collector")]
 mod accumulator;
+/// cbindgen:ignore
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
 mod host;
 #[cfg(feature = "noise")]

@@ -44,7 +44,7 @@ impl Object for Announced {
 }
 
 impl Announced {
-    fn new(protocol: Protocol) -> Self {
+    pub(crate) fn new(protocol: Protocol) -> Self {
         Self { protocol, header: protocol.message_header(), width: protocol.report_bytes(), people: None }
     }
 
