@@ -1,0 +1,63 @@
+#!/bin/sh
+# Builds the npm package of clients/web in clients/web/dist. Called by `make web`:
+#   build_web.sh [PROTOCOL...]
+# With names of protocols, as in specifications, the client knows these alone and is smaller.
+#
+# Two builds of one commit are the same bytes, in whatever folder, if rustc and wasm-opt are of the same versions. So
+# wasm-opt is required: without it, the files would differ silently from those of a release.
+set -eu
+cd "$(dirname "$0")/.."
+target=wasm32-unknown-unknown
+dist=clients/web/dist
+
+skip() {
+    echo "SKIPPED: the WebAssembly module is not built: $*" >&2
+    exit 0
+}
+
+[ -d "$(rustc --print target-libdir --target $target)" ] ||
+    rustup target add $target ||
+    skip "rustc has no $target here, and 'rustup target add $target' failed"
+command -v wasm-opt >/dev/null && command -v wasm-metadce >/dev/null ||
+    skip "wasm-opt not found: 'apt-get install binaryen' on Debian or Ubuntu"
+
+# The features that rustc uses by default, which all engines of 2022 have.
+features="--enable-bulk-memory --enable-multivalue --enable-mutable-globals --enable-nontrapping-float-to-int
+    --enable-reference-types --enable-sign-ext"
+
+# No path of this machine is in the module, in messages of panics for example.
+sysroot=$(rustc --print sysroot)
+flags="--cfg getrandom_backend=\"custom\" --remap-path-prefix=$PWD=dpnoise
+    --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$sysroot=rust"
+for protocol in "$@"; do
+    flags="$flags --cfg dpnoise_protocol=\"$protocol\""
+done
+
+build() { # build FEATURE FILE
+    RUSTFLAGS="$flags" cargo build --package dpnoise-ffi --lib --target $target --no-default-features --features "$1" \
+        --profile web --locked
+    built=${CARGO_TARGET_DIR:-target}/$target/web
+    # getrandom's function, and addresses of the linker, are no business of the host.
+    exports=$(sed -n 's/^pub .*extern "C" fn \(dpnoise_[a-z_]*\).*/\1/p' rust/ffi/src/*.rs)
+    {
+        echo '[{"name": "host", "root": true, "reaches": ["memory"'
+        for name in $exports; do echo ", \"$name\""; done
+        echo ']}'
+        for name in memory $exports; do echo ", {\"name\": \"$name\", \"export\": \"$name\"}"; done
+        echo ']'
+    } >"$built/exports.json"
+    # shellcheck disable=SC2086 # a list
+    wasm-metadce $features --graph-file "$built/exports.json" "$built/dpnoise.wasm" --output "$built/reached.wasm" >/dev/null
+    # shellcheck disable=SC2086
+    wasm-opt $features -Oz --strip-debug --strip-producers --strip-target-features "$built/reached.wasm" --output "$2"
+    if strings -a "$2" | grep -F -e "$PWD" -e "$HOME/"; then
+        echo "$2 has a path of this machine" >&2
+        exit 1
+    fi
+    echo "$2: $(wc -c <"$2") bytes, $(gzip -9c "$2" | wc -c) by gzip"
+}
+
+mkdir -p $dist
+cp clients/web/dpnoise.mjs clients/web/dpnoise.d.ts clients/web/package.json clients/web/README.md LICENSE-* $dist
+build client $dist/dpnoise.wasm
+build collector $dist/dpnoise-collector.wasm
