@@ -318,6 +318,11 @@ impl<V: Lanes64> Geometry<V> {
 /// As for the methods of [`Lanes64`].
 #[inline(always)]
 unsafe fn run_lanes<S: Vectors>(tables: &Tables, words: &[u8], trials: &mut Trials, packed: &mut [i64]) {
+    if cfg!(target_family = "wasm") {
+        // One version, since code is downloaded.
+        // SAFETY: passed on from the caller.
+        return unsafe { run_layout::<S>(tables.layout, tables.square, tables, words, trials, packed) };
+    }
     // A version for each shape and kind of layout: branches between the operations cost up to a seventh of the time.
     let shift = tables.layout.shift();
     let (short, long) = (Layout::Graded { shift: shift.min(29) }, Layout::Graded { shift: shift.clamp(30, 63) });
