@@ -1,0 +1,117 @@
+// Answers for the client for the web: a line in, a line out. In browsers, tests import `answer`; in node this is a program.
+
+import { Accumulator, Client, DpnoiseError, Memo } from "../../../clients/web/dist/dpnoise.mjs";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") || "-";
+const bytes = (word) => (word === "-" ? new Uint8Array() : Uint8Array.from(word.match(/../g), (pair) => parseInt(pair, 16)));
+const text = (word) => utf8.decode(bytes(word));
+const number = (word) => new DataView(bytes(word).buffer).getFloat64(0, true);
+
+function doubles(numbers) {
+  const view = new DataView(new ArrayBuffer(8 * numbers.length));
+  numbers.forEach((value, i) => view.setFloat64(8 * i, value, true));
+  return hex(new Uint8Array(view.buffer));
+}
+
+/** A generator that plays these bytes once. */
+function played(script) {
+  let position = 0;
+  return (out) => {
+    if (position + out.length > script.length) throw new Error("the script has no bytes left");
+    out.set(script.subarray(position, (position += out.length)));
+  };
+}
+
+const VALUES = {
+  integers: (words) => words.map(BigInt),
+  numbers: (words) => Float64Array.from(words, number),
+  texts: (words) => words.map(text),
+};
+
+async function accumulator(specification, messages) {
+  const counters = await Accumulator.fromSpecification(bytes(specification));
+  counters.addMessages(messages.map(bytes));
+  return counters;
+}
+
+const UNARY = '{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1}';
+
+const COMMANDS = {
+  async perturb(form, kind, specification, random, memo, question, ...words) {
+    const options = {};
+    if (random !== "-") options.random = played(bytes(random));
+    if (memo !== "-") Object.assign(options, { memo: await Memo.fromBytes(bytes(memo)), question: text(question) });
+    const client = await Client.fromSpecification(bytes(specification), options);
+    const values = VALUES[kind](words);
+    options.memo?.free();
+    const one = { reports: "report", messages: "message" }[form];
+    const made = words.length === 1 && kind !== "numbers" ? client[one](values[0]) : client[form](values);
+    client.free();
+    return hex(made);
+  },
+
+  async collect(specification, ...messages) {
+    return hex((await accumulator(specification, messages)).toBytes());
+  },
+
+  async estimate(specification, ...messages) {
+    const { counts, standardErrors } = (await accumulator(specification, messages)).estimate();
+    return doubles([...counts, ...standardErrors]);
+  },
+
+  async memo(word) {
+    return hex((await Memo.fromBytes(bytes(word))).toBytes());
+  },
+
+  async newmemo() {
+    const [one, other] = await Promise.all([Memo.create(), Memo.create()]);
+    const again = await Memo.fromBytes(one.toBytes());
+    if (hex(again.toBytes()) !== hex(one.toBytes())) throw new Error("a memo is not what was read");
+    return hex(one.toBytes()) === hex(other.toBytes()) ? "same" : "different";
+  },
+
+  async facts(specification) {
+    const client = await Client.fromSpecification(bytes(specification));
+    const { takes, keepsMemo, k, reportBytes, epsilon, header } = client;
+    return [takes, Number(keepsMemo), k, reportBytes, doubles([epsilon]), hex(header)].join(" ");
+  },
+
+  async freed(what) {
+    const make = {
+      protocol: async () => [await Client.fromSpecification(UNARY), (client) => client.message(3)],
+      memo: async () => [await Memo.create(), (memo) => memo.toBytes()],
+      accumulator: async () => [await Accumulator.fromSpecification(UNARY), (counters) => counters.toBytes()],
+    }[what];
+    if (!make) throw new DpnoiseError("parameter", "this client makes no noise");
+    const [object, use] = await make();
+    object.free();
+    object.free();
+    return hex(use(object));
+  },
+
+  async time(n, specification) {
+    const client = await Client.fromSpecification(bytes(specification));
+    const value = client.takes === "texts" ? "a" : 0;
+    const start = performance.now();
+    for (let i = 0; i < n; i++) client.message(value);
+    return Math.round(((performance.now() - start) * 1e6) / n);
+  },
+};
+
+/** Answers a line of the protocol that the runners of all languages have. */
+export async function answer(line) {
+  const [command, ...fields] = line.split(" ");
+  try {
+    if (!Object.hasOwn(COMMANDS, command)) throw new DpnoiseError("parameter", "this client makes no noise");
+    return `ok ${await COMMANDS[command](...fields)}`;
+  } catch (error) {
+    const status = error instanceof DpnoiseError ? error.status : "internal";
+    return `error ${status} ${error.message.replaceAll("\n", " ")}`;
+  }
+}
+
+if (typeof process === "object" && import.meta.url === String(new URL(`file://${process.argv[1]}`))) {
+  const { createInterface } = await import("node:readline");
+  for await (const line of createInterface({ input: process.stdin })) console.log(await answer(line));
+}
