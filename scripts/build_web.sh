@@ -21,17 +21,32 @@ skip() {
 command -v wasm-opt >/dev/null && command -v wasm-metadce >/dev/null ||
     skip "wasm-opt not found: 'apt-get install binaryen' on Debian or Ubuntu"
 
+mkdir -p $dist
+
 # The features that rustc uses by default, which all engines of 2022 have.
 features="--enable-bulk-memory --enable-multivalue --enable-mutable-globals --enable-nontrapping-float-to-int
     --enable-reference-types --enable-sign-ext"
 
-# No path of this machine is in the module, in messages of panics for example.
+# No path of this machine is in the module, in messages of panics for example. What only threads use is not compiled in.
 sysroot=$(rustc --print sysroot)
-flags="--cfg getrandom_backend=\"custom\" --remap-path-prefix=$PWD=dpnoise
+flags="--cfg getrandom_backend=\"custom\" --allow dead_code --remap-path-prefix=$PWD=dpnoise
     --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$sysroot=rust"
-for protocol in "$@"; do
-    flags="$flags --cfg dpnoise_protocol=\"$protocol\""
-done
+# Of the lines of the registry, those of the chosen protocols: 3 OptimizedUnaryEncoding, for optimized_unary_encoding.
+if [ $# -gt 0 ]; then
+    flags="$flags --cfg dpnoise_chosen"
+    export DPNOISE_CHOSEN="$PWD/$dist/families.rs"
+    {
+        echo 'families! { $'
+        for protocol in "$@"; do
+            type=$(echo "$protocol" | sed 's/^./\u&/; s/_\(.\)/\u\1/g')
+            grep "^    [0-9]* $type,$" rust/core/src/local/registry.rs || {
+                echo "PROTOCOLS must be names of protocols as in specifications, got $protocol" >&2
+                exit 1
+            }
+        done
+        echo '}'
+    } >"$DPNOISE_CHOSEN"
+fi
 
 build() { # build FEATURE FILE
     RUSTFLAGS="$flags" cargo build --package dpnoise-ffi --lib --target $target --no-default-features --features "$1" \
@@ -57,7 +72,6 @@ build() { # build FEATURE FILE
     echo "$2: $(wc -c <"$2") bytes, $(gzip -9c "$2" | wc -c) by gzip"
 }
 
-mkdir -p $dist
 cp clients/web/dpnoise.mjs clients/web/dpnoise.d.ts clients/web/package.json clients/web/README.md LICENSE-* $dist
 build client $dist/dpnoise.wasm
 build collector $dist/dpnoise-collector.wasm

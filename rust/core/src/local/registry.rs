@@ -123,6 +123,7 @@ macro_rules! families {
     };
 }
 
+#[cfg(not(dpnoise_chosen))]
 families! { $
     1 RandomizedResponse,
     2 SymmetricUnaryEncoding,
@@ -148,6 +149,10 @@ families! { $
     22 PrefixExtension,
     23 Rappor,
 }
+
+// Some of these lines, for a client that is downloaded: `make web PROTOCOLS=...`.
+#[cfg(dpnoise_chosen)]
+include!(env!("DPNOISE_CHOSEN"));
 
 /// The parameters.
 impl Protocol {
