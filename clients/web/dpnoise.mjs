@@ -142,8 +142,8 @@ class Engine {
         return 0;
       }
       const bytes = new Uint8Array(length); // not memory of the module: it moves when it grows, and has values in it
-      if (this.#generators.get(number)(bytes) !== undefined) {
-        throw new TypeError("random must fill its argument before it returns, and return nothing");
+      if (typeof this.#generators.get(number)(bytes)?.then === "function") {
+        throw new TypeError("random must fill its argument before it returns, not promise to");
       }
       this.bytes(address, length).set(bytes);
       bytes.fill(0);

@@ -1,0 +1,110 @@
+"""What the client for the web must do beyond what all clients must, in node; its types; and its package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CLIENT = ROOT / "clients/web"
+DIST = CLIENT / "dist"
+TESTS = ROOT / "tests/clients/web"
+needs_client = pytest.mark.skipif(
+    not (DIST / "dpnoise-collector.wasm").is_file(), reason="the client for the web is not there: make web"
+)
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    """Skip a test where a program is missing."""
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
+
+
+def in_node(folder: Path, right: str = "", wrong: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the tests of node on a copy of the client in `folder`, in which something is wrong."""
+    for part, source in (("clients/web/dist", DIST), ("tests/clients/web", TESTS)):
+        shutil.copytree(source, folder / part)
+    (folder / "tests/vectors").mkdir()
+    shutil.copy(ROOT / "tests/vectors/local.json", folder / "tests/vectors")
+    module = (CLIENT / "dpnoise.mjs").read_text(encoding="utf-8")
+    assert not right or module.count(right) == 1, right
+    (folder / "clients/web/dist/dpnoise.mjs").write_text(
+        module.replace(right, wrong) if right else module, encoding="utf-8"
+    )
+    command = ["node", "--expose-gc", "--test", str(folder / "tests/clients/web/client.test.mjs")]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+@needs_client
+@needs("node")
+def test_the_client_in_node(tmp_path: Path) -> None:
+    done = in_node(tmp_path)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr
+    assert "# skipped 0" in done.stdout
+
+
+FAULTS = {
+    "a value is shown": (
+        "throw this.#wrongInteger();\n        view.setInt32",
+        "throw new DpnoiseError('data', value);\n        view.setInt32",
+    ),
+    "a value stays in memory": ('areas.forEach((area) => this.#run("wipe", ...area))', "void areas"),
+    "memory is lost": (
+        'areas.forEach((area) => this.#run("wipe", ...area))',
+        "areas.forEach((a) => this.bytes(...a).fill(0))",
+    ),
+    "a failing generator is ignored": ("      this.#cause = error;\n      return 1;", "      return 0;"),
+    "the system's generator is not used": ("globalThis.crypto.getRandomValues(piece)", "void piece"),
+    "half a surrogate pair is replaced": ("!isWellFormed(text)", "false"),
+    "large bigints wrap around": ("BigInt.asIntN(64, value) !== value", "false"),
+    "the upper half of integers is lost": ("Math.floor(value / 2 ** 32)", "value < 0 ? -1 : 0"),
+    "what is forgotten is never freed": ("forgotten.register(this, holding, this);", ""),
+    "clients share a generator": ("const number = ++this.#lastGenerator;", "const number = 1;"),
+}
+
+
+@needs_client
+@needs("node")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault: str, tmp_path: Path) -> None:
+    done = in_node(tmp_path, *FAULTS[fault])
+    assert done.returncode != 0, done.stdout[-2000:]
+
+
+def checked(use: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Check the types of a program that uses the package."""
+    package = folder / "node_modules/@dpnoise/client"
+    shutil.copytree(DIST, package)
+    (folder / "package.json").write_text('{"type": "module"}')
+    (folder / "use.ts").write_text(use, encoding="utf-8")
+    options = "--strict --noEmit --module node16 --moduleResolution node16 --target es2022 --lib es2022,dom"
+    return subprocess.run(
+        ["tsc", *options.split(), "use.ts"], cwd=folder, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+@needs_client
+@needs("tsc")
+def test_types(tmp_path: Path) -> None:
+    use = (TESTS / "types.ts").read_text(encoding="utf-8")
+    (tmp_path / "right").mkdir()
+    done = checked(use, tmp_path / "right")
+    assert done.returncode == 0, done.stdout
+    # What is refused: each line but one is expected to be an error, and this one is none.
+    (tmp_path / "wrong").mkdir()
+    done = checked(use + "\n// @ts-expect-error this is right\nexport const right: number = 1;\n", tmp_path / "wrong")
+    assert done.returncode != 0
+    assert "Unused '@ts-expect-error'" in done.stdout
+
+
+@needs_client
+def test_the_package_has_all_that_it_names() -> None:
+    package = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))
+    named = [*package["files"], package["types"], *package["exports"]["."].values()]
+    named += [path for path in package["exports"].values() if isinstance(path, str)]
+    assert [name for name in named if not (DIST / name).is_file()] == []
+    cargo = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+    assert f'\nversion = "{package["version"]}"\n' in cargo
