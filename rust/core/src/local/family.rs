@@ -9,7 +9,7 @@ use super::derivation::Streams;
 use super::estimate::{Estimate, Law};
 use super::reports::Reports;
 use super::spec::{self, Field, Given};
-use super::values::{Input, Values, check_out};
+use super::values::{Input, ValueKind, Values, check_out};
 use crate::error::Error;
 use crate::rng::{AnyRng, wiped_on_error};
 use crate::threads::{self, Division, Pause, check_threads};
@@ -180,12 +180,14 @@ pub(crate) fn perturb<F: Family>(
 /// has a row for each.
 fn checked<'a, F: Family>(family: &F, values: Values<'a>, out: &[u8]) -> Result<F::Values<'a>, Error> {
     let given = values.kind();
-    let values = <F::Values<'a>>::of(values).ok_or_else(|| {
-        let taken = <F::Values<'a>>::KIND;
-        Error::parameter("values", given.name(), format!("{}, which {} takes", taken.name(), F::NAME))
-    })?;
+    let values = <F::Values<'a>>::of(values).ok_or_else(|| of_another_kind(given, <F::Values<'a>>::KIND, F::NAME))?;
     family.check(values)?;
     let width = family.report_bytes();
     check_out(out, values.people(width), width)?;
     Ok(values)
+}
+
+/// The error for values of another kind than the family of this name takes.
+fn of_another_kind(given: ValueKind, taken: ValueKind, family: &str) -> Error {
+    Error::parameter("values", given.name(), format!("{}, which {family} takes", taken.name()))
 }

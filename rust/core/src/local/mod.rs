@@ -5,7 +5,8 @@
 //!
 //! | module | what | may use |
 //! | --- | --- | --- |
-//! | `spec` | specifications: parameters, canonical JSON, id | |
+//! | `json` | the JSON of specifications, read and written | |
+//! | `spec` | specifications: parameters, canonical JSON, id | `json` |
 //! | `estimate` | unbiased counts and their standard errors | |
 //! | `memo` | what devices keep between reports: one secret per person | |
 //! | `chance` | exact probabilities, and the samplers that use them | `spec`, `estimate` |
@@ -48,6 +49,7 @@ mod derivation;
 mod estimate;
 mod families;
 mod family;
+mod json;
 mod memo;
 mod registry;
 mod reports;

@@ -8,11 +8,9 @@
 //! is the requested one, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of the
 //! SHA-256. Two collectors hold the same protocol if and only if their specifications are the same bytes.
 
-use std::collections::BTreeMap;
-
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::json::{self, Item, Value};
 use crate::error::Error;
 
 /// A parameter: its name, and its value.
@@ -41,9 +39,9 @@ pub(crate) fn check_k(k: u64) -> Result<u32, Error> {
 
 /// The canonical specification of the protocol of this name with these parameters.
 pub(crate) fn to_json(protocol: &str, parameters: Vec<Field>) -> String {
-    let mut fields: BTreeMap<_, _> = parameters.into_iter().collect();
-    fields.extend([("protocol", protocol.into()), ("version", VERSION.into())]);
-    let fields: Vec<String> = fields.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    let mut fields: Vec<String> = parameters.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    fields.extend([format!("\"protocol\":\"{protocol}\""), format!("\"version\":{VERSION}")]);
+    fields.sort_unstable(); // as the names are: the quotation mark after them is less than what is in them
     format!("{{{}}}", fields.join(","))
 }
 
@@ -53,18 +51,16 @@ pub(crate) fn digest(json: &str) -> [u8; 32] {
 }
 
 /// The fields of a specification as given.
-pub(crate) struct Given(Map<String, Value>);
+pub(crate) struct Given<'a>(Vec<(&'a str, Item<'a>)>);
 
-impl Given {
+impl<'a> Given<'a> {
     /// Reads a JSON object of this version.
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, Error> {
         if text.len() > MAX_JSON_BYTES {
             return Err(invalid(&format!("it is longer than {MAX_JSON_BYTES} bytes")));
         }
-        let value: Value = serde_json::from_str(text).map_err(|error| invalid(&format!("it is not JSON: {error}")))?;
-        let Value::Object(fields) = value else {
-            return Err(invalid("it is not a JSON object"));
-        };
+        let fields = json::fields(text)
+            .map_err(|problem| invalid(&format!("it is not JSON of numbers and texts: {problem}")))?;
         let given = Self(fields);
         let version = given.integer("version")?;
         if version == VERSION {
@@ -74,36 +70,50 @@ impl Given {
         }
     }
 
-    fn field(&self, name: &str) -> Result<&Value, Error> {
-        self.0.get(name).ok_or_else(|| invalid(&format!("the field {name:?} is missing")))
+    fn field(&self, name: &str) -> Result<Item<'a>, Error> {
+        let found = self.0.iter().find(|field| field.0 == name);
+        found.map(|field| field.1).ok_or_else(|| invalid(&format!("the field {name:?} is missing")))
     }
 
     /// The name of the protocol.
-    pub(crate) fn protocol(&self) -> Result<&str, Error> {
-        self.field("protocol")?.as_str().ok_or_else(|| invalid("the field \"protocol\" is not text"))
+    pub(crate) fn protocol(&self) -> Result<&'a str, Error> {
+        match self.field("protocol")? {
+            Item::Text(name) => Ok(name),
+            Item::Number(_) => Err(invalid("the field \"protocol\" is not text")),
+        }
     }
 
     /// A parameter that is a whole number.
     pub(crate) fn integer(&self, name: &str) -> Result<u64, Error> {
-        let value = self.field(name)?;
-        value.as_u64().ok_or_else(|| invalid(&format!("the field {name:?} is not a non-negative integer")))
+        match self.field(name)? {
+            Item::Number(number) => number.parse().ok(),
+            Item::Text(_) => None,
+        }
+        .ok_or_else(|| invalid(&format!("the field {name:?} is not a non-negative integer")))
     }
 
     /// A parameter that is a real number.
     pub(crate) fn number(&self, name: &str) -> Result<f64, Error> {
-        self.field(name)?.as_f64().ok_or_else(|| invalid(&format!("the field {name:?} is not a number")))
+        match self.field(name)? {
+            Item::Number(number) => number.parse().ok(),
+            Item::Text(_) => None,
+        }
+        .ok_or_else(|| invalid(&format!("the field {name:?} is not a number")))
     }
 
     /// Checks that the given fields are the `parameters`, which were computed from some of them, and no others.
     pub(crate) fn check(&self, parameters: &[Field]) -> Result<(), Error> {
         let is_known =
             |name: &str| ["protocol", "version"].contains(&name) || parameters.iter().any(|own| own.0 == name);
-        if let Some(unknown) = self.0.keys().find(|name| !is_known(name)) {
+        if let Some((unknown, _)) = self.0.iter().find(|field| !is_known(field.0)) {
             return Err(invalid(&format!("unknown field {unknown:?}")));
         }
-        for (name, value) in parameters {
-            let agrees = if value.is_f64() { *value == self.number(name)? } else { *value == self.integer(name)? };
-            if !agrees {
+        for &(name, value) in parameters {
+            let given = match value {
+                Value::Integer(_) => Value::Integer(self.integer(name)?),
+                Value::Real(_) => Value::Real(self.number(name)?),
+            };
+            if given != value {
                 return Err(inconsistent());
             }
         }

@@ -1,0 +1,195 @@
+//! JSON as specifications have it: an object whose fields are numbers and texts without escapes.
+//!
+//! Whether a text is in the one canonical form is checked by writing it again, so the reader need not be strict about
+//! zeros, order and white space. It reads less than JSON, and small clients need no more.
+
+use core::fmt;
+
+const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// A value that is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value {
+    Integer(u64),
+    Real(f64),
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::Integer(value.into())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Integer(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
+}
+
+/// Doubles are written as the shortest decimal that reads back as the same double, with a point or an exponent. Where two
+/// are the shortest, as for 1 + 2^-17, the last digit is even: the standard library chooses the other one.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Real(value) => f.write_str(zmij::Buffer::new().format(value)),
+        }
+    }
+}
+
+/// A value that was read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Item<'a> {
+    /// A finite number, as it was written.
+    Number(&'a str),
+    Text(&'a str),
+}
+
+/// The fields of an object in their order, or what is wrong with it.
+pub(crate) fn fields(text: &str) -> Result<Vec<(&str, Item<'_>)>, &'static str> {
+    let mut reader = Reader(text);
+    if !reader.takes('{') {
+        return Err("it does not begin with {");
+    }
+    let mut fields = vec![];
+    loop {
+        let name = reader.text().ok_or("a name in quotation marks is missing")?;
+        if !reader.takes(':') {
+            return Err("a colon is missing");
+        }
+        let item = reader.text().map(Item::Text).or_else(|| reader.number().map(Item::Number));
+        fields.push((name, item.ok_or("a value is neither a number nor a text without escapes")?));
+        if reader.takes('}') {
+            break;
+        }
+        if !reader.takes(',') {
+            return Err("a comma or } is missing");
+        }
+    }
+    reader.skip_space();
+    if reader.0.is_empty() { Ok(fields) } else { Err("trailing characters") }
+}
+
+/// What has not been read yet.
+struct Reader<'a>(&'a str);
+
+impl<'a> Reader<'a> {
+    fn skip_space(&mut self) {
+        self.0 = self.0.trim_start_matches(SPACE);
+    }
+
+    /// Reads this character, if it comes next.
+    fn takes(&mut self, character: char) -> bool {
+        self.skip_space();
+        let rest = self.0.strip_prefix(character);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        self.skip_space();
+        let rest = self.0.strip_prefix('"')?;
+        let (text, rest) =
+            rest.split_at(rest.find(|character| character == '"' || character == '\\' || character < ' ')?);
+        self.0 = rest.strip_prefix('"')?;
+        Some(text)
+    }
+
+    fn number(&mut self) -> Option<&'a str> {
+        let is_part = |character: char| character.is_ascii_digit() || "+-.eE".contains(character);
+        let (number, rest) = self.0.split_at(self.0.find(|character| !is_part(character)).unwrap_or(self.0.len()));
+        self.0 = rest;
+        let is_finite = number.parse().is_ok_and(f64::is_finite);
+        (is_finite && !number.starts_with(['+', '.'])).then_some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, RngExt};
+
+    use super::*;
+
+    #[test]
+    fn doubles_are_written_as_serde_json_writes_them() {
+        let mut rng = rand::rng();
+        let powers = (-330..=308).flat_map(|power| [format!("1e{power}"), format!("9.999e{power}")]);
+        let edges = powers.map(|power| power.parse().unwrap()).flat_map(|value: f64| {
+            [value, -value, f64::from_bits(value.to_bits() + 1), f64::from_bits(value.to_bits().saturating_sub(1))]
+        });
+        let dyadic = (1..32u32).flat_map(|bits| (0..100).map(move |n| 1.0 + f64::from(n) / f64::from(bits).exp2()));
+        let some: Vec<f64> = (0..100_000)
+            .flat_map(|_| {
+                let decimal = rng.random_range(0..100_000);
+                [f64::from_bits(rng.next_u64()), rng.random::<f64>() / 1e3, f64::from(decimal) / 1e7]
+            })
+            .collect();
+        assert_eq!(Value::Real(1.0 + (-17f64).exp2()).to_string(), "1.0000076293945312");
+        for value in edges.chain(dyadic).chain(some).filter(|value| value.is_finite()) {
+            let written = Value::Real(value).to_string();
+            assert_eq!(written, serde_json::to_string(&value).unwrap());
+            assert_eq!(written.parse::<f64>().unwrap().to_bits(), value.to_bits());
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_what_serde_json_reads() {
+        for text in [r#"{"a":1,"b":"x y","é":-2.5e-3}"#, "\r\n { \"a\" :\t1 , \"a\" : \"\" } \n", r#"{"a":1E5,"":0.0}"#]
+        {
+            let read = fields(text).unwrap();
+            let expected: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).unwrap();
+            for (name, value) in &expected {
+                let (_, item) = read.iter().rev().find(|field| field.0 == name).unwrap();
+                match *item {
+                    Item::Text(text) => assert_eq!(Some(text), value.as_str()),
+                    Item::Number(number) => assert_eq!(number.parse::<f64>().ok(), value.as_f64()),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused_with_a_reason() {
+        let value = "a value is neither a number nor a text without escapes";
+        for (text, problem) in [
+            ("", "it does not begin with {"),
+            ("[]", "it does not begin with {"),
+            ("{", "a name in quotation marks is missing"),
+            ("{}", "a name in quotation marks is missing"),
+            ("{a:1}", "a name in quotation marks is missing"),
+            ("{\"a", "a name in quotation marks is missing"),
+            ("{\"a\\n\":1}", "a name in quotation marks is missing"),
+            ("{\"a\n\":1}", "a name in quotation marks is missing"),
+            ("{\"a\"", "a colon is missing"),
+            ("{\"a\":", value),
+            ("{\"a\":\"x", value),
+            ("{\"a\":\"\\u0041\"}", value),
+            ("{\"a\":[1]}", value),
+            ("{\"a\":{}}", value),
+            ("{\"a\":true}", value),
+            ("{\"a\":null}", value),
+            ("{\"a\":+1}", value),
+            ("{\"a\":.5}", value),
+            ("{\"a\":-}", value),
+            ("{\"a\":1e}", value),
+            ("{\"a\":1-1}", value),
+            ("{\"a\":1e999}", value),
+            ("{\"a\":NaN}", value),
+            ("{\"a\":inf}", value),
+            ("{\"a\":1", "a comma or } is missing"),
+            ("{\"a\":1 2}", "a comma or } is missing"),
+            ("{\"a\":0x1}", "a comma or } is missing"),
+            ("{\"a\":1,}", "a name in quotation marks is missing"),
+            ("{\"a\":1}}", "trailing characters"),
+            ("{\"a\":1} é", "trailing characters"),
+        ] {
+            assert_eq!(fields(text).unwrap_err(), problem, "{text}");
+        }
+    }
+}
