@@ -29,7 +29,7 @@ features="--enable-bulk-memory --enable-multivalue --enable-mutable-globals --en
 
 # No path of this machine is in the module, in messages of panics for example. What only threads use is not compiled in.
 sysroot=$(rustc --print sysroot)
-flags="--cfg getrandom_backend=\"custom\" --allow dead_code --remap-path-prefix=$PWD=dpnoise
+flags="--cfg getrandom_backend=\"custom\" --cfg sha2_backend_soft=\"compact\" --allow dead_code --remap-path-prefix=$PWD=dpnoise
     --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$sysroot=rust"
 # Of the lines of the registry, those of the chosen protocols: 3 OptimizedUnaryEncoding, for optimized_unary_encoding.
 if [ $# -gt 0 ]; then
