@@ -34,7 +34,8 @@ flags="--cfg getrandom_backend=\"custom\" --cfg sha2_backend_soft=\"compact\" --
 # Of the lines of the registry, those of the chosen protocols: 3 OptimizedUnaryEncoding, for optimized_unary_encoding.
 if [ $# -gt 0 ]; then
     flags="$flags --cfg dpnoise_chosen"
-    export DPNOISE_CHOSEN="$PWD/$dist/families.rs"
+    mkdir -p target
+    export DPNOISE_CHOSEN="$PWD/target/families.rs"
     {
         echo 'families! { $'
         for protocol in "$@"; do

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from dpnoise import local
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients/web"
@@ -108,3 +111,43 @@ def test_the_package_has_all_that_it_names() -> None:
     assert [name for name in named if not (DIST / name).is_file()] == []
     cargo = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
     assert f'\nversion = "{package["version"]}"\n' in cargo
+
+
+@needs_client
+@needs("node")
+def test_the_code_of_the_readme(tmp_path: Path) -> None:
+    blocks = re.findall(r"```js\n(.*?)```", (CLIENT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    example = (
+        (CLIENT / "examples/memo.mjs").read_text(encoding="utf-8").replace("../dist/dpnoise.mjs", "@dpnoise/client")
+    )
+    (tmp_path / "node_modules/@dpnoise").mkdir(parents=True)
+    (tmp_path / "node_modules/@dpnoise/client").symlink_to(DIST)
+    printed = []
+    for block in blocks:
+        if block == example:  # which needs a browser
+            continue
+        (tmp_path / "block.mjs").write_text(block, encoding="utf-8")
+        done = subprocess.run(
+            ["node", "block.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout.split())
+    assert printed == [["14", "3"], ["1000", "15", "15"]]
+    assert example in blocks
+
+
+@needs_client
+@needs("node")
+def test_the_example_for_node(tmp_path: Path) -> None:
+    vectors = json.loads((ROOT / "tests/vectors/local.json").read_text(encoding="utf-8"))
+    specification = next(vector["specification"] for vector in vectors if "hadamard_r" in vector["specification"])
+    (tmp_path / "specification.json").write_text(specification)
+    command = ["node", str(CLIENT / "examples/report.mjs"), str(tmp_path / "specification.json")]
+    done = subprocess.run(command, input="3\n14\n", capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    accumulator = local.protocol_from_json(specification).accumulator()
+    accumulator.add_messages([bytes.fromhex(line) for line in done.stdout.split()])
+    assert accumulator.n == 2
+    done = subprocess.run(command, input="15\n", capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode != 0
+    assert done.stdout == ""
