@@ -23,13 +23,15 @@ command -v wasm-opt >/dev/null && command -v wasm-metadce >/dev/null ||
 
 mkdir -p $dist
 
-# The features that rustc uses by default, which all engines of 2022 have.
+# The features that rustc uses by default, which all engines of 2022 have. Others, such as those of --all-features of
+# wasm-opt, make files that node 20 refuses.
 features="--enable-bulk-memory --enable-multivalue --enable-mutable-globals --enable-nontrapping-float-to-int
     --enable-reference-types --enable-sign-ext"
 
 # No path of this machine is in the module, in messages of panics for example. What only threads use is not compiled in.
 sysroot=$(rustc --print sysroot)
-flags="--cfg getrandom_backend=\"custom\" --cfg sha2_backend_soft=\"compact\" --allow dead_code --remap-path-prefix=$PWD=dpnoise
+flags="--cfg getrandom_backend=\"custom\" --cfg sha2_backend_soft=\"compact\" --allow dead_code
+    --remap-path-prefix=$PWD=dpnoise
     --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$sysroot=rust"
 # Of the lines of the registry, those of the chosen protocols: 3 OptimizedUnaryEncoding, for optimized_unary_encoding.
 if [ $# -gt 0 ]; then
@@ -63,7 +65,8 @@ build() { # build FEATURE FILE
         echo ']'
     } >"$built/exports.json"
     # shellcheck disable=SC2086 # a list
-    wasm-metadce $features --graph-file "$built/exports.json" "$built/dpnoise.wasm" --output "$built/reached.wasm" >/dev/null
+    wasm-metadce $features --graph-file "$built/exports.json" "$built/dpnoise.wasm" \
+        --output "$built/reached.wasm" >/dev/null
     # shellcheck disable=SC2086
     wasm-opt $features -Oz --strip-debug --strip-producers --strip-target-features "$built/reached.wasm" --output "$2"
     if strings -a "$2" | grep -F -e "$PWD" -e "$HOME/"; then

@@ -1,8 +1,8 @@
 /**
  * Reports with local differential privacy, made on the device, in browsers and node.
  *
- * Values are private: no error shows one, and copies of them in WebAssembly are wiped. What a JavaScript engine does with
- * them is its own affair.
+ * Values are private: no error shows one, and copies of them in WebAssembly are wiped. What a JavaScript engine does
+ * with them is its own affair.
  */
 
 /** Why a call failed. Nothing was reported. The message has no private data, and may be logged. */
@@ -25,14 +25,17 @@ export type Source = string | URL | Response | BufferSource | WebAssembly.Module
 
 /**
  * Chooses the WebAssembly module for everything that is made from now on. Without this call, what is made first loads
- * `dpnoise.wasm` beside this script, and accumulators load `dpnoise-collector.wasm`. That one serves clients, too, so a page
- * that also collects loads it alone: `await load(new URL("dpnoise-collector.wasm", ...))`.
+ * `dpnoise.wasm` beside this script, and accumulators load `dpnoise-collector.wasm`. That one serves clients, too, so
+ * a page that also collects loads it alone: `await load(new URL("dpnoise-collector.wasm", ...))`.
  *
  * Errors of the network, and of a content security policy without `'wasm-unsafe-eval'`, are passed on.
  */
 export function load(source: Source | Promise<Source>): Promise<void>;
 
-/** The secrets of people who answer with a protocol in which they keep a memo. Store its bytes before the first report. */
+/**
+ * The secrets of people who answer with a protocol in which they keep a memo. Store its bytes before the first
+ * report.
+ */
 export class Memo {
   private constructor();
 
@@ -40,8 +43,8 @@ export class Memo {
   static create(n?: number): Promise<Memo>;
 
   /**
-   * Reads what `toBytes` wrote. Damaged bytes are refused (`state`): a device that then makes a new memo answers anew,
-   * which costs its epsilon again.
+   * Reads what `toBytes` wrote. Damaged bytes are refused (`state`): a device that then makes a new memo answers
+   * anew, which costs its epsilon again.
    */
   static fromBytes(bytes: Uint8Array): Promise<Memo>;
 
@@ -75,7 +78,9 @@ export type Values =
 export interface ClientOptions {
   /** The memo of the people who answer, for protocols in which they keep one. It may be freed afterwards. */
   memo?: Memo;
-  /** The words of the question: the same each time it is asked, and others for another question. Given with `memo`. */
+  /**
+   * The words of the question: the same each time it is asked, and others for another question. Given with `memo`.
+   */
   question?: string;
   /** For tests: fills its argument with random bytes, in place of `crypto.getRandomValues`, or throws. */
   random?: (bytes: Uint8Array) => void;
@@ -94,8 +99,8 @@ export class Client {
   static fromSpecification(specification: string | Uint8Array, options?: ClientOptions): Promise<Client>;
 
   /**
-   * What values are: `"integers"` from 0 to k - 1, below 2^bits for prefixes, or 0 for no and 1 for yes; `"numbers"` in [-1, 1]
-   * for means and in [0, 1] for distributions; or `"texts"`.
+   * What values are: `"integers"` from 0 to k - 1, below 2^bits for prefixes, or 0 for no and 1 for yes; `"numbers"`
+   * in [-1, 1] for means and in [0, 1] for distributions; or `"texts"`.
    */
   readonly takes: "integers" | "numbers" | "texts";
 
@@ -177,8 +182,8 @@ export class Accumulator {
   toBytes(): Uint8Array;
 
   /**
-   * Estimates how many people have each value. Protocols whose reports are not counted by value are refused (`parameter`):
-   * sketches, means and distributions. Python estimates from their state.
+   * Estimates how many people have each value. Protocols whose reports are not counted by value are refused
+   * (`parameter`): sketches, means and distributions. Python estimates from their state.
    */
   estimate(): Estimate;
 

@@ -252,7 +252,9 @@ function withCopy(engine, bytes, make) {
 
 export class Memo extends Held {
   static async create(n = 1) {
-    if (!Number.isSafeInteger(n) || n < 0) throw new DpnoiseError("parameter", `n must be a number of people, got ${n}`);
+    if (!Number.isSafeInteger(n) || n < 0) {
+      throw new DpnoiseError("parameter", `n must be a number of people, at least 0, got ${n}`);
+    }
     const engine = await running("client");
     return new Memo({ engine, handle: engine.make("memo_new", BigInt(n)) });
   }
@@ -420,7 +422,9 @@ export class Client extends Held {
     let capacity = 0;
     for (const text of texts) {
       if (typeof text !== "string") throw this.#wrongKind();
-      if (!isWellFormed(text)) throw new DpnoiseError("data", "values must be well-formed: one has half a surrogate pair");
+      if (!isWellFormed(text)) {
+        throw new DpnoiseError("data", "values must be well-formed texts: one has half a surrogate pair");
+      }
       capacity += 3 * text.length; // a code unit has at most 3 bytes
     }
     return engine.withMemory([capacity, 8 * (texts.length + 1)], (address, offsets) => {

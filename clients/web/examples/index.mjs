@@ -18,6 +18,10 @@ form.addEventListener("submit", async (event) => {
   const body = client.message(Number(new FormData(form).get("answer")));
   client.free();
   memo.free();
-  form.querySelector("output").textContent = `sent: ${Array.from(body, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-  await fetch(COLLECTOR, { method: "POST", body, headers: { "Content-Type": "application/octet-stream" } });
+  const answer = await fetch(COLLECTOR, {
+    method: "POST",
+    body,
+    headers: { "Content-Type": "application/octet-stream" },
+  });
+  form.querySelector("output").textContent = answer.ok ? `${body.length} bytes were sent` : "nothing was sent";
 });

@@ -1,7 +1,7 @@
 // Reports on values, in node: node report.mjs SPECIFICATION < VALUES > MESSAGES
 //
-// SPECIFICATION is the file that was announced. VALUES has a value on each line. MESSAGES has a message on each line, in
-// hexadecimal. In a project of your own, import "@dpnoise/client" instead.
+// SPECIFICATION is the file that was announced. VALUES has a value on each line. MESSAGES has a message on each line,
+// in hexadecimal. In a project of your own, import "@dpnoise/client" instead.
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";

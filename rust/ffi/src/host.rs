@@ -16,6 +16,10 @@ unsafe extern "C" {
     fn random_bytes(generator: u32, out: *mut u8, length: usize) -> i32;
 }
 
+/// What getrandom calls.
+///
+/// # Safety
+/// `out` points to `length` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "Rust" fn __getrandom_v03_custom(out: *mut u8, length: usize) -> Result<(), getrandom::Error> {
     // SAFETY: getrandom passes memory of its caller.
@@ -31,6 +35,8 @@ unsafe extern "Rust" fn __getrandom_v03_custom(out: *mut u8, length: usize) -> R
 /// `out` points to a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpnoise_host_generator(number: u32, out: *mut dpnoise_generator) -> Status {
+    /// # Safety
+    /// `out` points to `length` bytes.
     unsafe extern "C" fn fill(context: *mut c_void, out: *mut u8, length: usize) -> i32 {
         // SAFETY: the generator passes memory of its caller.
         unsafe { random_bytes(context.addr() as u32, out, length) }

@@ -1,10 +1,11 @@
-// Answers for the client for the web: a line in, a line out. In browsers, tests import `answer`; in node this is a program.
+// Answers for the client for the web: a line in, a line out. In browsers, tests import `answer`; in node this is a
+// program.
 
 import { Accumulator, Client, DpnoiseError, Memo } from "../../../clients/web/dist/dpnoise.mjs";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") || "-";
-const bytes = (word) => (word === "-" ? new Uint8Array() : Uint8Array.from(word.match(/../g), (pair) => parseInt(pair, 16)));
+const bytes = (word) => Uint8Array.from(word === "-" ? [] : word.match(/../g), (pair) => parseInt(pair, 16));
 const text = (word) => utf8.decode(bytes(word));
 const number = (word) => new DataView(bytes(word).buffer).getFloat64(0, true);
 
