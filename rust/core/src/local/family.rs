@@ -11,7 +11,7 @@ use super::reports::Reports;
 use super::spec::{self, Field, Given};
 use super::values::{Input, ValueKind, Values, check_out};
 use crate::error::Error;
-use crate::rng::{AnyRng, wiped_on_error};
+use crate::rng::{AnyRng, SecureRng, wiped_on_error};
 use crate::threads::{self, Division, Pause, check_threads};
 
 /// Below this many random bytes a further thread costs more than it gains.
@@ -171,10 +171,13 @@ pub(crate) fn perturb<F: Family>(
     let piece = (PIECE_BYTES / unit).max(1) * unit;
     let random_bytes = (piece.min(out.len()) / family.report_bytes()).saturating_mul(family.random_bits()) / 8;
     let threads = threads.min(1 + random_bytes / RANDOM_BYTES_PER_THREAD);
-    threads::fill(out, Division { piece, unit }, threads, pause, |rng, first, part| {
-        family.randomise(&mut AnyRng::new(rng), values, first, part)
-    })
+    // One type for the closures of all families, so that `fill` is compiled once.
+    let randomise: &Part<'_> = &|rng, first, part| family.randomise(&mut AnyRng::new(rng), values, first, part);
+    threads::fill(out, Division { piece, unit }, threads, pause, randomise)
 }
+
+/// Makes the reports of a part, which begins at this byte of the matrix of all reports.
+type Part<'a> = dyn Fn(&mut SecureRng, usize, &mut [u8]) -> Result<(), Error> + Sync + 'a;
 
 /// The values, once it is checked that the family takes this kind, that all of them can be reported on, and that `out`
 /// has a row for each.
