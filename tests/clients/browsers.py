@@ -24,6 +24,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+ROOT: Final = Path(__file__).parents[2]
+CLIENT: Final = ROOT / "clients/web/dist"
 TIMEOUT: Final = 600.0  # seconds: for a browser that shares a slow machine with others
 _STARTING: Final = 60.0  # seconds in which a browser asks for its page; after that it is started again
 _ATTEMPTS: Final = 3
@@ -119,6 +121,10 @@ BROWSERS: Final = [
     for name in PROGRAMS
 ]
 
+needs_client = pytest.mark.skipif(
+    not (CLIENT / "dpnoise-collector.wasm").is_file(), reason="the client for the web is not there: make web"
+)
+
 
 class Failed(Exception):
     """A page did not do what it was asked to."""
@@ -164,8 +170,8 @@ class _Server(ThreadingHTTPServer):
 class Site:
     """Folders served on loopback, and modules run in a page of the same origin.
 
-    `folders` has the folder of each first part of a path: `/client/x` is file `x` of `folders["client"]`. In pages of these
-    folders `window.problems` lists errors.
+    `folders` has the folder of each first part of a path: `/client/x` is file `x` of `folders["client"]`. In pages of
+    these folders `window.problems` lists errors.
     """
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
@@ -223,7 +229,7 @@ class Site:
         output = (profile / "output.txt").read_text(encoding="utf-8", errors="replace")
         raise Failed(f"{browser} did not open the page:\n{output[-2000:]}")
 
-    def _file(self, path: str) -> tuple[str, bytes] | None:
+    def read(self, path: str) -> tuple[str, bytes] | None:
         """Return the type and the content of what is served at a path."""
         if path in self._made:
             return self._made[path]
@@ -252,7 +258,7 @@ class Site:
                 path = urlsplit(self.path).path
                 if path == "/run.html":
                     site._asked.set()
-                found = site._file(path)
+                found = site.read(path)
                 if found is None:
                     if path != "/favicon.ico":
                         site.missing.append(path)
