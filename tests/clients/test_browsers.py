@@ -75,7 +75,7 @@ FAULTS = {
         "planted",
     ),
     "a rejection that nobody handles": (
-        "export default () => { Promise.reject('planted'); return new Promise((resolve) => setTimeout(resolve, 50)); };",
+        "export default () => new Promise((resolve) => { setTimeout(resolve, 50); Promise.reject('planted'); });",
         "planted",
     ),
     "a message on the console": ("export default () => { console.error('planted'); };", "planted"),
