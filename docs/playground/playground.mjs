@@ -92,7 +92,7 @@ class Playground {
     const ofK = choice("k", ks.map((k) => [k, k]), known("k", ks, "16"));
     const ofPeople = choice("people", PEOPLE.map((n) => [String(n), whole(n)]), known("people", people, "100000"));
     this.slider = element("input", {
-      type: "range", min: 0, max: this.epsilons.length - 1, step: 1, value: this.epsilons.map(String).indexOf(epsilon),
+      name: "epsilon", type: "range", min: 0, max: this.epsilons.length - 1, step: 1, value: this.epsilons.map(String).indexOf(epsilon),
     });
     this.shownEpsilon = element("output");
     const label = element("span", {}, "Privacy: ε = ", this.shownEpsilon);
@@ -212,7 +212,7 @@ class Playground {
         whole(bar.estimate - bar.truth)].map((text) => element("td", {}, text)))));
     this.draw();
     Object.assign(root.dataset, {
-      state: "done", n, largestError: largest, protocol: settings.protocol, epsilon: settings.epsilon, making, counting,
+      state: "done", run: id, n, largestError: largest, protocol: settings.protocol, epsilon: settings.epsilon, making, counting,
       reportBytes,
     });
   }

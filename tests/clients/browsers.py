@@ -55,6 +55,7 @@ PAGE: Final = """<!DOCTYPE html>
 PROBLEMS: Final = """
 window.problems = [];
 addEventListener("error", (event) => {
+  if (["next", "prev"].includes(event.target.rel)) return; // pages that Firefox fetches in case they are wanted
   window.problems.push(event.message ?? `${event.target.src ?? event.target.href} was not loaded`);
 }, true);
 addEventListener("unhandledrejection", (event) => window.problems.push(String(event.reason)));

@@ -1,0 +1,218 @@
+"""The playground of the site, in Chromium and Firefox: what it shows is right, and fits phones."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts import make_playground
+from tests.clients.bounds import bounds
+from tests.clients.browsers import BROWSERS, ROOT, Site, needs_client
+
+MKDOCS = Path(sys.executable).parent / "mkdocs"
+WIDTHS = {"phone": 390, "desktop": 1440}
+
+VISITS = """
+const done = (page, was) => new Promise((resolve, reject) => {
+  const look = () => {
+    const { dataset } = page.contentDocument.getElementById("people") ?? { dataset: {} };
+    if (dataset.state === "failed") reject(new Error(page.contentDocument.getElementById("people").textContent));
+    else if (dataset.state === "done" && dataset.run !== was) resolve(dataset.run);
+    else setTimeout(look, 20);
+  };
+  look();
+});
+
+const shown = (page) => {
+  const { contentDocument: document, contentWindow: window } = page;
+  const people = document.getElementById("people");
+  const number = (text) => Number(text.replaceAll(",", "").replace("\\u2212", "-"));
+  const wide = [...people.querySelectorAll("*")].filter((one) => {
+    const box = one.getBoundingClientRect();
+    return !one.closest(".scrolling") && (box.right > window.innerWidth + 1 || box.left < -1);
+  });
+  return {
+    rows: [...people.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent))
+      .map(([, truth, estimate, interval]) => [truth, estimate, ...interval.split(" to ")].map(number)),
+    missed: people.querySelectorAll("tbody .missed").length,
+    dataset: { ...people.dataset },
+    summary: people.querySelector(".summary").textContent,
+    bytes: people.querySelector(".bytes").textContent,
+    width: window.innerWidth,
+    overflow: [document.documentElement.scrollWidth, ...wide.map((one) => one.outerHTML.slice(0, 80))],
+    bars: people.querySelectorAll("svg .truth").length,
+    dots: people.querySelectorAll("svg g .estimate").length,
+    missing: [...people.querySelectorAll("svg")].filter((svg) => !svg.querySelector("title")?.textContent).length,
+    problems: window.problems,
+  };
+};
+
+export default async ({ width, query, changes }) => {
+  const page = document.createElement("iframe");
+  page.width = width;
+  page.height = 900;
+  page.src = `/site/playground/?${query}`;
+  document.body.append(page);
+  let run = await done(page);
+  const outcomes = [shown(page)];
+  for (const [name, value] of changes) {
+    const control = page.contentDocument.querySelector(`#people [name=${name}]`);
+    control.value = value;
+    control.dispatchEvent(new page.contentWindow.Event("input", { bubbles: true }));
+    run = await done(page, run);
+    outcomes.push(shown(page));
+  }
+  return outcomes;
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Build the site, and serve it."""
+    if not MKDOCS.exists():
+        pytest.skip("mkdocs, which builds the site, is not installed: make docs")
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [MKDOCS, "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    with Site({"site": folder}) as served:
+        yield served
+
+
+def chosen(protocol: str, k: int, epsilon: float) -> dict[str, Any]:
+    """Return what the playground knows of a choice."""
+    known = json.loads(make_playground.FILE.read_text(encoding="ascii"))
+    found: dict[str, Any] = known["protocols"][protocol][str(k)][known["epsilons"].index(epsilon)]
+    return found
+
+
+def check(outcome: dict[str, Any], protocol: str, k: int, n: int, epsilon: float) -> None:
+    """Check the numbers of a page, which must not be off by more than chance allows."""
+    one = chosen(protocol, k, epsilon)
+    truth = [row[0] for row in outcome["rows"]]
+    assert (sum(truth), len(truth), outcome["bars"], outcome["dots"]) == (n, k, k, k)
+    assert truth == sorted(truth, reverse=True)
+    assert truth[0] > 2 * truth[2]
+    errors = [abs(row[1] - row[0]) for row in outcome["rows"]]
+    for error, bound in zip(errors, bounds(truth, one["p"], one["q"]), strict=True):
+        assert error <= bound + 0.5  # numbers are rounded
+    assert abs(float(outcome["dataset"]["largestError"]) - max(errors)) <= 0.5
+    assert f"of {n:,} people" in outcome["summary"]
+    for people, estimate, lower, upper in outcome["rows"]:
+        # The page knows the variance from the estimate only.
+        p, q = one["p"], one["q"]
+        variance = (people * p * (1 - p) + (n - people) * q * (1 - q)) / (p - q) ** 2
+        assert abs((upper - lower) / 2 - 1.96 * variance**0.5) <= 0.1 * 1.96 * variance**0.5 + 1
+        assert abs((upper + lower) / 2 - estimate) <= 1
+        assert lower <= estimate <= upper
+        assert people >= 0
+    missed = sum(not lower <= people <= upper for people, _, lower, upper in outcome["rows"])
+    assert abs(missed - outcome["missed"]) <= 1  # where a rounded end is the truth
+    message = bytes.fromhex(outcome["bytes"].replace(" ", ""))
+    assert message[:2] == b"DP"
+    assert message[4:12] == sha256(one["specification"].encode()).digest()[:8]
+    assert len(message) == 12 + int(outcome["dataset"]["reportBytes"])
+
+
+@needs_client
+@pytest.mark.parametrize("browser", BROWSERS)
+@pytest.mark.parametrize("screen", WIDTHS)
+def test_the_playground_is_right_and_fits(site: Site, browser: str, screen: str) -> None:
+    # The values of the slider are the places of 0.5 and 4 on the grid.
+    places = [str(make_playground.EPSILONS.index(epsilon)) for epsilon in (0.5, 4.0)]
+    changes = [("epsilon", places[1]), ("protocol", "local_hashing"), ("people", "1000000"), ("k", "64")]
+    given = {"width": WIDTHS[screen], "query": "epsilon=0.5&k=16&protocol=subset_selection", "changes": changes}
+    found = site.run(browser, VISITS, given)
+    check(found[0], "subset_selection", 16, 100_000, 0.5)
+    check(found[1], "subset_selection", 16, 100_000, 4.0)
+    check(found[2], "local_hashing", 16, 100_000, 4.0)
+    check(found[3], "local_hashing", 16, 1_000_000, 4.0)
+    check(found[4], "local_hashing", 64, 1_000_000, 4.0)
+    # The margins of these two are 14 standard errors apart.
+    assert float(found[1]["dataset"]["largestError"]) < float(found[0]["dataset"]["largestError"])
+    for outcome in found:
+        assert outcome["problems"] == []
+        assert outcome["missing"] == 0
+        assert outcome["width"] == WIDTHS[screen]
+        assert outcome["overflow"][0] <= WIDTHS[screen]
+        assert outcome["overflow"][1:] == []
+    assert site.missing == []
+
+
+@needs_client
+@pytest.mark.parametrize("browser", BROWSERS)
+@pytest.mark.parametrize("protocol", [kind for kind in json.loads(make_playground.specifications())["protocols"]])
+def test_each_protocol_of_the_playground(site: Site, browser: str, protocol: str) -> None:
+    query = f"epsilon=2&k=8&people=10000&protocol={protocol}"
+    (found,) = site.run(browser, VISITS, {"width": 700, "query": query, "changes": []})
+    check(found, protocol, 8, 10_000, 2.0)
+    assert found["problems"] == []
+
+
+@needs_client
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_wrong_addresses_do_no_harm(site: Site, browser: str) -> None:
+    query = "epsilon=7.77&k=9&people=-1&protocol=%3Cb%3E"
+    (found,) = site.run(browser, VISITS, {"width": 700, "query": query, "changes": []})
+    check(found, "optimized_unary_encoding", 16, 100_000, 1.0)
+
+
+def test_wrong_numbers_are_found() -> None:
+    """The positive control of `check`: estimates of other answers, and intervals that are too short."""
+    one = chosen("optimized_unary_encoding", 4, 2.0)
+    truth = [6000, 2500, 1000, 500]
+    p, q = one["p"], one["q"]
+    halves = [1.96 * (m * p * (1 - p) + (10_000 - m) * q * (1 - q)) ** 0.5 / (p - q) for m in truth]
+    rows = [[m, m + 1, m + 1 - half, m + 1 + half] for m, half in zip(truth, halves, strict=True)]
+    good = {
+        "rows": rows,
+        "missed": 0,
+        "bars": 4,
+        "dots": 4,
+        "summary": "of 10,000 people",
+        "bytes": f"44500103{sha256(one['specification'].encode()).hexdigest()[:16]}00",
+        "dataset": {"largestError": "1", "reportBytes": "1"},
+    }
+    check(good, "optimized_unary_encoding", 4, 10_000, 2.0)
+    shifted = [[m, *row[1:]] for m, row in zip(truth, rows[::-1], strict=True)]
+    short = [[people, people + 1, people, people + 2] for people in truth]
+    for wrong in ({"rows": shifted}, {"rows": short}, {"bars": 3}, {"bytes": "4450"}, {"missed": 4}):
+        with pytest.raises(AssertionError):
+            check({**good, **wrong}, "optimized_unary_encoding", 4, 10_000, 2.0)
+
+
+def test_the_specifications_are_those_of_the_library() -> None:
+    text = make_playground.FILE.read_text(encoding="ascii")
+    assert text == make_playground.specifications(), "run python -m scripts.make_playground"
+
+
+def test_the_site_says_that_the_playground_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mkdocs", reason="mkdocs, which builds the site, is not installed: make docs")
+    from scripts import playground
+
+    page = (ROOT / "docs/playground.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(playground, "CLIENT", tmp_path)
+    files: list[Any] = []
+    playground.on_files(files, config=None)
+    assert files == []
+    assert "is left out" in playground.on_page_markdown(page)
+    assert "<script" not in playground.on_page_markdown(page)
+    for name in playground.FILES:
+        (tmp_path / name).touch()
+    assert "is left out" not in playground.on_page_markdown(page)
+    assert "<script" in playground.on_page_markdown(page)
