@@ -148,6 +148,8 @@ def browsing(browser: str, url: str, profile: Path) -> Iterator[subprocess.Popen
         settings = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in FIREFOX.items()]
         (profile / "user.js").write_text("\n".join(settings), encoding="ascii")
         command = [found, "--headless", "--no-remote", "--profile", str(profile)]
+    if setpriv := shutil.which("setpriv"):  # then the browser ends even if the tests are killed
+        command = [setpriv, "--pdeathsig", "KILL", *command]
     with (profile / "output.txt").open("wb") as output:
         process = subprocess.Popen(
             [*command, url],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ pytest.importorskip("fcntl", reason="the collector needs a POSIX system")
 pytest.importorskip("typer", reason="the extra `cli` is not installed")
 
 from dpnoise import local
+from dpnoise.cli import main
 from examples.clients import collector
 from tests.clients.bounds import bounds
 from tests.clients.browsers import BROWSERS, CLIENT, ROOT, Site, needs_client
@@ -142,6 +144,36 @@ def test_a_million_reports_of_chromium(site: Site, tmp_path: Path, capsys: pytes
             f"\n10^6 reports: made in {times['making'] / 1e3:.2f} s, sent and kept in {times['sending'] / 1e3:.2f} s, "
             f"counted by the command line in {counting:.2f} s; largest z {z:.2f}"
         )
+
+
+VISIT = """
+export default async () => {
+  const page = document.createElement("iframe");
+  page.src = "/page/index.html";
+  document.body.append(page);
+  await new Promise((resolve) => { page.onload = resolve; });
+  const form = page.contentDocument.getElementById("question");
+  form.querySelector("[value='2']").click();
+  while (form.textContent !== "Thank you.") await new Promise((resolve) => { setTimeout(resolve, 20); });
+  return page.contentWindow.problems;
+};
+"""
+
+
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_the_page_of_the_guide_reports(site: Site, tmp_path: Path, browser: str) -> None:
+    guide = (ROOT / "docs/guide/browser.md").read_text(encoding="utf-8")
+    html, script = (
+        re.findall(f"^```{kind}\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE) for kind in ("html", "javascript")
+    )
+    assert (len(html), len(script)) == (1, 1)
+    (specify,) = re.findall("^dpnoise (specify .*)$", guide, re.MULTILINE)
+    assert main(specify.replace("spec.json", str(tmp_path / "spec.json")).split()) == 0
+    with Collector(tmp_path, (tmp_path / "spec.json").read_text(encoding="ascii"), origin=site.origin) as running:
+        (tmp_path / "page/index.html").write_text(f"<!DOCTYPE html><html><head></head><body>{html[0]}</body></html>")
+        (tmp_path / "page/question.mjs").write_text(script[0].replace("https://collector.example", running.address))
+        assert site.run(browser, VISIT) == []
+        assert len(running.messages()) == 1
 
 
 ASKED = """
