@@ -18,7 +18,7 @@ from dpnoise import local
 from dpnoise.cli import main
 from examples.clients import collector
 from tests.clients.bounds import bounds
-from tests.clients.browsers import BROWSERS, CLIENT, ROOT, Site, needs_client
+from tests.clients.browsers import BROWSERS, CLIENT, ROOT, Failed, Site, needs_client
 from tests.clients.collecting import Collector
 
 pytestmark = needs_client
@@ -212,3 +212,12 @@ def test_a_browser_that_is_killed_reports_once_and_keeps_its_memo(site: Site, tm
         assert len(set(ask(period="wednesday", question="shape"))) == 2
         assert len(set(ask(other))) == 3
         assert all(collector.divided(collector.prefixed(message)) == [message] for message in running.messages())
+
+
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_the_page_refuses_more_epsilon_than_was_promised(site: Site, tmp_path: Path, browser: str) -> None:
+    with Collector(tmp_path, local.OptimizedUnaryEncoding(k=15, epsilon=1.01).to_json(), origin=site.origin) as running:
+        given = {"collector": running.address, "question": "colour", "period": "monday", "value": 3}
+        with pytest.raises(Failed, match="asks for too large an epsilon"):
+            site.run(browser, ASKED, given)
+        assert running.messages() == []
