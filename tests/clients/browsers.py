@@ -24,7 +24,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-ROOT: Final = Path(__file__).parents[2]
+from tests.clients.runners import REQUIRED, ROOT
+
 CLIENT: Final = ROOT / "clients/web/dist"
 TIMEOUT: Final = 300.0  # seconds: for a browser that shares a slow machine with others
 _STARTING: Final = 60.0  # seconds in which a browser asks for its page; after that it is started again
@@ -120,14 +121,16 @@ def program(browser: str) -> str | None:
     return next(filter(None, map(shutil.which, PROGRAMS[browser])), None)
 
 
-BROWSERS: Final = [
-    pytest.param(name, marks=pytest.mark.skipif(program(name) is None, reason=f"{name} is not installed"))
-    for name in PROGRAMS
-]
+def skipped(name: str, is_there: bool, reason: str) -> pytest.MarkDecorator:
+    """Skip tests of what is not there, unless it must be: then they fail."""
+    return pytest.mark.skipif(not is_there and name not in REQUIRED, reason=reason)
 
-needs_client = pytest.mark.skipif(
-    not (CLIENT / "dpnoise-collector.wasm").is_file(), reason="the client for the web is not there: make web"
-)
+
+BROWSERS: Final = [
+    pytest.param(name, marks=skipped(name, program(name) is not None, f"{name} is not installed")) for name in PROGRAMS
+]
+_WASM: Final = CLIENT / "dpnoise-collector.wasm"
+needs_client = skipped("node", _WASM.is_file(), "the client for the web is not there: make web")
 
 
 class Failed(Exception):
@@ -138,7 +141,7 @@ class Failed(Exception):
 def browsing(browser: str, url: str, profile: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Show a page in a browser, which is killed at the end of the block, with all its processes."""
     found = program(browser)
-    assert found is not None, browser
+    assert found is not None, f"{browser} is not installed"
     profile.mkdir(parents=True, exist_ok=True)
     if browser == "chromium":
         command = [found, *CHROMIUM, f"--user-data-dir={profile}"]
