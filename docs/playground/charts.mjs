@@ -97,6 +97,7 @@ export function chartOfErrors(holder, curves, epsilon, percent) {
   }
   svg.append(line(x(epsilon), top, x(epsilon), height - bottom, "here"));
   svg.append(shape("circle", { cx: x(epsilon), cy: y(here), r: 5, class: "estimate" }));
-  const anchor = x(epsilon) > width - 110 ? "end" : "start";
-  svg.append(text(x(epsilon) + (anchor === "end" ? -8 : 8), Math.max(y(here) - 8, 12), `± ${percent(here)}`, "value", anchor));
+  // Beside the curve, which falls: to the right above it, or to the left below it.
+  const [shift, anchor] = x(epsilon) > width - 110 ? [-8, "end"] : [8, "start"];
+  svg.append(text(x(epsilon) + shift, y(here) + (shift < 0 ? 18 : -8), `± ${percent(here)}`, "value", anchor));
 }

@@ -35,8 +35,12 @@ function population(n, k) {
   return counts;
 }
 
-/** Half the width of the 95 % interval of an answer that nobody has, as a share of all people. */
-const margin = ({ p, q }, n) => (Z * Math.sqrt((q * (1 - q)) / n)) / (p - q);
+/** Half the width of the widest 95 % interval, as a share of all people: of the first answer, or of one nobody has. */
+function margin({ p, q }, people) {
+  const n = people.reduce((a, b) => a + b);
+  const of = (share) => share * p * (1 - p) + (1 - share) * q * (1 - q);
+  return (Z * Math.sqrt(Math.max(of(people[0] / n), of(0)) / n)) / (p - q);
+}
 
 /** In how many of 100 or of 10,000 cases another answer leads to a report at least, where one's own always does. */
 function otherCases(epsilon) {
@@ -54,8 +58,8 @@ function figure(caption, ...children) {
 }
 
 function legend(entries) {
-  const items = entries.map(([kind, text]) => element("li", {}, element("span", { class: kind, "aria-hidden": "true" }), text));
-  return element("ul", { class: "legend" }, ...items);
+  const sign = (kind) => element("span", { class: kind, "aria-hidden": "true" });
+  return element("ul", { class: "legend" }, ...entries.map(([kind, text]) => element("li", {}, sign(kind), text)));
 }
 
 function choice(name, options, chosen) {
@@ -92,7 +96,8 @@ class Playground {
     const ofK = choice("k", ks.map((k) => [k, k]), known("k", ks, "16"));
     const ofPeople = choice("people", PEOPLE.map((n) => [String(n), whole(n)]), known("people", people, "100000"));
     this.slider = element("input", {
-      name: "epsilon", type: "range", min: 0, max: this.epsilons.length - 1, step: 1, value: this.epsilons.map(String).indexOf(epsilon),
+      name: "epsilon", type: "range", min: 0, max: this.epsilons.length - 1, step: 1,
+      value: this.epsilons.map(String).indexOf(epsilon),
     });
     this.shownEpsilon = element("output");
     const label = element("span", {}, "Privacy: ε = ", this.shownEpsilon);
@@ -116,12 +121,13 @@ class Playground {
     root.replaceChildren(
       this.form, this.progressBar, this.summary,
       figure([element("strong", {}, "People by answer")],
-        legend([["truth", "who gave it"], ["estimate", "estimate with its 95 % interval"], ["missed", "interval that misses"]]),
+        legend([["truth", "who gave it"], ["estimate", "estimate with its 95 % interval"],
+          ["missed", "interval that misses"]]),
         this.counts),
       element("details", { class: "numbers" }, element("summary", {}, "The same as numbers"), this.table()),
       element("div", { class: "pair" },
-        figure([element("strong", {}, "The price of epsilon"), ": how far an estimate may be off, half a 95 % interval of an "
-          + "answer that nobody gave, in per cent of the people; faint, with the other protocols"], this.errors),
+        figure([element("strong", {}, "The price of epsilon"), ": how far an estimate may be off, half of the widest "
+          + "95 % interval, in per cent of the people; faint, with the other protocols"], this.errors),
         element("section", { class: "one", "aria-label": "One person" }, this.onePerson(), this.person)),
     );
   }
@@ -212,8 +218,7 @@ class Playground {
         whole(bar.estimate - bar.truth)].map((text) => element("td", {}, text)))));
     this.draw();
     Object.assign(root.dataset, {
-      state: "done", run: id, n, largestError: largest, protocol: settings.protocol, epsilon: settings.epsilon, making, counting,
-      reportBytes,
+      state: "done", run: id, n, largestError: largest, reportBytes, making, counting,
     });
   }
 
@@ -249,10 +254,11 @@ class Playground {
 
   drawErrors() {
     const { n, k, at, protocol } = this.settings;
+    const people = population(n, k);
     const curves = Object.entries(this.protocols).map(([name, of]) => ({
       name: PROTOCOLS[name],
       chosen: name === protocol,
-      points: of[k].map((one, i) => [this.epsilons[i], margin(one, n)]),
+      points: of[k].map((one, i) => [this.epsilons[i], margin(one, people)]),
     }));
     chartOfErrors(this.errors, curves, this.epsilons[at], percent);
   }
