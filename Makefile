@@ -71,7 +71,8 @@ statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests,
 		tests/vectors/test_gaussian.py tests/vectors/test_noise.py tests/vectors/test_selection.py \
 		tests/api/test_any_input.py tests/security/test_ledger.py tests/security/test_subsample_and_aggregate_privacy.py \
 		--ignore=tests/statistical/backends --numprocesses $(WORKERS) --dist worksteal --durations=5
-	$(BIN)/python -m pytest -m long tests/api/test_sgd.py tests/test_readme.py --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest -m long tests/api/test_sgd.py tests/test_readme.py tests/clients/test_browser_to_count.py \
+		--numprocesses auto --dist worksteal
 	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
 	PROPTEST_CASES=2000 cargo test --package dpnoise-core --locked --test all parameters::
 

@@ -8,7 +8,7 @@ PREFIX ?= target/ffi
 FEATURES ?= client,collector,noise
 
 # The languages whose clients are built and tested, and those that have tests of their own besides.
-CLIENTS ?= c cpp go java node
+CLIENTS ?= c cpp go java node chromium firefox
 OWN_TESTS := $(filter go java,$(CLIENTS))
 
 BUILT := target/clients
@@ -29,8 +29,10 @@ web: | check-tools ## build the npm package for browsers and node in clients/web
 
 build-clients: $(CLIENTS:%=client-%)
 
-test-clients: build-clients $(OWN_TESTS:%=test-%) $(VENV)/.native $(VENV)/.extra-test ## test the clients in CLIENTS="c cpp go java node"
-	DPNOISE_FFI=$(abspath $(PREFIX)) DPNOISE_TEST_CLIENTS="$(CLIENTS)" $(BIN)/python -m pytest -m 'not long' tests/clients
+test-clients: build-clients $(OWN_TESTS:%=test-%) $(VENV)/.native $(VENV)/.extra-test
+test-clients: $(VENV)/.docs ## test the clients in CLIENTS="c cpp go java node chromium firefox", and the playground
+	DPNOISE_FFI=$(abspath $(PREFIX)) DPNOISE_TEST_CLIENTS="$(CLIENTS)" $(BIN)/python -m pytest -m 'not long' tests/clients \
+		--numprocesses auto --dist loadfile
 
 # --- C and C++ --------------------------------------------------------------------------------------------------------
 
@@ -94,4 +96,4 @@ check-jna:
 
 # --- JavaScript -------------------------------------------------------------------------------------------------------
 
-client-node: web
+client-node client-chromium client-firefox: web
