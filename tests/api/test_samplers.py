@@ -149,9 +149,7 @@ def test_the_ends_of_the_range(scale: Any) -> None:
      Fraction(-1, 2), Fraction(2**121 + 1, 2**121 - 1)],
 )  # fmt: skip
 def test_a_scale_out_of_range_is_refused(scale: Any) -> None:
-    with pytest.raises(
-        dpnoise.ParameterError, match=r"^scale must be a rational number from 2\*\*-40 to 2\*\*40"
-    ):
+    with pytest.raises(dpnoise.ParameterError, match=r"^scale must be a rational number from 2\*\*-40 to 2\*\*40"):
         samplers.discrete_laplace(scale, 3)
 
 
