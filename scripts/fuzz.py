@@ -104,7 +104,7 @@ def fuzz(fuzzer: Path, seeds: Path, seconds: int) -> int:
     command += [f"-artifact_prefix={found}/", "-print_final_stats=1", str(corpus), str(seeds)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as running:
         for line in running.stderr or []:
-            if not re.match(r"#\d+\s+(NEW|REDUCE)|\tNEW_", line):  # thousands of lines
+            if not re.match(r"#\d+\s+(NEW|REDUCE)|\tNEW_|.*# Uses: ", line):  # thousands of lines
                 print(line, end="", flush=True)
     if running.returncode:
         print(f"The input is in {found}: {fuzzer} INPUT runs it again.")
