@@ -81,6 +81,7 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	$(MAKE) test-torch
 	$(MAKE) statistical SAMPLES=100000000 HOST_SAMPLES=1000000 WORKERS=1
 	$(MAKE) bench bench-tumult bench-rust instructions
+	$(MAKE) fuzz SECONDS=600
 	$(MAKE) release-check
 
 test-aarch64: | check-tools ## run the Rust unit tests and pinned outputs for aarch64, emulated

@@ -16,6 +16,7 @@
 //! and nothing else. Everything after that works on numbers of fixed size.
 
 use sha2::{Digest, Sha256};
+use zeroize::zeroize_stack;
 
 use crate::error::Error;
 
@@ -39,6 +40,8 @@ pub fn fingerprints(data: &[u8], offsets: &[i64], out: &mut [i64]) -> Result<(),
     for (out, ends) in out.iter_mut().zip(offsets.windows(2)) {
         *out = fingerprint(&data[ends[0] as usize..ends[1] as usize]);
     }
+    // Hash functions are moved, and leave blocks of the texts in the stack frames just below this one.
+    zeroize_stack::<4096>();
     Ok(())
 }
 
