@@ -131,7 +131,7 @@ notebooks: ## write the chapters of the tutorial as Jupyter notebooks, in dist/n
 	$(PYTHON) scripts/notebooks.py dist/notebooks
 
 wheel: $(BIN)/maturin | check-tools ## build the wheel for this machine in dist/
-	$(BIN)/maturin build --release --out dist
+	$(BIN)/maturin build --release --locked --out dist
 
 release-check: $(VENV)/.extra-release ## build what a release consists of in dist/, and try it (Linux; half an hour)
 	. $(BIN)/activate && python scripts/release/check.py
@@ -163,7 +163,7 @@ $(BIN)/maturin: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'maturin>=1.16,<2'
 
 $(VENV)/.native: $(NATIVE_SOURCES) | check-tools $(BIN)/maturin
-	. $(BIN)/activate && PIP_QUIET=1 maturin develop --release
+	. $(BIN)/activate && PIP_QUIET=1 maturin develop --release --locked
 	@touch $@
 
 # dpnoise itself is installed by now, so pip resolves the extra from its metadata and fetches only what it names.
@@ -180,7 +180,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 # The same module and files in another environment: the module is of the stable interface, and is compiled once.
 $(TUMULT)/.native: $(VENV)/.native pyproject.toml
 	$(PYTHON) -m venv $(TUMULT)
-	. $(TUMULT)/bin/activate && PIP_QUIET=1 $(BIN)/maturin develop --release
+	. $(TUMULT)/bin/activate && PIP_QUIET=1 $(BIN)/maturin develop --release --locked
 	$(TUMULT)/bin/python -m pip install --quiet 'dpnoise[test-tumult]'
 	@touch $@
 
