@@ -20,9 +20,7 @@ ffi: | check-tools ## build the C library, FEATURES=client,collector,noise, and 
 	scripts/install_ffi.sh $(abspath $(PREFIX)) $(FEATURES)
 
 header: | check-tools ## write clients/c/dpnoise.h from rust/ffi
-	@mkdir -p target
-	cargo run --quiet --package dpnoise-ffi --example header --locked > target/dpnoise.h
-	cp target/dpnoise.h clients/c
+	DPNOISE_WRITE_HEADER=1 cargo test --package dpnoise-ffi --test all --locked header::
 
 web: | check-tools ## build the npm package for browsers and node in clients/web/dist (needs binaryen; PROTOCOLS="a b" for a small one)
 	scripts/build_web.sh $(PROTOCOLS)

@@ -8,6 +8,7 @@
 
 mod arguments;
 mod calls;
+mod header;
 mod outputs;
 mod threads;
 

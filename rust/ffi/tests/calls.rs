@@ -122,7 +122,7 @@ macro_rules! release {
 }
 
 /// Every function, with right arguments unless `arguments` replaces one.
-const CALLS: [(&str, Call); 29] = [
+const CALLS: [(&str, Call); 30] = [
     ("dpnoise_generator_new", |objects, arguments| {
         let context = core::ptr::from_ref(&*objects.generator.script).cast_mut().cast();
         making(arguments, |_, out| unsafe { dpnoise_generator_new(Some(crate::play), context, out) })
@@ -212,6 +212,11 @@ const CALLS: [(&str, Call); 29] = [
         let (pointer, capacity) = (arguments.write("out", &mut out), arguments.length("capacity", 400));
         let length = arguments.write("length", &mut length);
         checked(dpnoise_accumulator_to_bytes(accumulator, pointer, capacity, length), &out)
+    }),
+    ("dpnoise_accumulator_protocol", |objects, arguments| {
+        making(arguments, |arguments, out| unsafe {
+            dpnoise_accumulator_protocol(arguments.handle("accumulator", objects.accumulator), out)
+        })
     }),
     ("dpnoise_accumulator_add_messages", |objects, arguments| unsafe {
         dpnoise_accumulator_add_messages(

@@ -495,6 +495,12 @@ impl World {
         let [mut n, mut rejected] = [0; 2].map(|_| Block::for_words(1, input));
         let status = checked!(dpnoise_accumulator_counts(accumulator, n.pointer(), rejected.pointer()));
         assert!(facts.is_some() || status == Status::Handle);
+
+        let mut protocol = 0;
+        let status = checked!(dpnoise_accumulator_protocol(accumulator, &raw mut protocol));
+        assert!(status == if facts.is_some() { Status::Ok } else { Status::Handle });
+        assert_eq!(checked!(dpnoise_free(protocol)), Status::Ok); // 0 is nothing, and may be freed
+        self.last = self.last.max(protocol);
     }
 
     fn estimate(&mut self, input: &mut Input<'_>) {
