@@ -92,6 +92,8 @@ constant-time: | check-constant-time-tools ## check that time and addresses do n
 
 lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, lints, types, layers and Rust documentation
 	cargo fmt --all --check
+	cargo fmt --manifest-path rust/ffi/fuzz/Cargo.toml --check
+	cargo metadata --format-version 1 --locked --manifest-path rust/ffi/fuzz/Cargo.toml > /dev/null
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTFLAGS="--cfg dpnoise_secrecy" cargo clippy --package dpnoise-kernels --package dpnoise-core --all-targets --locked \
 		--target-dir target/constant-time -- -D warnings
