@@ -8,7 +8,11 @@ PREFIX ?= target/ffi
 FEATURES ?= client,collector,noise
 
 # The languages whose clients are built and tested, and those that have tests of their own besides.
-CLIENTS ?= c cpp go java node chromium firefox
+LANGUAGES := c cpp go java node chromium firefox
+CLIENTS ?= $(LANGUAGES)
+ifneq ($(filter-out $(LANGUAGES),$(CLIENTS)),)
+$(error CLIENTS must be some of $(LANGUAGES), got $(CLIENTS))
+endif
 OWN_TESTS := $(filter go java,$(CLIENTS))
 
 BUILT := target/clients
