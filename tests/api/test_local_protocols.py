@@ -205,7 +205,8 @@ def test_a_specification_that_was_written_again_is_refused(written_again):
     text = local.HadamardResponse(k=15, epsilon=1e-6).to_json()
     changed = written_again(text)
     assert changed != text
-    refuses(ParameterError, "must be exactly as to_json gave them", local.protocol_from_json, changed)
+    message = "nor a text without escapes" if "\\u" in changed else "must be exactly as to_json gave them"
+    refuses(ParameterError, message, local.protocol_from_json, changed)
     assert local.protocol_from_json(f" {text}\r\n").to_json() == text
 
 

@@ -71,7 +71,7 @@ impl<'a> Given<'a> {
     }
 
     fn field(&self, name: &str) -> Result<Item<'a>, Error> {
-        let found = self.0.iter().find(|field| field.0 == name);
+        let found = self.0.iter().rev().find(|field| field.0 == name); // the last one, as other readers take
         found.map(|field| field.1).ok_or_else(|| invalid(&format!("the field {name:?} is missing")))
     }
 
