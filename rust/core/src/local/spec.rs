@@ -8,6 +8,8 @@
 //! is the requested one, as the shortest decimal that reads back as the same double. The id is the first 8 bytes of the
 //! SHA-256. Two collectors hold the same protocol if and only if their specifications are the same bytes.
 
+use core::str::FromStr;
+
 use sha2::{Digest, Sha256};
 
 use super::json::{self, Item, Value};
@@ -85,20 +87,20 @@ impl<'a> Given<'a> {
 
     /// A parameter that is a whole number.
     pub(crate) fn integer(&self, name: &str) -> Result<u64, Error> {
-        match self.field(name)? {
-            Item::Number(number) => number.parse().ok(),
-            Item::Text(_) => None,
-        }
-        .ok_or_else(|| invalid(&format!("the field {name:?} is not a non-negative integer")))
+        self.parsed(name, "a non-negative integer")
     }
 
     /// A parameter that is a real number.
     pub(crate) fn number(&self, name: &str) -> Result<f64, Error> {
-        match self.field(name)? {
+        self.parsed(name, "a number")
+    }
+
+    fn parsed<T: FromStr>(&self, name: &str, kind: &str) -> Result<T, Error> {
+        let parsed = match self.field(name)? {
             Item::Number(number) => number.parse().ok(),
             Item::Text(_) => None,
-        }
-        .ok_or_else(|| invalid(&format!("the field {name:?} is not a number")))
+        };
+        parsed.ok_or_else(|| invalid(&format!("the field {name:?} is not {kind}")))
     }
 
     /// Checks that the given fields are the `parameters`, which were computed from some of them, and no others.
