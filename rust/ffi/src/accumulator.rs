@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dpnoise_core::local::{Accumulator, Estimate};
 
 use crate::handles::{Object, dpnoise_accumulator, dpnoise_protocol, get, give};
-use crate::memory::{check_apart, edit, hand_over, read, write};
+use crate::memory::{check_apart, edit, hand_over, offer, read};
 use crate::protocol::Announced;
 use crate::status::{Failure, Outcome, Status, run};
 
@@ -181,13 +181,11 @@ pub unsafe extern "C" fn dpnoise_accumulator_counts(
     run(|| {
         let counters: Arc<Counters> = get("accumulator", accumulator)?;
         let state = counters.state();
-        for (name, pointer, number) in [("n", n, state.n()), ("rejected", rejected, state.rejected())] {
-            if !pointer.is_null() {
-                // SAFETY: as promised by the caller.
-                unsafe { write(name, pointer, number) }?;
-            }
+        // SAFETY: as promised by the caller.
+        unsafe {
+            offer("n", n, state.n())?;
+            offer("rejected", rejected, state.rejected())
         }
-        Ok(())
     })
 }
 

@@ -103,6 +103,16 @@ pub(crate) unsafe fn write<T: Plain>(argument: &str, pointer: *mut T, item: T) -
     Ok(())
 }
 
+/// Writes one item, unless the pointer is null: the caller does not want it.
+///
+/// # Safety
+/// As for [`write`].
+#[cfg(feature = "client")]
+pub(crate) unsafe fn offer<T: Plain>(argument: &str, pointer: *mut T, item: T) -> Outcome {
+    // SAFETY: as promised by the caller.
+    if pointer.is_null() { Ok(()) } else { unsafe { write(argument, pointer, item) } }
+}
+
 /// Writes the length of `bytes` to `length`, and the bytes themselves to the `capacity` bytes at `out` if they fit.
 ///
 /// # Safety

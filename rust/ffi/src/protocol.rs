@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::generator::given;
 use crate::handles::{Object, dpnoise_generator, dpnoise_memo, dpnoise_protocol, get, give};
-use crate::memory::{check_apart, edit, hand_over, read, wiped_on_failure, write};
+use crate::memory::{check_apart, edit, hand_over, offer, read, wiped_on_failure, write};
 use crate::status::{Failure, Outcome, Status, run};
 
 /// The bytes of a message before its report.
@@ -33,7 +33,6 @@ pub(crate) struct Announced {
     people: Option<People>,
 }
 
-#[derive(Clone)]
 struct People {
     memo: Arc<Memo>,
     question: Arc<str>,
@@ -237,22 +236,13 @@ pub unsafe extern "C" fn dpnoise_protocol_facts(
 ) -> Status {
     run(|| {
         let announced: Arc<Announced> = get("protocol", protocol)?;
-        let numbers = [
-            ("takes", takes, announced.takes()),
-            ("keeps_memo", keeps_memo, announced.is_longitudinal().into()),
-            ("k", k, announced.protocol.k()),
-        ];
-        for (name, pointer, number) in numbers {
-            if !pointer.is_null() {
-                // SAFETY: as promised by the caller.
-                unsafe { write(name, pointer, number) }?;
-            }
-        }
-        if report_bytes.is_null() {
-            return Ok(());
-        }
         // SAFETY: as promised by the caller.
-        unsafe { write("report_bytes", report_bytes, announced.width) }
+        unsafe {
+            offer("takes", takes, announced.takes())?;
+            offer("keeps_memo", keeps_memo, announced.is_longitudinal().into())?;
+            offer("k", k, announced.protocol.k())?;
+            offer("report_bytes", report_bytes, announced.width)
+        }
     })
 }
 
