@@ -148,6 +148,7 @@ families! { $
     21 HierarchicalRange,
     22 PrefixExtension,
     23 Rappor,
+    24 ProjectiveGeometryResponse,
 }
 
 // Some of these lines, for a client that is downloaded: `make web PROTOCOLS=...`.

@@ -153,7 +153,7 @@ impl Hashing {
     }
 }
 
-fn is_prime(p: u32) -> bool {
+pub(crate) fn is_prime(p: u32) -> bool {
     p > 1 && (2..=p.isqrt()).all(|d| !p.is_multiple_of(d))
 }
 

@@ -8,6 +8,7 @@
 //! | `symbols` | a number made of a public seed and a randomised symbol |
 //! | `hashing` | a number made of a hash function and a randomised hash |
 //! | `hadamard` | a number made of a column of a Hadamard matrix and a randomised entry |
+//! | `projective` | a number of a point in a projective space |
 //! | `cohorts` | the number of a group, and bits |
 //! | `noisy_sums` | numbers with Laplace noise |
 //! | `grid` | numbers as positions on a grid |
@@ -22,6 +23,7 @@ pub(crate) mod hadamard;
 pub(crate) mod hashing;
 pub(crate) mod noisy_sums;
 pub(crate) mod numbers;
+pub(crate) mod projective;
 pub(crate) mod sets;
 pub(crate) mod sketch;
 pub(crate) mod symbols;

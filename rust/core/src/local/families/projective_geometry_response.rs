@@ -1,0 +1,213 @@
+//! Projective geometry response: a point of a projective space, on the hyperplane of the value more often than by
+//! chance.
+//!
+//! The K points of a projective space over a prime field are the reports, and k of them are the values. A report
+//! supports a value when it is on the hyperplane of the value. With probability m = keep / 2^planes a report is a
+//! uniform one of the c points on the hyperplane of its sender's value, otherwise a uniform one of all points. Source:
+//! Feldman, Nelson, Nguyen, Talwar 2022, "Private frequency estimation via projective geometry". The numbering of
+//! points, and a draw that needs no inverse and no branch, are in `reports/projective.rs`.
+//!
+//! # Privacy
+//!
+//! Every point is drawn with probability (1 - m) / K when it is not on the hyperplane of the value, and with m / c more
+//! when it is. So the largest likelihood ratio is 1 + m K / ((1 - m) c), an exact fraction.
+//!
+//! # Estimation
+//!
+//! A report supports its sender's value with probability P = m + (1 - m) c / K. Two hyperplanes share (q^(t-2) - 1) /
+//! (q - 1) points, so it supports another value with probability Q = m (q^(t-2) - 1) / ((q - 1) c) + (1 - m) c / K,
+//! which is (c - m q^(t-2) / c) / K.
+//!
+//! # Choice of the prime
+//!
+//! For many points the variance of a rare value's count is n (e^epsilon - 1 + q)^2 / ((q - 1) (e^epsilon - 1)^2), which
+//! is smallest for q = e^epsilon + 1, where it is that of subset selection: 4 e^epsilon n / (e^epsilon - 1)^2.
+//!
+//! A report is the number of a point in little-endian bytes.
+
+use crate::error::Error;
+use crate::local::chance::likelihood::check_epsilon;
+use crate::local::chance::mixture::{CHUNK, Mixer, Mixture, index_bytes, uniform};
+use crate::local::estimate::{Estimate, Law, Support};
+use crate::local::family::Family;
+use crate::local::reports::hashing::is_prime;
+use crate::local::reports::numbers::{Numbers, fill_numbers};
+use crate::local::reports::projective::{self, Hyperplanes, MAX_POINTS, Space};
+use crate::local::spec::{Field, Given, check_k};
+use crate::local::values::{check_below, rows};
+use crate::rng::{AnyRng, Wiped};
+
+/// What a space with twice as many points may cost in variance: 2^0.01, since decoding takes twice as long.
+const PRICE_OF_POINTS: f64 = 0.01;
+
+/// The largest prime with at most 2^27 points of three digits.
+const LARGEST_OF_THREE_DIGITS: u32 = 11_579;
+
+/// The projective geometry response over k values.
+///
+/// A report is epsilon-locally differentially private (Feldman, Nelson, Nguyen, Talwar 2022, "Private frequency
+/// estimation via projective geometry").
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProjectiveGeometryResponse {
+    k: u32,
+    epsilon: f64,
+    space: Space,
+    /// A report is drawn on the hyperplane with the probability that a mixture keeps a value.
+    mixture: Mixture,
+}
+
+impl ProjectiveGeometryResponse {
+    /// The response over `k` values, with the smallest space over `prime` elements that has k points. The default is
+    /// the prime with the smallest variance, but for a small price of additional points.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 2 <= k <= 2^24, 2^-20 <= epsilon <= 32, `prime` is a prime for which the space has
+    /// at most 2^27 points, and a denominator of 2^62 achieves 0.999 of epsilon.
+    pub fn new(k: u64, epsilon: f64, prime: Option<u64>) -> Result<Self, Error> {
+        let k = check_k(k)?;
+        check_epsilon(epsilon)?;
+        let space = match prime {
+            None => best_space(k, epsilon),
+            Some(prime) => space_over(prime, k)?,
+        };
+        let (points, width) = (space.points() as u32, space.points_of_hyperplane() as u32);
+        let mixture = Mixture::of_windows(points, width, epsilon).map_err(|_| {
+            let given = format!("k = {k}, epsilon = {epsilon:?}, prime = {}", space.prime());
+            let allowed = "such that probabilities over a denominator of at most 2**62 achieve 0.999 of epsilon";
+            Error::parameter("k, epsilon and prime", given, allowed)
+        })?;
+        Ok(Self { k, epsilon, space, mixture })
+    }
+
+    /// The projective space.
+    #[must_use]
+    pub fn space(self) -> Space {
+        self.space
+    }
+
+    /// The mixture whose probability of keeping a value is that of drawing from the hyperplane.
+    #[must_use]
+    pub fn mixture(self) -> Mixture {
+        self.mixture
+    }
+
+    /// The probabilities that a report supports its sender's value and any other, rounded down to 62 binary digits.
+    fn support(self) -> Support {
+        let Self { space, mixture, .. } = self;
+        let (q, t) = (u128::from(space.prime()), space.dimension());
+        let c = u128::from(space.points_of_hyperplane());
+        let (keep, one) = (u128::from(mixture.keep()), 1u128 << mixture.planes());
+        let all = u128::from(space.points()) * c * one;
+        Support {
+            p: digits(c * (c * one + keep * q.pow(t - 1)), all),
+            q: digits(c * c * one - keep * q.pow(t - 2), all),
+            one: 1 << 62,
+        }
+    }
+}
+
+/// floor(2^62 numerator / denominator), for a fraction below 1 with a denominator below 2^96.
+fn digits(numerator: u128, denominator: u128) -> u64 {
+    let upper = numerator << 31;
+    let lower = upper % denominator << 31;
+    ((upper / denominator << 31) + lower / denominator) as u64
+}
+
+/// The space for a requested prime.
+fn space_over(prime: u64, k: u32) -> Result<Space, Error> {
+    let in_range = u32::try_from(prime).ok().filter(|&prime| u64::from(prime) < MAX_POINTS && is_prime(prime));
+    let prime = in_range.ok_or_else(|| Error::parameter("prime", prime, "a prime number below 2**27"))?;
+    Space::with_points(prime, k).ok_or_else(|| {
+        let allowed =
+            format!("a prime number for which the smallest space of k = {k} points has at most 2**27 of them");
+        Error::parameter("prime", prime, allowed)
+    })
+}
+
+/// The space with the smallest variance, times (K / k)^0.01.
+fn best_space(k: u32, epsilon: f64) -> Space {
+    // In the plane of two digits, which all of these and larger primes lead to, the variance grows with the prime.
+    let last = (k - 1..).find(|&q| is_prime(q)).expect("there is a prime below twice every number");
+    let primes = (2..last.min(LARGEST_OF_THREE_DIGITS + 1)).filter(|&q| is_prime(q));
+    let spaces = primes.chain([last]).filter_map(|prime| Space::with_points(prime, k));
+    let price =
+        |space: &Space| variance(*space, epsilon) * (space.points() as f64 / f64::from(k)).powf(PRICE_OF_POINTS);
+    spaces.min_by(|a, b| price(a).total_cmp(&price(b))).expect("the plane of the last prime has less than 2^27 points")
+}
+
+/// The variance per person of the estimated count of a value that nobody has.
+fn variance(space: Space, epsilon: f64) -> f64 {
+    let (points, c) = (space.points() as f64, space.points_of_hyperplane() as f64);
+    let shared = space.offset(space.dimension() - 2) as f64;
+    let x = epsilon.exp_m1() * c;
+    let (keep, other) = (x / (points + x), points / (points + x));
+    let q = keep * shared / c + other * c / points;
+    let difference = keep * (1.0 - shared / c);
+    q * (1.0 - q) / (difference * difference)
+}
+
+impl Family for ProjectiveGeometryResponse {
+    const NAME: &'static str = "projective_geometry_response";
+    type Reports = Numbers;
+    type Values<'a> = &'a [i64];
+
+    fn k(&self) -> u32 {
+        self.k
+    }
+
+    fn requested_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = self.mixture.fields();
+        fields.extend([("dimension", self.space.dimension().into()), ("prime", self.space.prime().into())]);
+        fields
+    }
+
+    fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {
+        Self::new(k, epsilon, Some(given.integer("prime")?))
+    }
+
+    fn epsilon(&self) -> f64 {
+        self.mixture.window_ratio(self.space.points_of_hyperplane() as u32).epsilon()
+    }
+
+    fn check(&self, values: &[i64]) -> Result<(), Error> {
+        check_below(self.k, values)
+    }
+
+    fn random_bits(&self) -> usize {
+        8 * (self.mixture.random_bytes() + index_bytes(self.space.points_of_hyperplane() as u32))
+    }
+
+    /// For a chunk of 1024 people, `rng` gives the numbers of points on the hyperplanes, as uniform numbers below c, and
+    /// then what the mixture takes.
+    fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
+        let width = self.report_bytes();
+        let values = &values[rows(first, out, width)];
+        let hyperplanes = Hyperplanes::of(self.space);
+        let mut mixer = Mixer::new(self.mixture, values.len());
+        let mut drawn = Wiped::new(values.len().min(CHUNK));
+        fill_numbers(values, width, out, |values, reports| {
+            let drawn = &mut drawn[..values.len()];
+            uniform(rng, self.space.points_of_hyperplane() as u32, drawn)?;
+            for ((report, &value), &w) in reports.iter_mut().zip(values).zip(&*drawn) {
+                *report = hyperplanes.report(value as u32, w as u32);
+            }
+            mixer.mix(rng, reports)
+        })
+    }
+
+    fn reports(&self) -> Numbers {
+        Numbers::below(self.space.points())
+    }
+
+    fn law(&self) -> Option<Law> {
+        Some(Law::Supports(self.support()))
+    }
+
+    fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
+        self.law().map(|law| law.estimate(n, &projective::supports(self.space, self.k, counters)))
+    }
+}
