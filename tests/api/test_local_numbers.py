@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpnoise import ParameterError, _native, local
+from dpnoise import ParameterError, local
 from dpnoise.hazmat import ScriptedRng, SeededRng
 
 EPSILONS = (2.0**-20, 0.1, 0.5, 1.0, 3.0, 10.0, 17.0, 32.0)
@@ -188,10 +188,12 @@ def test_equal_reports_do_not_look_certain(protocol: local.MeanProtocol) -> None
 
 def test_what_rounding_makes_negative_is_no_error() -> None:
     protocol = local.PiecewiseMean(epsilon=4.0)
-    counters = np.zeros(protocol.accumulator()._state.counters()[0].size, np.uint64)
-    counters[[1821, 1822]] = 2**44, 4
-    state = _native.LocalAccumulator.from_counters(protocol._native, int(counters.sum()), counters)
-    assert protocol.estimate(local.Accumulator.from_bytes(state.to_bytes())).standard_error > 0
+    collected = protocol.accumulator()
+    for number, doublings in ((1821, 42), (1822, 2)):  # 2**44 of the first, 4 of the second
+        collected.add(np.array([number], "<u2").view(np.uint8)[np.newaxis])
+        for _ in range(doublings):
+            collected.merge(collected)
+    assert protocol.estimate(collected).standard_error > 0
 
 
 def test_one_report_does_not_look_certain() -> None:

@@ -29,7 +29,7 @@ DIRECT = [
 HASHED = [
     local.LocalHashing(k=15, epsilon=1.0),
     local.LocalHashing(k=1000, epsilon=0.1, g=9),
-    local.LocalHashing(k=70_000, epsilon=3.0),
+    local.LocalHashing(k=2**16, epsilon=3.0),
     local.HadamardResponse(k=15, epsilon=1.0),
     local.HadamardResponse(k=1000, epsilon=0.1),
     local.SubsetSelection(k=15, epsilon=1.0),

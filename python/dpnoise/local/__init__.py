@@ -25,6 +25,7 @@ from dpnoise.local._categories import (
     GeneralizedRandomizedResponse,
     HadamardResponse,
     LocalHashing,
+    ProjectiveGeometryResponse,
     RandomizedResponse,
     SubsetSelection,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "Plan",
     "PopcountCheck",
     "PrefixExtension",
+    "ProjectiveGeometryResponse",
     "Protocol",
     "RandomizedResponse",
     "RangeEstimate",

@@ -11,7 +11,7 @@ from dpnoise._domain import Domain, disagree
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local import _arrow, _parquet
-from dpnoise.local._estimate import Estimate, Post, from_state
+from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap
 
 
@@ -274,7 +274,8 @@ class Accumulator:
         if not self._protocol._counts_values:
             kind = type(self._protocol).__name__
             raise TypeError(f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)")
-        return from_state(self._state, level, simultaneous, post, self._protocol._domain)
+        protocol = self._protocol
+        return with_intervals(protocol._native, self._state.estimate(), level, simultaneous, post, protocol._domain)
 
     @property
     def protocol(self) -> Specification:

@@ -111,8 +111,9 @@ class RandomizedResponse(FrequencyProtocol):
         self._native.perturb(vector, reports.view(np.uint8), threads, rng)
         return reports
 
-    def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return super()._draw_counters(counts, generator)[1:]  # the one bit says yes
+    def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        yes = super()._draw_supports(counts, generator)[1]
+        return np.array([counts.sum() - yes, yes])
 
     def _rows(self, reports: Values) -> NDArray[np.uint8]:
         return _inputs.answers(reports)
@@ -163,7 +164,7 @@ class GeneralizedRandomizedResponse(ValueProtocol):
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
         self._native = _native.LocalProtocol.generalized_randomized_response(self._sized(k, domain), epsilon)
 
-    def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # Each report counts for one value: the true one if it is kept, otherwise a uniform one of all k.
         kept = generator.binomial(counts, self.p - self.q)
         return kept + generator.multinomial(int(counts.sum() - kept.sum()), np.full(self.k, 1.0 / self.k))
@@ -174,12 +175,13 @@ class LocalHashing(ValueProtocol):
 
     With the default ``g`` this is optimised local hashing (OLH): the variance per person of a rare value's count is
     about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for `OptimizedUnaryEncoding`, but a report has a few bytes
-    instead of k bits. Collecting takes time in the order of n k.
+    instead of k bits. Collecting takes time in the order of n k: `ProjectiveGeometryResponse` has the same error without
+    that price.
 
     Parameters
     ----------
     k : int
-        The number of possible values, from 2 to 2**24.
+        The number of possible values, from 2 to 2**16.
     domain : sequence of str, int or bool
         The labels of the values, instead of k; they must be public, not looked up in the data.
     epsilon : float
@@ -190,8 +192,7 @@ class LocalHashing(ValueProtocol):
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or ``k**2 g`` is not below 2**62, or g and epsilon need probabilities of more
-        than 62 binary digits.
+        When a parameter is out of range, or g and epsilon need probabilities of more than 62 binary digits.
     TypeError
         When a parameter is of the wrong type.
 
@@ -234,7 +235,8 @@ class HadamardResponse(ValueProtocol):
 
     The variance per person of a rare value's count is about ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2``: close to
     that of `OptimizedUnaryEncoding` for epsilon up to 1, larger for more. A report has one to four bytes, and
-    collecting takes time in the order of n + k log k: the choice for many values.
+    collecting takes time in the order of n + k log k. `ProjectiveGeometryResponse` is more accurate above an epsilon of
+    1, at the same cost.
 
     Parameters
     ----------
@@ -275,6 +277,74 @@ class HadamardResponse(ValueProtocol):
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
         self._native = _native.LocalProtocol.hadamard_response(self._sized(k, domain), epsilon)
+
+
+class ProjectiveGeometryResponse(ValueProtocol):
+    """Projective geometry response: a random point of a projective space, on the value's hyperplane more often than not.
+
+    The variance per person of a rare value's count is about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, that of
+    `SubsetSelection` and `OptimizedUnaryEncoding`, at every epsilon; a report has one to four bytes; and collecting takes
+    time in the order of n + k log k: the choice for many values.
+
+    Parameters
+    ----------
+    k : int
+        The number of possible values, from 2 to 2**24.
+    domain : sequence of str, int or bool
+        The labels of the values, instead of k; they must be public, not looked up in the data.
+    epsilon : float
+        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    prime : int, optional
+        The number q of elements of the field; when not given the prime with the smallest variance, near
+        ``exp(epsilon) + 1``, or another one if the space would have many more points than there are values.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, ``prime`` is no prime number, the space has more than 2**27 points, or the
+        parameters need probabilities of more than 62 binary digits.
+    TypeError
+        When a parameter is of the wrong type.
+
+    Notes
+    -----
+    The space is the smallest over q elements that has k points; each has ``dimension`` t coordinates, and there are
+    ``K = (q**t - 1) / (q - 1)`` of them. With a probability of ``keep / 2**planes`` a report is a uniform one of the
+    ``c = (q**(t - 1) - 1) / (q - 1)`` points on the hyperplane of its sender's value, otherwise a uniform one of all. It
+    counts for all values whose hyperplane it is on. With ``t = 2``, for few values, this is
+    `GeneralizedRandomizedResponse` over ``q + 1`` values, of which k are used. A report is the number of a point as
+    little-endian bytes. `Accumulator` has a counter for each point.
+
+    References
+    ----------
+    Feldman, Nelson, Nguyen and Talwar (2022), "Private frequency estimation via projective geometry".
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> protocol = local.ProjectiveGeometryResponse(k=1_000_000, epsilon=3.0)
+    >>> protocol.prime, protocol.dimension, protocol.report_bytes
+    (19, 6, 3)
+    """
+
+    __slots__ = ()
+    _family = "projective_geometry_response"
+    _parameters = ("k", "requested_epsilon", "prime")
+
+    def __init__(
+        self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, prime: int | None = None
+    ) -> None:
+        self._native = _native.LocalProtocol.projective_geometry_response(self._sized(k, domain), epsilon, prime)
+
+    @property
+    def prime(self) -> int:
+        """The number q of elements of the field."""
+        return int(self._specified()["prime"])
+
+    @property
+    def dimension(self) -> int:
+        """The number t of coordinates of a point."""
+        return int(self._specified()["dimension"])
 
 
 class SubsetSelection(ValueProtocol):

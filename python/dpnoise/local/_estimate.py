@@ -364,16 +364,21 @@ def normal_quantile(level: float, intervals: int = 1) -> float:
     return -NormalDist().inv_cdf((1.0 - float(level)) / (2.0 * intervals))
 
 
-def from_state(
-    state: _native.LocalAccumulator, level: float, simultaneous: bool, post: Post | None, domain: Domain | None
+def with_intervals(
+    protocol: _native.LocalProtocol,
+    found: tuple[NDArray[np.float64], NDArray[np.float64], int, int],
+    level: float,
+    simultaneous: bool,
+    post: Post | None,
+    domain: Domain | None,
 ) -> Estimate:
-    """Estimate all counts with intervals at ``level``."""
+    """Make an estimate of counts, standard errors, n and the number of rejected reports."""
     check_post(post)
+    counts, standard_errors, n, rejected = found
     # The two counts of a binary protocol err by the same amount: an interval for one is an interval for both.
-    quantile = normal_quantile(level, state.protocol.counters if simultaneous else 1)
-    counts, standard_errors, n, rejected = state.estimate()
+    quantile = normal_quantile(level, min(protocol.counters, counts.size) if simultaneous else 1)
     lower, upper = intervals(counts, standard_errors, quantile)
-    absent_error = math.sqrt(state.protocol.variance(n, 0.0))
+    absent_error = math.sqrt(protocol.variance(n, 0.0))
     counts = post_processed(post, counts, n, absent_error, level)
     counts.flags.writeable = False
     return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post, domain)

@@ -14,6 +14,7 @@ from dpnoise.local._categories import (
     GeneralizedRandomizedResponse,
     HadamardResponse,
     LocalHashing,
+    ProjectiveGeometryResponse,
     RandomizedResponse,
     SubsetSelection,
 )
@@ -30,6 +31,7 @@ _OTHERS: Final[tuple[tuple[Callable[..., FrequencyProtocol], str], ...]] = (
     (SymmetricUnaryEncoding, _BITS),
     (SubsetSelection, _BITS),
     (LocalHashing, "n + k**2"),
+    (ProjectiveGeometryResponse, "n + k log k"),
     (HadamardResponse, "n + k log k"),
     (GeneralizedRandomizedResponse, _COUNTER),
 )
@@ -54,7 +56,7 @@ class Candidate:
     server_cost : str
         The order of the collector's work: ``"n"`` is one counter for each report, ``"n k bits"`` sums k packed bits of
         each report, ``"n + k**2"`` tabulates hash functions once for each batch (or, where that is less, hashes all k
-        values for each of its reports), and ``"n + k log k"`` transforms once for each batch.
+        values for each of its reports), and ``"n + k log k"`` transforms the counts of all reports once.
     """
 
     protocol: FrequencyProtocol

@@ -15,7 +15,7 @@ from dpnoise._interchange import Answers, Integers, Values
 from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise.local import _arrow, _inputs
 from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._estimate import Estimate, Post
+from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._specification import Specification
 
@@ -263,18 +263,19 @@ class FrequencyProtocol(Protocol):
         Notes
         -----
         This is for planning. Counters are sums of binomial and multinomial variables that NumPy draws from secure bits,
-        exact up to the accuracy of its floating-point arithmetic. For `LocalHashing`, `HadamardResponse` and
-        `SubsetSelection` each count has its exact distribution, but different counts are drawn independently; in a
+        exact up to the accuracy of its floating-point arithmetic. For `LocalHashing`, `HadamardResponse`,
+        `ProjectiveGeometryResponse` and `SubsetSelection` each count has its exact distribution, but different counts are drawn independently; in a
         collection they are slightly dependent.
         """
         from dpnoise.bit_generator import SecureBitGenerator  # this imports numpy.random
 
         counts = _inputs.counts(true_counts, self.k)
-        counters = self._draw_counters(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
-        state = _native.LocalAccumulator.from_counters(self._native, int(counts.sum()), counters)
-        return Accumulator._of(state, self._domain).estimate()
+        supports = self._draw_supports(counts, np.random.Generator(SecureBitGenerator())).astype(np.uint64)
+        n = int(counts.sum())
+        found = (*self._native.estimate_supports(n, supports), n, 0)
+        return with_intervals(self._native, found, 0.95, False, None, self._domain)
 
-    def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         """Draw how many reports count for each value; here each bit is independent."""
         own, of_others = generator.binomial(counts, self.p), generator.binomial(counts.sum() - counts, self.q)
         drawn: NDArray[np.int64] = own + of_others

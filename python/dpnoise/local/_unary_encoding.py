@@ -357,7 +357,7 @@ class SummationHistogramEncoding(ValueProtocol):
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
         self._native = _native.LocalProtocol.summation_histogram_encoding(self._sized(k, domain), epsilon)
 
-    def _draw_counters(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         specification, n = self._specified(), int(counts.sum())
         unit, bound = specification["unit"], specification["bound"]
         most = (2**63 - 1) // (2 * bound)

@@ -29,13 +29,6 @@ impl LocalAccumulator {
         Accumulator::from_bytes(state).map(|state| Self(Mutex::new(state))).map_err(to_py)
     }
 
-    #[staticmethod]
-    fn from_counters(protocol: &LocalProtocol, n: u64, counters: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let counters = buffers::readable::<u64>(counters, "counters", "uint64")?;
-        let counters = buffers::slice(&counters, "counters")?.to_vec();
-        Accumulator::from_counters(protocol.0, n, counters).map(|state| Self(Mutex::new(state))).map_err(to_py)
-    }
-
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.state().to_bytes())
     }
@@ -87,7 +80,7 @@ impl LocalAccumulator {
     /// Counts, standard errors, n and the number of rejected reports, all of one moment.
     fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Estimated<'py>> {
         let state = self.state().clone();
-        let estimate = state.estimate();
+        let (estimate, state) = py.detach(|| (state.estimate(), state));
         estimated(py, &state, estimate)
     }
 

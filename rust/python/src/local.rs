@@ -4,12 +4,14 @@ use std::sync::OnceLock;
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    self, CountMeanSketch, DBitFlip, DuchiMean, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
+    self, CountMeanSketch, DBitFlip, DuchiMean, Estimate, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
     HadamardResponse, HierarchicalRange, HybridMean, LaplaceMean, Law, LocalHashing, Loloha, LongitudinalUnaryEncoding,
-    MAX_K, MIN_K, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension, Probabilities, Protocol,
-    RandomizedResponse, Rappor, Remembering, Sketch, SquareWave, SubsetSelection, SummationHistogramEncoding, Support,
-    SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding, ValueKind, Values,
+    MAX_K, MIN_K, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension, Probabilities,
+    ProjectiveGeometryResponse, Protocol, RandomizedResponse, Rappor, Remembering, Sketch, SquareWave, SubsetSelection,
+    SummationHistogramEncoding, Support, SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding, ValueKind,
+    Values,
 };
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -19,6 +21,9 @@ use crate::memo::LocalMemo;
 use crate::numbers::{integer, real, real_down};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
+
+/// Counts and standard errors.
+type Estimated<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// A protocol of any family.
 #[pyclass(module = "dpnoise._native", frozen)]
@@ -73,6 +78,17 @@ impl LocalProtocol {
     #[staticmethod]
     fn hadamard_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
         made(HadamardResponse::new(number_of_values(k)?, real_down(epsilon, "epsilon")?))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (k, epsilon, prime))]
+    fn projective_geometry_response(
+        k: &Bound<'_, PyAny>,
+        epsilon: &Bound<'_, PyAny>,
+        prime: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let prime = prime.map(|prime| integer(prime, "prime", "None or a prime number below 2**27")).transpose()?;
+        made(ProjectiveGeometryResponse::new(number_of_values(k)?, real_down(epsilon, "epsilon")?, prime))
     }
 
     #[staticmethod]
@@ -300,6 +316,18 @@ impl LocalProtocol {
     fn variance(&self, n: &Bound<'_, PyAny>, frequency: &Bound<'_, PyAny>) -> PyResult<f64> {
         let n = integer(n, "n", "an integer from 0 to 2**64 - 1")?;
         self.law()?.variance(n, real(frequency, "frequency")?).map_err(to_py)
+    }
+
+    /// The counts and standard errors that follow from how many of `n` reports support each value, as uint64.
+    fn estimate_supports<'py>(
+        &self,
+        py: Python<'py>,
+        n: u64,
+        supports: &Bound<'py, PyAny>,
+    ) -> PyResult<Estimated<'py>> {
+        let supports = buffers::readable::<u64>(supports, "supports", "uint64")?;
+        let Estimate { counts, standard_errors, .. } = self.law()?.estimate(n, buffers::slice(&supports, "supports")?);
+        Ok((counts.into_pyarray(py), standard_errors.into_pyarray(py)))
     }
 
     /// One-hot rows of int64 `values`.

@@ -86,7 +86,8 @@ impl Law {
     }
 
     /// The estimate for every value from the `counters` of `n` reports; zeros for no reports.
-    pub(crate) fn estimate(self, n: u64, counters: &[u64]) -> Estimate {
+    #[must_use]
+    pub fn estimate(self, n: u64, counters: &[u64]) -> Estimate {
         let counts: Vec<f64> = counters.iter().map(|&counter| self.count(n, counter)).collect();
         let standard_error = |&count: &f64| {
             let frequency = if n == 0 { 0.0 } else { (count / n as f64).clamp(0.0, 1.0) };

@@ -39,13 +39,24 @@ impl LocalHashing {
     /// The largest number of hashes.
     pub const MAX_G: u64 = MAX_G;
 
+    /// The largest number of values: the collector compares every report with every value.
+    pub const MAX_K: u64 = 1 << 16;
+
     /// Local hashing of `k` values to `g`, or to the optimal number: e^epsilon + 1, rounded, but at most k.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless 2 <= k <= 2^24, 2 <= g <= 2^16, k^2 g is below 2^62, 2^-20 <= epsilon <= 32, and
-    /// [`Mixture::new`] accepts g and epsilon together.
+    /// [`Error::Parameter`] unless 2 <= k <= 2^16, 2 <= g <= 2^16, 2^-20 <= epsilon <= 32, and [`Mixture::new`] accepts
+    /// g and epsilon together.
     pub fn new(k: u64, epsilon: f64, g: Option<u64>) -> Result<Self, Error> {
         let k = check_k(k)?;
+        if u64::from(k) > Self::MAX_K {
+            let allowed = format!(
+                "an integer from 2 to {} for local hashing, whose collector compares every report with every value; for \
+                 more values take projective geometry response, which has the same error",
+                Self::MAX_K
+            );
+            return Err(Error::parameter("k", k, allowed));
+        }
         let g = g.unwrap_or_else(|| optimal_g(k, epsilon));
         if !(2..=MAX_G).contains(&g) {
             return Err(Error::parameter("g", g, format!("an integer from 2 to {MAX_G}")));
