@@ -32,6 +32,7 @@ PROTOCOLS: dict[str, Callable[..., local.Protocol]] = {
     "UnaryEncoding, p = 3/4": three_quarters,
     "LocalHashing": local.LocalHashing,
     "HadamardResponse": local.HadamardResponse,
+    "ProjectiveGeometryResponse": local.ProjectiveGeometryResponse,
     "SubsetSelection": local.SubsetSelection,
     "ThresholdHistogramEncoding": local.ThresholdHistogramEncoding,
     "SummationHistogramEncoding": local.SummationHistogramEncoding,

@@ -48,11 +48,12 @@ def errors_of_protocols(path: Path) -> None:
         local.OptimizedUnaryEncoding,
         local.LocalHashing,
         local.HadamardResponse,
+        local.ProjectiveGeometryResponse,
         local.SubsetSelection,
     )
     epsilons = np.linspace(0.5, 5.0, 19)
     with plots.chart(path, height=3.6) as axes:
-        for kind, style in zip(kinds, ("-", "-", "-", "--", "-", ":"), strict=True):
+        for kind, style in zip(kinds, ("-", "-", "-", "--", "-", "-.", ":"), strict=True):
             errors = [kind(k=100, epsilon=float(epsilon)).variance(n=10**6, frequency=0) ** 0.5 for epsilon in epsilons]
             axes.plot(epsilons, errors, style, linewidth=2, label=kind.__name__)
         axes.set(yscale="log", xlabel="epsilon", ylabel="standard deviation, people")

@@ -41,6 +41,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "GeneralizedRandomizedResponse": lambda **of: local.GeneralizedRandomizedResponse(epsilon=1.0, **of),
     "LocalHashing": lambda **of: local.LocalHashing(epsilon=1.0, **of),
     "HadamardResponse": lambda **of: local.HadamardResponse(epsilon=1.0, **of),
+    "ProjectiveGeometryResponse": lambda **of: local.ProjectiveGeometryResponse(epsilon=1.0, **of),
     "SubsetSelection": lambda **of: local.SubsetSelection(epsilon=1.0, **of),
     "LongitudinalUnaryEncoding": lambda **of: local.LongitudinalUnaryEncoding(
         epsilon_permanent=2.0, epsilon_first=1.0, **of

@@ -34,6 +34,7 @@ DIRECT = [
 ]
 HASHED = [
     local.LocalHashing(k=15, epsilon=1.0),
+    local.ProjectiveGeometryResponse(k=15, epsilon=1.0),
     local.LocalHashing(k=130, epsilon=3.0),
     local.HadamardResponse(k=2, epsilon=1.0),
     local.HadamardResponse(k=130, epsilon=1.0),

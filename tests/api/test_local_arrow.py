@@ -29,6 +29,7 @@ PROTOCOLS = [
     local.OptimizedUnaryEncoding(k=1001, epsilon=3.0),
     local.GeneralizedRandomizedResponse(k=70_000, epsilon=3.0),
     local.LocalHashing(k=100, epsilon=2.0),
+    local.ProjectiveGeometryResponse(k=100, epsilon=2.0),
     local.SubsetSelection(k=30, epsilon=1.0),
 ]
 MALFORMED = [b"", None, b"\x01", b"\x01\x02\x03", None]

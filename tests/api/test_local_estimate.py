@@ -125,6 +125,7 @@ SIMULATED = [
     local.GeneralizedRandomizedResponse(k=4, epsilon=1.0),
     local.LocalHashing(k=4, epsilon=1.0),
     local.HadamardResponse(k=4, epsilon=1.0),
+    local.ProjectiveGeometryResponse(k=4, epsilon=1.0),
     local.SubsetSelection(k=4, epsilon=0.1),
 ]
 

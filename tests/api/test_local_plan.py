@@ -10,7 +10,7 @@ import pytest
 from dpnoise import ParameterError, local
 
 
-@pytest.mark.parametrize(("k", "most"), [(2, 7), (15, 6), (1024, 6)])
+@pytest.mark.parametrize(("k", "most"), [(2, 8), (15, 7), (1024, 7)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
 def test_candidates(k, most, epsilon):
     plan = local.plan(n=10**6, k=k, epsilon=epsilon)

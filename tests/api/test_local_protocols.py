@@ -32,6 +32,8 @@ HASHED = [
     local.LocalHashing(k=2**16, epsilon=3.0),
     local.HadamardResponse(k=15, epsilon=1.0),
     local.HadamardResponse(k=1000, epsilon=0.1),
+    local.ProjectiveGeometryResponse(k=15, epsilon=1.0),
+    local.ProjectiveGeometryResponse(k=70_000, epsilon=3.0, prime=5),
     local.SubsetSelection(k=15, epsilon=1.0),
     local.SubsetSelection(k=1000, epsilon=5.0, omega=20),
 ]
@@ -43,6 +45,7 @@ BY_EPSILON = [
     local.GeneralizedRandomizedResponse,
     local.LocalHashing,
     local.HadamardResponse,
+    local.ProjectiveGeometryResponse,
     local.SubsetSelection,
     local.ThresholdHistogramEncoding,
     local.SummationHistogramEncoding,
@@ -98,8 +101,22 @@ def test_the_number_of_hashes():
         refuses(ParameterError, "g must be", local.LocalHashing, k=3, epsilon=1.0, g=g)
     for g in (2.0, "2", True):
         refuses(TypeError, "g must be an int, got", local.LocalHashing, k=3, epsilon=1.0, g=g)
-    message = "k and g must be such that k**2 g is below 2**62, got k = 16777216, g = 65536"
-    refuses(ParameterError, message, local.LocalHashing, k=2**24, epsilon=1.0, g=65_536)
+    refuses(ParameterError, "for more values take projective geometry", local.LocalHashing, k=2**16 + 1, epsilon=1.0)
+
+
+def test_the_prime_of_the_projective_space():
+    make = local.ProjectiveGeometryResponse
+    assert [make(k=22_000, epsilon=e).prime for e in (2**-20, 0.1, 1.0, 3.0, 5.0)] == [2, 2, 3, 19, 149]
+    assert [make(k=k, epsilon=32.0).dimension for k in (2, 15, 10**6, 2**24)] == [2, 2, 2, 2]
+    assert (make(k=22_000, epsilon=1.0).dimension, make(k=22_000, epsilon=1.0, prime=2).dimension) == (10, 15)
+    for prime in (0, 1, 4, 15, 2**27, -3, 2**70):
+        refuses(ParameterError, "a prime number below 2**27, got", make, k=15, epsilon=1.0, prime=prime)
+    for prime in (3.0, "3", True):
+        refuses(TypeError, "prime must be an int, got", make, k=15, epsilon=1.0, prime=prime)
+    too_many = "the smallest space of k = 16777216 points has at most 2**27 of them, got 127"
+    refuses(ParameterError, too_many, make, k=2**24, epsilon=1.0, prime=127)
+    unreachable = "k, epsilon and prime must be such that"
+    refuses(ParameterError, unreachable, make, k=15, epsilon=1.0, prime=134_217_689)
 
 
 def test_the_number_of_members():

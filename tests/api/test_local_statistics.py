@@ -177,6 +177,7 @@ def test_intervals_that_promise_too_much_are_caught():
         local.GeneralizedRandomizedResponse,
         local.LocalHashing,
         local.HadamardResponse,
+        local.ProjectiveGeometryResponse,
         local.SubsetSelection,
     ],
 )

@@ -176,6 +176,7 @@ def test_messages_do_not_show_data():
         local.GeneralizedRandomizedResponse(k=15, epsilon=1.0),
         local.LocalHashing(k=15, epsilon=1.0),
         local.HadamardResponse(k=15, epsilon=1.0),
+        local.ProjectiveGeometryResponse(k=15, epsilon=1.0),
         local.SubsetSelection(k=15, epsilon=1.0),
     ):
         for values in (

@@ -45,6 +45,7 @@ PROTOCOLS = {
                 (local.OptimizedUnaryEncoding, {}),
                 (local.LocalHashing, {"g": 3}),
                 (local.HadamardResponse, {}),
+                (local.ProjectiveGeometryResponse, {"prime": 3}),
                 (local.SubsetSelection, {"omega": 2}),
                 (local.ThresholdHistogramEncoding, {}),
                 (local.SummationHistogramEncoding, {}),

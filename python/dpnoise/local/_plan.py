@@ -146,6 +146,7 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
     Plan(n=1000000, k=1000, epsilon=4.0)
     protocol                       standard_deviation  smallest_detectable_count  report_bytes  server_cost
     SubsetSelection                             272.2                    1,511.5           125  n k bits
+    ProjectiveGeometryResponse                  274.9                    1,526.0             2  n + k log k
     OptimizedUnaryEncoding                      275.9                    1,531.6           125  n k bits
     LocalHashing                                276.2                    1,533.2             4  n + k**2
     SymmetricUnaryEncoding                      425.9                    2,357.8           125  n k bits
