@@ -3,9 +3,9 @@
 use dpnoise_core::local::{
     Accumulator, BitFlip, CountMeanSketch, DBitFlip, DuchiMean, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
     HadamardResponse, Hashing, HierarchicalRange, HybridMean, LocalHashing, Loloha, LongitudinalUnaryEncoding,
-    MAX_EPSILON, MIN_EPSILON, Mixture, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension, Protocol,
-    RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding, Support, SymmetricUnaryEncoding,
-    ThresholdHistogramEncoding, UnaryEncoding, Window, hadamard_entry,
+    MAX_EPSILON, MIN_EPSILON, Mixture, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension,
+    ProjectiveGeometryResponse, Protocol, RandomizedResponse, SquareWave, SubsetSelection, SummationHistogramEncoding,
+    Support, SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding, Window, hadamard_entry,
 };
 use dpnoise_kernels::arith::log::ln_at_most_vartime;
 use num_bigint::BigUint;
@@ -78,6 +78,13 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
             let entry = hadamard_entry(value as u32, (report / 2) as u32 % protocol.k());
             symbol_weight(sketch.mixture(), entry, report % 2)
         }
+        Protocol::ProjectiveGeometryResponse(response) => {
+            // Any report, or one of those on the hyperplane of the value.
+            let (mixture, space) = (response.mixture(), response.space());
+            let any = BigUint::from((1 << mixture.planes()) - mixture.keep()) * space.points_of_hyperplane();
+            let is_supported = is_on_hyperplane(*response, value as u64, report as u64);
+            if is_supported { any + BigUint::from(mixture.keep()) * space.points() } else { any }
+        }
         // A value is the column of all of its prefixes.
         Protocol::PrefixExtension(prefixes) => {
             let entry = hadamard_entry(value as u32, (report / 2) as u32 % protocol.k());
@@ -85,6 +92,22 @@ fn weight(protocol: &Protocol, value: usize, report: usize) -> BigUint {
         }
         other => unreachable!("see `check_windows`, `summation_keeps_its_promise`, local_longitudinal.rs: {other:?}"),
     }
+}
+
+/// Whether the digits of a value and those of a report in reverse have a sum of products that is a multiple of q.
+fn is_on_hyperplane(response: ProjectiveGeometryResponse, value: u64, report: u64) -> bool {
+    let (prime, dimension) = (u64::from(response.space().prime()), response.space().dimension());
+    // Point r is the r-th number whose highest digit is 1.
+    let digits = |point: u64| {
+        let (mut leading, mut rest) = (1, point);
+        while rest >= leading {
+            rest -= leading;
+            leading *= prime;
+        }
+        (0..dimension).map(move |place| (leading + rest) / prime.pow(place) % prime).collect::<Vec<u64>>()
+    };
+    let products = digits(value).into_iter().zip(digits(report).into_iter().rev());
+    products.map(|(of_value, of_report)| of_value * of_report).sum::<u64>() % prime == 0
 }
 
 /// The hash functions of local hashing, and what is done to hashes.
@@ -163,6 +186,10 @@ fn reports(protocol: &Protocol) -> (usize, BigUint) {
             (rows << bits, BigUint::from(rows) << (sketch.flip().planes() as usize * bits))
         }
         Protocol::HadamardCountMeanSketch(sketch) => seeded_reports(sketch.sketch().cells().into(), sketch.mixture()),
+        Protocol::ProjectiveGeometryResponse(response) => {
+            let (points, width) = (response.space().points(), response.space().points_of_hyperplane());
+            (points as usize, BigUint::from(points * width) << response.mixture().planes() as usize)
+        }
         Protocol::PrefixExtension(prefixes) => {
             let cells = prefixes.levels() * prefixes.rows() * protocol.k();
             seeded_reports(cells.into(), prefixes.mixture())
@@ -225,6 +252,11 @@ fn keeps_its_promise(protocol: &Protocol, announced: f64) -> bool {
         Protocol::CountMeanSketch(sketch) => one_hot(sketch.flip()),
         Protocol::HadamardCountMeanSketch(sketch) => kept_to_replaced(sketch.mixture()),
         Protocol::PrefixExtension(prefixes) => kept_to_replaced(prefixes.mixture()),
+        Protocol::ProjectiveGeometryResponse(response) => {
+            let (mixture, space) = (response.mixture(), response.space());
+            let any = u128::from((1 << mixture.planes()) - mixture.keep()) * u128::from(space.points_of_hyperplane());
+            (any + u128::from(mixture.keep()) * u128::from(space.points()), any)
+        }
         other => unreachable!("see `check_windows`, `summation_keeps_its_promise`, local_longitudinal.rs: {other:?}"),
     };
     assert_eq!(most * ratio.1, least * ratio.0, "the closed form is the worst case: {}", protocol.to_json());
@@ -337,6 +369,25 @@ fn subset_selection_keeps_its_promise() {
             check(&Protocol::from(SubsetSelection::new(k, epsilon, omega).unwrap()));
         }
     }
+}
+
+#[test]
+fn projective_geometry_response_keeps_its_promise() {
+    for epsilon in epsilons() {
+        let spaces = [(2, 2), (7, 2), (9, 2), (4, 3), (13, 3), (6, 5), (20, 5), (8, 7), (12, 11)];
+        for (k, prime) in spaces.map(|(k, prime)| (k, Some(prime))).into_iter().chain([(2, None), (5, None)]) {
+            check(&Protocol::from(ProjectiveGeometryResponse::new(k, epsilon, prime).unwrap()));
+        }
+    }
+}
+
+/// The positive control: a report that is kept, as if it were the only one on its hyperplane.
+#[test]
+fn a_hyperplane_that_is_forgotten_is_caught() {
+    let response = ProjectiveGeometryResponse::new(13, 1.0, Some(3)).unwrap();
+    let (most, least) = worst_case(&Protocol::from(response));
+    let forgotten = response.mixture().likelihood_ratio();
+    assert!(most * forgotten.denominator < least * forgotten.numerator && !forgotten.is_at_most(1.0));
 }
 
 /// The largest ratio of the probabilities of one output between two positions.

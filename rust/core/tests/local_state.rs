@@ -4,8 +4,8 @@ use dpnoise_core::Error;
 use dpnoise_core::local::{
     Accumulator, CountMeanSketch, DBitFlip, DuchiMean, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
     HierarchicalRange, HybridMean, Loloha, LongitudinalUnaryEncoding, OptimizedUnaryEncoding, Permanent, PiecewiseMean,
-    PrefixExtension, Probabilities, Protocol, RandomizedResponse, Rappor, SquareWave, SymmetricUnaryEncoding,
-    UnaryEncoding, Values,
+    PrefixExtension, Probabilities, ProjectiveGeometryResponse, Protocol, RandomizedResponse, Rappor, SquareWave,
+    SymmetricUnaryEncoding, UnaryEncoding, Values,
 };
 use dpnoise_core::rng::SeededRng;
 
@@ -16,6 +16,8 @@ fn protocols() -> Vec<Protocol> {
         all.push(Protocol::from(SymmetricUnaryEncoding::new(15, epsilon).unwrap()));
         all.push(Protocol::from(OptimizedUnaryEncoding::new(1000, epsilon).unwrap()));
         all.push(Protocol::from(GeneralizedRandomizedResponse::new(15, epsilon).unwrap()));
+        all.push(Protocol::from(ProjectiveGeometryResponse::new(1000, epsilon, None).unwrap()));
+        all.push(Protocol::from(ProjectiveGeometryResponse::new(15, epsilon, Some(97)).unwrap()));
         all.push(Protocol::from(DuchiMean::new(epsilon).unwrap()));
         all.push(Protocol::from(PiecewiseMean::new(epsilon).unwrap()));
         all.push(Protocol::from(HybridMean::new(epsilon).unwrap()));
@@ -269,6 +271,39 @@ fn values_out_of_range_are_counted_as_rejected() {
         let support = protocol.support().unwrap();
         let expected = (2.0 * support.one as f64 - 3.0 * support.q as f64) / (support.p - support.q) as f64;
         assert!((counts.estimate().unwrap().counts[k as usize - 1] / expected - 1.0).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn reports_of_no_point_are_counted_as_rejected() {
+    let protocol = Protocol::from(ProjectiveGeometryResponse::new(5, 1.0, Some(5)).unwrap());
+    let mut counts = Accumulator::new(protocol);
+    counts.add(&[0, 5, 6, 255, 5], 1, 1).unwrap();
+    assert_eq!((counts.n(), counts.rejected(), counts.counters()), (3, 2, &[1, 0, 0, 0, 0, 2][..]));
+    assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("value out of range", 2)]);
+    assert_eq!(Accumulator::from_bytes(&counts.to_bytes()).unwrap(), counts);
+    assert!(Accumulator::from_counters(protocol, 3, vec![1, 0, 1, 0, 0, 2]).is_err(), "a report is one point");
+    assert!(Accumulator::from_counters(protocol, 3, vec![1, 0, 0, 0, 2]).is_err(), "there are six points");
+}
+
+#[test]
+fn another_space_is_refused_in_a_specification() {
+    let json = Protocol::from(ProjectiveGeometryResponse::new(15, 1.0, Some(3)).unwrap()).to_json();
+    assert!(json.contains(r#""dimension":4,"epsilon":1.0,"k":15,"#) && json.contains(r#""prime":3,"#), "{json}");
+    for (from, to, problem) in [
+        ("\"dimension\":4", "\"dimension\":5", "are not those"),
+        ("\"dimension\":4", "\"dimension\":3", "are not those"),
+        ("\"prime\":3", "\"prime\":2", "are not those"),
+        ("\"prime\":3", "\"prime\":4", "prime must be"),
+        ("\"prime\":3", "\"prime\":134217757", "prime must be"),
+        ("\"k\":15", "\"k\":13", "are not those"),
+        ("\"k\":15", "\"k\":41", "are not those"),
+        ("\"prime\":3,", "", "the field \"prime\" is missing"),
+    ] {
+        let changed = json.replace(from, to);
+        assert_ne!(changed, json);
+        let refused = message(Protocol::from_json(&changed));
+        assert!(refused.contains(problem), "{changed}: {refused}");
     }
 }
 

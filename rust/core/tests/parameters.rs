@@ -5,8 +5,8 @@ use dpnoise_core::local::{
     Accumulator, CountMeanSketch, DBitFlip, DuchiMean, Estimate, GeneralizedRandomizedResponse,
     HadamardCountMeanSketch, HadamardResponse, HierarchicalRange, HybridMean, LaplaceMean, LocalHashing, Loloha,
     LongitudinalUnaryEncoding, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension, Probabilities,
-    Protocol, RandomizedResponse, Rappor, Remembering, SquareWave, SubsetSelection, SummationHistogramEncoding,
-    SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding, Values,
+    ProjectiveGeometryResponse, Protocol, RandomizedResponse, Rappor, Remembering, SquareWave, SubsetSelection,
+    SummationHistogramEncoding, SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding, Values,
 };
 use dpnoise_core::mechanisms::{self, Method, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
@@ -223,6 +223,9 @@ proptest! {
         works_or_is_refused!(HadamardResponse::new(k, epsilon), values);
         works_or_is_refused!(SubsetSelection::new(k, epsilon, g), values);
         works_or_is_refused!(SubsetSelection::new(k, epsilon, Some(few)), values);
+        for prime in [None, g, Some(few)] {
+            works_or_is_refused!(ProjectiveGeometryResponse::new(k, epsilon, prime), values);
+        }
         works_or_is_refused!(RandomizedResponse::new(epsilon), (Values::Answers(&[0, 1, 1]), 3));
         let people = |values| (Values::Remembering(Remembering { values, secrets: &[[7; 32]; 3], question: "question" }), 3);
         let (remembering, fingerprints) = (people(integers), people(&[0, i64::MIN, -1]));
