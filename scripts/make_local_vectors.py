@@ -48,6 +48,8 @@ PROTOCOLS = [
     local.HierarchicalRange(k=6, epsilon=1.0),
     local.PrefixExtension(epsilon=1.0, bits=20, step=8, rows=2, width=8),
     local.Rappor(num_bloombits=16, num_hashes=2, num_cohorts=3, f=0.3, p=0.5, q=0.75),
+    local.ProjectiveGeometryResponse(k=15, epsilon=1.0),
+    local.ProjectiveGeometryResponse(k=300, epsilon=2.0),
 ]
 PEOPLE = 8
 

@@ -31,6 +31,7 @@ NUMBERS = (
     "hadamard_response",
     "loloha",
     "hierarchical_range",
+    "projective_geometry_response",
     *HADAMARD_SKETCHES,
 )
 SKETCHES = ("count_mean_sketch", "hadamard_count_mean_sketch")
@@ -131,6 +132,39 @@ def mixed(symbols: list[int], g: int, spec: dict[str, Any], words: Words, round_
     return [symbol if coin < keep else other for symbol, coin, other in zip(symbols, coins, others, strict=True)]
 
 
+def points(spec: dict[str, Any], dimension: int) -> int:
+    """Give the number of vectors of so many digits whose highest digit that is not 0 is 1."""
+    return int(sum(spec["prime"] ** place for place in range(dimension)))
+
+
+def digits_of(spec: dict[str, Any], point: int, dimension: int) -> list[int]:
+    """Give the digits of a point, lowest first; points are in the order of the numbers with these digits."""
+    leading = 1
+    while point >= leading:
+        point -= leading
+        leading *= spec["prime"]
+    return [(leading + point) // spec["prime"] ** place % spec["prime"] for place in range(dimension)]
+
+
+def point_with(spec: dict[str, Any], digits: list[int]) -> int:
+    """Give the point with these digits."""
+    highest = place_of(digits)
+    return points(spec, highest) + sum(digit * spec["prime"] ** i for i, digit in enumerate(digits[:highest]))
+
+
+def place_of(digits: list[int]) -> int:
+    """Give the place of the highest digit that is not 0."""
+    return max(i for i, digit in enumerate(digits) if digit)
+
+
+def forced(spec: dict[str, Any], value: int, w: int) -> int:
+    """Give number w of the reports that support a value."""
+    own = digits_of(spec, value, spec["dimension"])
+    row, place = digits_of(spec, w, spec["dimension"] - 1)[::-1], place_of(own)
+    inserted = -sum(a * b for a, b in zip(own[:place], row[:place], strict=True)) % spec["prime"]
+    return point_with(spec, [*row[:place], inserted, *row[place:]][::-1])
+
+
 def depth(spec: dict[str, Any]) -> int:
     """Give the binary digits of the leaves of a tree."""
     return int(spec["k"] - 1).bit_length()
@@ -157,6 +191,8 @@ def symbol(spec: dict[str, Any], seed: int, value: int) -> int:
             bits = seed.bit_length() - 1
             node = value >> depth(spec) - bits
             return (seed - 2**bits & node).bit_count() % 2
+        case "projective_geometry_response":
+            return forced(spec, value, seed)
         case "hadamard_count_mean_sketch":
             row, column = divmod(seed, spec["width"])
             return (column & column_of(spec, row, value)).bit_count() % 2
@@ -179,6 +215,8 @@ def symbols_and_seeds(spec: dict[str, Any]) -> tuple[int, int]:
             return 2, spec["order"]
         case "hierarchical_range":
             return 2, 2 ** (depth(spec) + 1)
+        case "projective_geometry_response":
+            return points(spec, spec["dimension"]), 1
         case "hadamard_count_mean_sketch" | "prefix_extension":
             return 2, cells(spec)
     raise AssertionError(spec["protocol"])
@@ -199,6 +237,8 @@ def seeds(spec: dict[str, Any], count: int, words: Words) -> list[int]:
             drawn = [bits[up] for up in below(len(bits), count, words)]
             columns = below(2 ** depth(spec), count, words)
             return [2**level + column % 2**level for level, column in zip(drawn, columns, strict=True)]
+        case "projective_geometry_response":
+            return below(points(spec, spec["dimension"] - 1), count, words)
     return [0] * count
 
 
@@ -438,6 +478,8 @@ def perturb(spec: dict[str, Any], values: list[Any], stream: bytes) -> tuple[byt
             drawn = seeds(spec, len(part), words)
             own = [symbol(spec, seed, value) for seed, value in zip(drawn, part, strict=True)]
             told = mixed(own, g, spec, words)
+            if spec["protocol"] == "projective_geometry_response":
+                drawn = [0] * len(part)  # what was drawn is not reported
             reports += b"".join((seed * g + s).to_bytes(width, "little") for seed, s in zip(drawn, told, strict=True))
     elif spec["protocol"] in WINDOWS:
         parts = [values[first : first + CHUNK] for first in range(0, len(values), CHUNK)]
@@ -470,7 +512,7 @@ def supports(spec: dict[str, Any], report: bytes) -> list[int] | None:
     number = int.from_bytes(report, "little")
     if spec["protocol"] in WINDOWS:
         return None if number >= outputs(spec) else [int(number == told) for told in range(outputs(spec))]
-    if spec["protocol"] in HADAMARD_SKETCHES:
+    if spec["protocol"] in (*HADAMARD_SKETCHES, "projective_geometry_response"):
         return [i == number for i in range(counters_of(spec))] if number < counters_of(spec) else None
     if spec["protocol"] in GROUPS:
         groups, width = (spec[name] for name in GROUPS[spec["protocol"]])
@@ -521,6 +563,7 @@ CODES = {
     "hierarchical_range": 21,
     "prefix_extension": 22,
     "rappor": 23,
+    "projective_geometry_response": 24,
 }
 
 
@@ -568,6 +611,8 @@ def counters_of(spec: dict[str, Any]) -> int:
         return int(groups * (1 + width))
     if spec["protocol"] in HADAMARD_SKETCHES:
         return 2 * cells(spec)
+    if spec["protocol"] == "projective_geometry_response":
+        return points(spec, spec["dimension"])
     if spec["protocol"] in WINDOWS:
         return outputs(spec)
     return 1 if spec["protocol"] in ("randomized_response", "laplace_mean") else int(spec["k"])

@@ -50,6 +50,12 @@ PROTOCOLS = [
     local.HierarchicalRange(k=2, epsilon=1.0),
     local.HierarchicalRange(k=100, epsilon=0.001, branching=8),
     local.HierarchicalRange(k=500, epsilon=9.0),
+    local.ProjectiveGeometryResponse(k=2, epsilon=1.0),
+    local.ProjectiveGeometryResponse(k=15, epsilon=0.001),
+    local.ProjectiveGeometryResponse(k=1000, epsilon=2.0),
+    local.ProjectiveGeometryResponse(k=500, epsilon=3.0, prime=499),
+    local.ProjectiveGeometryResponse(k=2**24, epsilon=1.0),
+    local.ProjectiveGeometryResponse(k=300_000, epsilon=9.0),
 ]
 OF_NUMBERS = [
     *(
