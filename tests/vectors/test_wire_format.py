@@ -79,6 +79,9 @@ def ratio(spec: dict[str, Any]) -> Fraction:
             k, omega, keep = spec["k"], spec["omega"], share("keep")
             p = keep + (1 - keep) * Fraction(omega, k)
             return p * (k - omega) / ((1 - p) * omega)
+        case "projective_geometry_response":
+            count, width = (local_spec.points(spec, spec["dimension"] - less) for less in (0, 1))
+            return 1 + count * share("keep") / (width * (1 - share("keep")))
         case "piecewise_mean" | "square_wave" | "hybrid_mean":
             keep, outputs = share("keep"), spec["k"] + spec["width"] - 1
             window = 1 + outputs * keep / (spec["width"] * (1 - keep))
@@ -114,7 +117,10 @@ def test_specifications_are_in_the_ranges_of_the_page(protocol: Any) -> None:
             assert 0 <= value < 2**24
         elif isinstance(value, int) and name != "seed":
             most = {"k": 2**24, "omega": spec.get("k", 0) - 1, "d": spec.get("k"), "bound": 2**31 - 1, "rows": 2**16}
-            assert 1 <= value <= most.get(name, 2**62)
+            least = 2 if spec["protocol"] == "projective_geometry_response" and name in ("prime", "dimension") else 1
+            assert least <= value <= most.get(name, 2**62)
+    if spec["protocol"] == "projective_geometry_response":
+        assert spec["k"] <= local_spec.points(spec, spec["dimension"]) <= 2**27
     assert spec["epsilon"] >= 2**-20
 
 
@@ -240,6 +246,23 @@ def test_uniform_numbers_of_the_page_are_uniform() -> None:
         functions["random_bytes"] = make_wire_examples.Stream(bytes(range(256)) if n > 1 else b"")
         times = 256 * n // 2 ** (n - 1).bit_length() if n > 1 else 5
         assert set(Counter(functions["uniform"](n) for _ in range(times)).values()) == {times // n}
+
+
+@pytest.mark.parametrize(("prime", "dimension"), [(2, 2), (2, 5), (3, 4), (5, 3), (13, 2)])
+def test_the_forced_reports_of_the_page_are_those_that_it_defines(prime: int, dimension: int) -> None:
+    functions, spec = make_wire_examples.page_functions(PAGE), {"prime": prime, "dimension": dimension}
+    points = range(local_spec.points(spec, dimension))
+    digits = [functions["digits"](point, prime, dimension) for point in points]
+    leading_one = [n for n in range(1, prime**dimension) if n // prime ** int(math.log(n + 0.5, prime)) == 1]
+    assert [sum(digit * prime**i for i, digit in enumerate(row)) for row in digits] == leading_one
+    for v in points:
+        supporting = [
+            r for r in points if sum(a * b for a, b in zip(digits[v], digits[r][::-1], strict=True)) % prime == 0
+        ]
+        forced = [functions["forced"](v, w, prime, dimension) for w in range(len(supporting))]
+        assert sorted(forced) == supporting
+        assert forced == [local_spec.forced(spec, v, w) for w in range(len(supporting))]
+        assert len(supporting) == local_spec.points(spec, dimension - 1)
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
