@@ -28,7 +28,7 @@ CATEGORIES = ["--column", "word", "--domain", "apple,pear,fig", "--epsilon", 2]
 NUMBERS = ["--column", "number", "--epsilon", 2]
 SKETCH = ["--column", "word", "--epsilon", 2, "--rows", 64, "--width", 256]
 HOW = {
-    **dict.fromkeys(["grr", "sue", "oue", "the", "she", "lh", "hr", "ss"], CATEGORIES),
+    **dict.fromkeys(["grr", "sue", "oue", "the", "she", "lh", "hr", "ss", "pgr"], CATEGORIES),
     "rr": ["--column", "flag", "--domain", "false,true", "--epsilon", 2],
     "ue": [*CATEGORIES[:4], "--p", 0.75, "--q", 0.25],
     "hierarchical": ["--column", "age", "--k", 4, "--epsilon", 2],

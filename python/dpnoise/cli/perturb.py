@@ -58,7 +58,8 @@ def perturb(
 
     The protocols, by what the column holds:
 
-    - values of --domain, or numbers below --k: rr (yes or no), grr (few values), sue, oue, ue, the, she, lh, hr, ss
+    - values of --domain, or numbers below --k: rr (yes or no), grr (few values), sue, oue, ue, the, she, lh, hr, ss,
+      pgr (many values)
 
     - whole numbers: hierarchical (ranges of numbers below --k), pem (frequent numbers below 2**bits)
 
