@@ -89,6 +89,7 @@ LOCAL: dict[str, Call] = {
     "LocalHashing": (_seeded(local.LocalHashing(k=13, epsilon=1.0).perturb), INTEGERS),
     "HadamardResponse": (_seeded(local.HadamardResponse(k=13, epsilon=1.0).perturb), INTEGERS),
     "SubsetSelection": (_seeded(local.SubsetSelection(k=13, epsilon=1.0).perturb), INTEGERS),
+    "ProjectiveGeometryResponse": (_seeded(local.ProjectiveGeometryResponse(k=13, epsilon=1.0).perturb), INTEGERS),
     "SummationHistogramEncoding": (_seeded(local.SummationHistogramEncoding(k=13, epsilon=1.0).perturb), INTEGERS),
     "HierarchicalRange": (_seeded(local.HierarchicalRange(k=16, epsilon=1.0).perturb), INTEGERS),
     "PrefixExtension": (_seeded(local.PrefixExtension(epsilon=1.0, bits=16, rows=4, width=16).perturb), INTEGERS),

@@ -113,6 +113,7 @@ CASES: Final = (
     Case("LocalHashing", partial(local.LocalHashing, k=4), 0, 1),
     Case("HadamardResponse", partial(local.HadamardResponse, k=4), 0, 1),
     Case("SubsetSelection", partial(local.SubsetSelection, k=4), 0, 1),
+    Case("ProjectiveGeometryResponse", partial(local.ProjectiveGeometryResponse, k=4), 0, 1),
     Case("CountMeanSketch", partial(local.CountMeanSketch, rows=1, width=8), "a", "c"),
     Case("HadamardCountMeanSketch", partial(local.HadamardCountMeanSketch, rows=1, width=8), "a", "c"),
     Case("PrefixExtension", partial(local.PrefixExtension, bits=8, step=4, rows=2, width=16), 0, 255),
