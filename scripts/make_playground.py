@@ -19,6 +19,7 @@ PROTOCOLS = [
     local.LocalHashing,
     local.HadamardResponse,
     local.SubsetSelection,
+    local.ProjectiveGeometryResponse,
 ]
 KS = [4, 8, 16, 32, 64]
 EPSILONS = [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]

@@ -9,6 +9,7 @@ const PROTOCOLS = {
   local_hashing: "Local hashing",
   hadamard_response: "Hadamard response",
   subset_selection: "Subset selection",
+  projective_geometry_response: "Projective geometry response",
 };
 const PEOPLE = [1_000, 10_000, 100_000, 1_000_000];
 const Z = 1.959963984540054; // of a 95 % interval
