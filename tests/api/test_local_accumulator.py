@@ -218,7 +218,7 @@ def test_a_state_of_another_protocol():
     for part in ("optimized_unary_encoding", "symmetric_unary_encoding", PROTOCOL.spec_id, other.spec_id):
         assert part in str(caught.value)
     refuses(TypeError, "other must be an Accumulator, got bytes", PROTOCOL.accumulator().merge, b"")
-    refuses(TypeError, "protocol must be a protocol of dpnoise.local, got int", local.Accumulator, 3)
+    refuses(TypeError, "protocol must be a protocol of dpnoise.local for one attribute, got int", local.Accumulator, 3)
 
 
 # --- States --------------------------------------------------------------------------------------------------------

@@ -33,7 +33,9 @@ def merge(protocol: Protocol, states: Iterable[bytes]) -> Accumulator:
 def check_protocol(protocol: Protocol) -> None:
     """Refuse anything but a protocol before work is distributed."""
     if not isinstance(protocol, Protocol):
-        raise TypeError(f"protocol must be a protocol of dpnoise.local, got {type(protocol).__name__}")
+        raise TypeError(
+            f"protocol must be a protocol of dpnoise.local for one attribute, got {type(protocol).__name__}"
+        )
 
 
 def check_client(protocol: Protocol) -> None:

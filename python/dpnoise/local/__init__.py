@@ -20,6 +20,8 @@ Examples
 """
 
 from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._attribute_counts import AttributesAccumulator
+from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
 from dpnoise.local._bloom_decoding import RapporEstimate
 from dpnoise.local._categories import (
     GeneralizedRandomizedResponse,
@@ -34,7 +36,7 @@ from dpnoise.local._estimate import CountEstimate, Estimate
 from dpnoise.local._longitudinal import LOLOHA, DBitFlip, LongitudinalProtocol, LongitudinalUnaryEncoding
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._numbers import DuchiMean, HybridMean, LaplaceMean, MeanEstimate, MeanProtocol, PiecewiseMean
-from dpnoise.local._plan import Candidate, Plan, plan
+from dpnoise.local._plan import AttributesCandidate, AttributesPlan, Candidate, Plan, plan, plan_attributes
 from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._prefix_extension import HeavyHitters, PrefixExtension
 from dpnoise.local._protocol import FrequencyProtocol, Protocol, protocol_from_json
@@ -52,6 +54,10 @@ from dpnoise.local._unary_encoding import (
 __all__ = [
     "LOLOHA",
     "Accumulator",
+    "AttributesAccumulator",
+    "AttributesCandidate",
+    "AttributesPlan",
+    "AttributesProtocol",
     "Candidate",
     "ClientMemo",
     "CountEstimate",
@@ -84,7 +90,9 @@ __all__ = [
     "RangeEstimate",
     "Rappor",
     "RapporEstimate",
+    "Sampled",
     "SketchEstimate",
+    "Split",
     "SquareWave",
     "SubsetSelection",
     "SummationHistogramEncoding",
@@ -92,5 +100,6 @@ __all__ = [
     "ThresholdHistogramEncoding",
     "UnaryEncoding",
     "plan",
+    "plan_attributes",
     "protocol_from_json",
 ]

@@ -46,14 +46,18 @@ class Accumulator:
     5
     """
 
-    __slots__ = ("_protocol", "_state")
+    __slots__ = ("_people", "_protocol", "_state")
 
+    _people: int | None  # how many people the senders are a random sample of; None if they are all people
     _protocol: Specification
     _state: _native.LocalAccumulator
 
     def __init__(self, protocol: Specification) -> None:
         if not isinstance(protocol, Specification):
-            raise TypeError(f"protocol must be a protocol of dpnoise.local, got {type(protocol).__name__}")
+            raise TypeError(
+                f"protocol must be a protocol of dpnoise.local for one attribute, got {type(protocol).__name__}"
+            )
+        self._people = None
         self._protocol = protocol
         self._state = _native.LocalAccumulator(protocol._native)
 
@@ -82,8 +86,11 @@ class Accumulator:
         return cls._of(_native.LocalAccumulator.from_bytes(state))
 
     @classmethod
-    def _of(cls, state: _native.LocalAccumulator, domain: Domain | None = None) -> Accumulator:
+    def _of(
+        cls, state: _native.LocalAccumulator, domain: Domain | None = None, people: int | None = None
+    ) -> Accumulator:
         accumulator = cls.__new__(cls)
+        accumulator._people = people
         accumulator._state = state
         accumulator._protocol = wrap(state.protocol, domain)
         return accumulator
@@ -274,8 +281,8 @@ class Accumulator:
         if not self._protocol._counts_values:
             kind = type(self._protocol).__name__
             raise TypeError(f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)")
-        protocol = self._protocol
-        return with_intervals(protocol._native, self._state.estimate(), level, simultaneous, post, protocol._domain)
+        protocol, found = self._protocol, self._state.estimate()
+        return with_intervals(protocol._native, found, level, simultaneous, post, protocol._domain, self._people)
 
     @property
     def protocol(self) -> Specification:

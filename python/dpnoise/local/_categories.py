@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -105,11 +107,14 @@ class RandomizedResponse(FrequencyProtocol):
         RandomnessError
             When the source of randomness fails; ``out`` is all False then.
         """
-        domain = self._domain
-        vector = _inputs.booleans(values) if domain is None else _inputs.codes(values, domain).astype(np.uint8)
+        vector = self._vector(values)
         reports = array_for(vector.shape, out, np.bool_)
         self._native.perturb(vector, reports.view(np.uint8), threads, rng)
         return reports
+
+    def _vector(self, values: Any) -> NDArray[np.uint8]:
+        domain = self._domain
+        return _inputs.booleans(values) if domain is None else _inputs.codes(values, domain).astype(np.uint8)
 
     def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         yes = super()._draw_supports(counts, generator)[1]

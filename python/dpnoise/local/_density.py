@@ -38,7 +38,7 @@ class DensityEstimate(Tabular):
     edges : ndarray of float64, shape (k + 1,)
         The ends of the bins, evenly spaced from 0 to 1.
     n : int
-        The number of reports counted.
+        The number of reports counted; for an attribute of `Sampled` those about all attributes.
     rejected : int
         The number of malformed reports, which were not counted.
     smoothing : bool
@@ -185,6 +185,9 @@ class SquareWave(NumberProtocol):
     def k(self) -> int:
         """The number of bins."""
         return self._native.k
+
+    def _limits(self) -> tuple[float, float]:
+        return 0.0, 1.0
 
     def estimate(
         self, collected: Accumulator | Values, *, smoothing: bool = True, threads: int | None = None

@@ -281,7 +281,7 @@ class Estimate(EstimateTable):
         The ends of the confidence intervals of the unbiased estimates, by the normal approximation; ``post`` leaves
         them as they are.
     n : int
-        The number of reports counted.
+        The number of reports counted; for an attribute of `Sampled` those about all attributes.
     rejected : int
         The number of malformed reports, which were not counted.
     level : float
@@ -364,21 +364,41 @@ def normal_quantile(level: float, intervals: int = 1) -> float:
     return -NormalDist().inv_cdf((1.0 - float(level)) / (2.0 * intervals))
 
 
+Found = tuple[Counts, Counts, int, int]
+"""Counts and their standard errors, and the numbers of reports that were counted and rejected."""
+
+
+def of_all_people(found: Found, people: int | None) -> Found:
+    """Extrapolate counts from the senders to all people, if these are more, and the senders a random sample of them.
+
+    A sample without replacement adds the variance of the hypergeometric distribution (docs/proofs/attributes.md).
+    """
+    counts, standard_errors, n, rejected = found
+    if people is None:
+        return found
+    shares = np.clip(counts / n, 0.0, 1.0)
+    of_sampling = n * shares * (1.0 - shares) * (people - n) / max(people - 1, 1)
+    scale = people / n
+    return scale * counts, scale * np.sqrt(standard_errors**2 + of_sampling), people, rejected
+
+
 def with_intervals(
     protocol: _native.LocalProtocol,
-    found: tuple[NDArray[np.float64], NDArray[np.float64], int, int],
+    found: Found,
     level: float,
     simultaneous: bool,
     post: Post | None,
     domain: Domain | None,
+    people: int | None = None,
 ) -> Estimate:
-    """Make an estimate of counts, standard errors, n and the number of rejected reports."""
+    """Make an estimate of what reports give, for all people if the senders are a sample of them."""
     check_post(post)
-    counts, standard_errors, n, rejected = found
+    senders = found[2]
+    counts, standard_errors, n, rejected = of_all_people(found, people)
     # The two counts of a binary protocol err by the same amount: an interval for one is an interval for both.
     quantile = normal_quantile(level, min(protocol.counters, counts.size) if simultaneous else 1)
     lower, upper = intervals(counts, standard_errors, quantile)
-    absent_error = math.sqrt(protocol.variance(n, 0.0))
+    absent_error = math.sqrt(protocol.variance(senders, 0.0)) * (n / max(senders, 1))
     counts = post_processed(post, counts, n, absent_error, level)
     counts.flags.writeable = False
     return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post, domain)

@@ -6,13 +6,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._arrays import array_for
 from dpnoise._display import Record
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Reals, Values
@@ -69,10 +68,13 @@ class NumberProtocol(Protocol):
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
-        vector = _inputs.numbers(values)
-        reports = array_for((len(vector), self._native.report_bytes), out, np.uint8)
-        self._native.perturb(vector, reports, threads, rng)
-        return reports
+        return self._reports(self._vector(values), out, threads, rng)
+
+    def _vector(self, values: Any) -> NDArray[np.float64]:
+        return _inputs.numbers(values)
+
+    def _limits(self) -> tuple[float, float]:
+        return -1.0, 1.0
 
 
 class Window(NamedTuple):
@@ -147,7 +149,7 @@ class MeanEstimate(Record):
     lower, upper : float
         The ends of the confidence interval, by the normal approximation.
     n : int
-        The number of reports counted.
+        The number of reports counted; for an attribute of `Sampled` those about all attributes.
     rejected : int
         The number of malformed reports, which were not counted.
     level : float

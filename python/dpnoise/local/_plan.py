@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import NormalDist
 from typing import Final, overload
 
 from dpnoise._display import Column
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import fraction_of, real_down
+from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
 from dpnoise.local._categories import (
     GeneralizedRandomizedResponse,
     HadamardResponse,
@@ -183,3 +185,115 @@ def _candidate(protocol: FrequencyProtocol, server_cost: str, n: int) -> Candida
     return Candidate(
         protocol, math.sqrt(absent), detectable if detectable <= n else math.inf, protocol.report_bytes, server_cost
     )
+
+
+@dataclass(frozen=True)
+class AttributesCandidate:
+    """A way to collect several attributes with its accuracy and cost, as `plan_attributes` predicts them.
+
+    Attributes
+    ----------
+    protocol : Sampled or Split
+        The attributes with the most accurate protocol for each.
+    standard_deviations : dict of str to float
+        For each attribute the standard deviation of the estimated count of a rare value, in people.
+    report_bytes : int
+        The size of a report.
+    """
+
+    protocol: AttributesProtocol
+    standard_deviations: dict[str, float]
+    report_bytes: int
+
+
+@dataclass(frozen=True, repr=False)
+class AttributesPlan(Tabular):
+    """The ways to collect several attributes that `plan_attributes` compares, the most accurate first.
+
+    As a table it has the columns collection (Sampled or Split), attribute, protocol (the name of the class) and
+    standard_deviation (float64).
+
+    Attributes
+    ----------
+    candidates : tuple of AttributesCandidate
+        The two, each with its accuracy and cost.
+    n : int
+        The number of people.
+    epsilon : float
+        The requested privacy parameter of a report.
+    """
+
+    candidates: tuple[AttributesCandidate, ...]
+    n: int
+    epsilon: float
+
+    def _columns(self) -> dict[str, Column]:
+        rows = [
+            (type(candidate.protocol).__name__, name, type(protocol).__name__, candidate.standard_deviations[name])
+            for candidate in self.candidates
+            for name, protocol in candidate.protocol.attributes.items()
+        ]
+        names = ("collection", "attribute", "protocol", "standard_deviation")
+        return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def plan_attributes(n: int, attributes: Mapping[str, int], epsilon: float) -> AttributesPlan:
+    """Compare `Sampled` and `Split` for several attributes that are counted by value.
+
+    Parameters
+    ----------
+    n : int
+        The number of people who will report, from 1 to 2**64 - 1.
+    attributes : mapping of str to int
+        From 2 to 256 attributes: their names, and for each the number of possible values, from 2 to 2**24.
+    epsilon : float
+        The privacy parameter of a report for all attributes together: for `Sampled` that of each attribute, and for
+        `Split` shared among them equally, each share being from 2**-20 to 32.
+
+    Returns
+    -------
+    AttributesPlan
+        Both, with the most accurate protocol for each attribute as `plan` finds it. The one with the smaller sum of
+        variances is first.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> local.plan_attributes(n=30_000, attributes={"occupation": 15, "age": 8, "income": 2}, epsilon=1.0)
+    AttributesPlan(n=30000, epsilon=1.0)
+    collection  attribute   protocol            standard_deviation
+    Sampled     occupation  SubsetSelection                 526.75
+    Sampled     age         SubsetSelection                 481.09
+    Sampled     income      RandomizedResponse              288.02
+    Split       occupation  SubsetSelection                 963.87
+    Split       age         SubsetSelection                 903.10
+    Split       income      RandomizedResponse              517.54
+    """
+    if not isinstance(attributes, Mapping):
+        raise TypeError(f"attributes must be a mapping of names to numbers, got {type(attributes).__name__}")
+    whole = _most_accurate(Sampled, n, attributes, epsilon)  # which checks all parameters
+    share = real_down(fraction_of(epsilon) / len(attributes), "epsilon")
+    candidates = [whole, _most_accurate(Split, n, attributes, share)]
+    candidates.sort(key=lambda candidate: math.fsum(error**2 for error in candidate.standard_deviations.values()))
+    return AttributesPlan(tuple(candidates), int(n), float(epsilon))
+
+
+def _most_accurate(
+    make: Callable[..., AttributesProtocol], n: int, attributes: Mapping[str, int], epsilon: float
+) -> AttributesCandidate:
+    chosen = {}
+    for name, k in attributes.items():
+        try:
+            chosen[name] = plan(n, k, epsilon)[0].protocol
+        except (ParameterError, TypeError) as error:
+            raise type(error)(f"attributes[{name!r}]: {error}") from None
+    protocol = make(attributes=chosen)
+    deviations = {name: math.sqrt(protocol.variance(name, n)) for name in attributes}
+    return AttributesCandidate(protocol, deviations, protocol.report_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from dpnoise import _native
 from dpnoise._interchange import Integers, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, of_all_people
 from dpnoise.local._protocol import Protocol, Rng
 
 _MOST_CANDIDATES = 1 << 20
@@ -138,7 +139,13 @@ class PrefixExtension(Protocol):
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
-        return self._reports(_inputs.integers(values), out, threads, rng)
+        return self._reports(self._vector(values), out, threads, rng)
+
+    def _vector(self, values: Any) -> NDArray[np.int64]:
+        return _inputs.integers(values)
+
+    def _limits(self) -> tuple[float, float]:
+        return 0, 2**self.bits - 1
 
     def estimate(
         self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None
@@ -177,7 +184,7 @@ class PrefixExtension(Protocol):
         rows help. A frequent value is missed if at some length its prefix is not significant. At most 2**20 prefixes of
         a length are tried, those that extend the most frequent ones.
         """
-        state = self._collected(collected, threads)._state
+        counted = self._collected(collected, threads)
         candidates, complete = np.zeros(1, np.int64), True
         grown = (self.bits - 1) % self.step + 1
         for index in range((self.bits - grown) // self.step + 1):
@@ -185,7 +192,8 @@ class PrefixExtension(Protocol):
             complete, candidates = complete and candidates.size <= extended, candidates[:extended]
             candidates = (candidates[:, None] << grown | np.arange(1 << grown)).ravel()
             grown = self.step
-            counts, standard_errors, n, rejected = state.estimate_prefixes(index, candidates)
+            found = counted._state.estimate_prefixes(index, candidates)
+            counts, standard_errors, n, rejected = of_all_people(found, counted._people)
             quantile = normal_quantile(level, max(candidates.size, 1))
             lower, upper = intervals(counts, standard_errors, quantile)
             order = np.argsort(-counts, kind="stable")
@@ -217,7 +225,7 @@ class HeavyHitters(EstimateTable):
         The ends of the confidence intervals by the normal approximation. They hold together for all values that were
         tested, in the result or not (Bonferroni). Counts that just passed the test are too large on average.
     n : int
-        The number of reports counted.
+        The number of reports counted; for an attribute of `Sampled` those about all attributes.
     rejected : int
         The number of malformed reports, which were not counted.
     level : float

@@ -79,8 +79,16 @@ class Protocol(Specification):
         """
         return _arrow.batch_of(self._rows(reports), self)
 
+    def _vector(self, values: Any) -> NDArray[Any]:
+        """Copy people's values to an array that the randomiser takes, if they are of the right kind."""
+        raise NotImplementedError  # by those whose clients keep a memo
+
+    def _limits(self) -> tuple[float, float]:
+        """Give the smallest and the largest number that the randomiser takes."""
+        return 0, self._native.k - 1
+
     def _reports(
-        self, values: NDArray[np.int64], out: NDArray[np.uint8] | None, threads: int | None, rng: Rng
+        self, values: NDArray[Any], out: NDArray[np.uint8] | None, threads: int | None, rng: Rng
     ) -> NDArray[np.uint8]:
         """Give a report for each value; no other code may hold the array of values."""
         reports = array_for((len(values), self._native.report_bytes), out, np.uint8)
@@ -334,7 +342,10 @@ class OfValues(Protocol):
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
-        return self._reports(_inputs.codes(values, self._domain), out, threads, rng)
+        return self._reports(self._vector(values), out, threads, rng)
+
+    def _vector(self, values: Any) -> NDArray[np.int64]:
+        return _inputs.codes(values, self._domain)
 
 
 class ValueProtocol(OfValues, FrequencyProtocol):

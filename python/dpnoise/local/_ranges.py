@@ -109,7 +109,7 @@ class RangeEstimate(Tabular):
     counts : ndarray of float64, shape (k,)
         Unbiased estimates for each value. They sum to n; those of rare values may be negative. Read-only.
     n : int
-        The number of reports counted.
+        The number of reports counted; for an attribute of `Sampled` those about all attributes.
     rejected : int
         The number of malformed reports, which were not counted.
     level : float

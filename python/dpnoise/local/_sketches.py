@@ -12,7 +12,7 @@ from dpnoise import _native
 from dpnoise._interchange import Texts, Values
 from dpnoise.local import _texts
 from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, of_all_people
 from dpnoise.local._protocol import Protocol, Rng
 
 
@@ -77,7 +77,13 @@ class Sketch(Protocol):
         RandomnessError
             When the source of randomness fails; ``out`` is zero then.
         """
-        return self._reports(_texts.fingerprints(values, "values"), out, threads, rng)
+        return self._reports(self._vector(values), out, threads, rng)
+
+    def _vector(self, values: Any) -> NDArray[np.int64]:
+        return _texts.fingerprints(values, "values")
+
+    def _limits(self) -> tuple[float, float]:
+        return -(2**63), 2**63 - 1
 
     def estimate(
         self,
@@ -118,8 +124,9 @@ class Sketch(Protocol):
         candidates = _texts.readable_twice(candidates, "candidates")
         fingerprints = _texts.fingerprints(candidates, "candidates")
         quantile = normal_quantile(level, max(fingerprints.size, 1) if simultaneous else 1)
-        state = self._collected(collected, threads)._state
-        counts, standard_errors, n, rejected = state.estimate_candidates(fingerprints)
+        counted = self._collected(collected, threads)
+        found = counted._state.estimate_candidates(fingerprints)
+        counts, standard_errors, n, rejected = of_all_people(found, counted._people)
         lower, upper = intervals(counts, standard_errors, quantile)
         texts = _texts.as_list(candidates, "candidates")
         return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, level, simultaneous)
@@ -145,7 +152,7 @@ class SketchEstimate(EstimateTable):
     lower, upper : ndarray of float64
         The ends of the confidence intervals, by the normal approximation.
     n : int
-        The number of reports counted.
+        The number of reports counted; for an attribute of `Sampled` those about all attributes.
     rejected : int
         The number of malformed reports, which were not counted.
     level : float
