@@ -342,4 +342,4 @@ def _uniform(n: int, d: int) -> NDArray[np.uint8]:
     drawn = np.frombuffer(_native.random_bytes(n), np.uint8).copy()
     while (again := np.flatnonzero(drawn >= most)).size:
         drawn[again] = np.frombuffer(_native.random_bytes(again.size), np.uint8)
-    return (drawn % d).astype(np.uint8)
+    return (drawn % np.uint16(d)).astype(np.uint8)
