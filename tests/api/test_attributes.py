@@ -8,6 +8,7 @@ import re
 import zlib
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -222,13 +223,50 @@ def test_intervals_hold_as_often_as_they_say(epsilon, count):
     assert 0.93 < coverage(epsilon, count) < 0.975
 
 
-def test_intervals_without_the_error_of_the_sample_are_noticed(monkeypatch):
-    def scaled_only(found, people):
-        counts, errors, n, rejected = found
-        return found if people is None else (counts * people / n, errors * people / n, people, rejected)
+def noise_alone(found, people):
+    counts, errors, n, rejected = found
+    return found if people is None else (counts * people / n, errors * people / n, people, rejected)
 
-    monkeypatch.setattr(_estimate, "of_all_people", scaled_only)
-    assert coverage(4.0, 50) < 0.6
+
+def with_replacement(found, people):
+    counts, errors, n, rejected = noise_alone(found, people)
+    shares = np.clip(counts / people, 0.0, 1.0)
+    sampled = found[2]
+    return counts, np.sqrt(errors**2 + people**2 / sampled * shares * (1.0 - shares)), n, rejected
+
+
+@pytest.mark.parametrize(("wrong", "epsilon", "count"), [(noise_alone, 4.0, 50), (with_replacement, 8.0, 30)])
+def test_intervals_with_another_error_of_the_sample_are_noticed(wrong, epsilon, count, monkeypatch):
+    monkeypatch.setattr(_estimate, "of_all_people", wrong)
+    assert not 0.93 < coverage(epsilon, count) < 0.975
+
+
+def test_the_standard_error_of_a_mean_is_at_least_that_of_the_sample_and_the_noise():
+    first = local.DuchiMean(epsilon=3.0)
+    fields = json.loads(first.to_json())
+    keep = Fraction(fields["keep"], 2 ** fields["planes"])
+    protocol = local.Sampled(attributes={"a": first, "b": first})
+    numbers, n_a = [1, -1, 1, 1, 1], 3
+    n, truth, means = len(numbers), Fraction(3, 5), []
+    for asked in itertools.combinations(range(n), n_a):
+        for answers in itertools.product((0, 1), repeat=n_a):
+            reports = np.zeros((n, 2), np.uint8)
+            reports[:, 0] = 1
+            reports[asked, 0], reports[asked, 1] = 0, answers
+            signs = [numbers[i] * (2 * answer - 1) for i, answer in zip(asked, answers, strict=True)]
+            weight = math.prod((1 + sign * keep) / 2 for sign in signs) / math.comb(n, n_a)
+            found = protocol.estimate(reports)["a"]
+            assert found.n == n
+            means.append((weight, Fraction(found.mean), Fraction(found.standard_error) ** 2))
+    assert sum(weight for weight, _, _ in means) == 1
+    assert sum(weight * mean for weight, mean, _ in means) == pytest.approx(truth, rel=1e-9)
+    variance = sum(weight * (mean - truth) ** 2 for weight, mean, _ in means)
+    noise, spread = 1 / keep**2 - 1, 1 - truth**2
+    assert variance == pytest.approx(noise / n_a + spread * Fraction(n - n_a, (n - 1) * n_a), rel=1e-9)
+    assert variance < (noise + spread) / n_a <= variance + spread / n
+    # Estimated from a few reports, the bound itself is too small by what their mean is off.
+    stated = sum(weight * error for weight, _, error in means)
+    assert stated > variance
 
 
 def test_consistent_counts_and_intervals_are_those_of_all_people():
@@ -540,6 +578,13 @@ def test_specifications_that_are_none():
         domains={"b": COLOURS},
     )
     refuses(ParameterError, "not a protocol specification", local.protocol_from_json, text)
+
+
+def test_the_specification_of_the_page_is_one():
+    page = (Path(__file__).parents[2] / "docs/reference/wire_format.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r'^\{"attributes".*$', page, re.MULTILINE)
+    smokes, mood = local.Sampled.from_json(text).attributes.values()
+    assert (smokes, mood) == (local.RandomizedResponse.coin_flips(), local.DuchiMean(epsilon=1.0))
 
 
 # Counting.

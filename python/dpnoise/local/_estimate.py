@@ -371,7 +371,8 @@ Found = tuple[Counts, Counts, int, int]
 def of_all_people(found: Found, people: int | None) -> Found:
     """Extrapolate counts from the senders to all people, if these are more, and the senders a random sample of them.
 
-    A sample without replacement adds the variance of the hypergeometric distribution (docs/proofs/attributes.md).
+    A sample without replacement adds the variance of the hypergeometric distribution, as the proof page "Several
+    attributes" derives.
     """
     counts, standard_errors, n, rejected = found
     if people is None:
