@@ -504,6 +504,7 @@ def test_estimates_need_reports_and_candidates(make):
         reports,
     )
     texts = {"word": ["plum"]}
+    refuses(TypeError, "candidates must be a mapping", protocol.estimate, reports, candidates=["plum"])
     refuses(ParameterError, "got unknown 'colour'", protocol.estimate, reports, candidates=texts | {"colour": ["x"]})
     refuses(ParameterError, "level must be between 0 and 1", protocol.estimate, reports, candidates=texts, level=1.0)
     refuses(ParameterError, "post must be None or one of", protocol.estimate, reports, candidates=texts, post="no")
@@ -569,6 +570,7 @@ def test_specifications_that_are_none():
     ]:
         refuses(ParameterError, message, local.Sampled.from_json, wrong)
     refuses(TypeError, "text must be a str, got bytes", local.Sampled.from_json, text.encode())
+    refuses(TypeError, "domains must be a mapping", local.Sampled.from_json, text, domains=COLOURS)
     refuses(ParameterError, "got unknown 'c'", local.Sampled.from_json, text, domains={"c": [1, 2]})
     refuses(
         ParameterError,

@@ -125,7 +125,7 @@ class AttributeSet(ByName):
         repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
         if repeated:
             raise ParameterError(f"attributes must have different names, got more of {listing(repeated)}")
-        labels = dict(domains or {})
+        labels = {} if domains is None else domains
         check_names(labels, dict(pairs), "domains", may_be_missing=True)
         made = kind(attributes={name: _read(name, inner, labels.get(name)) for name, inner in pairs})
         if made.to_json() != text.strip(" \t\r\n"):
@@ -256,10 +256,10 @@ def _unpickled(text: str, domains: dict[str, Labels]) -> AttributeSet:
     return AttributeSet.from_json(text, domains=domains)
 
 
-def check_names(
-    given: Collection[str], attributes: Collection[str], what: str, *, may_be_missing: bool = False
-) -> None:
-    """Refuse what is given for other names than those of the attributes, or not for all of them."""
+def check_names(given: Any, attributes: Collection[str], what: str, *, may_be_missing: bool = False) -> None:
+    """Refuse what is no mapping, or not of the names of the attributes, and of all unless some may be missing."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} must be a mapping by the names of attributes, got {type(given).__name__}")
     unknown = [name for name in given if name not in attributes]
     missing = [] if may_be_missing else [name for name in attributes if name not in given]
     problems = [f"{word} {listing(names)}" for word, names in (("unknown", unknown), ("missing", missing)) if names]

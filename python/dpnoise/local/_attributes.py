@@ -90,7 +90,8 @@ class AttributesProtocol(AttributeSet):
         normal_quantile(level)  # checks the level
         check_post(post)
         sketches = [name for name, protocol in self._attributes.items() if isinstance(protocol, Sketch)]
-        check_names(candidates or {}, sketches, "candidates")
+        texts = {} if candidates is None else candidates
+        check_names(texts, sketches, "candidates")
         level = 1.0 - (1.0 - level) / len(self._attributes) if simultaneous else level
         counted = self._collected(collected, threads)
         estimates = {}
@@ -102,8 +103,8 @@ class AttributesProtocol(AttributeSet):
                 options["simultaneous"] = simultaneous
             if isinstance(protocol, FrequencyProtocol):
                 options["post"] = post
-            if candidates is not None and name in sketches:
-                options["candidates"] = candidates[name]
+            if name in texts:
+                options["candidates"] = texts[name]
             estimates[name] = self._estimate(protocol, counted._counts[name], counted.n, options)
         return estimates
 
