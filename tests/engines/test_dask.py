@@ -138,7 +138,7 @@ def test_bad_reports_and_collections_are_refused(unary):
             engine.collect(unary.protocol, delayed([np.zeros((3, 5), np.uint8)]))
         with pytest.raises(TypeError, match="reports must be a Dask collection or a list of Delayed, got ndarray"):
             engine.collect(unary.protocol, unary.reports)
-    with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local, got str"):
+    with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local for one attribute, got str"):
         engine.collect("rappor", [])
     with pytest.raises(TypeError, match="protocol must be one without a memo, which clients keep, got DBitFlip"):
         engine.perturb(local.DBitFlip(k=9, d=3, epsilon=1.0), [])

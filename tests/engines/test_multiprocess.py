@@ -113,7 +113,7 @@ def test_one_part_is_not_taken_for_several(unary, parts):
 
 
 def test_bad_arguments_are_refused_before_a_process_starts(unary):
-    with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local, got str"):
+    with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local for one attribute, got str"):
         multiprocess.collect("rappor", [])
     with pytest.raises(ParameterError, match="processes must be an integer of at least 1, got 0"):
         multiprocess.collect(unary.protocol, [], processes=0)

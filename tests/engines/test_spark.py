@@ -112,7 +112,7 @@ def test_bad_reports_and_columns_are_errors(spark, frame_of, unary):
         engine.collect(unary.protocol, spark.range(10), "id")
     with pytest.raises(PySparkException, match="absent"):
         engine.collect(unary.protocol, frame_of(unary.column), "absent")
-    with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local, got str"):
+    with pytest.raises(TypeError, match=r"protocol must be a protocol of dpnoise\.local for one attribute, got str"):
         engine.collect("rappor", frame_of(unary.column))
     with pytest.raises(TypeError, match="protocol must be one without a memo, which clients keep, got DBitFlip"):
         engine.perturb(local.DBitFlip(k=9, d=3, epsilon=1.0), spark.range(10), "id")
