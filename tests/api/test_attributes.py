@@ -209,11 +209,9 @@ def coverage(epsilon: float, count: int, n: int = 100) -> float:
             of_reports += drawn * np.convolve(binomial(x, p), binomial(n_a - x, q))
         weight = math.comb(n, n_a) / (2**n - 2)
         for reported in np.flatnonzero(of_reports * weight > 1e-12).tolist():
-            counters = np.array([n_a - reported, reported], np.uint64)
             collected = protocol.accumulator()
-            for name, state in (("a", counters), ("b", np.array([n - n_a, 0], np.uint64))):
-                filled = _native.LocalAccumulator.from_counters(first._native, int(state.sum()), state)
-                collected._counts[name]._state.merge(filled)
+            for name, counters in (("a", [n_a - reported, reported]), ("b", [n - n_a, 0])):
+                collected._counts[name].add(np.repeat(np.array([[0], [1]], np.uint8), counters, axis=0))
             found = protocol.estimate(collected)["a"].count(1)
             covered += weight * of_reports[reported] * (found.lower <= count <= found.upper)
     return covered

@@ -34,14 +34,17 @@ DIRECT = [
 ]
 HASHED = [
     local.LocalHashing(k=15, epsilon=1.0),
-    local.ProjectiveGeometryResponse(k=15, epsilon=1.0),
     local.LocalHashing(k=130, epsilon=3.0),
     local.HadamardResponse(k=2, epsilon=1.0),
     local.HadamardResponse(k=130, epsilon=1.0),
     local.SubsetSelection(k=15, epsilon=1.0),
     local.SubsetSelection(k=130, epsilon=1.0),
 ]
-PROTOCOLS = [*ENCODINGS, *DIRECT, *HASHED]
+PROJECTIVE = [
+    local.ProjectiveGeometryResponse(k=15, epsilon=1.0),
+    local.ProjectiveGeometryResponse(k=130, epsilon=3.0),
+]
+PROTOCOLS = [*ENCODINGS, *DIRECT, *HASHED, *PROJECTIVE]
 
 
 def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
@@ -64,6 +67,12 @@ def supported(protocol: local.Protocol, reports: np.ndarray) -> np.ndarray:
     if protocol in HASHED:
         spec = json.loads(protocol.to_json())
         return np.sum([local_spec.supports(spec, row.tobytes()) for row in reports], axis=0, dtype=int)
+    if protocol in PROJECTIVE:
+        spec = json.loads(protocol.to_json())
+        points = [local_spec.digits_of(spec, i, protocol.dimension) for i in range(local_spec.counters_of(spec))]
+        counts = np.bincount(reports.astype(int) @ 256 ** np.arange(protocol.report_bytes), minlength=len(points))
+        meets = np.array(points)[: protocol.k] @ np.array(points)[:, ::-1].T % protocol.prime == 0
+        return meets @ counts
     if isinstance(protocol, local.GeneralizedRandomizedResponse):
         return np.bincount(reports.astype(int) @ 256 ** np.arange(protocol.report_bytes), minlength=protocol.k)
     return np.unpackbits(reports, axis=1, bitorder="little", count=protocol.k).sum(axis=0)

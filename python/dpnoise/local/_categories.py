@@ -180,8 +180,8 @@ class LocalHashing(ValueProtocol):
 
     With the default ``g`` this is optimised local hashing (OLH): the variance per person of a rare value's count is
     about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for `OptimizedUnaryEncoding`, but a report has a few bytes
-    instead of k bits. Collecting takes time in the order of n k: `ProjectiveGeometryResponse` has the same error without
-    that price.
+    instead of k bits. Collecting takes time in the order of n k: `ProjectiveGeometryResponse` has the same error
+    without that price.
 
     Parameters
     ----------
@@ -285,11 +285,11 @@ class HadamardResponse(ValueProtocol):
 
 
 class ProjectiveGeometryResponse(ValueProtocol):
-    """Projective geometry response: a random point of a projective space, on the value's hyperplane more often than not.
+    """Projective geometry response: a point of a projective space, on the value's hyperplane more often than by chance.
 
     The variance per person of a rare value's count is about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, that of
-    `SubsetSelection` and `OptimizedUnaryEncoding`, at every epsilon; a report has one to four bytes; and collecting takes
-    time in the order of n + k log k: the choice for many values.
+    `SubsetSelection` and `OptimizedUnaryEncoding`. A report has one to four bytes, and collecting takes time in the
+    order of ``n + K + k q t``: the choice for many values.
 
     Parameters
     ----------
@@ -300,8 +300,8 @@ class ProjectiveGeometryResponse(ValueProtocol):
     epsilon : float
         The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
     prime : int, optional
-        The number q of elements of the field; when not given the prime with the smallest variance, near
-        ``exp(epsilon) + 1``, or another one if the space would have many more points than there are values.
+        The number q of elements of the field; when not given a prime near ``exp(epsilon) + 1``, which has the smallest
+        variance, or another one if the space would have many more points than there are values.
 
     Raises
     ------
@@ -315,10 +315,11 @@ class ProjectiveGeometryResponse(ValueProtocol):
     -----
     The space is the smallest over q elements that has k points; each has ``dimension`` t coordinates, and there are
     ``K = (q**t - 1) / (q - 1)`` of them. With a probability of ``keep / 2**planes`` a report is a uniform one of the
-    ``c = (q**(t - 1) - 1) / (q - 1)`` points on the hyperplane of its sender's value, otherwise a uniform one of all. It
-    counts for all values whose hyperplane it is on. With ``t = 2``, for few values, this is
+    ``c = (q**(t - 1) - 1) / (q - 1)`` points on the hyperplane of its sender's value, otherwise a uniform one of all.
+    It counts for all values whose hyperplane it is on. With ``t = 2``, for few values, this is
     `GeneralizedRandomizedResponse` over ``q + 1`` values, of which k are used. A report is the number of a point as
-    little-endian bytes. `Accumulator` has a counter for each point.
+    little-endian bytes. `Accumulator` has a counter of 8 bytes for each point: ``prime`` can trade accuracy for memory
+    where an epsilon above 5 makes K large.
 
     References
     ----------

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _native
 from dpnoise._arrays import array_for
 from dpnoise._domain import Domain, Labels
 from dpnoise._errors import ParameterError
@@ -272,8 +271,8 @@ class FrequencyProtocol(Protocol):
         -----
         This is for planning. Counters are sums of binomial and multinomial variables that NumPy draws from secure bits,
         exact up to the accuracy of its floating-point arithmetic. For `LocalHashing`, `HadamardResponse`,
-        `ProjectiveGeometryResponse` and `SubsetSelection` each count has its exact distribution, but different counts are drawn independently; in a
-        collection they are slightly dependent.
+        `ProjectiveGeometryResponse` and `SubsetSelection` each count has its exact distribution, but different counts
+        are drawn independently; in a collection they are slightly dependent.
         """
         from dpnoise.bit_generator import SecureBitGenerator  # this imports numpy.random
 

@@ -37,8 +37,8 @@ use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::{check_below, rows};
 use crate::rng::{AnyRng, Wiped};
 
-/// What a space with twice as many points may save in variance: 2^0.03, 2 %. The collector has a counter for each.
-const PRICE_OF_POINTS: f64 = 0.03;
+/// What a space with twice as many points may save in variance: 2^0.01. The collector has a counter for each.
+const PRICE_OF_POINTS: f64 = 0.01;
 
 /// The largest prime with at most 2^27 points of three digits.
 const LARGEST_OF_THREE_DIGITS: u32 = 11_579;
@@ -124,7 +124,7 @@ fn space_over(prime: u64, k: u32) -> Result<Space, Error> {
     })
 }
 
-/// The space with the smallest variance, times (K / k)^0.03.
+/// The space with the smallest variance, times (K / k)^0.01.
 fn best_space(k: u32, epsilon: f64) -> Space {
     // In the plane of two digits, which all of these and larger primes lead to, the variance grows with the prime.
     let last = (k - 1..).find(|&q| is_prime(q)).expect("there is a prime below twice every number");
