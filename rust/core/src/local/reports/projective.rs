@@ -152,61 +152,111 @@ fn at_least(x: u64, y: u64) -> u64 {
     !((x.wrapping_sub(y).cast_signed() >> 63).cast_unsigned())
 }
 
+/// The sums that are worked on at a time: they fit in a second-level cache, with as many others beside them.
+const TILE: usize = 1 << 15;
+
 /// For each of the values below `k`, the number of reports that support it, from the number of reports by number.
 ///
-/// A value of block j has its highest nonzero digit, a 1, in place j; only the first j + 1 digits of reports matter. Let
-/// F(b, a, z) be the number of reports whose digits begin with a, of length l, and whose products with the digits of the
-/// value from place l on, which are b and that 1, have the sum z. It is made for all suffixes b and prefixes a at once,
-/// from l = j, where b is empty, down to l = 0, where F(b, -, 0) is the support of the value b: each of the q digits e
-/// that a suffix is extended by takes q additions for each prefix and sum.
+/// A value of block j has its highest nonzero digit, a 1, in place j; only the first j + 1 digits of reports matter.
+/// Let the suffix b be the digits of a value from place l to place j. Let F(b, a, z) be the number of reports that begin
+/// with the l digits a, and whose next digits, multiplied by those of b, sum to z modulo q. For b = 1, in place j,
+/// these are the reports that begin with a and z. A suffix is extended by a digit e in front:
 ///
-/// Prefix 0 is zero, and prefix 1 + i has the digits of point i. So prefix a, extended by the digit u, is prefix 2 +
-/// (a - 1) q + u, and prefix 0 can only be extended by 0, to 0, or by 1, to 1.
+/// F(eb, a, z) = sum over the digits u of F(b, au, z - e u).
+///
+/// A suffix from place 0 is a value. Its a is empty, and F(b, a, 0) is its support.
+///
+/// Of a = 0...0 only z = 0 is needed: F(eb, 0...0, 0) = F(b, 0...0, 0) + F(b, 0...01, -e). Any other a is a point, with
+/// the number that reports have: 0...01 is 0, and point i followed by the digit u is 1 + i q + u.
+///
+/// Suffixes are extended depth first, so that most sums are in cache when they are added.
 pub(crate) fn supports(space: Space, k: u32, counters: &[u64]) -> Vec<u64> {
     let q = space.prime as usize;
     let mut supports = vec![0; k as usize];
-    let mut by_prefix: Vec<u64> = core::iter::once(0).chain(counters.iter().copied()).collect();
-    for j in (0..space.dimension).rev() {
+    // Reports by their first j + 1 digits: those that begin with zeros, and the others.
+    let (mut zeros, mut by_prefix) = (0, counters);
+    let mut shortened: Vec<u64>;
+    for j in (1..space.dimension).rev() {
+        let (last_is_one, sums) = by_prefix.split_first().expect("there are at least j + 1 prefixes");
         let (first, next) = (space.offset(j) as usize, space.offset(j + 1).min(k.into()) as usize);
         if first < next {
-            support_of_block(space, j, &by_prefix, &mut supports[first..next]);
+            let supports = &mut supports[first..next];
+            let suffixes = |l| supports.len().div_ceil(space.power(l) as usize).min(q);
+            let mut scratch = vec![0; (1..j).map(|l| suffixes(l) * q * space.offset(l) as usize).sum()];
+            count(q, space.power(j) as usize, zeros, sums, &mut scratch, supports);
         }
-        by_prefix = shortened(q, &by_prefix);
+        zeros += last_is_one;
+        shortened = sums.chunks_exact(q).map(|extended| extended.iter().sum()).collect();
+        by_prefix = &shortened;
     }
+    supports[0] = zeros;
     supports
 }
 
-/// The numbers of reports by prefixes with one digit less.
-fn shortened(q: usize, by_prefix: &[u64]) -> Vec<u64> {
-    let zero = by_prefix[..2].iter().sum();
-    core::iter::once(zero).chain(by_prefix[2..].chunks_exact(q).map(|extended| extended.iter().sum())).collect()
+/// The supports of the values that end with a suffix b from place l on: of all q^l, which is `power`, or of the first.
+///
+/// `zeros` is F(b, 0...0, 0), and `sums` has a row of the q numbers F(b, a, z) for each other a. `scratch` has room for
+/// the rows of the suffixes that b is extended to, for one length after the other.
+fn count(q: usize, power: usize, zeros: u64, sums: &[u64], scratch: &mut [u64], supports: &mut [u64]) {
+    let (last_is_one, rest) = sums.split_at(q);
+    // For e from 0 on.
+    let zeros = last_is_one[..1].iter().chain(last_is_one[1..].iter().rev()).map(|sum| zeros + sum);
+    if rest.is_empty() {
+        supports.iter_mut().zip(zeros).for_each(|(support, zeros)| *support = zeros);
+        return;
+    }
+    let (power, size) = (power / q, rest.len() / q);
+    let (extended, scratch) = scratch.split_at_mut(supports.len().div_ceil(power) * size);
+    match q {
+        2 => extend_unrolled::<2>(rest, extended),
+        3 => extend_unrolled::<3>(rest, extended),
+        5 => extend_unrolled::<5>(rest, extended),
+        _ => extend(q, rest, extended),
+    }
+    for ((sums, supports), zeros) in extended.chunks_exact(size).zip(supports.chunks_mut(power)).zip(zeros) {
+        count(q, power, zeros, sums, scratch, supports);
+    }
 }
 
-fn support_of_block(space: Space, j: u32, by_prefix: &[u64], supports: &mut [u64]) {
-    let q = space.prime as usize;
-    let mut by_sum = vec![0; q * (1 + space.offset(j) as usize)];
-    by_sum[..2].copy_from_slice(&by_prefix[..2]);
-    by_sum[q..].copy_from_slice(&by_prefix[2..]);
-    for l in (0..j).rev() {
-        let (parent_prefixes, prefixes) = (1 + space.offset(l + 1) as usize, 1 + space.offset(l) as usize);
-        let suffixes = supports.len().div_ceil(space.power(l) as usize);
-        let mut extended = vec![0; suffixes * prefixes * q];
-        for (b, extended) in extended.chunks_exact_mut(prefixes * q).enumerate() {
-            let (parent, e) = (b / q, b % q);
-            let parent = &by_sum[parent * parent_prefixes * q..][..parent_prefixes * q];
-            for (a, extended) in extended.chunks_exact_mut(q).enumerate() {
-                let (first, digits) = if a == 0 { (0, 2) } else { (2 + (a - 1) * q, q) };
-                for u in 0..digits {
-                    let (row, shift) = (&parent[(first + u) * q..][..q], e * u % q);
-                    for (z, sum) in extended.iter_mut().enumerate() {
-                        *sum += row[if z < shift { z + q - shift } else { z - shift }];
-                    }
+/// The rows of eb for the first digits e, one after the other, from those of b but the first, which is that of 0...01.
+///
+/// Of a large prime's rows, as many as stay in cache are added for all e before the next ones.
+fn extend(q: usize, sums: &[u64], extended: &mut [u64]) {
+    let rows = TILE.div_ceil(q);
+    extended.fill(0);
+    for (a, by_last_digit) in sums.chunks_exact(q * q).enumerate() {
+        for (first, tile) in (0..q).step_by(rows).zip(by_last_digit.chunks(rows * q)) {
+            for (e, extended) in extended.chunks_exact_mut(sums.len() / q).enumerate() {
+                let extended = &mut extended[a * q..][..q];
+                for (u, row) in (first..).zip(tile.chunks_exact(q)) {
+                    let shift = e * u % q;
+                    let (start, end) = row.split_at(q - shift);
+                    add(&mut extended[..shift], end);
+                    add(&mut extended[shift..], start);
                 }
             }
         }
-        by_sum = extended;
     }
-    supports.iter_mut().zip(by_sum.chunks_exact(q)).for_each(|(support, by_sum)| *support = by_sum[0]);
+}
+
+/// Adds numbers whose sums are below 2^64: checks for overflow would take longer than the additions.
+fn add(sums: &mut [u64], numbers: &[u64]) {
+    sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum = sum.wrapping_add(*number));
+}
+
+/// [`extend`] for a prime whose rows are too short for loops.
+fn extend_unrolled<const Q: usize>(sums: &[u64], extended: &mut [u64]) {
+    let mut extended = extended.chunks_exact_mut(sums.len() / Q);
+    let mut extended: [&mut [[u64; Q]]; Q] =
+        core::array::from_fn(|_| extended.next().unwrap_or_default().as_chunks_mut().0);
+    for (a, by_last_digit) in sums.as_chunks::<Q>().0.as_chunks::<Q>().0.iter().enumerate() {
+        for (e, extended) in extended.iter_mut().enumerate() {
+            if let Some(row) = extended.get_mut(a) {
+                let sum = |z| (0..Q).fold(0u64, |sum, u| sum.wrapping_add(by_last_digit[u][(z + (Q - e) * u) % Q]));
+                *row = core::array::from_fn(sum);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -227,7 +277,7 @@ mod tests {
 
     fn spaces() -> impl Iterator<Item = Space> {
         let all =
-            [2, 3, 5, 7, 11].into_iter().flat_map(|prime| (2..6).map(move |dimension| Space { prime, dimension }));
+            [2, 3, 5, 7, 11].into_iter().flat_map(|prime| (2..10).map(move |dimension| Space { prime, dimension }));
         all.filter(|space| space.points() < 2000)
     }
 
@@ -247,19 +297,37 @@ mod tests {
         }
     }
 
+    fn some_counters(space: Space) -> Vec<u64> {
+        (0..space.points()).map(|r| r * r * 77_777 % 1009).collect()
+    }
+
+    fn supports_by_definition(space: Space, value: u64, counters: &[u64]) -> u64 {
+        (0..).zip(counters).filter(|&(report, _)| is_supported(space, value, report)).map(|(_, count)| count).sum()
+    }
+
     #[test]
     fn counting_is_what_is_defined() {
         for space in spaces() {
-            let points = space.points();
-            let counters: Vec<u64> = (0..points).map(|r| r * r * 77_777 % 1009).collect();
-            let mut expected = vec![0; points as usize];
-            for (value, support) in (0..).zip(&mut expected) {
-                let supporting = (0..points).filter(|&report| is_supported(space, value, report));
-                *support = supporting.map(|report| counters[report as usize]).sum();
-            }
-            for k in [2, 3, points / 2, points - 1, points] {
+            let (points, last_block) = (space.points(), space.points_of_hyperplane());
+            let counters = some_counters(space);
+            let expected: Vec<u64> = (0..points).map(|value| supports_by_definition(space, value, &counters)).collect();
+            for k in [2, 3, last_block, last_block + 1, points / 2, points - 1, points] {
                 assert_eq!(supports(space, k as u32, &counters), expected[..k as usize], "{space:?} {k}");
             }
+        }
+    }
+
+    #[test]
+    fn rows_of_a_large_prime_are_added_in_tiles() {
+        let space = Space { prime: 211, dimension: 3 };
+        assert!(TILE.div_ceil(211) < 211);
+        let counters = some_counters(space);
+        let k = 1 + 211 + 211 * 57 + 100; // ends within a suffix's values
+        let supports = supports(space, k, &counters);
+        assert_eq!(supports.len(), k as usize);
+        for value in [0, 1, 2, 211, 212, 213, 422, 423, 424, 635, 5000, 12_238, 12_239, k - 1] {
+            let expected = supports_by_definition(space, value.into(), &counters);
+            assert_eq!(supports[value as usize], expected, "{value}");
         }
     }
 }
