@@ -69,6 +69,27 @@ where
     T: Copy + Default + Send,
     F: Fn(&mut SecureRng, usize, &mut [T]) -> Result<(), Error> + Sync,
 {
+    in_parts(out, division, threads, pause, |first, part| work(&mut SecureRng::new()?, first, part))
+}
+
+/// Runs `work` on all of `out` as [`fill`] does, without a generator.
+///
+/// # Errors
+/// As for [`fill`].
+///
+/// # Panics
+/// As for [`fill`].
+pub fn in_parts<T, F>(
+    out: &mut [T],
+    division: Division,
+    threads: usize,
+    pause: &mut Pause<'_>,
+    work: F,
+) -> Result<(), Error>
+where
+    T: Copy + Default + Send,
+    F: Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
+{
     check_threads(threads)?;
     let Division { piece, unit } = division;
     wiped_on_error(out, |out| {
@@ -77,7 +98,7 @@ where
             let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
             let parts = out.chunks_mut(part).enumerate().collect();
             let first = |part_index| index * piece + part_index * part;
-            let results = on_threads(parts, |(index, out)| work(&mut SecureRng::new()?, first(index), out));
+            let results = on_threads(parts, |(index, out)| work(first(index), out));
             results.into_iter().collect()
         })
     })

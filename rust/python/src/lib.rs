@@ -7,6 +7,7 @@
 //! | `buffers` | NumPy arrays as slices |
 //! | `runtime` | releasing the GIL, threads, Ctrl-C |
 //! | `hazmat` | reproducible generators |
+//! | `keyed` | noise that a secret brings back |
 //! | `samplers`, `mechanisms`, `local` | the areas of the library |
 //! | `selection` | the mechanisms that choose or compare |
 //! | `partitions` | partition selection, one group at a time |
@@ -26,6 +27,7 @@ mod buffers;
 mod distances;
 mod errors;
 mod hazmat;
+mod keyed;
 mod local;
 mod mechanisms;
 mod memo;
@@ -42,6 +44,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     hazmat::register(module)?;
     samplers::register(module)?;
+    keyed::register(module)?;
     mechanisms::register(module)?;
     selection::register(module)?;
     partitions::register(module)?;

@@ -17,8 +17,8 @@ use crate::runtime::Threads;
 use crate::{buffers, hazmat, numbers, runtime};
 
 /// The dtype of an array of samples.
-trait Dtype: Element + Copy + Default + Send {
-    const NAME: &str;
+pub(crate) trait Dtype: Element + Copy + Default + Send {
+    const NAME: &'static str;
 }
 
 impl Dtype for i64 {
@@ -35,9 +35,9 @@ impl Dtype for bool {
 
 /// A distribution with its tables.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct Sampler(Kind);
+pub(crate) struct Sampler(pub(crate) Kind);
 
-enum Kind {
+pub(crate) enum Kind {
     Integer(Box<Histogram>),
     Real(Box<GridNoise>),
     Coin(Bernoulli),

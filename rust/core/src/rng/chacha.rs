@@ -43,6 +43,11 @@ impl KeyStream {
         Ok(stream)
     }
 
+    /// Continues at this block of 64 bytes.
+    fn seek(&mut self, counter: u64) {
+        (self.counter, self.taken) = (counter, self.group.len());
+    }
+
     /// Gives out the next bytes of the stream. A word of four bytes that is given out in part is used up.
     fn fill(&mut self, bytes: &mut [u8]) {
         let (first, rest) = bytes.split_at_mut(bytes.len().min(self.group.len() - self.taken));
@@ -178,6 +183,31 @@ impl SeededRng {
 }
 
 generator!(SeededRng);
+
+/// The same generator under a key derived from a [`NoiseKey`](super::NoiseKey), at any place of its stream.
+pub(crate) struct SeekableRng(Box<KeyStream>);
+
+impl SeekableRng {
+    pub(super) fn new(key: &[u8; 32]) -> Result<Self, Error> {
+        KeyStream::new(|bytes| {
+            bytes.copy_from_slice(key);
+            Ok(())
+        })
+        .map(Self)
+    }
+
+    /// Continues at this block of 64 bytes.
+    pub(super) fn seek(&mut self, block: u64) {
+        self.0.seek(block);
+    }
+
+    /// The first block of which nothing has been given out.
+    pub(super) fn next_block(&self) -> u64 {
+        self.0.counter
+    }
+}
+
+generator!(SeekableRng);
 
 #[cfg(test)]
 mod tests {

@@ -8,6 +8,7 @@
 
 mod any;
 mod chacha;
+mod noise_key;
 mod process;
 mod scripted;
 mod wipe;
@@ -15,6 +16,7 @@ mod word_buffer;
 
 pub(crate) use any::AnyRng;
 pub use chacha::{SecureRng, SeededRng};
+pub use noise_key::{BLOCK, NoiseKey, Ticket};
 pub use process::ProcessMark;
 pub use scripted::{Exhausted, ScriptedRng};
 pub(crate) use wipe::{Wiped, wipe, wiped_on_error};

@@ -7,6 +7,7 @@ use super::discrete_gaussian::DiscreteGaussian;
 use super::discrete_laplace::DiscreteLaplace;
 use super::grid::{Grid, Reach};
 use super::histogram::Histogram;
+use super::keyed_noise::Keyed;
 use super::sampler::Sampler;
 use crate::error::Error;
 use crate::params::{RealScale, Scale};
@@ -65,6 +66,13 @@ impl Sampler for GridNoise {
         wiped_on_error(out, |out| {
             self.noise.perturb(rng, out, |zeros, noise| self.grid.add_noise(Reach::Near, zeros, noise))
         })
+    }
+}
+
+impl Keyed for GridNoise {
+    /// That of the integers, and the exponent of the granularity, as 4 little-endian bytes.
+    fn identity(&self) -> Vec<u8> {
+        [self.noise.identity(), self.grid.exponent().to_le_bytes().to_vec()].concat()
     }
 }
 

@@ -9,6 +9,7 @@ use rand_core::TryCryptoRng;
 
 use super::density::{Density, Shape};
 use super::design::{Design, tables};
+use super::keyed_noise::Keyed;
 use super::refine::{bernoulli, is_below};
 use super::sampler::Sampler;
 use crate::error::Error;
@@ -224,6 +225,19 @@ impl Sampler for Histogram {
 
     fn fill_with<R: TryCryptoRng + ?Sized>(&self, out: &mut [i64], rng: &mut R) -> Result<(), Error> {
         self.fill_counted(out, rng).map(drop)
+    }
+}
+
+impl Keyed for Histogram {
+    /// A letter for the shape, one for the signs, and the two parts of the scale, as 16 little-endian bytes each.
+    fn identity(&self) -> Vec<u8> {
+        let shape = match self.shape {
+            Shape::Exponential => b'e',
+            Shape::Gaussian => b'g',
+        };
+        let signs = if self.tables.sides == Sides::One { b'+' } else { b'-' };
+        let ratio = self.scale.ratio();
+        [&[shape, signs][..], &ratio.numerator().to_le_bytes(), &ratio.denominator().to_le_bytes()].concat()
     }
 }
 

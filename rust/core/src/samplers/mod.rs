@@ -13,6 +13,7 @@
 //! | `uniform` | an integer below a secret one |
 //! | [`grid`] | real values on a grid, and integer noise on them |
 //! | [`grid_noise`] | Laplace and Gaussian noise over the real numbers |
+//! | `keyed_noise` | noise that a secret brings back |
 //! | `last_noise` | noise that is kept for a next release of as many values |
 //! | `refine` | the exact decision of the trials that floating point leaves open |
 //!
@@ -38,6 +39,7 @@ pub mod geometric;
 pub mod grid;
 pub mod grid_noise;
 pub mod histogram;
+mod keyed_noise;
 mod last_noise;
 mod peeling;
 mod refine;
@@ -57,6 +59,7 @@ pub use geometric::Geometric;
 pub use grid::Grid;
 pub use grid_noise::GridNoise;
 pub use histogram::Histogram;
+pub use keyed_noise::Keyed;
 pub(crate) use last_noise::LastNoise;
 pub use sampler::Sampler;
 pub use selection::Selection;

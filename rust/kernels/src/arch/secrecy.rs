@@ -29,6 +29,8 @@ pub enum Reason {
     Refusal,
     /// A check for an overflow that is proved not to occur.
     Overflow,
+    /// `rng/noise_key.rs`: the fingerprint of a key is an output of a pseudo-random function under it.
+    Fingerprint,
 }
 
 /// Declares `secrets` to be secret from here on.
@@ -79,7 +81,7 @@ pub mod memcheck {
 
     impl Reason {
         /// All reasons, in the order of [`Counts::declassified`].
-        pub const ALL: [Self; 9] = [
+        pub const ALL: [Self; 10] = [
             Self::Rejection,
             Self::Refinement,
             Self::Tail,
@@ -89,6 +91,7 @@ pub mod memcheck {
             Self::Answer,
             Self::Refusal,
             Self::Overflow,
+            Self::Fingerprint,
         ];
     }
 

@@ -138,5 +138,6 @@ fn explained(reason: Reason) -> (&'static str, &'static str) {
         Reason::Answer => ("answer", "what a mechanism has released, such as how often values were above a threshold"),
         Reason::Refusal => ("refusal", "whether the input is valid, which is all that the error tells (SECURITY.md)"),
         Reason::Overflow => ("overflow", "an assertion that never fails (arith/fixed.rs, samplers/density.rs)"),
+        Reason::Fingerprint => ("fingerprint", "an output of HMAC under a noise key, made to be public (noise_key.rs)"),
     }
 }

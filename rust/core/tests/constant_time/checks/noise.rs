@@ -1,10 +1,11 @@
 //! The noise samplers: each distribution with each layout, and each with a fast comparison that leaves much to refine.
 
 use dpnoise_core::params::{RealScale, Scale};
-use dpnoise_core::rng::SeededRng;
+use dpnoise_core::rng::{NoiseKey, SeededRng};
 use dpnoise_core::samplers::{
-    Bernoulli, Design, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram, Sampler,
+    Bernoulli, Design, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Histogram, Keyed, Sampler,
 };
+use dpnoise_core::threads::go_on;
 use dpnoise_kernels::arch::trials::Layout;
 
 use super::{Check, assert_secret, table};
@@ -47,6 +48,14 @@ pub(super) fn checks() -> Vec<Check> {
         ("Gaussian on a grid, one sample", || {
             let noise = GridNoise::gaussian(RealScale::from_f64(1e-300).unwrap(), Some(2f64.powi(-1010))).unwrap();
             assert_secret(&[noise.sample_with(&mut SeededRng::new(1).unwrap()).unwrap()]);
+        }),
+        ("keyed noise", || {
+            let key = NoiseKey::from_secret_bytes(&[1; 32]).unwrap();
+            let ticket = key.ticket("check", 1).unwrap();
+            let noise: Histogram = DiscreteLaplace::new(Scale::from_f64(10.0).unwrap()).into();
+            let mut out = [0; SAMPLES];
+            noise.fill_keyed(&key, &ticket, 4000, &mut out, 1, &mut go_on).unwrap();
+            assert_secret(&out);
         }),
         ("coins of few digits, of 55 and of more than 64", || {
             for p in [0.25, 0.1, 1e-9] {

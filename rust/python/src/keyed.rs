@@ -1,0 +1,136 @@
+//! Noise that a secret brings back.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dpnoise_core::Error;
+use dpnoise_core::rng;
+use dpnoise_core::samplers::Keyed;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::to_py;
+use crate::numbers::integer;
+use crate::runtime::Threads;
+use crate::samplers::{Dtype, Kind, Sampler};
+use crate::{buffers, runtime};
+
+const STEP: &str = "an integer from 0 to 2**64 - 1";
+
+/// A secret that brings noise back.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct NoiseKey(rng::NoiseKey);
+
+/// What a draw is called.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct Ticket {
+    ticket: rng::Ticket,
+    /// Whether noise may still be released with it.
+    is_fresh: AtomicBool,
+}
+
+#[pymethods]
+impl NoiseKey {
+    #[staticmethod]
+    fn generate() -> PyResult<Self> {
+        rng::NoiseKey::generate().map(Self).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn from_secret_bytes(secret: &[u8]) -> PyResult<Self> {
+        rng::NoiseKey::from_secret_bytes(secret).map(Self).map_err(to_py)
+    }
+
+    fn to_secret_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.secret_bytes())
+    }
+
+    #[getter]
+    fn fingerprint<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.fingerprint())
+    }
+
+    fn ticket(&self, domain: &str, step: &Bound<'_, PyAny>) -> PyResult<Ticket> {
+        let ticket = self.0.ticket(domain, integer(step, "step", STEP)?).map_err(to_py)?;
+        Ok(Ticket { ticket, is_fresh: AtomicBool::new(true) })
+    }
+
+    /// Fills `out` with the samples from number `start` on. `once` takes the ticket: it must be fresh, and no longer is.
+    fn fill(
+        &self,
+        ticket: &Bound<'_, Ticket>,
+        sampler: &Sampler,
+        start: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        threads: Threads,
+        once: bool,
+    ) -> PyResult<()> {
+        let start = integer(start, "start", "an integer from 0 to 2**44 - 1")?;
+        match &sampler.0 {
+            Kind::Integer(noise) => self.fill_from(ticket.get(), &**noise, start, out, threads, once),
+            Kind::Real(noise) => self.fill_from(ticket.get(), &**noise, start, out, threads, once),
+            Kind::Coin(_) => Err(PyTypeError::new_err("coins cannot be brought back")),
+        }
+    }
+}
+
+impl NoiseKey {
+    fn fill_from<D: Keyed<Item: Dtype>>(
+        &self,
+        ticket: &Ticket,
+        noise: &D,
+        start: u64,
+        out: &Bound<'_, PyAny>,
+        threads: Threads,
+        once: bool,
+    ) -> PyResult<()> {
+        let py = out.py();
+        let mut out = buffers::writable::<D::Item>(out, "out", D::Item::NAME)?;
+        let out = buffers::elements(&mut out, "out")?;
+        noise.check_keyed(&self.0, &ticket.ticket, start, out.len()).map_err(to_py)?;
+        if once && !ticket.is_fresh.swap(false, Ordering::Relaxed) {
+            let given = "one that has released noise, or was read from bytes";
+            let allowed = "a new ticket, of which nothing has been released: make another one by key.ticket(step)";
+            return Err(to_py(Error::parameter("ticket", given, allowed)));
+        }
+        runtime::pausing(py, |pause| noise.fill_keyed(&self.0, &ticket.ticket, start, out, threads.get(), pause))
+    }
+}
+
+#[pymethods]
+impl Ticket {
+    #[staticmethod]
+    fn from_bytes(ticket: &[u8]) -> PyResult<Self> {
+        let ticket = rng::Ticket::from_bytes(ticket).map_err(to_py)?;
+        Ok(Self { ticket, is_fresh: AtomicBool::new(false) })
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.ticket.to_bytes())
+    }
+
+    #[getter]
+    fn domain(&self) -> &str {
+        self.ticket.domain()
+    }
+
+    #[getter]
+    fn step(&self) -> u64 {
+        self.ticket.step()
+    }
+
+    #[getter]
+    fn nonce<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.ticket.nonce())
+    }
+
+    #[getter]
+    fn is_fresh(&self) -> bool {
+        self.is_fresh.load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<NoiseKey>()?;
+    module.add_class::<Ticket>()
+}
