@@ -3,6 +3,7 @@
 The areas:
 
 - `dpnoise.samplers`: noise over the integers and over grids of real numbers, coins and bytes.
+- `dpnoise.keyed`: noise that a secret brings back.
 - `dpnoise.Laplace`, `dpnoise.Gaussian` and, for integers, `dpnoise.DiscreteLaplace`, `dpnoise.DiscreteGaussian`:
   mechanisms of the central model that add noise.
 - `dpnoise.Exponential`, `dpnoise.ReportNoisyMax`, `dpnoise.TopK`: mechanisms that choose the best of many.
@@ -55,6 +56,7 @@ __all__ = [
     "engines",
     "hazmat",
     "instruction_set",
+    "keyed",
     "local",
     "plots",
     "queries",
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
         datasets,
         engines,
         hazmat,
+        keyed,
         local,
         plots,
         queries,

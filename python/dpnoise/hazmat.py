@@ -1,9 +1,10 @@
-"""Reproducible generators, for tests only.
+"""Reproducible generators, for tests only; and noise that is drawn again.
 
 Anybody who knows the seed or the script can compute the noise and subtract it, so a release with one of these
 generators is not private. Pass them as ``rng=`` to samplers, mechanisms and protocols.
 """
 
 from dpnoise._native import ScriptedRng, SeededRng
+from dpnoise.keyed import regenerate
 
-__all__ = ["ScriptedRng", "SeededRng"]
+__all__ = ["ScriptedRng", "SeededRng", "regenerate"]

@@ -14,6 +14,7 @@ FAMILY = """
 import ctypes, os, signal, sys
 import numpy as np
 import dpnoise
+from dpnoise import keyed
 how = sys.argv[1]
 library = ctypes.PyDLL(None, use_errno=True)
 NEW_USERS, NEW_PIDS = 0x10000000, 0x20000000
@@ -44,6 +45,8 @@ if how == "namespace":  # a first process of its container, whose child will be 
 run = dpnoise.AboveThreshold(epsilon=1e6, threshold=0.0, max_positives=5).start()
 words = dpnoise.SecureBitGenerator()
 words.random_raw(3)
+key = keyed.NoiseKey.generate()
+ticket = key.ticket(0)
 pid = os.getpid()
 child = fork()
 if child:
@@ -52,7 +55,12 @@ try:
     answer = run.is_above(1e9)
 except dpnoise.Error as error:
     answer = type(error).__name__
-print("parent" if child else "child", os.getpid() == pid, answer, *words.random_raw(4), flush=True)
+try:
+    key.draw(ticket, "laplace", 1.0, 2)
+    drawn = "drawn"
+except dpnoise.Error as error:
+    drawn = type(error).__name__
+print("parent" if child else "child", os.getpid() == pid, answer, drawn, *words.random_raw(4), flush=True)
 os._exit(0)
 """
 
@@ -70,6 +78,6 @@ def test_a_copy_of_the_process_cannot_go_on(how: str) -> None:
     if shown.startswith("refused:"):
         pytest.skip(f"this system lets nobody make a namespace of process numbers, {shown.strip()}")
     found = {line.split()[0]: line.split()[1:] for line in shown.splitlines()}
-    assert found["parent"][:2] == ["True", "True"], "the run itself goes on"
-    assert found["child"][:2] == [str(how == "namespace"), "HaltedError"]
-    assert not set(found["parent"][2:]) & set(found["child"][2:]), "words of SecureBitGenerator"
+    assert found["parent"][:3] == ["True", "True", "drawn"], "the run itself goes on, and the ticket is used"
+    assert found["child"][:3] == [str(how == "namespace"), "HaltedError", "ParameterError"]
+    assert not set(found["parent"][3:]) & set(found["child"][3:]), "words of SecureBitGenerator"

@@ -14,9 +14,9 @@ GROUP = 64 * BLOCKS  # bytes
 
 
 @functools.lru_cache(4096)
-def key_stream(key: bytes, groups: int) -> bytes:
-    """Give the first bytes of the stream under a key of 32 bytes, 1024 to a group."""
-    counter = np.arange(BLOCKS * groups, dtype=np.uint64)
+def key_stream(key: bytes, groups: int, first: int = 0) -> bytes:
+    """Give bytes of the stream under a key of 32 bytes from its block ``first`` on, 1024 to a group."""
+    counter = np.uint64(first) + np.arange(BLOCKS * groups, dtype=np.uint64)
     inputs = np.zeros((4, counter.size), np.uint32)
     inputs[0], inputs[1] = counter & 0xFFFFFFFF, counter >> 32
     words = chacha12(np.frombuffer(key, "<u4")[:, None], inputs).reshape(16, groups, BLOCKS)

@@ -22,10 +22,18 @@ Item = TypeVar("Item", bound=np.generic)
 
 # Tables are a function of the public parameters, and take longer to compute than a few samples.
 @lru_cache(maxsize=256, typed=True)
-def _sampler(distribution: Distribution, *parameters: Any) -> _native.Sampler:
+def _cached(distribution: Distribution, *parameters: Any) -> _native.Sampler:
     make = getattr(_native.Sampler, distribution)
     sampler: _native.Sampler = make(*parameters)
     return sampler
+
+
+def sampler_of(distribution: Distribution, *parameters: Any) -> _native.Sampler:
+    """Give the sampler with these parameters."""
+    try:
+        return _cached(distribution, *parameters)
+    except TypeError:  # perhaps only not hashable: the constructor's error names the problem
+        return _cached.__wrapped__(distribution, *parameters)
 
 
 def draw(
@@ -38,10 +46,7 @@ def draw(
     rng: Rng,
 ) -> Any:
     """Give one sample, or an array of them."""
-    try:
-        sampler = _sampler(distribution, *parameters)
-    except TypeError:  # perhaps only not hashable: the constructor's error names the problem
-        sampler = _sampler.__wrapped__(distribution, *parameters)
+    sampler = sampler_of(distribution, *parameters)
     if size is None and out is None:
         return sampler.sample(threads, rng)
     array = output(size, out, dtype)

@@ -1,8 +1,5 @@
 //! Noise that a secret brings back.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use dpnoise_core::Error;
 use dpnoise_core::rng;
 use dpnoise_core::samplers::Keyed;
 use pyo3::exceptions::PyTypeError;
@@ -23,11 +20,7 @@ pub(crate) struct NoiseKey(rng::NoiseKey);
 
 /// What a draw is called.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct Ticket {
-    ticket: rng::Ticket,
-    /// Whether noise may still be released with it.
-    is_fresh: AtomicBool,
-}
+pub(crate) struct Ticket(rng::Ticket);
 
 #[pymethods]
 impl NoiseKey {
@@ -51,8 +44,7 @@ impl NoiseKey {
     }
 
     fn ticket(&self, domain: &str, step: &Bound<'_, PyAny>) -> PyResult<Ticket> {
-        let ticket = self.0.ticket(domain, integer(step, "step", STEP)?).map_err(to_py)?;
-        Ok(Ticket { ticket, is_fresh: AtomicBool::new(true) })
+        self.0.ticket(domain, integer(step, "step", STEP)?).map(Ticket).map_err(to_py)
     }
 
     /// Fills `out` with the samples from number `start` on. `once` takes the ticket: it must be fresh, and no longer is.
@@ -87,13 +79,11 @@ impl NoiseKey {
         let py = out.py();
         let mut out = buffers::writable::<D::Item>(out, "out", D::Item::NAME)?;
         let out = buffers::elements(&mut out, "out")?;
-        noise.check_keyed(&self.0, &ticket.ticket, start, out.len()).map_err(to_py)?;
-        if once && !ticket.is_fresh.swap(false, Ordering::Relaxed) {
-            let given = "one that has released noise, or was read from bytes";
-            let allowed = "a new ticket, of which nothing has been released: make another one by key.ticket(step)";
-            return Err(to_py(Error::parameter("ticket", given, allowed)));
+        noise.check_keyed(&self.0, &ticket.0, start, out.len()).map_err(to_py)?;
+        if once {
+            ticket.0.take().map_err(to_py)?;
         }
-        runtime::pausing(py, |pause| noise.fill_keyed(&self.0, &ticket.ticket, start, out, threads.get(), pause))
+        runtime::pausing(py, |pause| noise.fill_keyed(&self.0, &ticket.0, start, out, threads.get(), pause))
     }
 }
 
@@ -101,32 +91,31 @@ impl NoiseKey {
 impl Ticket {
     #[staticmethod]
     fn from_bytes(ticket: &[u8]) -> PyResult<Self> {
-        let ticket = rng::Ticket::from_bytes(ticket).map_err(to_py)?;
-        Ok(Self { ticket, is_fresh: AtomicBool::new(false) })
+        rng::Ticket::from_bytes(ticket).map(Self).map_err(to_py)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.ticket.to_bytes())
+        PyBytes::new(py, &self.0.to_bytes())
     }
 
     #[getter]
     fn domain(&self) -> &str {
-        self.ticket.domain()
+        self.0.domain()
     }
 
     #[getter]
     fn step(&self) -> u64 {
-        self.ticket.step()
+        self.0.step()
     }
 
     #[getter]
     fn nonce<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.ticket.nonce())
+        PyBytes::new(py, &self.0.nonce())
     }
 
     #[getter]
     fn is_fresh(&self) -> bool {
-        self.is_fresh.load(Ordering::Relaxed)
+        self.0.is_fresh()
     }
 }
 

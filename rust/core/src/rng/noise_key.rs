@@ -30,6 +30,7 @@
 //! (Theorem 1 of `samplers/discrete_laplace.md`), and repeating them tells nothing new.
 
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify, poison};
 use hmac::digest::KeyInit;
@@ -38,6 +39,7 @@ use sha2::Sha256;
 use zeroize::{Zeroizing, zeroize_stack};
 
 use super::chacha::SeekableRng;
+use super::process::ProcessMark;
 use super::wipe::{Wiped, wiped_on_error};
 use crate::error::Error;
 
@@ -116,7 +118,8 @@ impl NoiseKey {
         check_domain(domain)?;
         let mut nonce = [0; 16];
         getrandom::fill(&mut nonce).map_err(Error::randomness)?;
-        Ok(Ticket { fingerprint: self.fingerprint(), domain: domain.into(), step, nonce })
+        let (process, is_used) = (Some(ProcessMark::new()?), AtomicBool::new(false));
+        Ok(Ticket { fingerprint: self.fingerprint(), domain: domain.into(), step, nonce, process, is_used })
     }
 
     /// Checks that a ticket is of this key.
@@ -138,7 +141,9 @@ impl NoiseKey {
     /// HMAC-SHA256 of the parts, one after the other.
     fn code(&self, parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of all lengths");
-        parts.iter().for_each(|part| mac.update(part));
+        for part in parts {
+            mac.update(part);
+        }
         let code = Zeroizing::new(mac.finalize().into_bytes().into());
         zeroize_stack::<2048>();
         code
@@ -153,12 +158,15 @@ impl fmt::Debug for NoiseKey {
 }
 
 /// What a draw of noise is called. It is public.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Ticket {
     fingerprint: [u8; 8],
     domain: String,
     step: u64,
     nonce: [u8; 16],
+    /// The process in which noise may be released with it, if there is one.
+    process: Option<ProcessMark>,
+    is_used: AtomicBool,
 }
 
 impl Ticket {
@@ -180,6 +188,25 @@ impl Ticket {
         self.nonce
     }
 
+    /// Whether noise may be released with it: it was made in this process, and has not been taken yet.
+    #[must_use]
+    pub fn is_fresh(&self) -> bool {
+        self.process.is_some_and(ProcessMark::is_current) && !self.is_used.load(Ordering::Relaxed)
+    }
+
+    /// Takes a fresh ticket, for the one draw whose noise is released.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless it is fresh.
+    pub fn take(&self) -> Result<(), Error> {
+        if self.is_fresh() && !self.is_used.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let given = "one that has released noise, was read from bytes, or was made before a fork";
+        let allowed = "a new ticket, of which nothing has been released: make another one by key.ticket(step)";
+        Err(Error::parameter("ticket", given, allowed))
+    }
+
     /// `DPNT`, the version 1, the fingerprint of the key, the step, the nonce, the domain, and the CRC-32C of all that;
     /// numbers are little-endian.
     #[must_use]
@@ -190,7 +217,7 @@ impl Ticket {
         bytes
     }
 
-    /// Reads the result of [`Ticket::to_bytes`].
+    /// Reads the result of [`Ticket::to_bytes`]. It is not fresh.
     ///
     /// # Errors
     /// [`Error::State`] for anything else; the message says what is wrong.
@@ -209,7 +236,14 @@ impl Ticket {
             let (step, rest) = rest.split_first_chunk()?;
             let (nonce, rest) = rest.split_first_chunk()?;
             let domain = core::str::from_utf8(rest).ok()?.into();
-            let ticket = Self { fingerprint: *fingerprint, step: u64::from_le_bytes(*step), nonce: *nonce, domain };
+            let ticket = Self {
+                fingerprint: *fingerprint,
+                domain,
+                step: u64::from_le_bytes(*step),
+                nonce: *nonce,
+                process: None,
+                is_used: AtomicBool::new(true),
+            };
             Some((*version, ticket))
         };
         let (version, ticket) = fields(body).ok_or_else(|| invalid("it is too short, or its domain is not UTF-8"))?;
@@ -307,24 +341,23 @@ mod tests {
 
     #[test]
     fn everything_that_is_bound_changes_the_words() {
-        let ticket = Ticket { fingerprint: key(1).fingerprint(), domain: "a".into(), step: 2, nonce: [3; 16] };
-        let first = |key: &NoiseKey, ticket: &Ticket, distribution: &[u8]| {
-            let ticket = Ticket { fingerprint: key.fingerprint(), ..ticket.clone() };
-            words(&key.stream(&ticket, distribution), 0, 1)[0]
+        let first = |secret, domain: &str, step, nonce, distribution: &[u8]| {
+            let ticket = Ticket { nonce: [nonce; 16], ..key(secret).ticket(domain, step).unwrap() };
+            words(&key(secret).stream(&ticket, distribution), 0, 1)[0]
         };
         let all = [
-            first(&key(1), &ticket, b"d"),
-            first(&key(2), &ticket, b"d"),
-            first(&key(1), &Ticket { domain: "b".into(), ..ticket.clone() }, b"d"),
-            first(&key(1), &Ticket { domain: String::new(), ..ticket.clone() }, b"d"),
-            first(&key(1), &Ticket { step: 3, ..ticket.clone() }, b"d"),
-            first(&key(1), &Ticket { nonce: [4; 16], ..ticket.clone() }, b"d"),
-            first(&key(1), &ticket, b"e"),
-            first(&key(1), &ticket, b""),
+            first(1, "a", 2, 3, b"d"),
+            first(2, "a", 2, 3, b"d"),
+            first(1, "b", 2, 3, b"d"),
+            first(1, "", 2, 3, b"d"),
+            first(1, "a", 3, 3, b"d"),
+            first(1, "a", 2, 4, b"d"),
+            first(1, "a", 2, 3, b"e"),
+            first(1, "a", 2, 3, b""),
         ];
         let distinct: std::collections::HashSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());
-        assert_eq!(first(&key(1), &ticket, b"d"), all[0]);
+        assert_eq!(first(1, "a", 2, 3, b"d"), all[0]);
     }
 
     #[test]
@@ -344,8 +377,9 @@ mod tests {
     fn tickets_are_read_back_and_what_is_none_is_named() {
         let ticket = key(9).ticket("käse/layer 1", u64::MAX).unwrap();
         let bytes = ticket.to_bytes();
-        assert_eq!(Ticket::from_bytes(&bytes).unwrap(), ticket);
-        assert_ne!(key(9).ticket("käse/layer 1", u64::MAX).unwrap(), ticket);
+        let read = Ticket::from_bytes(&bytes).unwrap();
+        assert_eq!((read.to_bytes(), read.domain(), read.step()), (bytes.clone(), "käse/layer 1", u64::MAX));
+        assert_ne!(key(9).ticket("käse/layer 1", u64::MAX).unwrap().nonce(), ticket.nonce());
         let refused = |bytes: &[u8]| Ticket::from_bytes(bytes).unwrap_err().to_string();
         for length in 0..bytes.len() {
             assert!(refused(&bytes[..length]).starts_with("not a ticket: "), "{length}");
@@ -363,6 +397,18 @@ mod tests {
         assert!(
             key(1).ticket(&"x".repeat(1025), 0).unwrap_err().to_string().contains("at most 1024 bytes, got 1025 bytes")
         );
+    }
+
+    #[test]
+    fn a_ticket_is_taken_once_and_where_it_was_made() {
+        let ticket = key(1).ticket("", 0).unwrap();
+        assert!(ticket.is_fresh() && ticket.take().is_ok() && !ticket.is_fresh());
+        let inherited = Ticket { process: Some(ProcessMark::of_another()), ..key(1).ticket("", 0).unwrap() };
+        let read = Ticket::from_bytes(&key(1).ticket("", 0).unwrap().to_bytes()).unwrap();
+        for stale in [ticket, inherited, read] {
+            assert!(!stale.is_fresh());
+            assert!(stale.take().unwrap_err().to_string().starts_with("ticket must be a new ticket"));
+        }
     }
 
     #[test]

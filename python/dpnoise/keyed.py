@@ -1,0 +1,374 @@
+"""Noise that a secret brings back: bit for bit, on any CPU, in any order, without state.
+
+Shards, replicas and checkpoints of one computation need the same noise, or parts of it, again. A `NoiseKey` is a secret
+of 32 bytes; a `Ticket` is public, and names a draw. Together they give the samples of a distribution: whoever has both
+can draw any range of them.
+
+Every other call of this package draws a fresh key and forgets it. Whoever learns a `NoiseKey` can compute all noise
+that was and will be drawn with it, and subtract it from what was published: keep it as secret as the data, and use it
+only where noise must come back.
+
+Examples
+--------
+>>> from dpnoise import hazmat, keyed
+>>> key = keyed.NoiseKey.generate()
+>>> ticket = key.ticket(step=0)
+>>> noise = key.draw(ticket, "discrete_gaussian", 10.0, 1_000_000)
+>>> again = hazmat.regenerate(key, ticket, "discrete_gaussian", 10.0, 100, start=4000)
+>>> bool((again == noise[4000:4100]).all())
+True
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import _native
+from dpnoise._arrays import Size, output
+from dpnoise._errors import ParameterError
+from dpnoise.samplers._draw import sampler_of
+
+__all__ = ["NoiseKey", "Ticket"]
+
+Distribution = Literal["discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian"]
+Samples = NDArray[np.int64] | NDArray[np.float64]
+
+_DTYPES = {
+    "discrete_laplace": np.int64,
+    "discrete_gaussian": np.int64,
+    "geometric": np.int64,
+    "laplace": np.float64,
+    "gaussian": np.float64,
+}
+
+
+class Ticket:
+    """The name of a draw of noise: public, and made by `NoiseKey.ticket`.
+
+    A ticket that was made releases noise once. A repeated step, a fork, a lost checkpoint or a second input takes
+    another ticket, and gets independent noise: the nonce of 16 bytes is new each time. A ticket that was read from
+    bytes, unpickled or inherited by a fork releases none; `dpnoise.hazmat.regenerate` draws the noise of any ticket again.
+    """
+
+    __slots__ = ("_public",)
+
+    _public: _native.Ticket
+
+    def __init__(self) -> None:
+        raise TypeError("make one by NoiseKey.ticket() or Ticket.from_bytes()")
+
+    @classmethod
+    def _of(cls, native: _native.Ticket) -> Ticket:
+        ticket = cls.__new__(cls)
+        ticket._public = native
+        return ticket
+
+    @classmethod
+    def from_bytes(cls, ticket: bytes) -> Ticket:
+        """Read the result of `to_bytes`.
+
+        Parameters
+        ----------
+        ticket : bytes
+            A whole ticket.
+
+        Returns
+        -------
+        Ticket
+            For `dpnoise.hazmat.regenerate` alone.
+
+        Raises
+        ------
+        ParameterError
+            When the bytes are truncated, damaged (CRC-32C), of another version, or not a ticket; the message says
+            which.
+        TypeError
+            When ``ticket`` is not bytes.
+        """
+        return cls._of(_native.Ticket.from_bytes(ticket))
+
+    def to_bytes(self) -> bytes:
+        """Give the ticket as bytes, which are public.
+
+        Returns
+        -------
+        bytes
+        """
+        return self._public.to_bytes()
+
+    @property
+    def domain(self) -> str:
+        """What the noise is for."""
+        return self._public.domain
+
+    @property
+    def step(self) -> int:
+        """The number of the step."""
+        return self._public.step
+
+    @property
+    def nonce(self) -> bytes:
+        """The 16 bytes that tell it from all other tickets."""
+        return self._public.nonce
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether noise can still be released with it."""
+        return self._public.is_fresh
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what is public; whether one of them is fresh does not matter."""
+        return isinstance(other, Ticket) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        """Hash what is public."""
+        return hash(self.to_bytes())
+
+    def __repr__(self) -> str:
+        """Show domain, step and nonce."""
+        return f"<Ticket of step {self.step} of {self.domain!r}, nonce {self.nonce.hex()}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the bytes: the copy is not fresh."""
+        return Ticket.from_bytes, (self.to_bytes(),)
+
+
+class NoiseKey:
+    """A secret of 32 bytes that brings noise back. It is wiped when it is dropped, and is neither shown nor pickled.
+
+    Make one by `generate`, or by `from_secret_bytes` from where you keep secrets.
+    """
+
+    __slots__ = ("_secret",)
+
+    _secret: _native.NoiseKey
+
+    def __init__(self) -> None:
+        raise TypeError("make one by NoiseKey.generate() or NoiseKey.from_secret_bytes()")
+
+    @classmethod
+    def _of(cls, native: _native.NoiseKey) -> NoiseKey:
+        key = cls.__new__(cls)
+        key._secret = native
+        return key
+
+    @classmethod
+    def generate(cls) -> NoiseKey:
+        """Draw a key from the operating system.
+
+        Returns
+        -------
+        NoiseKey
+
+        Raises
+        ------
+        RandomnessError
+            When the operating system provides no randomness.
+        """
+        return cls._of(_native.NoiseKey.generate())
+
+    @classmethod
+    def from_secret_bytes(cls, secret: bytes) -> NoiseKey:
+        """Read the result of `to_secret_bytes`.
+
+        Parameters
+        ----------
+        secret : bytes
+            32 bytes, uniformly random: a password or a seed is no key.
+
+        Returns
+        -------
+        NoiseKey
+
+        Raises
+        ------
+        ParameterError
+            When there are not 32 bytes.
+        TypeError
+            When ``secret`` is not bytes.
+        """
+        return cls._of(_native.NoiseKey.from_secret_bytes(secret))
+
+    def to_secret_bytes(self) -> bytes:
+        """Give the secret itself, to keep it where secrets are kept. Python does not wipe these bytes.
+
+        Returns
+        -------
+        bytes
+            32 of them.
+        """
+        return self._secret.to_secret_bytes()
+
+    @property
+    def fingerprint(self) -> bytes:
+        """8 public bytes: equal for equal keys, and telling nothing else of them."""
+        return self._secret.fingerprint
+
+    def ticket(self, step: int, *, domain: str = "") -> Ticket:
+        """Make a new ticket, which releases noise once.
+
+        Parameters
+        ----------
+        step : int
+            The number of the step, from 0 to 2**64 - 1. It may be repeated: the noise is independent all the same.
+        domain : str
+            What the noise is for, at most 1024 bytes in UTF-8.
+
+        Returns
+        -------
+        Ticket
+
+        Raises
+        ------
+        ParameterError
+            When the step or the domain is out of range.
+        TypeError
+            When the step is not an int, or the domain is not a str.
+        RandomnessError
+            When the operating system provides no randomness.
+        """
+        return Ticket._of(self._secret.ticket(domain, step))
+
+    def draw(
+        self,
+        ticket: Ticket,
+        distribution: Distribution,
+        scale: float | Fraction,
+        size: Size,
+        *,
+        start: int = 0,
+        granularity: float | None = None,
+        out: Samples | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """Draw the noise of a ticket, which is used up.
+
+        The distribution is exactly the one that `dpnoise.samplers` has under this name, and bound to the noise with its
+        exact scale: another scale, distribution or granularity gives independent noise. Time and memory addresses do
+        not depend on the samples, with the exceptions that `dpnoise.samplers` has.
+
+        Parameters
+        ----------
+        ticket : Ticket
+            A fresh one of this key.
+        distribution : {"discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian"}
+            A function of `dpnoise.samplers`.
+        scale : int, float or Fraction
+            Its scale or sigma, taken at its exact value.
+        size : int or tuple of int
+            The shape of the result.
+        start : int
+            The number of the first sample among all samples of the ticket, of which there are 2**44.
+        granularity : float, optional
+            The step of the grid for ``"laplace"`` and ``"gaussian"``; the default of these functions when not given.
+        out : ndarray, optional
+            A writable C-contiguous array of the shape and the dtype of the result to fill.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given. The samples do not depend on it.
+
+        Returns
+        -------
+        ndarray of int64 or, for "laplace" and "gaussian", of float64
+
+        Raises
+        ------
+        ParameterError
+            When the ticket is not fresh or of another key, or a parameter is out of range; then nothing is drawn, and a
+            fresh ticket stays fresh.
+        TypeError
+            When a parameter is of the wrong type.
+
+        Notes
+        -----
+        The words are ChaCha12 under a key that HMAC-SHA256 derives from the secret, the ticket and the distribution.
+        Sample i is in block i // 4096, whose words begin at a place of their own, and whole blocks are always drawn: so
+        any range equals the same part of the whole. The samples of release 1 stay the samples of a ticket for ever.
+        """
+        return _fill(self, ticket, distribution, scale, size, start, granularity, out, threads, once=True)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare fingerprints."""
+        return isinstance(other, NoiseKey) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        """Hash the fingerprint."""
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        """Show the fingerprint."""
+        return f"<NoiseKey {self.fingerprint.hex()}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Refuse to be pickled."""
+        raise TypeError("a NoiseKey cannot be pickled: keep key.to_secret_bytes() where secrets are kept")
+
+
+def regenerate(
+    key: NoiseKey,
+    ticket: Ticket,
+    distribution: Distribution,
+    scale: float | Fraction,
+    size: Size,
+    *,
+    start: int = 0,
+    granularity: float | None = None,
+    out: Samples | None = None,
+    threads: int | None = None,
+) -> Any:
+    """Draw the noise of a ticket again, or a part of it.
+
+    Adding it to a second input would release both inputs with the same noise, whose difference is not private: use it
+    only to make again what was made before, or to take noise away that a later step no longer needs.
+
+    Parameters
+    ----------
+    key : NoiseKey
+        The key that made the ticket.
+    ticket : Ticket
+        Any ticket of it, used up or read from bytes too. It stays what it is.
+    distribution, scale, size, start, granularity, out, threads
+        As for `NoiseKey.draw`. With another distribution, scale or granularity than the draw had, the noise is
+        independent of the draw's.
+
+    Returns
+    -------
+    ndarray of int64 or, for "laplace" and "gaussian", of float64
+
+    Raises
+    ------
+    ParameterError
+        When the ticket is of another key, or a parameter is out of range.
+    TypeError
+        When a parameter is of the wrong type.
+    """
+    return _fill(key, ticket, distribution, scale, size, start, granularity, out, threads, once=False)
+
+
+def _fill(
+    key: NoiseKey,
+    ticket: Ticket,
+    distribution: Distribution,
+    scale: float | Fraction,
+    size: Size,
+    start: int,
+    granularity: float | None,
+    out: Samples | None,
+    threads: int | None,
+    once: bool,
+) -> Any:
+    for name, given, kind in (("key", key, NoiseKey), ("ticket", ticket, Ticket)):
+        if not isinstance(given, kind):
+            raise TypeError(f"{name} must be a {kind.__name__}, got {type(given).__name__}")
+    if not isinstance(distribution, str) or distribution not in _DTYPES:
+        raise ParameterError(f"distribution must be one of {', '.join(map(repr, _DTYPES))}, got {distribution!r}")
+    dtype: Any = _DTYPES[distribution]
+    if dtype is np.int64 and granularity is not None:
+        raise ParameterError(f"granularity must be None for {distribution!r}, got {granularity!r}")
+    sampler = sampler_of(distribution, *((scale,) if dtype is np.int64 else (scale, granularity)))
+    array = output(size, out, dtype)
+    key._secret.fill(ticket._public, sampler, start, array, threads, once)
+    return array
