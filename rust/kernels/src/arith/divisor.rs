@@ -42,9 +42,62 @@ impl Divisor {
     }
 }
 
+/// A divisor of numbers below 2^31. Its quotients need no correction, so the optimiser makes vectors of loops over them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SmallDivisor {
+    divisor: u32,
+    /// ceil(2^shift / divisor), with 2^(shift - 32) < divisor <= 2^(shift - 31).
+    reciprocal: u32,
+    shift: u32,
+}
+
+impl SmallDivisor {
+    /// The divisor `divisor`, from 1 to 2^31 - 1.
+    ///
+    /// # Panics
+    /// For 0, and from 2^31 on.
+    #[must_use]
+    pub fn new(divisor: u32) -> Self {
+        assert!((1..1 << 31).contains(&divisor));
+        let shift = 31 + divisor.next_power_of_two().trailing_zeros();
+        Self { divisor, reciprocal: (1u64 << shift).div_ceil(divisor.into()) as u32, shift }
+    }
+
+    /// The divisor as a number.
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.divisor
+    }
+
+    /// Quotient and remainder of `x`, which is below 2^31.
+    ///
+    /// The reciprocal exceeds 2^shift / divisor by less than 1, so its product with x, divided by 2^shift, exceeds
+    /// x / divisor by less than x / 2^shift < 2^(31 - shift) <= 1 / divisor: there is no integer in between.
+    #[must_use]
+    #[inline(always)]
+    pub fn divide(self, x: u32) -> (u32, u32) {
+        let quotient = ((u64::from(x) * u64::from(self.reciprocal)) >> self.shift) as u32;
+        (quotient, x.wrapping_sub(quotient.wrapping_mul(self.divisor)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_quotients_are_those_of_the_machine() {
+        let largest = (1u32 << 31) - 1;
+        for divisor in [1, 2, 3, 5, 17, 65_535, 65_536, 65_537, 11_579 * 11_579, 1 << 30, (1 << 30) + 1, largest] {
+            let d = SmallDivisor::new(divisor);
+            let most = largest / divisor;
+            let multiples = [0, 1, 2, 3, 1000, most / 2, most - 1, most].into_iter().filter(|&times| times <= most);
+            let numbers = multiples.flat_map(|times| [(times * divisor).saturating_sub(1), times * divisor]);
+            for x in numbers.chain([largest]) {
+                assert_eq!(d.divide(x), (x / divisor, x % divisor), "{x} / {divisor}");
+            }
+        }
+    }
 
     #[test]
     fn quotients_are_those_of_the_machine() {

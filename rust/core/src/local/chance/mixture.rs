@@ -206,12 +206,16 @@ fn number<const BYTES: usize>(bytes: [u8; BYTES]) -> u64 {
 
 /// Fills `out` with uniform numbers below `k`: `rng` gives one index word for each, and then, in their order, the
 /// replacements of rejected words.
-pub(crate) fn uniform<R: TryCryptoRng + ?Sized>(rng: &mut R, k: u32, out: &mut [u64]) -> Result<(), Error> {
+pub(crate) fn uniform<R, T>(rng: &mut R, k: u32, out: &mut [T]) -> Result<(), Error>
+where
+    R: TryCryptoRng + ?Sized,
+    T: From<u32>,
+{
     let mut words = Wiped::new(out.len() * index_bytes(k));
     fill_bytes(rng, &mut words)?;
     match index_bytes(k) {
-        2 => below::<2, R, u64>(rng, k, &mut words, out),
-        _ => below::<4, R, u64>(rng, k, &mut words, out),
+        2 => below::<2, R, T>(rng, k, &mut words, out),
+        _ => below::<4, R, T>(rng, k, &mut words, out),
     }
 }
 

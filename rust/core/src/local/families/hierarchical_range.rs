@@ -147,7 +147,7 @@ impl Symbols for HierarchicalRange {
 
     /// Draws a level and a column for each.
     fn draw_seeds<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, seeds: &mut [u64]) -> Result<(), Error> {
-        let mut columns = Wiped::new(seeds.len());
+        let mut columns = Wiped::<u64>::new(seeds.len());
         uniform(rng, self.levels(), seeds)?;
         uniform(rng, 1 << self.depth, &mut columns)?;
         for (seed, &column) in seeds.iter_mut().zip(&*columns) {

@@ -27,7 +27,7 @@
 
 use crate::error::Error;
 use crate::local::chance::likelihood::check_epsilon;
-use crate::local::chance::mixture::{CHUNK, Mixer, Mixture, index_bytes, uniform};
+use crate::local::chance::mixture::{Mixer, Mixture, index_bytes, uniform};
 use crate::local::estimate::{Estimate, Law, Support};
 use crate::local::family::Family;
 use crate::local::reports::hashing::is_prime;
@@ -35,7 +35,7 @@ use crate::local::reports::numbers::{Numbers, fill_numbers};
 use crate::local::reports::projective::{self, Hyperplanes, MAX_POINTS, Space};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::{check_below, rows};
-use crate::rng::{AnyRng, Wiped};
+use crate::rng::AnyRng;
 
 /// What a space with twice as many points may save in variance: 2^0.01. The collector has a counter for each.
 const PRICE_OF_POINTS: f64 = 0.01;
@@ -109,8 +109,8 @@ impl ProjectiveGeometryResponse {
 /// floor(2^62 numerator / denominator), for a fraction below 1 with a denominator below 2^96.
 fn digits(numerator: u128, denominator: u128) -> u64 {
     let upper = numerator << 31;
-    let lower = upper % denominator << 31;
-    ((upper / denominator << 31) + lower / denominator) as u64
+    let lower = (upper % denominator) << 31;
+    (((upper / denominator) << 31) + lower / denominator) as u64
 }
 
 /// The space for a requested prime.
@@ -127,7 +127,7 @@ fn space_over(prime: u64, k: u32) -> Result<Space, Error> {
 /// The space with the smallest variance, times (K / k)^0.01.
 fn best_space(k: u32, epsilon: f64) -> Space {
     // In the plane of two digits, which all of these and larger primes lead to, the variance grows with the prime.
-    let last = (k - 1..).find(|&q| is_prime(q)).expect("there is a prime below twice every number");
+    let last = (k - 1..2 * k).find(|&q| is_prime(q)).expect("there is a prime below twice every number");
     let primes = (2..last.min(LARGEST_OF_THREE_DIGITS + 1)).filter(|&q| is_prime(q));
     let spaces = primes.chain([last]).filter_map(|prime| Space::with_points(prime, k));
     let price =
@@ -186,15 +186,11 @@ impl Family for ProjectiveGeometryResponse {
     fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let width = self.report_bytes();
         let values = &values[rows(first, out, width)];
-        let hyperplanes = Hyperplanes::of(self.space);
+        let mut hyperplanes = Hyperplanes::of(self.space, values.len());
         let mut mixer = Mixer::new(self.mixture, values.len());
-        let mut drawn = Wiped::new(values.len().min(CHUNK));
         fill_numbers(values, width, out, |values, reports| {
-            let drawn = &mut drawn[..values.len()];
-            uniform(rng, self.space.points_of_hyperplane() as u32, drawn)?;
-            for ((report, &value), &w) in reports.iter_mut().zip(values).zip(&*drawn) {
-                *report = hyperplanes.report(value as u32, w as u32);
-            }
+            uniform(rng, self.space.points_of_hyperplane() as u32, reports)?;
+            hyperplanes.draw(values, reports);
             mixer.mix(rng, reports)
         })
     }
@@ -209,5 +205,113 @@ impl Family for ProjectiveGeometryResponse {
 
     fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
         self.law().map(|law| law.estimate(n, &projective::supports(self.space, self.k, counters)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::chance::likelihood::{MAX_EPSILON, MIN_EPSILON};
+    use crate::local::registry::Protocol;
+
+    fn prime_and_dimension(k: u64, epsilon: f64) -> (u32, u32) {
+        let space = ProjectiveGeometryResponse::new(k, epsilon, None).unwrap().space();
+        (space.prime(), space.dimension())
+    }
+
+    #[test]
+    fn the_default_prime_is_near_e_to_the_epsilon_plus_1() {
+        for (epsilon, expected) in [(MIN_EPSILON, (2, 15)), (1.0, (3, 10)), (3.0, (19, 5)), (5.0, (149, 3))] {
+            assert_eq!(prime_and_dimension(22_000, epsilon), expected, "{epsilon}");
+        }
+        // A plane with two digits has the smallest variance for few values, and the prime is the smallest with k points.
+        for (k, epsilon, expected) in
+            [(22_000, MAX_EPSILON, (22_003, 2)), (100, 5.0, (101, 2)), (2, MIN_EPSILON, (2, 2))]
+        {
+            assert_eq!(prime_and_dimension(k, epsilon), expected, "{k} {epsilon}");
+        }
+    }
+
+    /// By the law of what is drawn. Its epsilon is up to 0.1 % smaller, which costs more variance the larger it is.
+    #[test]
+    fn no_prime_is_much_better_than_the_default() {
+        let price = |response: ProjectiveGeometryResponse| {
+            let points = response.space().points() as f64 / f64::from(response.k);
+            response.support().variance(0.0) * points.powf(PRICE_OF_POINTS)
+        };
+        for k in [2, 10, 100, 1000] {
+            for epsilon in [0.01, 0.35, 1.0, 1.04, 2.2, 5.0, 9.0] {
+                let chosen = price(ProjectiveGeometryResponse::new(k, epsilon, None).unwrap());
+                let others =
+                    (2..1200).filter_map(|prime| ProjectiveGeometryResponse::new(k, epsilon, Some(prime)).ok());
+                let least = others.map(price).fold(f64::INFINITY, f64::min);
+                assert!(chosen <= (1.002 + 0.001 * epsilon) * least, "{k} {epsilon}: {chosen} {least}");
+            }
+        }
+    }
+
+    #[test]
+    fn bad_parameters_are_named() {
+        let message = |k, epsilon, prime| ProjectiveGeometryResponse::new(k, epsilon, prime).unwrap_err().to_string();
+        assert_eq!(message(1, 1.0, None), "k must be an integer from 2 to 16777216, got 1");
+        assert_eq!(message(9, 0.0, None), "epsilon must be between 2**-20 and 32, got 0.0");
+        for prime in [0, 1, 4, 21_999, (1 << 27) + 29, (1 << 32) + 15, u64::MAX] {
+            let expected = format!("prime must be a prime number below 2**27, got {prime}");
+            assert_eq!(message(9, 1.0, Some(prime)), expected);
+        }
+        // 11579 and 11587 are consecutive primes, and 22,000 values need three digits of them.
+        assert!(ProjectiveGeometryResponse::new(22_000, 1.0, Some(11_579)).is_ok());
+        assert_eq!(
+            message(22_000, 1.0, Some(11_587)),
+            "prime must be a prime number for which the smallest space of k = 22000 points has at most 2**27 of them, \
+             got 11587"
+        );
+        assert_eq!(
+            message(1 << 24, MIN_EPSILON, Some(16_777_259)),
+            "k, epsilon and prime must be such that probabilities over a denominator of at most 2**62 achieve 0.999 of \
+             epsilon, got k = 16777216, epsilon = 9.5367431640625e-7, prime = 16777259"
+        );
+    }
+
+    #[test]
+    fn a_requested_prime_is_in_the_specification() {
+        for prime in [None, Some(2), Some(5), Some(22_003)] {
+            let response = ProjectiveGeometryResponse::new(22_000, 1.0, prime).unwrap();
+            let json = Protocol::from(response).to_json();
+            assert!(json.contains(&format!("\"prime\":{},", prime.unwrap_or(3))), "{json}");
+            assert_eq!(Protocol::from_json(&json), Ok(response.into()));
+            let longer = json.replace("\"dimension\":", "\"dimension\":1");
+            assert!(Protocol::from_json(&longer).is_err(), "{longer}");
+        }
+    }
+
+    /// By the supports of every single report, in 128-bit fractions.
+    #[test]
+    fn reports_support_values_as_often_as_the_law_says() {
+        for (k, epsilon, prime) in [(3, 1.0, 2), (6, 0.5, 5), (15, 1.0, 2), (40, 3.0, 3), (31, 2.0, 5), (57, 2.0, 7)] {
+            let response = ProjectiveGeometryResponse::new(k, epsilon, Some(prime)).unwrap();
+            let (space, mixture, support) = (response.space(), response.mixture(), response.support());
+            let (points, c) = (u128::from(space.points()), u128::from(space.points_of_hyperplane()));
+            let one = (points * c) << mixture.planes();
+            let any = u128::from((1 << mixture.planes()) - mixture.keep()) * c;
+            let mut supporting = vec![vec![]; k as usize]; // for each value, its reports
+            for report in 0..points as usize {
+                let mut counters = vec![0; points as usize];
+                counters[report] = 1;
+                let supports = projective::supports(space, k as u32, &counters);
+                (0..k as usize).filter(|&v| supports[v] == 1).for_each(|v| supporting[v].push(report));
+            }
+            for (of_sender, of_other) in supporting.iter().flat_map(|v| supporting.iter().map(move |other| (v, other)))
+            {
+                let shared = of_other.iter().filter(|&report| of_sender.contains(report)).count() as u128;
+                let share = any * c + u128::from(mixture.keep()) * points * shared;
+                let announced = if of_sender == of_other { support.p } else { support.q };
+                assert_eq!(u128::from(announced), (share << 62) / one, "{k} {epsilon} {prime}");
+            }
+            let ratio = mixture.window_ratio(c as u32);
+            assert_eq!((ratio.numerator, ratio.denominator), (any + u128::from(mixture.keep()) * points, any));
+            assert!(ratio.is_at_most(response.epsilon()) && !ratio.is_at_most(response.epsilon().next_down()));
+            assert!(ratio.achieves(epsilon));
+        }
     }
 }

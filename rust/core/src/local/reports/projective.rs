@@ -11,7 +11,12 @@
 //!
 //! `docs/proofs/projective_geometry.md` proves what is said here and below.
 
-use dpnoise_kernels::arith::divisor::Divisor;
+use core::hint::black_box;
+
+use dpnoise_kernels::arith::divisor::SmallDivisor;
+
+use crate::local::chance::mixture::CHUNK;
+use crate::rng::Wiped;
 
 /// The most points: there is a counter for each.
 pub(crate) const MAX_POINTS: u64 = 1 << 27;
@@ -69,87 +74,85 @@ impl Space {
     }
 }
 
-/// The points of hyperplanes. Time and addresses depend on the space alone: every place of digits is processed for every
-/// value, and masks select. Sums and products are below 2^63; an overflow check would be a branch on a secret.
+/// The points of hyperplanes, for up to [`CHUNK`] values at a time.
+///
+/// Time and addresses depend on the space alone: every place of digits is processed for every value, and masks select.
+/// All numbers are below 2^28; an overflow check would be a branch on a secret.
 pub(crate) struct Hyperplanes {
-    prime: Divisor,
-    /// q^(t-1).
-    top: Divisor,
-    /// From 1 to t - 1.
-    places: Vec<Place>,
-}
-
-/// Place i of digits.
-struct Place {
-    /// q^i.
-    power: u64,
-    /// off_i: numbers from this on have their highest nonzero digit in this place or in a higher one.
-    offset: u64,
-    /// A number's digits stand for q^j - off_j more than the number; this is that for j = i, minus that for j = i - 1.
-    step: u64,
-    /// q^(t-i) - q^(t-1-i).
-    lowered: u64,
+    prime: SmallDivisor,
+    /// q^p for the places p of digits that a number below c has, from 0 to t - 2.
+    powers: Vec<SmallDivisor>,
+    scratch: [Wiped<u32>; 6],
 }
 
 impl Hyperplanes {
-    pub(crate) fn of(space: Space) -> Self {
-        let t = space.dimension;
-        let place = |i| Place {
-            power: space.power(i),
-            offset: space.offset(i),
-            step: space.power(i - 1) * u64::from(space.prime - 2),
-            lowered: space.power(t - i) - space.power(t - 1 - i),
-        };
-        let top = Divisor::new(space.power(t - 1) as u32);
-        Self { prime: Divisor::new(space.prime), top, places: (1..t).map(place).collect() }
+    /// For about `length` values.
+    pub(crate) fn of(space: Space, length: usize) -> Self {
+        Self {
+            prime: SmallDivisor::new(space.prime),
+            powers: (0..space.dimension - 1).map(|place| SmallDivisor::new(space.power(place) as u32)).collect(),
+            scratch: core::array::from_fn(|_| Wiped::new(length.min(CHUNK))),
+        }
     }
 
-    /// The report `w` of those that support `value`: a bijection from the numbers below c.
+    /// Replaces each w of `numbers` by the report w of those that support a value: a bijection from the numbers below c.
     ///
-    /// The t - 1 digits of `w` are those of the report but one. The missing one is in the place where the value, in
-    /// the order of reports, has its highest digit, which is a 1: so exactly one digit makes the sum of the products 0.
-    #[inline(always)]
-    pub(crate) fn report(&self, value: u32, w: u32) -> u32 {
-        let (value, w) = (u64::from(value), u64::from(w));
-        let (mut digits_of_value, mut digits_of_w) = (value.wrapping_add(1), w.wrapping_add(1));
-        let mut missing = self.top.get(); // q^s, with s the place of the missing digit
-        for place in &self.places {
-            let reached = at_least(value, place.offset);
-            digits_of_value = digits_of_value.wrapping_add(place.step & reached);
-            digits_of_w = digits_of_w.wrapping_add(place.step & at_least(w, place.offset));
-            missing = missing.wrapping_sub(place.lowered & reached);
+    /// The t - 1 digits of w are those of the report but one, z. It is in the place s where the value, in the order of
+    /// reports, has its highest digit, which is a 1: so exactly one z makes the sum of the products 0. Let the digits of
+    /// w stand for the number W = H q^s + L, with L < q^s. Then those of the report stand for H q^(s+1) + z q^s + L.
+    pub(crate) fn draw(&mut self, values: &[i64], numbers: &mut [u32]) {
+        let (prime, q) = (self.prime, self.prime.get());
+        let highest = self.powers.len() - 1;
+        let top = self.powers[highest].get() * q;
+        let [masks, digits, rest, low, missing, sums] =
+            self.scratch.each_mut().map(|buffer| &mut buffer[..numbers.len()]);
+
+        // With the highest digit in place j, W is w + q^j - off_j. Where that is 2 q^j or more, the highest digit is in a
+        // higher place; one place more adds (q - 2) q^j.
+        digits.iter_mut().zip(&*numbers).for_each(|(digits, &w)| *digits = w.wrapping_add(1));
+        for &power in &self.powers[..highest] {
+            let step = (q - 2) * power.get();
+            let reached = set_masks(masks, digits.iter().map(|&digits| digits >= 2 * power.get()));
+            digits.iter_mut().zip(reached).for_each(|(digits, &reached)| *digits = digits.wrapping_add(step & reached));
         }
-        // The digits of the value from the highest but one on, those of w from the lowest on. Products of digits count
-        // where the value's are below its highest one.
-        let q = self.prime.get();
-        let (_, mut value) = self.top.divide(digits_of_value);
-        let (mut w, mut power) = (digits_of_w, 1);
-        let (mut digits_of_report, mut sum) = (0u64, 0u64);
-        for place in &self.places {
-            let (value_digit, w_digit);
-            (value_digit, value) = self.top.divide(value.wrapping_mul(q));
-            (w, w_digit) = self.prime.divide(w);
-            let counts = at_least(power, missing);
-            sum = sum.wrapping_add(value_digit.wrapping_mul(w_digit) & counts);
-            let moved = power ^ (power ^ place.power) & counts;
-            digits_of_report = digits_of_report.wrapping_add(w_digit.wrapping_mul(moved));
-            power = place.power;
+
+        // A value that is not 0 is 1 + its lowest digit + q times the value with the other digits; 0 has the digit 1.
+        // Modulo q, a prefix of W is its last digit. The sum of the products is below q W < 2 q^(t-1).
+        rest.iter_mut().zip(values).for_each(|(rest, &value)| *rest = value as u32);
+        low.copy_from_slice(digits);
+        missing.fill(top);
+        sums.fill(2 * top);
+        for &power in self.powers.iter().rev() {
+            let counts = set_masks(masks, rest.iter().map(|&rest| rest != 0));
+            let people = rest.iter_mut().zip(counts).zip(&*digits).zip(&mut *low).zip(&mut *missing).zip(&mut *sums);
+            for (((((rest, &counts), &digits), low), missing), sum) in people {
+                let digit;
+                (*rest, digit) = prime.divide(rest.wrapping_sub(1) & counts);
+                let (prefix, suffix) = power.divide(digits);
+                *sum = sum.wrapping_sub(digit.wrapping_mul(prefix));
+                *low ^= (*low ^ suffix) & counts;
+                *missing ^= (*missing ^ power.get()) & counts;
+            }
         }
-        let (_, sum) = self.prime.divide(sum);
-        let (_, digit) = self.prime.divide(q.wrapping_sub(sum));
-        digits_of_report = digits_of_report.wrapping_add(digit.wrapping_mul(missing));
-        let steps = self
-            .places
-            .iter()
-            .fold(1u64, |steps, place| steps.wrapping_add(place.step & at_least(digits_of_report, place.power)));
-        digits_of_report.wrapping_sub(steps) as u32
+
+        // With h for the number of H, w = q^s h + off_s + L, and the report is q^(s+1) h + off_(s+1) + z q^s + L. For
+        // H = 0 it is w.
+        let longer = set_masks(masks, digits.iter().zip(&*low).map(|(digits, low)| digits != low));
+        let people = numbers.iter_mut().zip(longer).zip(&*low).zip(&*missing).zip(&*sums);
+        for ((((number, &longer), &low), &missing), &sum) in people {
+            let (_, z) = prime.divide(sum);
+            let report = q.wrapping_mul(*number).wrapping_add(1).wrapping_add(z.wrapping_mul(missing));
+            let report = report.wrapping_sub((q - 1).wrapping_mul(low));
+            *number ^= (*number ^ report) & longer;
+        }
     }
 }
 
-/// All ones if x >= y, else zero, for numbers below 2^63.
-#[inline(always)]
-fn at_least(x: u64, y: u64) -> u64 {
-    !((x.wrapping_sub(y).cast_signed() >> 63).cast_unsigned())
+/// Sets a mask of ones where a condition holds, and one of zeros elsewhere. `black_box` keeps the optimiser from turning
+/// the masks back into branches.
+fn set_masks(masks: &mut [u32], conditions: impl Iterator<Item = bool>) -> &[u32] {
+    masks.iter_mut().zip(conditions).for_each(|(mask, holds)| *mask = u32::from(holds).wrapping_neg());
+    black_box(masks)
 }
 
 /// The sums that are worked on at a time: they fit in a second-level cache, with as many others beside them.
@@ -284,15 +287,39 @@ mod tests {
     #[test]
     fn each_value_has_the_reports_on_its_hyperplane_once_each() {
         for space in spaces() {
-            let hyperplanes = Hyperplanes::of(space);
+            let c = space.points_of_hyperplane() as usize;
+            let mut hyperplanes = Hyperplanes::of(space, c);
             for value in 0..space.points() {
-                let mut reports: Vec<u64> = (0..space.points_of_hyperplane() as u32)
-                    .map(|w| hyperplanes.report(value as u32, w).into())
-                    .collect();
+                let mut reports: Vec<u32> = (0..c as u32).collect();
+                hyperplanes.draw(&vec![value as i64; c], &mut reports);
                 reports.sort_unstable();
-                let expected: Vec<u64> =
-                    (0..space.points()).filter(|&report| is_supported(space, value, report)).collect();
+                let expected: Vec<u32> =
+                    (0..space.points() as u32).filter(|&report| is_supported(space, value, report.into())).collect();
                 assert_eq!(reports, expected, "{space:?} {value}");
+            }
+        }
+    }
+
+    /// Nothing overflows in the largest spaces, near the numbers where there is one digit more.
+    #[test]
+    fn the_largest_spaces_have_reports_on_the_hyperplane() {
+        let largest = [(134_217_689, 2), (11_579, 3), (509, 4), (19, 7), (3, 17), (2, 27)];
+        for space in largest.map(|(prime, dimension)| Space { prime, dimension }) {
+            assert!(space.points() <= MAX_POINTS);
+            let near = |end: u64| {
+                let starts = (1..=space.dimension).map(|place| space.offset(place)).filter(move |&start| start <= end);
+                let near = starts.flat_map(|start| (start.saturating_sub(3)..start + 3).chain([start * 5 / 7]));
+                near.filter(move |&number| number < end).collect::<std::collections::BTreeSet<_>>()
+            };
+            let drawn = near(space.points_of_hyperplane());
+            let mut hyperplanes = Hyperplanes::of(space, CHUNK);
+            for value in near(space.points()) {
+                let mut reports: Vec<u32> = drawn.iter().map(|&w| w as u32).collect();
+                hyperplanes.draw(&vec![value as i64; reports.len()], &mut reports);
+                let on_hyperplane = |report: u64| report < space.points() && is_supported(space, value, report);
+                assert!(reports.iter().all(|&report| on_hyperplane(report.into())), "{space:?} {value}");
+                reports.sort_unstable();
+                assert!(reports.is_sorted_by(|a, b| a < b), "{space:?} {value}");
             }
         }
     }
