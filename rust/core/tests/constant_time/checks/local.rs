@@ -2,8 +2,9 @@
 
 use dpnoise_core::instruction_set;
 use dpnoise_core::local::{
-    GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, OptimizedUnaryEncoding, Protocol,
-    RandomizedResponse, SubsetSelection, SummationHistogramEncoding, SymmetricUnaryEncoding, Values, one_hot,
+    GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, OptimizedUnaryEncoding,
+    ProjectiveGeometryResponse, Protocol, RandomizedResponse, SubsetSelection, SummationHistogramEncoding,
+    SymmetricUnaryEncoding, Values, one_hot,
 };
 use dpnoise_core::rng::SeededRng;
 use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
@@ -87,7 +88,7 @@ pub(super) fn checks() -> Vec<Check> {
         ("local hashing", || {
             // All sizes of coins, index words and reports.
             for (k, g, epsilon) in
-                [(2, 2, 1.0), (15, 4, 1.0), (128, 300, 1e-4), (1000, 4, 25.0), (70_001, 9, 4.0), (1 << 24, 3000, 9.0)]
+                [(2, 2, 1.0), (15, 4, 1.0), (128, 300, 1e-4), (1000, 4, 25.0), (60_001, 9, 4.0), (1 << 16, 3000, 9.0)]
             {
                 let hashing = Protocol::from(LocalHashing::new(k, epsilon, Some(g)).unwrap());
                 let values = secret(&[0, 1, k as i64 - 1].repeat(700));
@@ -110,6 +111,23 @@ pub(super) fn checks() -> Vec<Check> {
                 let mut out = vec![0; values.len() * selection.report_bytes()];
                 selection.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
                 assert_secret(&out);
+            }
+        }),
+        ("projective geometry response", || {
+            // From 2 to 25 digits, all sizes of coins and index words, and an odd number of people, of whom no vector has
+            // the last one.
+            let cases = [
+                (2, 1.0, Some(2)),
+                (1 << 24, 0.5, Some(2)),
+                (22_000, 1.0, None),
+                (22_000, 1e-4, None),
+                (1_000_000, 3.0, Some(23)),
+                (22_000, 25.0, Some(149)),
+                (7000, 5.0, Some(7001)),
+            ];
+            for (k, epsilon, prime) in cases {
+                let response = Protocol::from(ProjectiveGeometryResponse::new(k, epsilon, prime).unwrap());
+                assert_secret(&perturbed(&response, &[0, k as i64 / 3, k as i64 - 1].repeat(467)));
             }
         }),
         ("hierarchical ranges", || {
