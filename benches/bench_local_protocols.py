@@ -110,6 +110,27 @@ def transform_counts(protocol: Any, reports: np.ndarray) -> np.ndarray:
     return (len(reports) + balance.ravel()[: protocol.k]) // 2
 
 
+def point_and_mix(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
+    spec, q, t, n = json.loads(protocol.to_json()), protocol.prime, protocol.dimension, values.size
+    powers = q ** np.arange(t + 1)
+    offsets = (powers - 1) // (q - 1)
+    numbers = generator.integers(0, offsets[t - 1], n)
+    places, places_of_numbers = (np.searchsorted(offsets, points, side="right") - 1 for points in (values, numbers))
+    lower_digits, digits = values - offsets[places], numbers - offsets[places_of_numbers] + powers[places_of_numbers]
+    total = sum((lower_digits // powers[i] % q) * (digits // powers[t - 2 - i] % q) for i in range(t - 1))
+    head, tail = np.divmod(digits, powers[t - 1 - places])
+    forced = (q * head + -total % q) * powers[t - 1 - places] + tail
+    places_of_forced = np.searchsorted(powers, forced, side="right") - 1
+    keep = generator.random(n) * 2 ** spec["planes"] < spec["keep"]
+    others = generator.integers(0, offsets[t], n)
+    return to_rows(protocol, np.where(keep, forced - powers[places_of_forced] + offsets[places_of_forced], others))
+
+
+def count_points(protocol: Any, reports: np.ndarray) -> np.ndarray:
+    points = (protocol.prime**protocol.dimension - 1) // (protocol.prime - 1)
+    return np.bincount(from_rows(protocol, reports), minlength=points)
+
+
 def select_and_force(generator: np.random.Generator, protocol: Any, values: np.ndarray) -> np.ndarray:
     rows = np.empty((values.size, protocol.report_bytes), np.uint8)
     for first in range(0, values.size, 1000):  # in blocks that fit the cache
@@ -225,6 +246,9 @@ CASES = {
     ),
     "Local hashing": Case(lambda k: local.LocalHashing(k=k, epsilon=1.0), hash_and_mix, count_hashes, 20_000),
     "Hadamard response": Case(lambda k: local.HadamardResponse(k=k, epsilon=1.0), entry_and_mix, transform_counts),
+    "Projective geometry response": Case(
+        lambda k: local.ProjectiveGeometryResponse(k=k, epsilon=1.0), point_and_mix, count_points
+    ),
     "Subset selection": Case(
         lambda k: local.SubsetSelection(k=k, epsilon=1.0), select_and_force, count_members, 20_000, 100_000
     ),

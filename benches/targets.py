@@ -46,6 +46,8 @@ BULK = (
     "Local hashing, server",
     "Hadamard response, client",
     "Hadamard response, server",
+    "Projective geometry response, client",
+    "Projective geometry response, server",
     "Subset selection, client",
     "Subset selection, server",
     "Longitudinal unary encoding, client",
@@ -75,6 +77,7 @@ TARGETS = (
     *(Target(table, OURS, 1.8, entrant=TWO_THREADS) for table in BULK),
     Target("Generalised randomised response, client", 3, unit="ns per report"),
     Target("Generalised randomised response, server", 0.7, unit="ns per report"),
+    Target("Projective geometry response, client", 60, unit="ns per report"),
     Target("Local hashing, server", 35, unit="ns per report", column="k = 128"),
     *(
         Target("Selection over 10^5 scores", against, unit="ms", column=column)

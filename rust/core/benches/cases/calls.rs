@@ -4,7 +4,8 @@ use std::hint::black_box;
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    Accumulator, GeneralizedRandomizedResponse, LocalHashing, OptimizedUnaryEncoding, Protocol, Values,
+    Accumulator, GeneralizedRandomizedResponse, LocalHashing, OptimizedUnaryEncoding, ProjectiveGeometryResponse,
+    Protocol, Values,
 };
 use dpnoise_core::mechanisms::Exponential;
 use dpnoise_core::rng::SeededRng;
@@ -25,7 +26,7 @@ const fn calls(name: &'static str, items: usize, set_up: fn(usize) -> Result<Cal
     Calls { name, items, set_up }
 }
 
-pub(crate) const ALL: [Calls; 10] = [
+pub(crate) const ALL: [Calls; 12] = [
     calls("ChaCha12, byte", 1 << 14, |bytes| {
         let (mut rng, mut out) = (rng()?, vec![0; bytes]);
         Ok(Box::new(move || {
@@ -39,6 +40,18 @@ pub(crate) const ALL: [Calls; 10] = [
     calls("count of rows of 128 bytes, row", 1 << 10, |n| server(OptimizedUnaryEncoding::new(1024, 1.0)?, n)),
     calls("randomized response of 128 values, report", 1 << 12, |n| {
         client(GeneralizedRandomizedResponse::new(128, 1.0)?, n)
+    }),
+    calls("projective geometry response of 22,000 values, report", 1 << 12, |n| {
+        client(ProjectiveGeometryResponse::new(22_000, 1.0, None)?, n)
+    }),
+    calls("estimate of projective geometry response, 22,000 values, value", 22_000, |k| {
+        let mut counts = Accumulator::new(ProjectiveGeometryResponse::new(k as u64, 1.0, None)?.into());
+        let width = counts.protocol().report_bytes();
+        counts.add(&vec![1; k * width], width, 1)?;
+        Ok(Box::new(move || {
+            black_box(counts.estimate());
+            Ok(())
+        }))
     }),
     calls("count of local hashing, 128 values, report", 1 << 9, |n| server(LocalHashing::new(128, 1.0, None)?, n)),
     calls("exponential mechanism, score", 1 << 12, |n| {
