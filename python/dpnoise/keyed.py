@@ -51,7 +51,8 @@ class Ticket:
 
     A ticket that was made releases noise once. A repeated step, a fork, a lost checkpoint or a second input takes
     another ticket, and gets independent noise: the nonce of 16 bytes is new each time. A ticket that was read from
-    bytes, unpickled or inherited by a fork releases none; `dpnoise.hazmat.regenerate` draws the noise of any ticket again.
+    bytes, unpickled or inherited by a fork releases none; `dpnoise.hazmat.regenerate` draws the noise of any ticket
+    again.
     """
 
     __slots__ = ("_public",)

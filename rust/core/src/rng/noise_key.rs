@@ -316,7 +316,9 @@ mod tests {
     fn words(stream: &NoiseStream, start: u64, count: usize) -> Vec<u64> {
         let mut out = vec![0; count];
         let draw = |rng: &mut SeekableRng, block: &mut [u64]| {
-            block.iter_mut().for_each(|word| *word = rand_core::Rng::next_u64(rng));
+            for word in block {
+                *word = rand_core::Rng::next_u64(rng);
+            }
             Ok(())
         };
         stream.fill(start, &mut out, draw).unwrap();
