@@ -85,47 +85,69 @@ class LocalPeer(NamedTuple):
     """A local protocol of another library: one report at a time, and estimated frequencies of all reports."""
 
     client: Callable[[int, int], Any]
-    """Takes a value and k; epsilon is 1."""
+    """Takes a value and k."""
     server: Callable[[Any, int], Any]
 
 
-def multi_freq_ldpy() -> dict[str, LocalPeer]:
+def multi_freq_ldpy(epsilon: float) -> dict[str, LocalPeer]:
     from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
 
+    def unary(optimal: bool) -> LocalPeer:
+        return LocalPeer(
+            lambda value, k: UE.UE_Client(value, k, epsilon, optimal),
+            lambda reports, k: UE.UE_Aggregator_MI(reports, epsilon, optimal),
+        )
+
+    def peer(client: Callable[..., Any], server: Callable[..., Any]) -> LocalPeer:
+        return LocalPeer(
+            lambda value, k: client(value, k, epsilon),
+            lambda reports, k: server(reports, k, epsilon),
+        )
+
     return {
-        "Generalised randomised response": LocalPeer(
-            lambda value, k: GRR.GRR_Client(value, k, 1.0), lambda reports, k: GRR.GRR_Aggregator_MI(reports, k, 1.0)
-        ),
-        "Local hashing": LocalPeer(
-            lambda value, k: LH.LH_Client(value, k, 1.0), lambda reports, k: LH.LH_Aggregator_MI(reports, k, 1.0)
-        ),
-        "Subset selection": LocalPeer(
-            lambda value, k: SS.SS_Client(value, k, 1.0), lambda reports, k: SS.SS_Aggregator_MI(reports, k, 1.0)
-        ),
-        "Unary encoding": LocalPeer(
-            lambda value, k: UE.UE_Client(value, k, 1.0), lambda reports, k: UE.UE_Aggregator_MI(reports, 1.0)
-        ),
+        "Generalised randomised response": peer(GRR.GRR_Client, GRR.GRR_Aggregator_MI),
+        "Local hashing": peer(LH.LH_Client, LH.LH_Aggregator_MI),
+        "Subset selection": peer(SS.SS_Client, SS.SS_Aggregator_MI),
+        "Unary encoding": unary(optimal=True),
+        "Symmetric unary encoding": unary(optimal=False),
     }
 
 
-def pure_ldp() -> dict[str, LocalPeer]:
-    from pure_ldp.frequency_oracles import DEClient, DEServer, LHClient, LHServer, UEClient, UEServer
+def pure_ldp(epsilon: float) -> dict[str, LocalPeer]:
+    from pure_ldp.frequency_oracles import (
+        DEClient,
+        DEServer,
+        HadamardResponseClient,
+        HadamardResponseServer,
+        LHClient,
+        LHServer,
+        UEClient,
+        UEServer,
+    )
 
     def peer(client: Callable[..., Any], server: Callable[..., Any], **options: Any) -> LocalPeer:
-        make = cache(lambda k: client(epsilon=1.0, d=k, **options).privatise)
+        collector_for = cache(lambda k: server(epsilon=epsilon, d=k, **options))
+
+        @cache
+        def privatise(k: int) -> Callable[[int], Any]:
+            shared = {"hash_funcs": collector_for(k).get_hash_funcs()} if server is HadamardResponseServer else {}
+            return client(epsilon=epsilon, d=k, **options, **shared).privatise
 
         def estimate(reports: Any, k: int) -> Any:
-            collector = server(epsilon=1.0, d=k, **options)
+            collector = collector_for(k)
+            collector.reset()
             for report in reports:
                 collector.aggregate(report)
             return collector.estimate_all(range(1, k + 1), suppress_warnings=True) / len(reports)
 
-        return LocalPeer(lambda value, k: make(k)(value + 1), estimate)
+        return LocalPeer(lambda value, k: privatise(k)(value + 1), estimate)
 
     return {
         "Generalised randomised response": peer(DEClient, DEServer),
         "Local hashing": peer(LHClient, LHServer, use_olh=True),
+        "Hadamard response": peer(HadamardResponseClient, HadamardResponseServer),
         "Unary encoding": peer(UEClient, UEServer, use_oue=True),
+        "Symmetric unary encoding": peer(UEClient, UEServer, use_oue=False),
     }
 
 
@@ -166,7 +188,6 @@ def version(name: str) -> str:
 
 INSTALLED = {name: makers() for name, makers in PEERS.items() if version(name) != "not installed"}
 LOCAL_PEERS = {"multi-freq-ldpy": multi_freq_ldpy, "pure-ldp": pure_ldp}
-LOCAL = {name: protocols() for name, protocols in LOCAL_PEERS.items() if version(name) != "not installed"}
 HOSTS = ("pipeline-dp", "optax", "jax", "opacus", "torch", "tmlt.core")
 """Libraries whose noise only `benches.backends` times."""
 
@@ -177,9 +198,16 @@ def versions() -> dict[str, str]:
     return {name: version for name, version in found.items() if version != "not installed"}
 
 
-def local_peers(protocol: str) -> dict[str, LocalPeer]:
+@cache
+def local_protocols(library: str, epsilon: float) -> dict[str, LocalPeer]:
+    """Return the local protocols of a library, if it is installed."""
+    return {} if version(library) == "not installed" else LOCAL_PEERS[library](epsilon)
+
+
+def local_peers(protocol: str, epsilon: float = 1.0) -> dict[str, LocalPeer]:
     """Return what other libraries have of a protocol, by their names."""
-    return {name: protocols[protocol] for name, protocols in LOCAL.items() if protocol in protocols}
+    found = {library: local_protocols(library, epsilon) for library in LOCAL_PEERS}
+    return {library: protocols[protocol] for library, protocols in found.items() if protocol in protocols}
 
 
 SELECTION = {"opendp": opendp_selection, "diffprivlib": diffprivlib_selection}
