@@ -28,7 +28,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 .NOTPARALLEL: # cargo and pip use all cores by themselves, and interleaved output helps nobody
 .PHONY: help demo test test-rust test-python test-engines test-aarch64 statistical constant-time lint bench bench-rust
 .PHONY: instructions fuzz docs wheel crate clean check-tools test-tumult
-.PHONY: bench-tumult test-torch notebooks release-check everything check-python outputs
+.PHONY: bench-tumult bench-oracles test-torch notebooks release-check everything check-python outputs
 
 help: ## show this list
 	@echo "usage: make TARGET [PYTHON=python3.12]"
@@ -80,7 +80,7 @@ everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 1
 	.ci/run
 	$(MAKE) test-torch
 	$(MAKE) statistical SAMPLES=100000000 HOST_SAMPLES=1000000 WORKERS=1
-	$(MAKE) bench bench-tumult bench-rust instructions
+	$(MAKE) bench bench-tumult bench-oracles bench-rust instructions
 	$(MAKE) fuzz SECONDS=600
 	$(MAKE) release-check
 
@@ -110,6 +110,9 @@ bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, keep their re
 
 bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, keep their record, draw docs/benchmarks.md
 	$(TUMULT)/bin/python -m pytest benches/backends/bench_tumult.py --benchmark-quiet --quiet --record=tumult
+
+bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, draw their page (15 minutes)
+	$(BIN)/python -m benches.oracles
 
 bench-rust: | check-tools ## time the parts of the Rust crate
 	cargo bench --package dpnoise-core --bench parts --locked

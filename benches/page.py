@@ -1,4 +1,4 @@
-"""What the page of the site on the benchmarks says of the newest records, and its pictures.
+"""What the pages of the site on the benchmarks say of the newest records, and their pictures.
 
 ``python -m benches.page`` makes them again from the records that are kept.
 """
@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benches import oracles_page
 from benches.libraries import LIBRARIES
 from benches.pictures import pictures
 from benches.record import Loss, Record, kept
@@ -17,6 +18,7 @@ from benches.report import busy, instruction_set, span, work
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "benchmarks.md"
 PICTURES = DOCS / "benchmarks"
+ORACLES = PICTURES / "frequency_oracles.md"
 
 
 def current(records: list[Record]) -> list[Record]:
@@ -32,8 +34,9 @@ def current(records: list[Record]) -> list[Record]:
     return found
 
 
-def newest(records: list[Record]) -> Record:
-    return max((record for record in records if record.part == ""), key=lambda record: record.date)
+def newest(records: list[Record], part: str = "") -> Record:
+    """Return the newest record of all benchmarks, or of a part."""
+    return max((record for record in records if record.part == part), key=lambda record: record.date)
 
 
 def parts(records: list[Record]) -> dict[str, str]:
@@ -158,16 +161,19 @@ def fill(page: str, parts: dict[str, str]) -> str:
 
 
 def files() -> dict[Path, str]:
-    """Return the page and its pictures, as the records that are kept give them."""
+    """Return the pages and their pictures, as the records that are kept give them."""
     records = kept()
-    page = fill(PAGE.read_text(encoding="utf-8"), parts(records))
-    drawn = pictures(newest(records))
-    return {PAGE: page, **{PICTURES / name: picture for name, picture in drawn.items()}}
+    whole, oracles = newest(records), newest(records, "oracles")
+    filled = {PAGE: parts(records), ORACLES: oracles_page.parts(oracles)}
+    drawn = pictures(whole) | oracles_page.pictures(oracles)
+    return {
+        **{page: fill(page.read_text(encoding="utf-8"), texts) for page, texts in filled.items()},
+        **{PICTURES / name: picture for name, picture in drawn.items()},
+    }
 
 
 def write() -> None:
     found = files()
-    PICTURES.mkdir(exist_ok=True)
     for path in set(PICTURES.iterdir()) - found.keys():
         path.unlink()
     for path, text in found.items():

@@ -52,6 +52,8 @@ class Table:
     higher_is_better: bool = False
     amounts: dict[str, dict[str, float]] = field(default_factory=dict)
     """By entrant and column, to four digits."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Why an entrant has no amounts."""
 
     def add(self, column: str, amounts: dict[str, float]) -> None:
         for entrant, amount in amounts.items():

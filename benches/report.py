@@ -15,9 +15,9 @@ def report(record: Record) -> str:
 
 {machine(record)}{notes}
 
-Every amount is a median. The entrants of a column take turns, so compare within a column; but the parts of the Rust
-crate are timed one after the other. dpnoise uses one thread, unless it says otherwise. A busy machine slows long turns
-more than short ones, and has no room for a second thread.
+Every time or rate is a median, every error a mean. The entrants of a column take turns, so compare within a column; but
+the parts of the Rust crate are timed one after the other. dpnoise uses one thread, unless it says otherwise. A busy
+machine slows long turns more than short ones, and has no room for a second thread.
 """
     # A run of all benchmarks also tells what was not measured.
     targets = [target for target in record.targets if record.part == "" or target.table in record.tables]
@@ -93,6 +93,7 @@ def of_table(record: Record, table: Table) -> str:
     factors = [row for row in factors if any(row[1:])]
     amounts = [row(entrant, amounts) for entrant, amounts in table.amounts.items()]
     parts = [f"## {table.title}\n", markdown([[table.unit, *table.columns], *amounts])]
+    parts += [f"{entrant}: {reason}.\n" for entrant, reason in table.missing.items()]
     return "\n".join([*parts, markdown([["times as good", *table.columns], *factors])] if factors else parts)
 
 

@@ -120,11 +120,13 @@ def texts_of(picture):
     return [(element.text, element) for element in elements if element.tag.endswith("text")]
 
 
-def test_the_page_is_that_of_the_newest_records(files):
+def test_the_pages_are_those_of_the_newest_records(files):
     assert {path: path.read_text(encoding="utf-8") for path in files} == files, "run python -m benches.page"
     assert set(page.PICTURES.iterdir()) == files.keys() - {page.PAGE}
-    shown = re.findall(r"\]\((benchmarks/\w+\.svg)\)", files[page.PAGE])
-    assert sorted(page.DOCS / name for name in shown) == sorted(page.PICTURES.iterdir())
+    shown = [
+        at.parent / name for at in (page.PAGE, page.ORACLES) for name in re.findall(r"\]\(([\w/]+\.svg)\)", files[at])
+    ]
+    assert sorted(shown) == sorted(page.PICTURES.glob("*.svg"))
     assert all(path.stat().st_size < 60_000 for path in page.PICTURES.iterdir())
 
 
