@@ -111,7 +111,7 @@ bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, keep their re
 bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, keep their record, draw docs/benchmarks.md
 	$(TUMULT)/bin/python -m pytest benches/backends/bench_tumult.py --benchmark-quiet --quiet --record=tumult
 
-bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, draw their page (15 minutes)
+bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, draw their page (10 minutes)
 	$(BIN)/python -m benches.oracles
 
 bench-rust: | check-tools ## time the parts of the Rust crate

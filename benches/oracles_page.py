@@ -100,8 +100,9 @@ def by_epsilon(record: Record, cases: Sequence[Case]) -> str:
     tables = [of_ours(record.tables[str(case)]) for case in cases]
 
     def cell(table: dict[str, dict[str, float]], name: str) -> str:
-        mse = number_among(table[name][MSE], (amounts[MSE] for amounts in table.values()))
-        return f"{mse} ({number(table[name][LAW])}), {number(table[name][MAXIMUM])}"
+        # By the law, since what was measured is a little smaller or larger by chance.
+        law = number_among(table[name][LAW], (amounts[LAW] for amounts in table.values()))
+        return f"{number(table[name][MSE])} ({law}), {number(table[name][MAXIMUM])}"
 
     head = ["protocol", *(f"ε = {case.epsilon:g}" for case in cases)]
     rows = [[f"`{name}`", *(cell(table, name) for table in tables)] for name in tables[0]]
