@@ -32,7 +32,7 @@ ORACLES = {
     "ProjectiveGeometryResponse": Oracle(local.ProjectiveGeometryResponse),
     "SubsetSelection": Oracle(local.SubsetSelection, "Subset selection", 1 << 16, BITS),
     "LocalHashing": Oracle(local.LocalHashing, "Local hashing", 1 << 16, "its collector takes n k steps"),
-    "HadamardResponse": Oracle(local.HadamardResponse, "Hadamard response"),
+    "HadamardResponse": Oracle(local.HadamardResponse, "Hadamard response of Acharya et al."),
     "OptimizedUnaryEncoding": Oracle(local.OptimizedUnaryEncoding, "Unary encoding", 1 << 16, BITS),
     "SymmetricUnaryEncoding": Oracle(local.SymmetricUnaryEncoding, "Symmetric unary encoding", 1 << 16, BITS),
     "GeneralizedRandomizedResponse": Oracle(local.GeneralizedRandomizedResponse, "Generalised randomised response"),

@@ -145,7 +145,7 @@ def pure_ldp(epsilon: float) -> dict[str, LocalPeer]:
     return {
         "Generalised randomised response": peer(DEClient, DEServer),
         "Local hashing": peer(LHClient, LHServer, use_olh=True),
-        "Hadamard response": peer(HadamardResponseClient, HadamardResponseServer),
+        "Hadamard response of Acharya et al.": peer(HadamardResponseClient, HadamardResponseServer),
         "Unary encoding": peer(UEClient, UEServer, use_oue=True),
         "Symmetric unary encoding": peer(UEClient, UEServer, use_oue=False),
     }
