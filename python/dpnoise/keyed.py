@@ -22,7 +22,7 @@ True
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ __all__ = ["NoiseKey", "Ticket"]
 
 Distribution = Literal["discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian"]
 Samples = NDArray[np.int64] | NDArray[np.float64]
+Given = TypeVar("Given")
 
 _DTYPES = {
     "discrete_laplace": np.int64,
@@ -90,7 +91,7 @@ class Ticket:
         TypeError
             When ``ticket`` is not bytes.
         """
-        return cls._of(_native.Ticket.from_bytes(ticket))
+        return cls._of(_native.Ticket.from_bytes(_checked("ticket", ticket, bytes)))
 
     def to_bytes(self) -> bytes:
         """Give the ticket as bytes, which are public.
@@ -192,7 +193,7 @@ class NoiseKey:
         TypeError
             When ``secret`` is not bytes.
         """
-        return cls._of(_native.NoiseKey.from_secret_bytes(secret))
+        return cls._of(_native.NoiseKey.from_secret_bytes(_checked("secret", secret, bytes)))
 
     def to_secret_bytes(self) -> bytes:
         """Give the secret itself, to keep it where secrets are kept. Python does not wipe these bytes.
@@ -232,6 +233,10 @@ class NoiseKey:
         RandomnessError
             When the operating system provides no randomness.
         """
+        try:
+            _checked("domain", domain, str).encode()
+        except UnicodeEncodeError:
+            raise ParameterError(f"domain must be text that UTF-8 can encode, got {domain!r}") from None
         return Ticket._of(self._secret.ticket(domain, step))
 
     def draw(
@@ -330,7 +335,7 @@ def regenerate(
     key : NoiseKey
         The key that made the ticket.
     ticket : Ticket
-        Any ticket of it, used up or read from bytes too. It stays what it is.
+        Any ticket of it, used up or read from bytes too. A fresh one is used up.
     distribution, scale, size, start, granularity, out, threads
         As for `NoiseKey.draw`. With another distribution, scale or granularity than the draw had, the noise is
         independent of the draw's.
@@ -361,9 +366,8 @@ def _fill(
     threads: int | None,
     once: bool,
 ) -> Any:
-    for name, given, kind in (("key", key, NoiseKey), ("ticket", ticket, Ticket)):
-        if not isinstance(given, kind):
-            raise TypeError(f"{name} must be a {kind.__name__}, got {type(given).__name__}")
+    _checked("key", key, NoiseKey)
+    _checked("ticket", ticket, Ticket)
     if not isinstance(distribution, str) or distribution not in _DTYPES:
         raise ParameterError(f"distribution must be one of {', '.join(map(repr, _DTYPES))}, got {distribution!r}")
     dtype: Any = _DTYPES[distribution]
@@ -373,3 +377,10 @@ def _fill(
     array = output(size, out, dtype)
     key._secret.fill(ticket._public, sampler, start, array, threads, once)
     return array
+
+
+def _checked(name: str, given: Given, kind: type[Given]) -> Given:
+    if not isinstance(given, kind):
+        article = "" if kind is bytes else "a "
+        raise TypeError(f"{name} must be {article}{kind.__name__}, got {type(given).__name__}")
+    return given

@@ -85,6 +85,9 @@ def test_a_ticket_releases_once() -> None:
     again = "ticket must be a new ticket, of which nothing has been released"
     refuses(ParameterError, again, lambda: KEY.draw(ticket, "laplace", 1.0, 2))
     assert np.array_equal(hazmat.regenerate(KEY, ticket, "laplace", 1.0, 2), first)
+    regenerated = KEY.ticket(3)
+    hazmat.regenerate(KEY, regenerated, "laplace", 1.0, 2)
+    refuses(ParameterError, again, lambda: KEY.draw(regenerated, "laplace", 1.0, 2))
     for copied in (
         keyed.Ticket.from_bytes(KEY.ticket(4).to_bytes()),
         pickle.loads(pickle.dumps(KEY.ticket(4))),  # noqa: S301
@@ -104,6 +107,10 @@ def test_tickets_are_public_names() -> None:
     for step in (-1, 2**64):
         refuses(ParameterError, "step must be an integer from 0 to 2**64 - 1", lambda step=step: KEY.ticket(step))  # type: ignore[misc]
     refuses(TypeError, "step must be an int", lambda: KEY.ticket(1.5))  # type: ignore[arg-type]
+    refuses(TypeError, "domain must be a str, got bytes", lambda: KEY.ticket(1, domain=b"x"))  # type: ignore[arg-type]
+    refuses(ParameterError, "domain must be text that UTF-8 can encode", lambda: KEY.ticket(1, domain="\ud800"))
+    refuses(TypeError, "ticket must be bytes, got str", lambda: keyed.Ticket.from_bytes("a"))  # type: ignore[arg-type]
+    refuses(TypeError, "secret must be bytes, got str", lambda: keyed.NoiseKey.from_secret_bytes("a"))  # type: ignore[arg-type]
     refuses(
         ParameterError, "domain must be at most 1024 bytes, got 1026 bytes", lambda: KEY.ticket(1, domain="ä" * 513)
     )
@@ -124,7 +131,7 @@ def test_keys_are_secret() -> None:
         refuses(TypeError, "a NoiseKey cannot be pickled", lambda copying=copying: copying(key))  # type: ignore[misc]
     for length in (0, 16, 31, 33):
         secret = bytes(length)
-        message = f"key must be 32 bytes, got {length} bytes"
+        message = f"secret must be 32 bytes, got {length} bytes"
         refuses(ParameterError, message, lambda secret=secret: keyed.NoiseKey.from_secret_bytes(secret))  # type: ignore[misc]
     refuses(TypeError, "make one by NoiseKey.generate()", keyed.NoiseKey)
     refuses(ParameterError, "ticket must be a ticket of this key", lambda: key.draw(KEY.ticket(1), "laplace", 1.0, 2))

@@ -180,8 +180,8 @@ class LocalHashing(ValueProtocol):
 
     With the default ``g`` this is optimised local hashing (OLH): the variance per person of a rare value's count is
     about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for `OptimizedUnaryEncoding`, but a report has a few bytes
-    instead of k bits. Collecting takes time in the order of n k: `ProjectiveGeometryResponse` has the same error
-    without that price.
+    instead of k bits. Collecting takes time in the order of n k, or n + k**2 if that is less; with the same error
+    `ProjectiveGeometryResponse` does without that.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ class HadamardResponse(ValueProtocol):
     The variance per person of a rare value's count is about ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2``: close to
     that of `OptimizedUnaryEncoding` for epsilon up to 1, larger for more. A report has one to four bytes, and
     collecting takes time in the order of n + k log k. `ProjectiveGeometryResponse` is more accurate above an epsilon of
-    1, at the same cost.
+    1, and takes longer to decode.
 
     Parameters
     ----------

@@ -47,7 +47,8 @@ impl NoiseKey {
         self.0.ticket(domain, integer(step, "step", STEP)?).map(Ticket).map_err(to_py)
     }
 
-    /// Fills `out` with the samples from number `start` on. `once` takes the ticket: it must be fresh, and no longer is.
+    /// Fills `out` with the samples from number `start` on. The ticket is no longer fresh then; with `once` it must have
+    /// been.
     fn fill(
         &self,
         ticket: &Bound<'_, Ticket>,
@@ -80,8 +81,9 @@ impl NoiseKey {
         let mut out = buffers::writable::<D::Item>(out, "out", D::Item::NAME)?;
         let out = buffers::elements(&mut out, "out")?;
         noise.check_keyed(&self.0, &ticket.0, start, out.len()).map_err(to_py)?;
+        let taken = ticket.0.take();
         if once {
-            ticket.0.take().map_err(to_py)?;
+            taken.map_err(to_py)?;
         }
         runtime::pausing(py, |pause| noise.fill_keyed(&self.0, &ticket.0, start, out, threads.get(), pause))
     }

@@ -201,7 +201,7 @@ impl SeekableRng {
         self.0.seek(block);
     }
 
-    /// The first block of which nothing has been given out.
+    /// The first block that has not been generated.
     pub(super) fn next_block(&self) -> u64 {
         self.0.counter
     }

@@ -1,12 +1,14 @@
 //! Noise that a secret brings back: bit for bit, on any CPU, in any order, without state.
 //!
-//! A [`NoiseKey`] is a secret of 32 bytes. A [`Ticket`] is public: a domain, a step, and 16 bytes of the operating system.
-//! Key, ticket and distribution together give a key of ChaCha12,
+//! A [`NoiseKey`] is a secret of 32 bytes. A [`Ticket`] is public: a domain, a step, and 16 bytes of the operating
+//! system. Key, ticket and distribution together give a key of ChaCha12,
 //!
 //! HMAC-SHA256(key, `dpnoise keyed 1` | length of the domain | domain | step | nonce | distribution)
 //!
-//! with lengths and numbers as 8 little-endian bytes. The distribution is bound with its exact scale, because noise of two scales from the
-//! same words is nearly proportional: its ratio would be known.
+//! where length and step are 8 little-endian bytes each. The distribution is two letters, `e` or `g` for an exponential
+//! or a Gaussian, `-` or `+` for both signs or one; the numerator and the denominator of the scale, in lowest terms, as
+//! 16 little-endian bytes each; and for noise on a grid, whose scale is that in steps, the exponent of the granularity as
+//! 4 more. It is bound because noise of two scales from the same words is nearly proportional: its ratio would be known.
 //!
 //! Samples come in blocks of [`BLOCK`]. The words of block i are those of the stream from its block i 2^32 of 64 bytes
 //! on; a block that would need the words of the next one is an error. A whole block is always drawn, and what is not
@@ -88,7 +90,7 @@ impl NoiseKey {
     /// [`Error::Parameter`] unless there are 32.
     pub fn from_secret_bytes(bytes: &[u8]) -> Result<Self, Error> {
         if bytes.len() != KEY_BYTES {
-            return Err(Error::parameter("key", format!("{} bytes", bytes.len()), format!("{KEY_BYTES} bytes")));
+            return Err(Error::parameter("secret", format!("{} bytes", bytes.len()), format!("{KEY_BYTES} bytes")));
         }
         let mut key = Wiped::new(KEY_BYTES);
         key.copy_from_slice(bytes);
@@ -270,8 +272,8 @@ impl NoiseStream {
     /// Fills `out` with the samples from `start` on, block by block: `draw` makes a block of [`BLOCK`].
     ///
     /// # Errors
-    /// Those of `draw`, [`Error::Parameter`] when there are no such samples, [`Error::Randomness`] when a block needs too many
-    /// words; then `out` has the default value.
+    /// Those of `draw`, [`Error::Randomness`] when a block needs too many words, and [`Error::Parameter`] when
+    /// `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU; then `out` has the default value.
     pub(crate) fn fill<T: Copy + Default>(
         &self,
         start: u64,
@@ -294,7 +296,7 @@ impl NoiseStream {
                     draw(&mut rng, &mut spare)?;
                     now.copy_from_slice(&spare[skipped..skipped + count]);
                 }
-                if (rng.next_block() - 1) >> LENGTH != block {
+                if rng.next_block() - (block << LENGTH) > 1 << LENGTH {
                     return Err(Error::randomness("a block of keyed noise took more words than it has"));
                 }
                 (next, rest) = (next + count as u64, later);
@@ -417,7 +419,7 @@ mod tests {
     fn keys_are_checked_and_shown_nowhere() {
         for length in [0, 31, 33] {
             let refused = NoiseKey::from_secret_bytes(&vec![1; length]).unwrap_err().to_string();
-            assert_eq!(refused, format!("key must be 32 bytes, got {length} bytes"));
+            assert_eq!(refused, format!("secret must be 32 bytes, got {length} bytes"));
         }
         assert_eq!(format!("{:?}", key(1)), "NoiseKey { .. }");
         assert_ne!(NoiseKey::generate().unwrap().secret_bytes(), NoiseKey::generate().unwrap().secret_bytes());

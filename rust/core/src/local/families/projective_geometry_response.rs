@@ -73,7 +73,8 @@ impl ProjectiveGeometryResponse {
         let (points, width) = (space.points() as u32, space.points_of_hyperplane() as u32);
         let mixture = Mixture::of_windows(points, width, epsilon).map_err(|_| {
             let given = format!("k = {k}, epsilon = {epsilon:?}, prime = {}", space.prime());
-            let allowed = "such that probabilities over a denominator of at most 2**62 achieve 0.999 of epsilon";
+            let allowed = "such that probabilities over a denominator of at most 2**62 achieve 0.999 of epsilon, as with a \
+                           smaller prime or none";
             Error::parameter("k, epsilon and prime", given, allowed)
         })?;
         Ok(Self { k, epsilon, space, mixture })

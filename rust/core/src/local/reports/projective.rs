@@ -77,7 +77,7 @@ impl Space {
 /// The points of hyperplanes, for up to [`CHUNK`] values at a time.
 ///
 /// Time and addresses depend on the space alone: every place of digits is processed for every value, and masks select.
-/// All numbers are below 2^28; an overflow check would be a branch on a secret.
+/// All numbers that are kept are below 2^28; an overflow check would be a branch on a secret.
 pub(crate) struct Hyperplanes {
     prime: SmallDivisor,
     /// q^p for the places p of digits that a number below c has, from 0 to t - 2.
