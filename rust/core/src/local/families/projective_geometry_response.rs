@@ -270,7 +270,8 @@ mod tests {
         assert_eq!(
             message(1 << 24, MIN_EPSILON, Some(16_777_259)),
             "k, epsilon and prime must be such that probabilities over a denominator of at most 2**62 achieve 0.999 of \
-             epsilon, got k = 16777216, epsilon = 9.5367431640625e-7, prime = 16777259"
+             epsilon, as with a smaller prime or none, got k = 16777216, epsilon = 9.5367431640625e-7, prime = \
+             16777259"
         );
     }
 
