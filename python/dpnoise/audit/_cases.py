@@ -33,6 +33,15 @@ def _numbers(make: Callable[..., local.SummationHistogramEncoding], *, epsilon: 
     return lambda x: protocol.perturb(x).view(np.dtype("<u4"))
 
 
+def _two_answers(
+    make: Callable[..., local.Sampled | local.Split], *, share: float, epsilon: float
+) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Take one value for each of two attributes from each row."""
+    answer = local.GeneralizedRandomizedResponse(k=4, epsilon=share * epsilon)
+    protocol = make(attributes={"first": answer, "second": answer})
+    return lambda x: protocol.perturb(dict(zip(protocol.attributes, x.T, strict=True)))
+
+
 def _proposal(*, epsilon: float, delta: float) -> stability.ProposeTestRelease:
     """Release the first one of two numbers, of which the second one is the distance."""
     noise = mechanisms.Laplace(epsilon=epsilon / 2)
@@ -123,4 +132,6 @@ CASES: Final = (
     Case("PiecewiseMean", local.PiecewiseMean, -1.0, 1.0),
     Case("HybridMean", local.HybridMean, -1.0, 1.0),
     Case("LaplaceMean", local.LaplaceMean, -1.0, 1.0),
+    Case("Sampled", partial(_two_answers, local.Sampled, share=1.0), (0, 0), (1, 1), vectorized=True),
+    Case("Split", partial(_two_answers, local.Split, share=0.5), (0, 0), (1, 1), vectorized=True),
 )
