@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
 from dpnoise import _native
 from dpnoise._domain import Domain, disagree
@@ -14,8 +15,22 @@ from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap
 
+OF_ATTRIBUTES: Final = b"DPNA\x02"
+"""What states of several attributes begin with: kind of state 2."""
 
-class Accumulator:
+
+class AnyAccumulator(ABC):
+    """What accumulators of one protocol and of several attributes have in common."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def protocol(self) -> Any:
+        """What the reports are of."""
+
+
+class Accumulator(AnyAccumulator):
     """The collector's counters for one protocol: how many reports count for each value.
 
     There is a counter of 8 bytes for each of k values or, where reports are not counted by value, as many as the
@@ -83,6 +98,10 @@ class Accumulator:
         TypeError
             When ``state`` is not bytes.
         """
+        if isinstance(state, bytes) and state.startswith(OF_ATTRIBUTES):
+            raise ParameterError(
+                "state must be of one protocol, got that of several attributes: use AttributesAccumulator.from_bytes"
+            )
         return cls._of(_native.LocalAccumulator.from_bytes(state))
 
     @classmethod

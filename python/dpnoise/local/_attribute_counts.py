@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._accumulator import OF_ATTRIBUTES, Accumulator, AnyAccumulator
 from dpnoise.local._attribute_set import AttributeSet
 
 REASONS: Final = ("unknown attribute", "padding set", "wrong length", "wrong header")
 """Why reports are rejected before any of the protocols sees them."""
 
-_MAGIC: Final = b"DPNA"
-_KIND: Final = _MAGIC + b"\x02\x01\x00\x00"  # kind of state 2, version 1, no flags
+_MAGIC: Final = OF_ATTRIBUTES[:4]
+_KIND: Final = OF_ATTRIBUTES + b"\x01\x00\x00"  # version 1, no flags
 _REJECTED: Final = f"<I{len(REASONS)}Q"
 _HEADER_BYTES: Final = 12
 
 
-class AttributesAccumulator:
+class AttributesAccumulator(AnyAccumulator):
     """The collector's counters for several attributes: an `Accumulator` for each of them, with one state.
 
     As for `Accumulator`, memory does not grow with the number of reports, the result is bit-identical however reports
@@ -74,12 +74,14 @@ class AttributesAccumulator:
     @property
     def n(self) -> int:
         """The number of reports counted, for `Split` also those with malformed parts."""
-        return self._protocol._n(self._counts)
+        with self._lock:
+            return self._protocol._n(self._counts)
 
     @property
     def n_by_attribute(self) -> dict[str, int]:
         """The number of reports counted about each attribute."""
-        return {name: counted.n for name, counted in self._counts.items()}
+        with self._lock:
+            return {name: counted.n for name, counted in self._counts.items()}
 
     @property
     def rejected(self) -> int:
@@ -89,7 +91,8 @@ class AttributesAccumulator:
     @property
     def rejected_reasons(self) -> dict[str, int]:
         """The number of malformed reports or parts by reason; reasons that did not occur are left out."""
-        return dict(sum((Counter(one.rejected_reasons) for one in self._counts.values()), self._rejected))
+        with self._lock:
+            return dict(sum((Counter(one.rejected_reasons) for one in self._counts.values()), self._rejected))
 
     def add(self, reports: Values, *, threads: int | None = None, strict: bool = False) -> None:
         """Count reports.
@@ -170,10 +173,10 @@ class AttributesAccumulator:
             raise TypeError(f"other must be an AttributesAccumulator, got {type(other).__name__}")
         if self._protocol._contradicts(other._protocol):
             raise ParameterError(f"other must be an accumulator of {self._protocol!r}, got one of {other._protocol!r}")
+        # Never two locks at once: two threads may merge two accumulators into each other.
+        state = other._at_one_moment()
         with self._lock:
-            for name, counted in self._counts.items():
-                counted.merge(other._counts[name])
-            self._rejected += other._rejected
+            self._take(state)
 
     def to_bytes(self) -> bytes:
         """Give the state as bytes: specification, the states of all attributes and a checksum, for any platform.
@@ -263,7 +266,21 @@ class AttributesAccumulator:
         malformed = ", ".join(f"{reason}: {count}" for reason, count in part.rejected_reasons.items())
         if strict and malformed:
             raise ParameterError(f"reports must all be well-formed when strict is true, got malformed: {malformed}")
-        self.merge(part)
+        with self._lock:
+            self._take(part)
+
+    def _at_one_moment(self) -> AttributesAccumulator:
+        """Copy the state, which no thread is in the middle of changing."""
+        copy = type(self)(self._protocol)
+        with self._lock:
+            copy._take(self)
+        return copy
+
+    def _take(self, other: AttributesAccumulator) -> None:
+        """Add the counts of an accumulator of the same attributes, while no other thread uses either."""
+        for name, counted in self._counts.items():
+            counted.merge(other._counts[name])
+        self._rejected += other._rejected
 
 
 def _unpickled(protocol: AttributeSet, state: bytes) -> AttributesAccumulator:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Texts, Values
-from dpnoise._parameters import at_least, integer, real
-from dpnoise.local._accumulator import Accumulator
+from dpnoise._parameters import at_least, fraction_of, integer, real
+from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._attribute_counts import AttributesAccumulator
 from dpnoise.local._attribute_set import AttributeSet, Parts, Vectors, check_names
 from dpnoise.local._density import SquareWave
-from dpnoise.local._estimate import Post, check_post, normal_quantile
+from dpnoise.local._estimate import Post, check_post, normal_quantile, spread_over
 from dpnoise.local._numbers import MeanProtocol
 from dpnoise.local._protocol import FrequencyProtocol
 from dpnoise.local._sketches import Sketch
@@ -62,7 +62,8 @@ class AttributesProtocol(AttributeSet):
             The confidence level of the intervals, between 0 and 1.
         simultaneous : bool
             Whether all intervals of all d attributes hold together at that level (Bonferroni), rather than each by
-            itself. The ``level`` in an estimate is then that of its own intervals together, ``1 - (1 - level) / d``.
+            itself. The ``level`` in an estimate is then that of its own intervals together, ``1 - (1 - level) / d``,
+            rounded up.
         post : str, optional
             How to make the counts of values consistent, as for `Accumulator.estimate`; it does not apply to attributes
             that are not counted by value.
@@ -82,23 +83,23 @@ class AttributesProtocol(AttributeSet):
         ------
         ParameterError
             When there is no report about an attribute, ``collected`` is of other attributes or another shape, ``level``
-            is not between 0 and 1, ``post`` is not known, or candidates are missing or not for a sketch; the message
+            is not between 0 and 1 or so close to 1 that ``1 - (1 - level) / d`` rounds to it, ``post`` is not known, or
+            candidates are missing or not for a sketch; the message
             names the attribute.
         TypeError
-            When the dtype is wrong, or candidates are not texts.
+            When the dtype is wrong, ``simultaneous`` is not a bool, or candidates are not texts.
         """
-        normal_quantile(level)  # checks the level
+        own_level = _level_of_one(level, spread_over(len(self._attributes), simultaneous))
         check_post(post)
         sketches = [name for name, protocol in self._attributes.items() if isinstance(protocol, Sketch)]
         texts = {} if candidates is None else candidates
         check_names(texts, sketches, "candidates")
-        level = 1.0 - (1.0 - level) / len(self._attributes) if simultaneous else level
         counted = self._collected(collected, threads)
         estimates = {}
         for name, protocol in self._attributes.items():
             if counted._counts[name].n == 0:
                 raise ParameterError(f"collected must have reports about every attribute, got none about {name!r}")
-            options: dict[str, Any] = {} if isinstance(protocol, SquareWave) else {"level": level}
+            options: dict[str, Any] = {} if isinstance(protocol, SquareWave) else {"level": own_level}
             if isinstance(protocol, FrequencyProtocol | Sketch):
                 options["simultaneous"] = simultaneous
             if isinstance(protocol, FrequencyProtocol):
@@ -138,24 +139,27 @@ class AttributesProtocol(AttributeSet):
                 f"attribute must be one of {', '.join(map(repr, self._attributes))}, got {attribute!r}"
             )
         protocol = self._attributes[attribute]
+        if not isinstance(protocol, FrequencyProtocol | MeanProtocol):
+            found = type(protocol).__name__
+            raise TypeError(f"attribute must be one of counts of values or of a mean, got one of {found}")
         people, value = integer(n, "n", range(1, 2**64)), real(at, "at")
-        if isinstance(protocol, FrequencyProtocol):
+        counts = isinstance(protocol, FrequencyProtocol)
+        least = 0 if counts else -1
+        if not least <= value <= 1:
+            raise ParameterError(f"at must be between {least} and 1 for {attribute!r}, got {at!r}")
+        if counts:
             return people * self._variance_of_one(protocol.variance(1, value), value * (1.0 - value))
-        if isinstance(protocol, MeanProtocol):
-            return self._variance_of_one(protocol.variance(1, value), 0.0) / people
-        raise TypeError(f"attribute must be one of counts of values or of a mean, got one of {type(protocol).__name__}")
+        return self._variance_of_one(protocol.variance(1, value), 0.0) / people
 
     def _collected(self, collected: AttributesAccumulator | Values, threads: int | None) -> AttributesAccumulator:
-        """Give an accumulator of these attributes: the one that was passed, or a new one with the reports."""
-        if isinstance(collected, AttributesAccumulator) and collected.protocol == self:
-            return collected
+        """Give a new accumulator of these attributes, with the reports or with what was counted until now."""
         accumulator = self.accumulator()
-        if not isinstance(collected, AttributesAccumulator):
+        if not isinstance(collected, AnyAccumulator):
             accumulator.add(collected, threads=threads)
-        elif self._contradicts(collected.protocol):
+        elif not isinstance(collected, AttributesAccumulator) or self._contradicts(collected.protocol):
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
         else:
-            accumulator.merge(collected)  # only one of them has labels
+            accumulator.merge(collected)
         return accumulator
 
     @abstractmethod
@@ -335,6 +339,15 @@ class Split(AttributesProtocol):
 
     def _variance_of_one(self, of_report: float, of_value: float) -> float:
         return of_report
+
+
+def _level_of_one(level: float, d: int) -> float:
+    """Give the level of the intervals of each of d attributes, at which all hold together at the given one."""
+    normal_quantile(level)  # checks the level
+    own = at_least(1 - (1 - fraction_of(level)) / d)
+    if own == 1.0:
+        raise ParameterError(f"level must be smaller for {d} attributes together, whose own rounds to 1, got {level!r}")
+    return own
 
 
 def _uniform(n: int, d: int) -> NDArray[np.uint8]:

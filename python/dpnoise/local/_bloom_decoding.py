@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._display import Column
 from dpnoise._errors import ParameterError
-from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +104,7 @@ def decode(
 ) -> RapporEstimate:
     """Select candidates and estimate their counts. ``set_bits[c, j]`` are the bits of candidate c in cohort j."""
     of_all = max(len(candidates), 1)
-    quantile = normal_quantile(level, of_all if simultaneous else 1)
+    quantile = normal_quantile(level, spread_over(of_all, simultaneous))
     cohorts, width = spec["num_cohorts"], spec["num_bloombits"]
     _check_distinct(set_bits, candidates)
     sparse = _require_scipy()

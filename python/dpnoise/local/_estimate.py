@@ -364,6 +364,13 @@ def normal_quantile(level: float, intervals: int = 1) -> float:
     return -NormalDist().inv_cdf((1.0 - float(level)) / (2.0 * intervals))
 
 
+def spread_over(intervals: int, simultaneous: bool) -> int:
+    """Give how many intervals must hold together: all, if they are simultaneous, or each by itself."""
+    if not isinstance(simultaneous, bool):
+        raise TypeError(f"simultaneous must be a bool, got {type(simultaneous).__name__}")
+    return intervals if simultaneous else 1
+
+
 Found = tuple[Counts, Counts, int, int]
 """Counts and their standard errors, and the numbers of reports that were counted and rejected."""
 
@@ -397,7 +404,7 @@ def with_intervals(
     senders = found[2]
     counts, standard_errors, n, rejected = of_all_people(found, people)
     # The two counts of a binary protocol err by the same amount: an interval for one is an interval for both.
-    quantile = normal_quantile(level, min(protocol.counters, counts.size) if simultaneous else 1)
+    quantile = normal_quantile(level, spread_over(min(protocol.counters, counts.size), simultaneous))
     lower, upper = intervals(counts, standard_errors, quantile)
     absent_error = math.sqrt(protocol.variance(senders, 0.0)) * (n / max(senders, 1))
     counts = post_processed(post, counts, n, absent_error, level)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from statistics import NormalDist
 from typing import Final, overload
@@ -218,7 +219,7 @@ class AttributesPlan(Tabular):
     Attributes
     ----------
     candidates : tuple of AttributesCandidate
-        The two, each with its accuracy and cost.
+        The two, or `Sampled` alone, each with its accuracy and cost.
     n : int
         The number of people.
     epsilon : float
@@ -250,13 +251,13 @@ def plan_attributes(n: int, attributes: Mapping[str, int], epsilon: float) -> At
         From 2 to 256 attributes: their names, and for each the number of possible values, from 2 to 2**24.
     epsilon : float
         The privacy parameter of a report for all attributes together: for `Sampled` that of each attribute, and for
-        `Split` shared among them equally, each share being from 2**-20 to 32.
+        `Split` shared among them equally. From 2**-20 to 32.
 
     Returns
     -------
     AttributesPlan
-        Both, with the most accurate protocol for each attribute as `plan` finds it. The one with the smaller sum of
-        variances is first.
+        Both, with the most accurate protocol for each attribute as `plan` finds it; `Split` is left out where its
+        shares are below 2**-20. The one with the smaller sum of variances is first.
 
     Raises
     ------
@@ -280,9 +281,12 @@ def plan_attributes(n: int, attributes: Mapping[str, int], epsilon: float) -> At
     """
     if not isinstance(attributes, Mapping):
         raise TypeError(f"attributes must be a mapping of names to numbers, got {type(attributes).__name__}")
-    whole = _most_accurate(Sampled, n, attributes, epsilon)  # which checks all parameters
+    plan(n, 2, epsilon)  # refuses n and epsilon, which are of no attribute
+    candidates = [_most_accurate(Sampled, n, attributes, epsilon)]
     share = real_down(fraction_of(epsilon) / len(attributes), "epsilon")
-    candidates = [whole, _most_accurate(Split, n, attributes, share)]
+    # All else was found right for Sampled.
+    with suppress(ParameterError):
+        candidates.append(_most_accurate(Split, n, attributes, share))
     candidates.sort(key=lambda candidate: math.fsum(error**2 for error in candidate.standard_deviations.values()))
     return AttributesPlan(tuple(candidates), int(n), float(epsilon))
 

@@ -13,7 +13,7 @@ from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Integers, Values
 from dpnoise._native import ScriptedRng, SeededRng
 from dpnoise.local import _arrow, _inputs
-from dpnoise.local._accumulator import Accumulator
+from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._specification import Specification
@@ -43,9 +43,9 @@ class Protocol(Specification):
         if isinstance(collected, Accumulator) and collected.protocol == self:
             return collected
         accumulator = self.accumulator()
-        if not isinstance(collected, Accumulator):
+        if not isinstance(collected, AnyAccumulator):
             accumulator.add(collected, threads=threads)
-        elif self._contradicts(collected.protocol):
+        elif not isinstance(collected, Accumulator) or self._contradicts(collected.protocol):
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
         else:
             accumulator.merge(collected)  # only one of them has labels

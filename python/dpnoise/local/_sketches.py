@@ -12,7 +12,7 @@ from dpnoise import _native
 from dpnoise._interchange import Texts, Values
 from dpnoise.local import _texts
 from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, of_all_people
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, of_all_people, spread_over
 from dpnoise.local._protocol import Protocol, Rng
 
 
@@ -123,7 +123,7 @@ class Sketch(Protocol):
         """
         candidates = _texts.readable_twice(candidates, "candidates")
         fingerprints = _texts.fingerprints(candidates, "candidates")
-        quantile = normal_quantile(level, max(fingerprints.size, 1) if simultaneous else 1)
+        quantile = normal_quantile(level, spread_over(max(fingerprints.size, 1), simultaneous))
         counted = self._collected(collected, threads)
         found = counted._state.estimate_candidates(fingerprints)
         counts, standard_errors, n, rejected = of_all_people(found, counted._people)

@@ -115,6 +115,11 @@ class Specification(ByName):
             When ``text`` is not a specification, was written again by another program, is of another protocol, or its
             probabilities do not follow from its epsilon; or when the domain has another length, or is invalid.
         """
+        if isinstance(text, str) and text.lstrip().startswith('{"attributes":'):
+            raise ParameterError(
+                "text must be the specification of one protocol, got that of several attributes: use Sampled.from_json "
+                "or Split.from_json"
+            )
         protocol = wrap(LocalProtocol.from_json(text), None if domain is None else Domain(domain))
         if not isinstance(protocol, cls):
             wanted, found = cls.__name__, type(protocol).__name__

@@ -1,0 +1,208 @@
+"""Several attributes: counting reports and messages, states, and threads."""
+
+import pickle
+import zlib
+from threading import Barrier, Event, Thread
+
+import numpy as np
+import pytest
+from api.several_attributes import BOTH, COLOURS, counted, mixed, people, refuses, small
+
+from dpnoise import ParameterError, local
+
+
+def test_malformed_reports_of_sampled_are_counted_by_reason():
+    protocol = small()
+    good = [[0, 2, 0], [1, 43, 1]]
+    bad = [[2, 0, 0], [255, 0, 0], [0, 1, 1], [0, 3, 0], [1, 44, 1], [1, 255, 255]]
+    found = counted(protocol, np.array(good + bad, np.uint8))
+    assert (found.n, found.n_by_attribute, found.rejected) == (2, {"a": 1, "b": 1}, 6)
+    reasons = found.rejected_reasons
+    assert (reasons.pop("unknown attribute"), reasons.pop("padding set"), sum(reasons.values())) == (2, 1, 3)
+    estimate = protocol.estimate(found)
+    assert (estimate["a"].n, estimate["a"].rejected, estimate["b"].rejected) == (2, 1, 2)
+    before = found.to_bytes()
+    refuses(ParameterError, "strict is true, got malformed: ", found.add, np.array(good + bad, np.uint8), strict=True)
+    assert found.to_bytes() == before
+
+
+def test_a_malformed_part_of_split_costs_that_part():
+    protocol = small(local.Split)
+    found = counted(protocol, np.array([[2, 43, 1], [3, 43, 1], [1, 44, 1], [3, 44, 1]], np.uint8))
+    assert (found.n, found.n_by_attribute, found.rejected) == (4, {"a": 2, "b": 2}, 4)
+    estimate = protocol.estimate(found)
+    assert (estimate["a"].n, estimate["a"].rejected) == (2, 2)
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_messages(make):
+    protocol, other = small(make), small(make, epsilon=2.0)
+    columns = {"a": ["red", "blue", "red"], "b": [1, 299, 3]}
+    reports = protocol.perturb(columns)
+    messages = protocol.messages(reports)
+    assert {message[:12] for message in messages} == {
+        b"DP\x01" + bytes([protocol._code]) + bytes.fromhex(protocol.spec_id)
+    }
+    found = protocol.accumulator()
+    foreign = [*other.messages(other.perturb(columns)), *protocol.attributes["b"].messages(reports[:, 1:3])]
+    found.add_messages([*messages, *foreign, messages[0] + b"\0", messages[1][:-1], messages[2][:12], b"", b"DP"])
+    assert found.rejected_reasons == {"wrong header": len(foreign) + 2, "wrong length": 3}
+    found._rejected.clear()
+    assert found == counted(protocol, reports)
+    refuses(TypeError, "messages must be bytes, got str", found.add_messages, ["DP"])
+    refuses(ParameterError, "wrong header: 1", found.add_messages, [*messages, b""], strict=True)
+    assert found == counted(protocol, reports)
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_states_merge_to_the_same_bytes(make):
+    protocol = mixed(make, epsilon=1.0)
+    reports = protocol.perturb(people(500))
+    reports[::7] ^= 255
+    whole, total = counted(protocol, reports), protocol.accumulator()
+    for part in np.array_split(reports, 3):
+        total.merge(local.AttributesAccumulator.from_bytes(counted(protocol, part).to_bytes()))
+    assert total == whole
+    assert (whole.rejected > 0, whole.n_by_attribute == total.n_by_attribute) == (True, True)
+    copy = pickle.loads(pickle.dumps(whole))  # noqa: S301
+    assert (copy, copy.protocol, copy.rejected_reasons) == (whole, protocol, whole.rejected_reasons)
+    total.merge(total)
+    assert total.n == 2 * whole.n
+    assert whole != reports
+    assert f"{whole.n} reports ({whole.rejected} rejected) of {make.__name__}" in repr(whole)
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_states_of_other_attributes_are_named_and_nothing_is_lost(make):
+    protocol = small(make)
+    found = counted(protocol, protocol.perturb({"a": ["red"] * 9, "b": [3] * 9}))
+    before = found.to_bytes()
+    renamed = make(attributes=dict(zip("ac", protocol.attributes.values(), strict=True)))
+    relabelled = make.from_json(protocol.to_json(), domains={"a": ["x", "y", "z"]})
+    for other in (small(make, epsilon=2.0), renamed, relabelled, small(BOTH[make is BOTH[0]])):
+        refuses(ParameterError, f"got one of {other!r}", found.merge, other.accumulator())
+    for other in (protocol.attributes["a"].accumulator(), before):
+        refuses(TypeError, "other must be an AttributesAccumulator", found.merge, other)
+    refuses(TypeError, "other must be an Accumulator", protocol.attributes["a"].accumulator().merge, found)
+    assert found.to_bytes() == before
+    without_labels = local.AttributesAccumulator.from_bytes(before)
+    assert protocol.estimate(without_labels)["a"].domain == tuple(COLOURS)
+    refuses(TypeError, "protocol must be Sampled or Split", local.AttributesAccumulator, protocol.attributes["a"])
+    refuses(TypeError, f"for one attribute, got {make.__name__}", local.Accumulator, protocol)
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_damaged_states_are_refused(make):
+    protocol = small(make)
+    state = counted(protocol, protocol.perturb({"a": ["red"] * 9, "b": [3] * 9})).to_bytes()
+    read = local.AttributesAccumulator.from_bytes
+
+    def sealed(changed: bytes) -> bytes:
+        """Make the length and the checksum right again."""
+        changed = changed[:8] + (len(changed) + 4).to_bytes(8, "little") + changed[16:]
+        return changed + zlib.crc32(changed).to_bytes(4, "little")
+
+    assert read(sealed(state[:-4])).to_bytes() == state
+    for i in range(0, len(state), 3):
+        for damaged in (state[:i], state[:i] + bytes([state[i] ^ 16]) + state[i + 1 :]):
+            with pytest.raises(ParameterError, match=r"state"):
+                read(damaged)
+    id_at = state.index(bytes.fromhex(protocol.spec_id))
+    inner = state.index(b"DPNA", 4)
+    for changed, message in [
+        (state[:-4] + b"x", "bytes follow the last attribute"),
+        (state[:inner], "state"),
+        (state[:id_at] + bytes(8) + state[id_at + 8 : -4], "its id is not that of its specification"),
+        (state[:id_at], "the state is damaged"),
+        (state[:16] + (2**31).to_bytes(4, "little") + state[20:-4], "the state is damaged"),
+        (state[:20] + b"\xff" + state[21:-4], "the state is damaged"),
+        (state[:inner] + protocol.attributes["b"].accumulator().to_bytes() * 2, "the protocol of attribute 'a'"),
+    ]:
+        refuses(ParameterError, message, read, sealed(changed))
+    refuses(ParameterError, "this release reads up to 1: upgrade", read, state[:5] + b"\x02" + state[6:])
+    refuses(ParameterError, "use Accumulator.from_bytes", read, protocol.attributes["a"].accumulator().to_bytes())
+    refuses(ParameterError, "does not begin with DPNA", read, b"PNG")
+    refuses(TypeError, "state must be bytes, got str", read, "DPNA")
+    refuses(ParameterError, "use AttributesAccumulator.from_bytes", local.Accumulator.from_bytes, state)
+
+
+def test_engines_name_what_they_take():
+    from dpnoise.engines import multiprocess
+
+    refuses(TypeError, "for one attribute, got Sampled", multiprocess.collect, small(), [])
+
+
+class Halfway:
+    """A thread that stops where it has added its reports about attribute "a", and not yet those about "b"."""
+
+    def __init__(self, collected, reports, monkeypatch):
+        self.reached, self.resumed, counted_last = Event(), Event(), collected._counts["b"]
+        merge = local.Accumulator.merge
+
+        def stopping(accumulator, other):
+            if accumulator is counted_last:
+                self.reached.set()
+                self.resumed.wait()
+            merge(accumulator, other)
+
+        monkeypatch.setattr(local.Accumulator, "merge", stopping)
+        self.adding = Thread(target=collected.add, args=(reports,), daemon=True)
+        self.adding.start()
+        self.reached.wait()
+
+    def result_of(self, call):
+        """Call in another thread, which may wait for this one."""
+        results = []
+        calling = Thread(target=lambda: results.append(call()), daemon=True)
+        calling.start()
+        calling.join(0.1)  # enough for a call that does not wait; one that does cannot end before it may
+        self.resumed.set()
+        for thread in (self.adding, calling):
+            thread.join()
+        return results[0]
+
+
+def total_of(collected):
+    total = collected.protocol.accumulator()
+    total.merge(collected)
+    return total.to_bytes()
+
+
+def counters_of(collected):
+    """Give the counts of all attributes as `estimate` sees them."""
+    return {name: found.counts.tolist() for name, found in collected.protocol.estimate(collected).items()}
+
+
+def numbers_of(collected):
+    return collected.n, collected.n_by_attribute
+
+
+@pytest.mark.parametrize("read", [counters_of, numbers_of, total_of, local.AttributesAccumulator.to_bytes])
+@pytest.mark.parametrize("make", BOTH)
+def test_what_is_read_while_a_thread_adds_is_of_one_moment(make, read, monkeypatch):
+    protocol = small(make)
+    reports = protocol.perturb({"a": ["red"] * 200, "b": [3] * 200})
+    collected = counted(protocol, reports)
+    before = read(collected)
+    found = Halfway(collected, reports, monkeypatch).result_of(lambda: read(collected))
+    assert found == read(collected) != before
+
+
+def test_two_threads_may_merge_two_accumulators_into_each_other(monkeypatch):
+    protocol = small()
+    reports = protocol.perturb({"a": ["red"] * 50, "b": [3] * 50})
+    one, other = counted(protocol, reports), counted(protocol, reports)
+    both, copy = Barrier(2), local.AttributesAccumulator._at_one_moment
+
+    def together(accumulator):
+        both.wait()
+        return copy(accumulator)
+
+    monkeypatch.setattr(local.AttributesAccumulator, "_at_one_moment", together)
+    threads = [Thread(target=into.merge, args=(what,), daemon=True) for into, what in ((one, other), (other, one))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert {one.n, other.n} <= {100, 150}  # the second one to merge may already see what the first one has merged
