@@ -188,6 +188,22 @@ def test_what_is_read_while_a_thread_adds_is_of_one_moment(make, read, monkeypat
     assert found == read(collected) != before
 
 
+@pytest.mark.parametrize("make", BOTH)
+def test_an_estimate_is_of_the_state_in_which_it_began(make, monkeypatch):
+    protocol = small(make)
+    reports = protocol.perturb({"a": ["red"] * 200, "b": [3] * 200})
+    collected = counted(protocol, reports)
+    before, estimate = counters_of(collected), make._estimate
+
+    def after_more_reports(self, *args):
+        collected.add(reports)
+        return estimate(self, *args)
+
+    monkeypatch.setattr(make, "_estimate", after_more_reports)
+    assert counters_of(collected) == before
+    assert collected.n == 3 * 200
+
+
 def test_two_threads_may_merge_two_accumulators_into_each_other(monkeypatch):
     protocol = small()
     reports = protocol.perturb({"a": ["red"] * 50, "b": [3] * 50})
@@ -203,6 +219,6 @@ def test_two_threads_may_merge_two_accumulators_into_each_other(monkeypatch):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(20)
     assert not any(thread.is_alive() for thread in threads)
     assert {one.n, other.n} <= {100, 150}  # the second one to merge may already see what the first one has merged
