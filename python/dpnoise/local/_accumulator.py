@@ -290,7 +290,8 @@ class Accumulator(AnyAccumulator):
         ParameterError
             When ``level`` is not between 0 and 1, or ``post`` is not known.
         TypeError
-            When reports of the protocol are not counted by value; then use the method ``estimate`` of the protocol.
+            When ``simultaneous`` is not a bool, or reports of the protocol are not counted by value; then use the
+            method ``estimate`` of the protocol.
 
         References
         ----------

@@ -242,7 +242,7 @@ class FrequencyProtocol(Protocol):
             When reports have another shape, an accumulator is of another protocol, ``level`` is not between 0 and 1, or
             ``post`` is not known.
         TypeError
-            When the dtype is wrong.
+            When the dtype is wrong, or ``simultaneous`` is not a bool.
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 

@@ -239,7 +239,7 @@ class Rappor(Protocol):
             When ``level`` is not between 0 and 1, ``collected`` is of another protocol, or candidates have the same
             Bloom filters, or too many of them were selected to be told apart.
         TypeError
-            When the candidates are not texts, or the dtype is wrong.
+            When the candidates are not texts, the dtype is wrong, or ``simultaneous`` is not a bool.
         ImportError
             When scipy is not installed: it comes with ``dpnoise[decode]``.
         """

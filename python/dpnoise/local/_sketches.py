@@ -119,7 +119,7 @@ class Sketch(Protocol):
         ParameterError
             When ``level`` is not between 0 and 1, or ``collected`` is of another protocol.
         TypeError
-            When the candidates are not texts, or the dtype is wrong.
+            When the candidates are not texts, the dtype is wrong, or ``simultaneous`` is not a bool.
         """
         candidates = _texts.readable_twice(candidates, "candidates")
         fingerprints = _texts.fingerprints(candidates, "candidates")
