@@ -47,14 +47,14 @@ def honestly(protocol: local.MeanProtocol, numbers: NDArray[np.float64]) -> NDAr
 
 
 def rounded_down(protocol: local.MeanProtocol, numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
-    return protocol.perturb(np.floor(numbers * 10) / 10)
+    return protocol.perturb(np.floor(numbers * 5) / 5)
 
 
 def too_often_random(protocol: local.MeanProtocol, numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Replace 5 % more by a report on any number."""
+    """Replace 10 % more by a report on any number."""
     generator = np.random.default_rng(1)
     others = generator.choice([-1.0, 1.0], numbers.size)
-    return protocol.perturb(np.where(generator.random(numbers.size) < 0.05, others, numbers))
+    return protocol.perturb(np.where(generator.random(numbers.size) < 0.1, others, numbers))
 
 
 def clipped(protocol: local.MeanProtocol, numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
