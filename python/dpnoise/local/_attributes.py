@@ -84,8 +84,7 @@ class AttributesProtocol(AttributeSet):
         ParameterError
             When there is no report about an attribute, ``collected`` is of other attributes or another shape, ``level``
             is not between 0 and 1 or so close to 1 that ``1 - (1 - level) / d`` rounds to it, ``post`` is not known, or
-            candidates are missing or not for a sketch; the message
-            names the attribute.
+            candidates are missing or not for a sketch; the message names the attribute.
         TypeError
             When the dtype is wrong, ``simultaneous`` is not a bool, or candidates are not texts.
         """

@@ -47,8 +47,7 @@ impl NoiseKey {
         self.0.ticket(domain, integer(step, "step", STEP)?).map(Ticket).map_err(to_py)
     }
 
-    /// Fills `out` with the samples from number `start` on. The ticket is no longer fresh then; with `once` it must have
-    /// been.
+    /// Fills `out` with the samples from number `start` on, of a fresh ticket if `once`, otherwise of any.
     fn fill(
         &self,
         ticket: &Bound<'_, Ticket>,
@@ -80,12 +79,8 @@ impl NoiseKey {
         let py = out.py();
         let mut out = buffers::writable::<D::Item>(out, "out", D::Item::NAME)?;
         let out = buffers::elements(&mut out, "out")?;
-        noise.check_keyed(&self.0, &ticket.0, start, out.len()).map_err(to_py)?;
-        let taken = ticket.0.take();
-        if once {
-            taken.map_err(to_py)?;
-        }
-        runtime::pausing(py, |pause| noise.fill_keyed(&self.0, &ticket.0, start, out, threads.get(), pause))
+        let (fill, threads) = (if once { D::draw_keyed } else { D::regenerate }, threads.get());
+        runtime::pausing(py, |pause| fill(noise, &self.0, &ticket.0, start, out, threads, pause))
     }
 }
 

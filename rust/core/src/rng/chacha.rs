@@ -43,6 +43,14 @@ impl KeyStream {
         Ok(stream)
     }
 
+    /// The stream under the key with these bytes.
+    fn under(key: &[u8; 32]) -> Result<Box<Self>, Error> {
+        Self::new(|bytes| {
+            bytes.copy_from_slice(key);
+            Ok(())
+        })
+    }
+
     /// Continues at this block of 64 bytes.
     fn seek(&mut self, counter: u64) {
         (self.counter, self.taken) = (counter, self.group.len());
@@ -173,12 +181,7 @@ impl SeededRng {
         let mut hash = Sha256::new();
         hash.update(b"dpnoise seed ");
         hash.update(seed.to_le_bytes());
-        let digest = hash.finalize();
-        KeyStream::new(|key| {
-            key.copy_from_slice(&digest);
-            Ok(())
-        })
-        .map(Self)
+        KeyStream::under(&hash.finalize().into()).map(Self)
     }
 }
 
@@ -189,11 +192,7 @@ pub(crate) struct SeekableRng(Box<KeyStream>);
 
 impl SeekableRng {
     pub(super) fn new(key: &[u8; 32]) -> Result<Self, Error> {
-        KeyStream::new(|bytes| {
-            bytes.copy_from_slice(key);
-            Ok(())
-        })
-        .map(Self)
+        KeyStream::under(key).map(Self)
     }
 
     /// Continues at this block of 64 bytes.
@@ -260,11 +259,7 @@ mod tests {
     /// Observes `drop`: the key and the bytes of the buffer are wiped.
     #[test]
     fn key_and_buffer_are_wiped() {
-        let mut stream = KeyStream::new(|key| {
-            key.fill(7);
-            Ok(())
-        })
-        .unwrap();
+        let mut stream = KeyStream::under(&[7; 32]).unwrap();
         assert_eq!(stream.key, [0x0707_0707; 8]);
         assert_ne!(stream.next::<4>(), [0; 4]);
         assert!(stream.group.iter().any(|&byte| byte != 0));

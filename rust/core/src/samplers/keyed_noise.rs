@@ -3,7 +3,7 @@
 use super::sampler::Sampler;
 use crate::error::Error;
 use crate::rng::{BLOCK, NoiseKey, Ticket};
-use crate::threads::{self, NOISE, Pause};
+use crate::threads::{self, NOISE, Pause, check_threads};
 
 /// The samples that a ticket may have: so many blocks have words of their own.
 const MAX_SAMPLES: u64 = (BLOCK as u64) << 32;
@@ -13,25 +13,13 @@ pub trait Keyed: Sampler {
     /// The kind of distribution and its exact parameters, in a form that no other distribution has.
     fn identity(&self) -> Vec<u8>;
 
-    /// Checks that there are `count` samples of a ticket from number `start` on.
+    /// Fills `out` with the samples of a fresh ticket from number `start` on, to be released, on up to `threads` threads;
+    /// calls `pause` between pieces of work. The samples are the same in every division of a range, on every CPU.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when the ticket is of another key, and for samples from 2^44 on.
-    fn check_keyed(&self, key: &NoiseKey, ticket: &Ticket, start: u64, count: usize) -> Result<(), Error> {
-        if start.checked_add(count as u64).is_none_or(|end| end > MAX_SAMPLES) {
-            let given = format!("{start}, for {count} samples");
-            return Err(Error::parameter("start", given, "such that all samples have numbers below 2**44"));
-        }
-        key.check(ticket)
-    }
-
-    /// Fills `out` with the samples of a ticket from number `start` on, on up to `threads` threads; calls `pause` between
-    /// pieces of work. The samples are the same in every division of a range, on every CPU.
-    ///
-    /// # Errors
-    /// As for [`Keyed::check_keyed`], and [`Error::Parameter`] for no threads; then nothing has been drawn. The error of
-    /// `pause`; then `out` is the default value.
-    fn fill_keyed(
+    /// [`Error::Parameter`] when the ticket is not fresh or of another key, for samples from 2^44 on, and for no threads;
+    /// then nothing has been drawn, and a fresh ticket stays fresh. The error of `pause`; then `out` is the default value.
+    fn draw_keyed(
         &self,
         key: &NoiseKey,
         ticket: &Ticket,
@@ -40,12 +28,53 @@ pub trait Keyed: Sampler {
         threads: usize,
         pause: &mut Pause<'_>,
     ) -> Result<(), Error> {
-        self.check_keyed(key, ticket, start, out.len())?;
-        let stream = key.stream(ticket, &self.identity());
-        threads::in_parts(out, NOISE, threads, pause, |first, part| {
-            stream.fill(start + first as u64, part, |rng, block| self.fill_with(block, rng))
-        })
+        check(key, ticket, start, out.len(), threads)?;
+        ticket.take()?;
+        fill(self, key, ticket, start, out, threads, pause)
     }
+
+    /// Fills `out` with the samples of any ticket as [`Keyed::draw_keyed`] does. The ticket is not fresh afterwards.
+    ///
+    /// # Errors
+    /// As for [`Keyed::draw_keyed`], but for tickets that are not fresh.
+    fn regenerate(
+        &self,
+        key: &NoiseKey,
+        ticket: &Ticket,
+        start: u64,
+        out: &mut [Self::Item],
+        threads: usize,
+        pause: &mut Pause<'_>,
+    ) -> Result<(), Error> {
+        check(key, ticket, start, out.len(), threads)?;
+        let _was_fresh = ticket.take();
+        fill(self, key, ticket, start, out, threads, pause)
+    }
+}
+
+/// Checks that a ticket of this key has `count` samples from number `start` on, and the number of threads.
+fn check(key: &NoiseKey, ticket: &Ticket, start: u64, count: usize, threads: usize) -> Result<(), Error> {
+    check_threads(threads)?;
+    if start.checked_add(count as u64).is_none_or(|end| end > MAX_SAMPLES) {
+        let given = format!("{start}, for {count} samples");
+        return Err(Error::parameter("start", given, "such that all samples have numbers below 2**44"));
+    }
+    key.check(ticket)
+}
+
+fn fill<S: Keyed + ?Sized>(
+    sampler: &S,
+    key: &NoiseKey,
+    ticket: &Ticket,
+    start: u64,
+    out: &mut [S::Item],
+    threads: usize,
+    pause: &mut Pause<'_>,
+) -> Result<(), Error> {
+    let stream = key.stream(ticket, &sampler.identity());
+    threads::in_parts(out, NOISE, threads, pause, |first, part| {
+        stream.fill(start + first as u64, part, |rng, block| sampler.fill_with(block, rng))
+    })
 }
 
 #[cfg(test)]
@@ -68,7 +97,7 @@ mod tests {
 
     fn samples<S: Keyed>(sampler: &S, start: u64, count: usize, threads: usize) -> Vec<S::Item> {
         let mut out = vec![S::Item::default(); count];
-        sampler.fill_keyed(&key(), &ticket(), start, &mut out, threads, &mut go_on).unwrap();
+        sampler.regenerate(&key(), &ticket(), start, &mut out, threads, &mut go_on).unwrap();
         out
     }
 
@@ -135,9 +164,24 @@ mod tests {
         assert_eq!(samples(&noise, MAX_SAMPLES - 1, 1, 1).len(), 1);
         for start in [MAX_SAMPLES, MAX_SAMPLES - 1, u64::MAX] {
             let mut out = [7; 2];
-            let refused = noise.fill_keyed(&key(), &ticket(), start, &mut out, 1, &mut go_on).unwrap_err().to_string();
+            let refused = noise.regenerate(&key(), &ticket(), start, &mut out, 1, &mut go_on).unwrap_err().to_string();
             assert!(refused.starts_with("start must be such that"), "{refused}");
             assert_eq!(out, [7; 2]);
         }
+    }
+
+    #[test]
+    fn a_ticket_is_drawn_once_and_only_errors_leave_it_fresh() {
+        let noise: Histogram = DiscreteLaplace::new(Scale::from_f64(1.0).unwrap()).into();
+        let (key, mut out) = (key(), [0; 2]);
+        let ticket = key.ticket("", 0).unwrap();
+        assert!(noise.draw_keyed(&key, &ticket, MAX_SAMPLES, &mut out, 1, &mut go_on).is_err());
+        assert!(noise.draw_keyed(&key, &ticket, 0, &mut out, 0, &mut go_on).is_err());
+        assert!(ticket.is_fresh());
+        noise.draw_keyed(&key, &ticket, 0, &mut out, 1, &mut go_on).unwrap();
+        assert!(noise.draw_keyed(&key, &ticket, 0, &mut out, 1, &mut go_on).is_err());
+        let regenerated = key.ticket("", 0).unwrap();
+        noise.regenerate(&key, &regenerated, 0, &mut out, 1, &mut go_on).unwrap();
+        assert!(noise.draw_keyed(&key, &regenerated, 0, &mut out, 1, &mut go_on).is_err());
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn checks() -> Vec<Check> {
             let ticket = key.ticket("check", 1).unwrap();
             let noise: Histogram = DiscreteLaplace::new(Scale::from_f64(10.0).unwrap()).into();
             let mut out = [0; SAMPLES];
-            noise.fill_keyed(&key, &ticket, 4000, &mut out, 1, &mut go_on).unwrap();
+            noise.draw_keyed(&key, &ticket, 4000, &mut out, 1, &mut go_on).unwrap();
             assert_secret(&out);
         }),
         ("coins of few digits, of 55 and of more than 64", || {
