@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import queue
 import random
 import re
 import signal
@@ -30,7 +31,6 @@ import sys
 import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -274,11 +274,6 @@ class Server(ThreadingHTTPServer):
             print(f"an upload failed: {type(error).__name__}", file=sys.stderr, flush=True)
 
 
-def stop(*_: object) -> None:
-    """End the program as Ctrl-C does."""
-    raise KeyboardInterrupt
-
-
 def main() -> None:
     """Collect until the program is stopped."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -296,10 +291,15 @@ def main() -> None:
         Handler.inbox = Inbox(given.inbox, local.protocol_from_json(content.decode()), given.batch)
     except BlockingIOError:
         parser.error(f"another collector has the folder {given.inbox}")
-    with suppress(KeyboardInterrupt), Server((given.host, given.port), Handler) as server:
-        signal.signal(signal.SIGTERM, stop)
+    # A signal must not raise an error: it could be raised anywhere, and be printed with the address of a device.
+    asked_to_stop: queue.SimpleQueue[None] = queue.SimpleQueue()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: asked_to_stop.put(None))
+    with Server((given.host, given.port), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         print(f"collecting on http://{given.host}:{server.server_port}", flush=True)
-        server.serve_forever()
+        asked_to_stop.get()
+        server.shutdown()
     with Handler.inbox.lock:
         Handler.inbox.close()
         Handler.inbox.leave()

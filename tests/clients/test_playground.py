@@ -23,9 +23,11 @@ WIDTHS = {"phone": 390, "desktop": 1440}
 VISITS = """
 const done = (page, was) => new Promise((resolve, reject) => {
   const look = () => {
-    const { dataset } = page.contentDocument.getElementById("people") ?? { dataset: {} };
-    if (dataset.state === "failed") reject(new Error(page.contentDocument.getElementById("people").textContent));
-    else if (dataset.state === "done" && dataset.run !== was) resolve(dataset.run);
+    const people = page.contentDocument.getElementById("people");
+    const { state, run } = people?.dataset ?? {};
+    if (state === "failed") reject(new Error(people.textContent));
+    // The report of one person comes by itself, before or after the counts.
+    else if (state === "done" && run !== was && people.querySelector(".bytes")) resolve(run);
     else setTimeout(look, 20);
   };
   look();
