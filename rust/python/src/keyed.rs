@@ -1,5 +1,7 @@
 //! Noise that a secret brings back.
 
+use std::sync::Arc;
+
 use dpnoise_core::rng;
 use dpnoise_core::samplers::Keyed;
 use pyo3::exceptions::PyTypeError;
@@ -16,7 +18,7 @@ const STEP: &str = "an integer from 0 to 2**64 - 1";
 
 /// A secret that brings noise back.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct NoiseKey(rng::NoiseKey);
+pub(crate) struct NoiseKey(Arc<rng::NoiseKey>);
 
 /// What a draw is called.
 #[pyclass(module = "dpnoise._native", frozen)]
@@ -26,12 +28,12 @@ pub(crate) struct Ticket(rng::Ticket);
 impl NoiseKey {
     #[staticmethod]
     fn generate() -> PyResult<Self> {
-        rng::NoiseKey::generate().map(Self).map_err(to_py)
+        rng::NoiseKey::generate().map(Arc::new).map(Self).map_err(to_py)
     }
 
     #[staticmethod]
     fn from_secret_bytes(secret: &[u8]) -> PyResult<Self> {
-        rng::NoiseKey::from_secret_bytes(secret).map(Self).map_err(to_py)
+        rng::NoiseKey::from_secret_bytes(secret).map(Arc::new).map(Self).map_err(to_py)
     }
 
     fn to_secret_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -67,6 +69,11 @@ impl NoiseKey {
 }
 
 impl NoiseKey {
+    /// The key, for an object that needs it as long as it lives.
+    pub(crate) fn share(&self) -> Arc<rng::NoiseKey> {
+        Arc::clone(&self.0)
+    }
+
     fn fill_from<D: Keyed<Item: Dtype>>(
         &self,
         ticket: &Ticket,

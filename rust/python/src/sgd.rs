@@ -1,14 +1,20 @@
 //! Differentially private stochastic gradient descent.
 
 use std::slice::from_ref;
+use std::sync::{Mutex, MutexGuard};
 
-use dpnoise_core::sgd::{self, Clipping, Matrix, Real};
+use dpnoise_core::Error;
+use dpnoise_core::rng::Ticket;
+use dpnoise_core::sgd::{self, Clipping, Matrix, Real, Strategy};
 use numpy::{Element, PyArrayDyn, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::errors::{ParameterError, to_py};
-use crate::numbers::{real, real_up};
+use crate::keyed::NoiseKey;
+use crate::numbers::{integer, real, real_up};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
@@ -239,8 +245,172 @@ fn write_noisy<T: Real>(
     }
 }
 
+/// The means of clipped gradients, with noise that is correlated between steps.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct CorrelatedGradient {
+    run: Mutex<sgd::CorrelatedGradient>,
+    clipping: Clipping,
+    noise_multiplier: f64,
+    expected_batch_size: f64,
+}
+
+#[pymethods]
+impl CorrelatedGradient {
+    #[new]
+    #[pyo3(signature = (*, numerators, steps, gain, sensitivity, clip_norm, noise_multiplier, expected_batch_size, key))]
+    fn new(
+        numerators: Vec<u32>,
+        steps: u64,
+        gain: f64,
+        sensitivity: f64,
+        clip_norm: &Bound<'_, PyAny>,
+        noise_multiplier: &Bound<'_, PyAny>,
+        expected_batch_size: &Bound<'_, PyAny>,
+        key: Option<&Bound<'_, NoiseKey>>,
+    ) -> PyResult<Self> {
+        let (clip_norm, noise_multiplier) =
+            (real(clip_norm, "clip_norm")?, real_up(noise_multiplier, "noise_multiplier")?);
+        let expected_batch_size = real(expected_batch_size, "expected_batch_size")?;
+        let strategy = Strategy { numerators, steps, gain, sensitivity };
+        let key = key.map(|key| key.get().share());
+        let run = sgd::CorrelatedGradient::new(strategy, clip_norm, noise_multiplier, expected_batch_size, key)
+            .map_err(to_py)?;
+        Ok(Self { clipping: *run.clipping(), run: Mutex::new(run), noise_multiplier, expected_batch_size })
+    }
+
+    #[getter]
+    fn clip_norm(&self) -> f64 {
+        self.clipping.clip_norm()
+    }
+
+    #[getter]
+    fn noise_multiplier(&self) -> f64 {
+        self.noise_multiplier
+    }
+
+    #[getter]
+    fn expected_batch_size(&self) -> f64 {
+        self.expected_batch_size
+    }
+
+    #[getter]
+    fn granularity(&self) -> f64 {
+        self.clipping.granularity()
+    }
+
+    #[getter]
+    fn next_step(&self) -> PyResult<u64> {
+        Ok(self.lock().map_err(to_py)?.next_step())
+    }
+
+    #[getter]
+    fn width(&self) -> PyResult<Option<usize>> {
+        Ok(self.lock().map_err(to_py)?.width())
+    }
+
+    /// The sensitivity of the sum of rows of `width` numbers.
+    fn sensitivity(&self, width: usize) -> f64 {
+        self.clipping.sensitivity_steps(width) as f64 * self.granularity()
+    }
+
+    /// The bytes of the tickets of all steps.
+    fn tickets<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let run = self.lock().map_err(to_py)?;
+        Ok(run.tickets().iter().map(|ticket| PyBytes::new(py, &ticket.to_bytes())).collect())
+    }
+
+    /// Makes the noise of the steps with these tickets again.
+    fn resume(&self, py: Python<'_>, width: usize, tickets: Vec<PyBackedBytes>, threads: Threads) -> PyResult<()> {
+        let tickets = tickets.iter().map(|bytes| Ticket::from_bytes(bytes)).collect::<Result<_, _>>().map_err(to_py)?;
+        runtime::pausing(py, |pause| self.lock()?.resume(width, tickets, threads.get(), pause))
+    }
+
+    /// Writes the next step, for `gradients`, to `out`.
+    #[pyo3(signature = (gradients, out, threads, rng=None))]
+    fn step(
+        &self,
+        gradients: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        threads: Threads,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        for_dtype!(gradients, write_correlated(self, gradients, out, threads.get(), rng))
+    }
+}
+
+impl CorrelatedGradient {
+    /// The run, unless another thread makes a step: it may wait for the GIL, so nobody may wait for it.
+    fn lock(&self) -> Result<MutexGuard<'_, sgd::CorrelatedGradient>, Error> {
+        self.run.try_lock().map_err(|_| Error::Halted("a step is under way in another thread, or has panicked".into()))
+    }
+}
+
+fn write_correlated<T: Real + Element>(
+    kind: &str,
+    run: &CorrelatedGradient,
+    gradients: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    threads: usize,
+    rng: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let mut out = buffers::writable::<T>(out, "out", kind)?;
+    let out = buffers::elements(&mut out, "out")?;
+    run.lock().and_then(|mut run| run.begin(out.len())).map_err(to_py)?;
+    let sums = sums_of::<T>(kind, &run.clipping, gradients, out.len(), threads)?;
+    match hazmat::given(rng)? {
+        Some(mut rng) => run.lock().and_then(|mut run| run.release_with(&sums, out, &mut *rng)).map_err(to_py),
+        None => runtime::pausing(gradients.py(), |pause| run.lock()?.release(&sums, out, threads, pause)),
+    }
+}
+
+/// Noise that is correlated from step to step, with a history in memory of the caller.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct CorrelatedNoise(sgd::CorrelatedNoise);
+
+#[pymethods]
+impl CorrelatedNoise {
+    #[new]
+    fn new(numerators: Vec<u32>, sigma: &Bound<'_, PyAny>, gain: f64) -> PyResult<Self> {
+        sgd::CorrelatedNoise::new(numerators, real_up(sigma, "sigma")?, gain).map(Self).map_err(to_py)
+    }
+
+    /// How many numbers a history for `width` numbers has.
+    fn history_length(&self, width: usize) -> usize {
+        self.0.history_length(width)
+    }
+
+    /// Writes the noise of a step to `out` and to the history.
+    #[pyo3(signature = (history, step, out, threads, rng=None))]
+    fn next(
+        &self,
+        history: &Bound<'_, PyAny>,
+        step: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        threads: Threads,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let step = integer(step, "step", "an integer from 0 to 2**64 - 1")?;
+        let (py, mut history, mut out) = (
+            out.py(),
+            buffers::writable::<i64>(history, "history", "int64")?,
+            buffers::writable::<i64>(out, "out", "int64")?,
+        );
+        let (history, out) = (buffers::elements(&mut history, "history")?, buffers::elements(&mut out, "out")?);
+        if history.len() != self.0.history_length(out.len()) {
+            let (given, allowed) = (history.len(), self.0.history_length(out.len()));
+            return Err(ParameterError::new_err(format!("history must have {allowed} numbers, got {given}")));
+        }
+        match hazmat::given(rng)? {
+            Some(mut rng) => self.0.next_with(step, history, out, &mut *rng).map_err(to_py),
+            None => runtime::pausing(py, |pause| self.0.next(step, history, out, threads.get(), pause)),
+        }
+    }
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NoisyGradient>()?;
+    module.add_class::<CorrelatedGradient>()?;
+    module.add_class::<CorrelatedNoise>()?;
     module.add_function(wrap_pyfunction!(clip_and_sum, module)?)?;
     module.add_function(wrap_pyfunction!(add_clipped, module)?)
 }

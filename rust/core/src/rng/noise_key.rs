@@ -281,7 +281,6 @@ impl NoiseStream {
         draw: impl Fn(&mut SeekableRng, &mut [T]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut rng = SeekableRng::new(&self.0)?;
-        let mut spare = Wiped::new(BLOCK);
         wiped_on_error(out, |out| {
             let mut next = start;
             let mut rest = out;
@@ -293,6 +292,7 @@ impl NoiseStream {
                 if count == BLOCK {
                     draw(&mut rng, now)?;
                 } else {
+                    let mut spare = Wiped::new(BLOCK);
                     draw(&mut rng, &mut spare)?;
                     now.copy_from_slice(&spare[skipped..skipped + count]);
                 }

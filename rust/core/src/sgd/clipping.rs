@@ -29,7 +29,10 @@ pub struct Clipping {
 }
 
 /// The clip norm is above 2^(this - 1) steps, and at most 2^this.
-const STEPS_EXPONENT: i32 = 32;
+const FINE: i32 = 32;
+
+/// The same for [`Clipping::coarse`].
+const COARSE: i32 = 22;
 
 /// The least and the largest clip norm are 2^-this and 2^this.
 const RANGE_EXPONENT: i32 = 80;
@@ -50,13 +53,25 @@ impl Clipping {
     /// # Errors
     /// [`Error::Parameter`] when it is not from 2^-80 to 2^80.
     pub fn new(clip_norm: f64) -> Result<Self, Error> {
+        Self::with_steps(clip_norm, FINE)
+    }
+
+    /// Clipping on a grid that is 2^10 times as coarse, where sums have room for noise on a finer grid.
+    ///
+    /// # Errors
+    /// As for [`Clipping::new`].
+    pub fn coarse(clip_norm: f64) -> Result<Self, Error> {
+        Self::with_steps(clip_norm, COARSE)
+    }
+
+    fn with_steps(clip_norm: f64, steps_exponent: i32) -> Result<Self, Error> {
         if !(2f64.powi(-RANGE_EXPONENT)..=2f64.powi(RANGE_EXPONENT)).contains(&clip_norm) {
             let allowed = format!("from 2**-{RANGE_EXPONENT} to 2**{RANGE_EXPONENT}");
             return Err(Error::parameter("clip_norm", format!("{clip_norm:?}"), allowed));
         }
         let exponent = (clip_norm.to_bits() >> 52) as i32 - 1023; // of a normal number
         let is_power_of_two = clip_norm.to_bits() << 12 == 0;
-        let granularity = 2f64.powi(exponent + i32::from(!is_power_of_two) - STEPS_EXPONENT);
+        let granularity = 2f64.powi(exponent + i32::from(!is_power_of_two) - steps_exponent);
         Ok(Self { clip_norm, granularity })
     }
 
@@ -66,7 +81,7 @@ impl Clipping {
         self.clip_norm
     }
 
-    /// The step of the grid, a power of two: at least 2^-32 and less than 2^-31 of the clip norm.
+    /// The step of the grid, a power of two: at least 2^-32 and less than 2^-31 of the clip norm, or 2^-22 and 2^-21.
     #[must_use]
     pub fn granularity(&self) -> f64 {
         self.granularity
@@ -89,7 +104,7 @@ impl Clipping {
     /// `threads` are used follows from the number of columns and that of processors alone.
     ///
     /// Sums are modulo 2^64. They are exact while the total of all that is added to the same `sums` is at most 2^31
-    /// clip norms.
+    /// clip norms, or 2^41 on the coarse grid.
     ///
     /// # Errors
     /// [`Error::Data`] for more than 2^31 rows; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no

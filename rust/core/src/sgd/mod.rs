@@ -1,18 +1,24 @@
 //! Differentially private stochastic gradient descent (Abadi et al. 2016): per-example clipping and summation, and the
-//! noise of a step.
+//! noise of a step, independent or correlated.
 //!
 //! | type | what |
 //! | --- | --- |
 //! | [`Clipping`] | clips the gradient of each example to a norm, and adds them up in whole steps of a grid |
 //! | [`Matrix`] | a layer's part of the gradients, where those of several are clipped together |
 //! | [`NoisyGradient`] | adds discrete Gaussian noise to that sum |
+//! | [`CorrelatedNoise`] | makes noise that is correlated from step to step |
+//! | [`CorrelatedGradient`] | adds that noise to the sums of a run |
 
 mod addition;
 mod clipping;
+mod correlated_gradient;
+mod correlated_noise;
 mod noisy_gradient;
 
 pub use addition::Matrix;
 pub use clipping::Clipping;
+pub use correlated_gradient::{CorrelatedGradient, Strategy};
+pub use correlated_noise::CorrelatedNoise;
 pub use noisy_gradient::NoisyGradient;
 
 pub use dpnoise_kernels::arch::clipping::Real;

@@ -41,14 +41,8 @@ impl NoisyGradient {
     /// or a batch size that is not from 2^-32 to 2^53.
     pub fn new(clip_norm: f64, noise_multiplier: f64, expected_batch_size: f64) -> Result<Self, Error> {
         let clipping = Clipping::new(clip_norm)?;
-        let check = |name, value: f64, low, high| {
-            if (2f64.powi(low)..=2f64.powi(high)).contains(&value) {
-                return Ok(value);
-            }
-            Err(Error::parameter(name, format!("{value:?}"), format!("from 2**{low} to 2**{high}")))
-        };
-        let noise_multiplier = check("noise_multiplier", noise_multiplier, -20, 11)?;
-        let expected_batch_size = check("expected_batch_size", expected_batch_size, -32, 53)?;
+        let noise_multiplier = in_range("noise_multiplier", noise_multiplier, -20, 11)?;
+        let expected_batch_size = in_range("expected_batch_size", expected_batch_size, -32, 53)?;
         Ok(Self { clipping, noise_multiplier, expected_batch_size, last: LastNoise::default() })
     }
 
@@ -148,5 +142,14 @@ impl NoisyGradient {
             }
             Ok(())
         })
+    }
+}
+
+/// Checks that a parameter is from 2^low to 2^high.
+pub(super) fn in_range(name: &'static str, value: f64, low: i32, high: i32) -> Result<f64, Error> {
+    if (2f64.powi(low)..=2f64.powi(high)).contains(&value) {
+        Ok(value)
+    } else {
+        Err(Error::parameter(name, format!("{value:?}"), format!("from 2**{low} to 2**{high}")))
     }
 }

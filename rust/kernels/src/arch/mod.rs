@@ -12,6 +12,7 @@
 //! | [`grid`] | integer noise on real numbers |
 //! | [`saturating`] | integer noise on integers |
 //! | [`clipping`] | squares, scaling and exact addition of clipped gradients |
+//! | [`correlation`] | a step of correlated noise |
 //! | [`planes`] | biased bits from bit planes: the local randomisers |
 //! | [`hashing`] | which values the reports of local hashing support |
 //! | [`popcount`] | column sums of a packed bit matrix |
@@ -28,6 +29,7 @@ pub mod candidates;
 pub mod chacha;
 pub mod chacha_keys;
 pub mod clipping;
+pub mod correlation;
 mod exp2;
 pub mod fork;
 pub mod grid;
