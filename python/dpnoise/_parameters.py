@@ -69,6 +69,14 @@ def at_least(exact: Any) -> float:
     return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
 
 
+def root(square: Fraction) -> float:
+    """Give the root of ``square``, rounded up to a float."""
+    found = math.nextafter(math.sqrt(square), 0.0)
+    while Fraction(found) ** 2 < square:
+        found = math.nextafter(found, math.inf)
+    return found
+
+
 def integer(value: Any, name: str, allowed: range) -> int:
     """Give the parameter called ``name`` as an int in a range."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):

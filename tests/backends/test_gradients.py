@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from dpnoise import ParameterError, _native, hazmat
+from dpnoise._parameters import root
 from dpnoise.backends import _gradients
-from dpnoise.backends._gradients import clipped_sum, mechanism, multipliers, noisy, root
+from dpnoise.backends._gradients import clipped_sum, mechanism, multipliers, noisy
 from dpnoise.sgd import NoisyGradient, clip_and_sum
 
 SHAPES = [(), (3,), (2, 5), (1, 1, 4)]

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import root
 from dpnoise.samplers._draw import Rng
 from dpnoise.sgd._gradients import gradients_of
 
@@ -167,12 +168,4 @@ def multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_multip
     found = [root(Fraction(noise_multiplier) ** 2 * sum(squares) / square) for square in squares]
     for norm, multiplier in zip(clip_norms, found, strict=True):
         mechanism(norm, multiplier)
-    return found
-
-
-def root(square: Fraction) -> float:
-    """Give the root of ``square``, rounded up to a float."""
-    found = math.nextafter(math.sqrt(square), 0.0)
-    while Fraction(found) ** 2 < square:
-        found = math.nextafter(found, math.inf)
     return found

@@ -3,6 +3,8 @@
 - `poisson_sample`: the examples of a batch, by Poisson subsampling.
 - `clip_and_sum`: the gradient of each example clipped to a norm, and their sum. By itself it is not private.
 - `NoisyGradient`: the same with noise: one step.
+- `BandedToeplitz`: noise that is correlated over steps, so that sums of steps have less of it; `SingleEpoch`,
+  `MinSeparation` and `CyclicPoisson` say in which steps an example takes part.
 - `epsilon_spent`, `noise_multiplier_for`: the cost of a number of steps, and the noise for an epsilon.
 
 Neighbours differ by one example, which is added or removed. The size of a batch is private; the expected batch size,
@@ -12,6 +14,18 @@ the sampling rate and the number of steps are public.
 from dpnoise.sgd._accounting import epsilon_spent, noise_multiplier_for
 from dpnoise.sgd._clipping import clip_and_sum
 from dpnoise.sgd._noisy_gradient import NoisyGradient
+from dpnoise.sgd._participation import CyclicPoisson, MinSeparation, SingleEpoch
 from dpnoise.sgd._sampling import poisson_sample
+from dpnoise.sgd._strategy import BandedToeplitz
 
-__all__ = ["NoisyGradient", "clip_and_sum", "epsilon_spent", "noise_multiplier_for", "poisson_sample"]
+__all__ = [
+    "BandedToeplitz",
+    "CyclicPoisson",
+    "MinSeparation",
+    "NoisyGradient",
+    "SingleEpoch",
+    "clip_and_sum",
+    "epsilon_spent",
+    "noise_multiplier_for",
+    "poisson_sample",
+]

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpnoise import samplers
 from dpnoise._errors import ParameterError
+from dpnoise._parameters import root
 from dpnoise.backends import _gradients
 from dpnoise.backends.opacus._clipping import Tensor, clipped_sums, clipped_sums_on_device
 from dpnoise.backends.opacus._host import flags, optimizers, torch
@@ -222,7 +223,7 @@ class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
             raise ParameterError(
                 f"noise_multiplier must be smaller than 2 * unclipped_num_std, got {self.noise_multiplier!r}"
             )
-        return _gradients.root(1 / loss)
+        return root(1 / loss)
 
     def _clipped_sums(self, gradients: list[Tensor], norm: float) -> list[Tensor]:
         sums, unclipped = clipped_sums_on_device(gradients, norm)
