@@ -11,6 +11,8 @@ from typing_extensions import CapsuleType, disjoint_base
 __all__ = [
     "AboveThreshold",
     "AboveThresholdRun",
+    "CorrelatedGradient",
+    "CorrelatedNoise",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Gaussian",
@@ -353,6 +355,50 @@ class NoisyGradient:
     def sensitivity(self, width: int) -> float: ...
     def step(self, gradients: Any, out: Any, threads: int | None, rng: TestRng | None = None) -> None: ...
     def release(self, sums: Any, out: Any, threads: int | None, rng: TestRng | None = None) -> None: ...
+
+@final
+class CorrelatedGradient:
+    def __new__(
+        cls,
+        *,
+        numerators: Sequence[int],
+        steps: int,
+        gain: float,
+        sensitivity: float,
+        clip_norm: Any,
+        noise_multiplier: Any,
+        expected_batch_size: Any,
+        key: NoiseKey | None,
+    ) -> CorrelatedGradient: ...
+    @property
+    def clip_norm(self) -> float: ...
+    @property
+    def noise_multiplier(self) -> float: ...
+    @property
+    def expected_batch_size(self) -> float: ...
+    @property
+    def granularity(self) -> float: ...
+    @property
+    def next_step(self) -> int: ...
+    @property
+    def width(self) -> int | None: ...
+    def sensitivity(self, width: int) -> float: ...
+    def tickets(self) -> list[bytes]: ...
+    def resume(self, width: int, tickets: Sequence[bytes], threads: int | None) -> None: ...
+    def step(self, gradients: Any, out: Any, threads: int | None, rng: TestRng | None = None) -> None: ...
+
+@final
+class CorrelatedNoise:
+    def __new__(cls, numerators: Sequence[int], sigma: Any, gain: float) -> CorrelatedNoise: ...
+    def history_length(self, width: int) -> int: ...
+    def next(
+        self,
+        history: NDArray[np.int64],
+        step: int,
+        out: NDArray[np.int64],
+        threads: int | None,
+        rng: TestRng | None = None,
+    ) -> None: ...
 
 def walsh_hadamard(numbers: NDArray[np.int64]) -> None: ...
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise._errors import ParameterError
 from dpnoise._extras import require
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._cost import PrivacyCost
@@ -254,6 +255,42 @@ class DiscreteGaussianLoss(Loss):
         each = math.log1p(ripple) - math.log1p(-ripple) if ripple < 1 else math.inf
         moving = math.floor(self.sensitivity**2 * _ROUNDED_ROOT)
         return each * (_LONGEST if self.rounded else min(moving, _LONGEST))
+
+
+@dataclass(frozen=True)
+class RepeatedLoss(Loss):
+    """So many releases of one loss, as one release: a whole run, which cannot be sampled once more."""
+
+    loss: Loss
+    times: int
+    epsilon = math.inf
+
+    @property
+    def span(self) -> float:
+        """That of one."""
+        return self.loss.span
+
+    @property
+    def rdp_slack(self) -> float:
+        """Those of all."""
+        return self.times * self.loss.rdp_slack
+
+    @property
+    def pld_slack(self) -> float:
+        """Those of all."""
+        return self.times * self.loss.pld_slack
+
+    def sampled(self, sample_rate: float) -> Loss:
+        """Refuse it: the sampling of a run is known already."""
+        raise ParameterError(f"sample_rate must be 1 for a whole run, got {sample_rate!r}")
+
+    def rdp(self, orders: Floats) -> Floats:
+        """Add them up."""
+        return self.times * self.loss.rdp(orders)
+
+    def pld(self, count: int) -> Any:
+        """Compose all of them."""
+        return self.loss.pld(count * self.times)
 
 
 def _log_cosh(x: Floats) -> Floats:

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rand_core::TryCryptoRng;
 
-use super::correlated_noise::{self, CorrelatedNoise, UNIT};
+use super::correlated_noise::{CorrelatedNoise, UNIT, largest_sigma};
 use super::noisy_gradient::in_range;
 use super::{Clipping, Real};
 use crate::error::Error;
@@ -96,7 +96,11 @@ impl CorrelatedGradient {
             run: None,
             strategy: strategy.clone(),
         };
-        correlated_noise::check(numerators, this.sigma(MAX_WIDTH), *gain)?;
+        let most = largest_sigma(numerators, *gain)? / this.sigma(MAX_WIDTH);
+        if most < 1.0 {
+            let allowed = format!("at most {:.4e} for this strategy and participation", noise_multiplier * most);
+            return Err(Error::parameter("noise_multiplier", noise_multiplier, allowed));
+        }
         Ok(this)
     }
 
@@ -163,16 +167,13 @@ impl CorrelatedGradient {
         match &self.run {
             Some(run) if run.width == width => return Ok(()),
             Some(run) if self.next_step > 0 => {
-                return Err(Error::parameter(
-                    "gradients",
-                    format!("{width} parameters"),
-                    format!("{} as before", run.width),
-                ));
+                let allowed = format!("of {} parameters as before", run.width);
+                return Err(Error::parameter("gradients", width, allowed));
             }
             _ => {}
         }
         if width > MAX_WIDTH {
-            return Err(Error::parameter("gradients", format!("{width} parameters"), "at most 2**40 long"));
+            return Err(Error::parameter("gradients", width, "of at most 2**40 parameters"));
         }
         let noise = CorrelatedNoise::new(self.strategy.numerators.clone(), self.sigma(width), self.strategy.gain)?;
         let length = noise.history_length(width);
@@ -460,11 +461,11 @@ mod tests {
         }
         assert!(message(made(Strategy { steps: 1, ..strategy(&[4096, 1]) }, 1.0)).starts_with("steps must be"));
         assert!(message(made(Strategy { sensitivity: 0.9, ..strategy(&[4096]) }, 1.0)).starts_with("sensitivity"));
-        assert!(message(made(strategy(&[4096]), 600.0)).starts_with("noise_multiplier must be such that"));
+        assert!(message(made(strategy(&[4096]), 600.0)).starts_with("noise_multiplier must be at most 4.5"));
         assert!(message(made(strategy(&[4096]), 1e9)).starts_with("noise_multiplier must be from 2**-20"));
         let wild = Strategy { gain: 1e3, ..strategy(&[4096; 9]) };
         assert!(made(wild.clone(), 1e-3).is_ok());
-        assert!(message(made(wild, 10.0)).contains("64 standard deviations"));
+        assert!(message(made(wild, 10.0)).starts_with("noise_multiplier must be at most"));
 
         let mut run = run(&[4096, 1], Some(key()));
         noise(&mut run, 4, STEPS, 1);
@@ -494,6 +495,6 @@ mod tests {
         noise(&mut begun, 3, 1, 1);
         assert!(begun.resume(3, vec![], 1, &mut go_on).is_err());
         let wider = begun.release(&[0; 4], &mut [0f32; 4], 1, &mut go_on).unwrap_err().to_string();
-        assert_eq!(wider, "gradients must be 3 as before, got 4 parameters");
+        assert_eq!(wider, "gradients must be of 3 parameters as before, got 4");
     }
 }

@@ -41,11 +41,14 @@ impl CorrelatedNoise {
     /// `gain` is the largest norm of a row of C^-1, over all steps that will be made, or more.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless the coefficients begin with 1, do not increase, and are at most 2^16; for sigma
-    /// that is not from 2^-20 to 2^44; and if the recursion might leave the range of 64 bits.
+    /// [`Error::Parameter`] unless the coefficients begin with 1, do not increase, and are at most 2^16; for sigma that
+    /// is not from 2^-20 to 2^44, or with which the recursion might leave the range of 64 bits.
     pub fn new(numerators: Vec<u32>, sigma: f64, gain: f64) -> Result<Self, Error> {
-        check(&numerators, sigma, gain)?;
-        let scale = Ratio::from_f64(sigma).and_then(Scale::on_grid).ok_or_else(|| sigma_error(sigma))?;
+        let largest = largest_sigma(&numerators, gain)?;
+        let scale = Ratio::from_f64(sigma).filter(|_| sigma <= largest).and_then(Scale::on_grid).ok_or_else(|| {
+            let allowed = format!("from 2**-20 to {largest:e}, where 64 standard deviations fit into 64 bits");
+            Error::parameter("sigma", format!("{sigma:e}"), allowed)
+        })?;
         Ok(Self { numerators, noise: DiscreteGaussian::new(scale)? })
     }
 
@@ -220,27 +223,15 @@ impl CorrelatedNoise {
     }
 }
 
-/// Checks the coefficients and the range of the recursion.
-pub(super) fn check(numerators: &[u32], sigma: f64, gain: f64) -> Result<(), Error> {
+/// The largest sigma for which the recursion stays in 64 bits, after a check of the coefficients.
+pub(super) fn largest_sigma(numerators: &[u32], gain: f64) -> Result<f64, Error> {
     let is_valid = numerators.first() == Some(&UNIT) && numerators.is_sorted_by(|a, b| a >= b);
     if !is_valid || numerators.len() > 1 << 16 {
         let allowed = "1 and then at most 2**16 - 1 numbers from 1 down to 0 that do not increase";
         return Err(Error::parameter("coefficients", "others", allowed));
     }
-    if !(2f64.powi(-20)..=2f64.powi(44)).contains(&sigma) {
-        return Err(sigma_error(sigma));
-    }
-    let largest = DEVIATIONS * sigma * gain * numerators[1..].iter().map(|&m| f64::from(m)).sum::<f64>();
-    if largest <= 2f64.powi(63) {
-        return Ok(());
-    }
-    let allowed = "smaller for these coefficients: 64 standard deviations must stay below 2**63 in the recursion";
-    Err(Error::parameter("noise_multiplier", format!("noise of {sigma:e} units"), allowed))
-}
-
-fn sigma_error(sigma: f64) -> Error {
-    let allowed = "such that the noise is from 2**-20 to 2**44 units of the grid";
-    Error::parameter("noise_multiplier", format!("noise of {sigma:e} units"), allowed)
+    let total: u64 = numerators[1..].iter().map(|&numerator| u64::from(numerator)).sum();
+    Ok((2f64.powi(63) / (DEVIATIONS * gain * total as f64)).min(2f64.powi(44)))
 }
 
 fn copy(_: usize, noise: &[i64], out: &mut [i64]) {

@@ -1,0 +1,445 @@
+"""Runs of DP-SGD whose noise is correlated from step to step."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import _native
+from dpnoise._errors import ParameterError
+from dpnoise._interchange import Values
+from dpnoise._parameters import at_least, checked_level, integer, real_down
+from dpnoise.accounting import zcdp_epsilon
+from dpnoise.accounting._losses import Loss, RepeatedLoss
+from dpnoise.keyed import NoiseKey
+from dpnoise.mechanisms._gaussian_privacy import ConcentratedPrivacy
+from dpnoise.mechanisms._mechanism import Rng
+from dpnoise.sensitivity import Relation
+from dpnoise.sgd._accounting import epsilon_spent
+from dpnoise.sgd._gradients import Floats, gradients_of, output_for
+from dpnoise.sgd._noisy_gradient import NoisyGradient
+from dpnoise.sgd._participation import Participation
+from dpnoise.sgd._strategy import BandedToeplitz
+
+_FORMAT: Final = "dpnoise correlated gradients 1"
+_WIDTHS: Final = range(1, 2**40 + 1)
+
+
+class CorrelatedGradient(ConcentratedPrivacy):
+    """A run of DP-SGD whose noise is correlated between steps: each step takes back some of the noise before it.
+
+    A model is trained by the sums of its gradients, and these have less noise than with independent noise for the same
+    privacy. This is DP-FTRL, or banded matrix factorization, with exact noise. All steps together are
+    ``events / (2 * noise_multiplier**2)``-zCDP, where one event is a release to which sampling applies: one for
+    `SingleEpoch` and `MinSeparation`. With the sampling of `CyclicPoisson` they cost less: see ``cost``.
+
+    Parameters
+    ----------
+    strategy : BandedToeplitz
+        How the noise is correlated, and the number of steps.
+    clip_norm : float
+        The largest L2 norm of a clipped gradient; from 2**-80 to 2**80.
+    noise_multiplier : float
+        The ratio of the standard deviation of the independent noise to the sensitivity of the run, which is
+        ``strategy.sensitivity(participation)`` times that of a clipped gradient; from 2**-20 to 2**11, and smaller where
+        the noise would not fit into 64 bits: about 2**9 over the sensitivity of the strategy.
+    expected_batch_size : float
+        The average size of a batch, a public constant; from 2**-32 to 2**53.
+    participation : SingleEpoch, MinSeparation or CyclicPoisson
+        In which steps an example may take part. Its batches must be made like this: nothing here can check it.
+    delta : float, optional
+        Between 0 and 1. It determines the epsilon of the run, and so its `cost`.
+
+    Attributes
+    ----------
+    strategy, clip_norm, noise_multiplier, expected_batch_size, participation
+        As above.
+
+    Raises
+    ------
+    ParameterError
+        When a parameter is out of range, a strategy has more bands than the cycle of `CyclicPoisson`, or the noise would
+        not fit into 64 bits.
+    TypeError
+        When a parameter is of the wrong type.
+    ImportError
+        When there is a ``delta``, the participation has a sample rate below 1, and dp-accounting is not installed; the
+        extra ``accounting`` brings it.
+
+    Notes
+    -----
+    The guarantee is for neighbours that differ by one example whose gradients are replaced by zeros in all its steps;
+    and so for one example that is added or removed, if the steps of each example depend on nothing of the others.
+
+    Gradients are clipped and added up as `clip_and_sum` does, on a grid that is 1024 times as coarse. The noise has a
+    grid that is 4096 times as fine as that, and is made in integers: that of step t is ``z[t]``, independent discrete
+    Gaussian noise, less the rounded sum of ``coefficients[j] * w[t - j]``, where w is the noise of earlier steps. Between
+    neighbours the integers that ``z`` is added to differ by exactly C times the difference of the gradients, whatever has
+    been released before: so the whole run, adaptive as it is, is one release of Gaussian noise. The proof is in
+    ``docs/proofs/correlated_noise.md``.
+
+    Memory: ``bands`` numbers of 8 bytes for each parameter, and time to read them in each step.
+
+    References
+    ----------
+    Kairouz, McMahan, Song, Thakkar, Thakurta and Xu (2021), "Practical and private (deep) learning without sampling or
+    shuffling"; Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix
+    factorization: a unified approach to private training"; Canonne, Kamath and Steinke (2020), "The discrete Gaussian
+    for differential privacy".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnoise.sgd import BandedToeplitz, CorrelatedGradient, SingleEpoch
+    >>> data, weights = np.ones((1000, 3)), np.zeros(3)
+    >>> run = CorrelatedGradient(
+    ...     strategy=BandedToeplitz([1.0, 0.5, 0.375], steps=10),
+    ...     clip_norm=1.0,
+    ...     noise_multiplier=1.1,
+    ...     expected_batch_size=100,
+    ...     participation=SingleEpoch(),
+    ... ).start()
+    >>> for batch in data.reshape(10, 100, 3):
+    ...     weights -= 0.5 * run.step(batch * (batch @ weights - 1)[:, np.newaxis])
+    """
+
+    __slots__ = ("_delta", "_epsilon", "_participation", "_strategy")
+
+    _native: _native.CorrelatedGradient
+    _parameters = ("strategy", "clip_norm", "noise_multiplier", "expected_batch_size", "participation", "delta")
+
+    def __init__(
+        self,
+        *,
+        strategy: BandedToeplitz,
+        clip_norm: float,
+        noise_multiplier: float,
+        expected_batch_size: float,
+        participation: Participation,
+        delta: float | None = None,
+    ) -> None:
+        if not isinstance(strategy, BandedToeplitz):
+            raise TypeError(f"strategy must be a BandedToeplitz, got {type(strategy).__name__}")
+        self._strategy, self._participation = strategy, participation
+        self._native = self._begun(clip_norm, noise_multiplier, expected_batch_size, None)
+        self._delta = None if delta is None else real_down(delta, "delta")
+        self._epsilon = None if self._delta is None else self._epsilon_for(self._delta)
+
+    def _begun(
+        self, clip_norm: float, noise_multiplier: float, expected_batch_size: float, key: NoiseKey | None
+    ) -> _native.CorrelatedGradient:
+        return _native.CorrelatedGradient(
+            numerators=self._strategy._numerators,
+            steps=self._strategy.steps,
+            gain=self._strategy._gain(),
+            sensitivity=self._strategy.sensitivity(self._participation),
+            clip_norm=clip_norm,
+            noise_multiplier=noise_multiplier,
+            expected_batch_size=expected_batch_size,
+            key=None if key is None else key._secret,
+        )
+
+    def _epsilon_for(self, delta: float) -> float:
+        if self._participation.sample_rate == 1:
+            return zcdp_epsilon(self.rho, delta=delta)
+        return epsilon_spent(
+            noise_multiplier=self.noise_multiplier,
+            sample_rate=self._participation.sample_rate,
+            steps=self._events,
+            delta=delta,
+        )
+
+    @property
+    def strategy(self) -> BandedToeplitz:
+        """How the noise is correlated, and the number of steps."""
+        return self._strategy
+
+    @property
+    def participation(self) -> Participation:
+        """In which steps an example may take part."""
+        return self._participation
+
+    @property
+    def clip_norm(self) -> float:
+        """The norm that gradients are clipped to."""
+        return self._native.clip_norm
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The ratio of the independent noise to the sensitivity of the run."""
+        return self._native.noise_multiplier
+
+    @property
+    def expected_batch_size(self) -> float:
+        """The divisor of the noisy sums."""
+        return self._native.expected_batch_size
+
+    @property
+    def epsilon(self) -> float | None:  # type: ignore[override]
+        """The epsilon of a run; None without a ``delta``."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float | None:  # type: ignore[override]
+        """The privacy parameter delta, when that was given."""
+        return self._delta
+
+    @property
+    def rho(self) -> float:  # type: ignore[override]
+        """The parameter of zero-concentrated differential privacy of a run without sampling, rounded up."""
+        return at_least(self._events / (2 * Fraction(self.noise_multiplier) ** 2))
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbouring relation: one example, added or removed."""
+        return "add/remove"
+
+    @property
+    def granularity(self) -> float:
+        """The step of the grid that clipped gradients are rounded to; that of the noise is 2**-12 of it."""
+        return self._native.granularity
+
+    def start(self, *, key: NoiseKey | None = None) -> CorrelatedGradientRun:
+        """Start a run, which costs `cost`.
+
+        Parameters
+        ----------
+        key : NoiseKey, optional
+            A secret that brings the noise back, for runs that may have to be resumed. Whoever learns it can subtract the
+            noise. Without it the noise comes from fresh keys that nobody keeps.
+
+        Returns
+        -------
+        CorrelatedGradientRun
+            It makes one step at a time.
+
+        Raises
+        ------
+        TypeError
+            When ``key`` is none.
+        """
+        if not isinstance(key, NoiseKey | None):
+            raise TypeError(f"key must be a NoiseKey or None, got {type(key).__name__}")
+        native = self._begun(self.clip_norm, self.noise_multiplier, self.expected_batch_size, key)
+        return CorrelatedGradientRun(native, self._digest, key)
+
+    def resume(self, state: bytes, *, key: NoiseKey, threads: int | None = None) -> CorrelatedGradientRun:
+        """Go on with a run from its state.
+
+        The noise of all earlier steps is made again, which takes as long as without gradients. Resume from the last
+        step that has been released: a run that goes on from an earlier one releases steps a second time, with other
+        noise, and costs more than `cost`.
+
+        Parameters
+        ----------
+        state : bytes
+            As `CorrelatedGradientRun.state` gave it, for equal parameters.
+        key : NoiseKey
+            That of the run.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+
+        Returns
+        -------
+        CorrelatedGradientRun
+            It makes the next step.
+
+        Raises
+        ------
+        ParameterError
+            When ``state`` is none, or that of other parameters or of another key.
+        TypeError
+            When an argument is of the wrong type.
+        """
+        if not isinstance(state, bytes):
+            raise TypeError(f"state must be bytes, got {type(state).__name__}")
+        if not isinstance(key, NoiseKey):
+            raise TypeError(f"key must be a NoiseKey, got {type(key).__name__}")
+        try:
+            fields = json.loads(state)
+            if fields["format"] != _FORMAT:
+                raise ValueError
+            tickets = [base64.b64decode(ticket, validate=True) for ticket in fields["tickets"]]
+            width = integer(fields["d"], "d", _WIDTHS) if tickets else 1
+            owner = fields["parameters"], fields["key"]
+        except (ValueError, KeyError, TypeError):
+            raise ParameterError(f"state must be that of a run, as state() gave it, got {len(state)} others") from None
+        for name, given, own in zip(("parameters", "key"), owner, (self._digest, key.fingerprint.hex()), strict=True):
+            if given != own:
+                raise ParameterError(f"state must be that of a run with these {name}: {own}, got {given}")
+        run = self.start(key=key)
+        run._native.resume(width, tickets, threads)
+        return run
+
+    def release(self, batches: Iterable[Values], *, rng: Rng = None) -> NDArray[Any]:
+        """Start a run and make its steps for batches that are known beforehand.
+
+        Parameters
+        ----------
+        batches : iterable of array_like, each of shape (n, d)
+            The gradients of each batch, as for `CorrelatedGradientRun.step`; at most as many as the strategy has steps.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        ndarray, shape (batches, d)
+
+        Raises
+        ------
+        ParameterError, TypeError, RandomnessError, HaltedError
+            As for `CorrelatedGradientRun.step`.
+        """
+        run = self.start()
+        return np.array([run.step(batch, rng=rng) for batch in batches])
+
+    def error(self, d: int, level: float = 0.95) -> float:
+        """Bound the noise of each coordinate of a step.
+
+        The noise in sums of the gradients of many steps is smaller than that of independent noise: see
+        `BandedToeplitz.max_error`.
+
+        Parameters
+        ----------
+        d : int
+            The number of coordinates of a gradient; positive.
+        level : float, default 0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+            A bound that the noise of a coordinate does not exceed with probability ``level`` or more, in any step, in the
+            unit of the gradients, as for `NoisyGradient.error`. It is a bound for all sub-Gaussian noise, about a quarter
+            above the smallest one for level 0.95.
+
+        Raises
+        ------
+        ParameterError
+            When ``d`` or ``level`` is out of range.
+        """
+        independent = self.noise_multiplier * self._native.sensitivity(integer(d, "d", _WIDTHS))
+        independent *= self._strategy.sensitivity(self._participation)
+        # The noise is the inverse of C times independent noise and rounding errors of half a unit; the rows of the inverse
+        # have norms of at most `gain`, and the sums of their magnitudes are at most its root(steps)-fold.
+        deviations = math.sqrt(2 * (math.log(2.0) - math.log1p(-checked_level(level))))
+        rounding = math.sqrt(self._strategy.steps) * self.granularity * 2.0**-13
+        noise = self._strategy._gain() * (deviations * independent + rounding)
+        return noise / self.expected_batch_size * (1 + 2.0**-40)
+
+    def _loss(self) -> Loss:
+        """Give the privacy loss of a run, for the accountant."""
+        event = NoisyGradient(clip_norm=1.0, noise_multiplier=self.noise_multiplier, expected_batch_size=1.0)._loss()
+        rate = self._participation.sample_rate
+        return RepeatedLoss(event.sampled(rate) if rate < 1 else event, self._events)
+
+    @property
+    def _events(self) -> int:
+        return self._participation.events(self._strategy.steps)
+
+    @property
+    def _digest(self) -> str:
+        """The fingerprint of everything that the noise depends on."""
+        numbers = (self.clip_norm, self.noise_multiplier, self.expected_batch_size)
+        parts = (self._strategy._numerators, self._strategy.steps, self._participation, *map(float.hex, numbers))
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+class CorrelatedGradientRun:
+    """A run of steps, made by `CorrelatedGradient.start` or `CorrelatedGradient.resume`.
+
+    It holds the noise of earlier steps, which is secret, and wiped when it is dropped. It can be neither copied nor
+    pickled. Steps are made one after the other.
+    """
+
+    __slots__ = ("_digest", "_key", "_native")
+
+    def __init__(self, native: _native.CorrelatedGradient, digest: str, key: NoiseKey | None) -> None:
+        self._native, self._digest, self._key = native, digest, key
+
+    @property
+    def next_step(self) -> int:
+        """The number of the next step, counted from 0."""
+        return self._native.next_step
+
+    def step(
+        self, gradients: Values, *, out: Floats | None = None, threads: int | None = None, rng: Rng = None
+    ) -> NDArray[Any]:
+        """Clip the gradient of each example of a batch, add them up, add the noise of the next step, and divide.
+
+        Parameters
+        ----------
+        gradients : array_like of float32 or float64, shape (n, d)
+            As for `clip_and_sum`; d is the same in all steps. An empty batch, n = 0, makes a step of noise alone: skipping
+            it would reveal that it was empty.
+        out : ndarray, shape (d,), optional
+            As for `clip_and_sum`.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a step is not private. Not with a key.
+
+        Returns
+        -------
+        ndarray, shape (d,)
+            float32 for gradients of at most 32 bits, else float64.
+
+        Raises
+        ------
+        HaltedError
+            After the last step of the strategy, or while another thread makes a step.
+        ParameterError
+            When a shape does not fit, or there is not enough memory for the noise of earlier steps. Nothing has been
+            drawn then.
+        TypeError
+            When ``gradients`` is not made of real numbers of at most 64 bits, or ``out`` has another dtype.
+        RandomnessError
+            When the source of randomness fails; nothing is released, and the step can be made again.
+        """
+        rows = gradients_of(gradients)
+        array = output_for(rows, out)
+        self._native.step(rows, array, threads, rng)
+        return array
+
+    def state(self) -> bytes:
+        """Give what brings the run back with its key: the tickets of its steps, and fingerprints. It is public.
+
+        Neither the key nor any noise is in it.
+
+        Returns
+        -------
+        bytes
+            Text in JSON.
+
+        Raises
+        ------
+        ParameterError
+            When the run has no key.
+        """
+        if self._key is None:
+            raise ParameterError("key must be given to start() for a run that can be resumed, got None")
+        tickets = [base64.b64encode(ticket).decode() for ticket in self._native.tickets()]
+        fields = {
+            "format": _FORMAT,
+            "parameters": self._digest,
+            "key": self._key.fingerprint.hex(),
+            "d": self._native.width,
+            "tickets": tickets,
+        }
+        return json.dumps(fields, separators=(",", ":")).encode()
+
+    def __repr__(self) -> str:
+        """Show the number of the next step."""
+        return f"<CorrelatedGradientRun, next step {self.next_step}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or pickled."""
+        raise TypeError("a CorrelatedGradientRun cannot be pickled: it holds secret noise; keep its state() and its key")
