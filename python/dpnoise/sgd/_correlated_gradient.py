@@ -49,8 +49,8 @@ class CorrelatedGradient(ConcentratedPrivacy):
         The largest L2 norm of a clipped gradient; from 2**-80 to 2**80.
     noise_multiplier : float
         The ratio of the standard deviation of the independent noise to the sensitivity of the run, which is
-        ``strategy.sensitivity(participation)`` times that of a clipped gradient; from 2**-20 to 2**11, and smaller where
-        the noise would not fit into 64 bits: about 2**9 over the sensitivity of the strategy.
+        ``strategy.sensitivity(participation)`` times that of a clipped gradient. At least 2**-20, and at most about
+        2**9 over the sensitivity of the strategy, where the noise fits into 64 bits.
     expected_batch_size : float
         The average size of a batch, a public constant; from 2**-32 to 2**53.
     participation : SingleEpoch, MinSeparation or CyclicPoisson
@@ -66,8 +66,7 @@ class CorrelatedGradient(ConcentratedPrivacy):
     Raises
     ------
     ParameterError
-        When a parameter is out of range, a strategy has more bands than the cycle of `CyclicPoisson`, or the noise would
-        not fit into 64 bits.
+        When a parameter is out of range, or a strategy has more bands than the cycle of `CyclicPoisson`.
     TypeError
         When a parameter is of the wrong type.
     ImportError
@@ -81,10 +80,10 @@ class CorrelatedGradient(ConcentratedPrivacy):
 
     Gradients are clipped and added up as `clip_and_sum` does, on a grid that is 1024 times as coarse. The noise has a
     grid that is 4096 times as fine as that, and is made in integers: that of step t is ``z[t]``, independent discrete
-    Gaussian noise, less the rounded sum of ``coefficients[j] * w[t - j]``, where w is the noise of earlier steps. Between
-    neighbours the integers that ``z`` is added to differ by exactly C times the difference of the gradients, whatever has
-    been released before: so the whole run, adaptive as it is, is one release of Gaussian noise. The proof is in
-    ``docs/proofs/correlated_noise.md``.
+    Gaussian noise, less the rounded sum of ``coefficients[j] * w[t - j]``, where w is the noise of earlier steps.
+    Between neighbours, the integers that z is added to differ by exactly C times the difference of the gradients,
+    whatever has been released before. So the whole run, adaptive as it is, costs as much as one release of Gaussian
+    noise. The proof is in ``docs/proofs/correlated_noise.md``.
 
     Memory: ``bands`` numbers of 8 bytes for each parameter, and time to read them in each step.
 
@@ -129,23 +128,9 @@ class CorrelatedGradient(ConcentratedPrivacy):
         if not isinstance(strategy, BandedToeplitz):
             raise TypeError(f"strategy must be a BandedToeplitz, got {type(strategy).__name__}")
         self._strategy, self._participation = strategy, participation
-        self._native = self._begun(clip_norm, noise_multiplier, expected_batch_size, None)
+        self._native = _begun(strategy, participation, clip_norm, noise_multiplier, expected_batch_size)
         self._delta = None if delta is None else real_down(delta, "delta")
         self._epsilon = None if self._delta is None else self._epsilon_for(self._delta)
-
-    def _begun(
-        self, clip_norm: float, noise_multiplier: float, expected_batch_size: float, key: NoiseKey | None
-    ) -> _native.CorrelatedGradient:
-        return _native.CorrelatedGradient(
-            numerators=self._strategy._numerators,
-            steps=self._strategy.steps,
-            gain=self._strategy._gain(),
-            sensitivity=self._strategy.sensitivity(self._participation),
-            clip_norm=clip_norm,
-            noise_multiplier=noise_multiplier,
-            expected_batch_size=expected_batch_size,
-            key=None if key is None else key._secret,
-        )
 
     def _epsilon_for(self, delta: float) -> float:
         if self._participation.sample_rate == 1:
@@ -213,8 +198,8 @@ class CorrelatedGradient(ConcentratedPrivacy):
         Parameters
         ----------
         key : NoiseKey, optional
-            A secret that brings the noise back, for runs that may have to be resumed. Whoever learns it can subtract the
-            noise. Without it the noise comes from fresh keys that nobody keeps.
+            A secret that brings the noise back, for runs that may have to be resumed. Whoever learns it can subtract
+            the noise. Without it the noise comes from fresh keys that nobody keeps.
 
         Returns
         -------
@@ -228,7 +213,8 @@ class CorrelatedGradient(ConcentratedPrivacy):
         """
         if not isinstance(key, NoiseKey | None):
             raise TypeError(f"key must be a NoiseKey or None, got {type(key).__name__}")
-        native = self._begun(self.clip_norm, self.noise_multiplier, self.expected_batch_size, key)
+        numbers = self.clip_norm, self.noise_multiplier, self.expected_batch_size
+        native = _begun(self._strategy, self._participation, *numbers, key)
         return CorrelatedGradientRun(native, self._digest, key)
 
     def resume(self, state: bytes, *, key: NoiseKey, threads: int | None = None) -> CorrelatedGradientRun:
@@ -317,9 +303,9 @@ class CorrelatedGradient(ConcentratedPrivacy):
         Returns
         -------
         float
-            A bound that the noise of a coordinate does not exceed with probability ``level`` or more, in any step, in the
-            unit of the gradients, as for `NoisyGradient.error`. It is a bound for all sub-Gaussian noise, about a quarter
-            above the smallest one for level 0.95.
+            A bound that the noise of a coordinate does not exceed with probability ``level`` or more, in any one step,
+            in the unit of the gradients, as for `NoisyGradient.error`. It holds for all sub-Gaussian noise, and is more
+            than a third above the smallest one for level 0.95.
 
         Raises
         ------
@@ -328,8 +314,8 @@ class CorrelatedGradient(ConcentratedPrivacy):
         """
         independent = self.noise_multiplier * self._native.sensitivity(integer(d, "d", _WIDTHS))
         independent *= self._strategy.sensitivity(self._participation)
-        # The noise is the inverse of C times independent noise and rounding errors of half a unit; the rows of the inverse
-        # have norms of at most `gain`, and the sums of their magnitudes are at most its root(steps)-fold.
+        # The noise is the inverse of C times independent noise and rounding errors of half a unit. Rows of the inverse
+        # have norms of at most the gain, and so sums of magnitudes of at most sqrt(steps) times that.
         deviations = math.sqrt(2 * (math.log(2.0) - math.log1p(-checked_level(level))))
         rounding = math.sqrt(self._strategy.steps) * self.granularity * 2.0**-13
         noise = self._strategy._gain() * (deviations * independent + rounding)
@@ -378,8 +364,8 @@ class CorrelatedGradientRun:
         Parameters
         ----------
         gradients : array_like of float32 or float64, shape (n, d)
-            As for `clip_and_sum`; d is the same in all steps. An empty batch, n = 0, makes a step of noise alone: skipping
-            it would reveal that it was empty.
+            As for `clip_and_sum`; d is the same in all steps. An empty batch, n = 0, makes a step of noise alone:
+            skipping it would reveal that it was empty.
         out : ndarray, shape (d,), optional
             As for `clip_and_sum`.
         threads : int, optional
@@ -442,4 +428,27 @@ class CorrelatedGradientRun:
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled."""
-        raise TypeError("a CorrelatedGradientRun cannot be pickled: it holds secret noise; keep its state() and its key")
+        raise TypeError(
+            "a CorrelatedGradientRun holds secret noise and cannot be pickled: keep its state() and its key"
+        )
+
+
+def _begun(
+    strategy: BandedToeplitz,
+    participation: Participation,
+    clip_norm: float,
+    noise_multiplier: float,
+    expected_batch_size: float,
+    key: NoiseKey | None = None,
+) -> _native.CorrelatedGradient:
+    """Begin a run, which checks the parameters."""
+    return _native.CorrelatedGradient(
+        numerators=strategy._numerators,
+        steps=strategy.steps,
+        gain=strategy._gain(),
+        sensitivity=strategy.sensitivity(participation),
+        clip_norm=clip_norm,
+        noise_multiplier=noise_multiplier,
+        expected_batch_size=expected_batch_size,
+        key=None if key is None else key._secret,
+    )

@@ -257,6 +257,7 @@ pub(crate) struct CorrelatedGradient {
 #[pymethods]
 impl CorrelatedGradient {
     #[new]
+    #[allow(clippy::too_many_arguments, reason = "four of the strategy, and those of the mechanism")]
     #[pyo3(signature = (*, numerators, steps, gain, sensitivity, clip_norm, noise_multiplier, expected_batch_size, key))]
     fn new(
         numerators: Vec<u32>,

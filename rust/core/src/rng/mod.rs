@@ -16,6 +16,7 @@ mod word_buffer;
 
 pub(crate) use any::AnyRng;
 pub use chacha::{SecureRng, SeededRng};
+pub(crate) use noise_key::NoiseStream;
 pub use noise_key::{BLOCK, NoiseKey, Ticket};
 pub use process::ProcessMark;
 pub use scripted::{Exhausted, ScriptedRng};

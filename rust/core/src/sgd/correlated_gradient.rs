@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rand_core::TryCryptoRng;
 
-use super::correlated_noise::{CorrelatedNoise, UNIT, largest_sigma};
+use super::correlated_noise::{CorrelatedNoise, Step, UNIT, largest_sigma};
 use super::noisy_gradient::in_range;
 use super::{Clipping, Real};
 use crate::error::Error;
@@ -201,15 +201,17 @@ impl CorrelatedGradient {
         pause: &mut Pause<'_>,
     ) -> Result<(), Error> {
         self.begin(out.len())?;
-        let (step, emit) = (self.next_step, self.emit(sums));
+        let (number, emit) = (self.next_step, self.emit(sums));
         let Some(Run { noise, history, .. }) = &mut self.run else { unreachable!("it has begun") };
+        let step = Step { number, history };
         if let Some(key) = &self.key {
-            let ticket = key.ticket(Self::DOMAIN, step)?;
+            let ticket = key.ticket(Self::DOMAIN, number)?;
             ticket.take()?;
-            noise.keyed(key, &ticket, step, history, out, threads, pause, &emit)?;
+            let words = key.stream(&ticket, &noise.identity());
+            noise.keyed(&words, step, out, threads, pause, &emit)?;
             self.tickets.push(ticket);
         } else {
-            noise.fresh(step, history, out, threads, pause, &emit)?;
+            noise.fresh(step, out, threads, pause, &emit)?;
         }
         self.next_step += 1;
         Ok(())
@@ -232,9 +234,9 @@ impl CorrelatedGradient {
             return Err(Error::parameter("rng", "a generator", "left out: the noise comes from the key"));
         }
         self.begin(out.len())?;
-        let (step, emit) = (self.next_step, self.emit(sums));
+        let (number, emit) = (self.next_step, self.emit(sums));
         let Some(Run { noise, history, .. }) = &mut self.run else { unreachable!("it has begun") };
-        noise.given(step, history, out, rng, &emit)?;
+        noise.given(Step { number, history }, out, rng, &emit)?;
         self.next_step += 1;
         Ok(())
     }
@@ -295,9 +297,10 @@ impl CorrelatedGradient {
         self.begin(width)?;
         let Some(Run { noise, history, .. }) = &mut self.run else { unreachable!("it has begun") };
         let mut nothing = vec![(); width];
-        for (step, ticket) in (0..).zip(tickets) {
+        for (number, ticket) in (0..).zip(tickets) {
             let _was_fresh = ticket.take();
-            noise.keyed(key, ticket, step, history, &mut nothing, threads, pause, &|_, _, _| {})?;
+            let words = key.stream(ticket, &noise.identity());
+            noise.keyed(&words, Step { number, history }, &mut nothing, threads, pause, &|_, _, _| {})?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use rand_core::TryCryptoRng;
 use crate::error::Error;
 use crate::instruction_set;
 use crate::params::{Ratio, Scale};
-use crate::rng::{BLOCK, NoiseKey, SecureRng, Ticket, Wiped, wiped_on_error};
+use crate::rng::{BLOCK, NoiseStream, SecureRng, Wiped, wiped_on_error};
 use crate::samplers::{DiscreteGaussian, Keyed, Sampler};
 use crate::threads::{NOISE, Pause, check_threads, on_threads};
 
@@ -33,6 +33,12 @@ const DEVIATIONS: f64 = 64.0;
 pub struct CorrelatedNoise {
     numerators: Vec<u32>,
     noise: DiscreteGaussian,
+}
+
+/// The number of a step, and the history of those before it.
+pub(super) struct Step<'a> {
+    pub(super) number: u64,
+    pub(super) history: &'a mut [i64],
 }
 
 impl CorrelatedNoise {
@@ -74,7 +80,7 @@ impl CorrelatedNoise {
         threads: usize,
         pause: &mut Pause<'_>,
     ) -> Result<(), Error> {
-        self.fresh(step, history, out, threads, pause, &copy)
+        self.fresh(Step { number: step, history }, out, threads, pause, &copy)
     }
 
     /// Does the same with noise from `rng`.
@@ -91,58 +97,56 @@ impl CorrelatedNoise {
         out: &mut [i64],
         rng: &mut R,
     ) -> Result<(), Error> {
-        self.given(step, history, out, rng, &copy)
+        self.given(Step { number: step, history }, out, rng, &copy)
     }
 
     /// A step with freshly keyed generators; `emit` makes outputs of the noise from some index on.
     pub(super) fn fresh<T: Copy + Default + Send>(
         &self,
-        step: u64,
-        history: &mut [i64],
+        step: Step<'_>,
         out: &mut [T],
         threads: usize,
         pause: &mut Pause<'_>,
         emit: &(impl Fn(usize, &[i64], &mut [T]) + Sync),
     ) -> Result<(), Error> {
-        self.in_parts(history, out, threads, pause, |first, history, out| {
+        self.in_parts(step, out, threads, pause, |first, step, out| {
             let mut rng = SecureRng::new()?;
-            self.part(step, first, history, out, &mut |_, noise| self.noise.fill_with(noise, &mut rng), emit)
+            self.part(first, step, out, &mut |_, noise| self.noise.fill_with(noise, &mut rng), emit)
         })
     }
 
     /// A step with a generator of the caller.
     pub(super) fn given<T: Copy + Default, R: TryCryptoRng + ?Sized>(
         &self,
-        step: u64,
-        history: &mut [i64],
+        step: Step<'_>,
         out: &mut [T],
         rng: &mut R,
         emit: &impl Fn(usize, &[i64], &mut [T]),
     ) -> Result<(), Error> {
-        assert_eq!(history.len(), self.history_length(out.len()));
-        wiped_on_error(out, |out| {
-            self.part(step, 0, history, out, &mut |_, noise| self.noise.fill_with(noise, rng), emit)
-        })
+        assert_eq!(step.history.len(), self.history_length(out.len()));
+        wiped_on_error(out, |out| self.part(0, step, out, &mut |_, noise| self.noise.fill_with(noise, rng), emit))
     }
 
-    /// A step with the noise of a ticket, which the caller has checked and taken.
+    /// A step with the words of a ticket, that of [`CorrelatedNoise::identity`].
     pub(super) fn keyed<T: Copy + Default + Send>(
         &self,
-        key: &NoiseKey,
-        ticket: &Ticket,
-        step: u64,
-        history: &mut [i64],
+        words: &NoiseStream,
+        step: Step<'_>,
         out: &mut [T],
         threads: usize,
         pause: &mut Pause<'_>,
         emit: &(impl Fn(usize, &[i64], &mut [T]) + Sync),
     ) -> Result<(), Error> {
-        let stream = key.stream(ticket, &self.noise.identity());
-        self.in_parts(history, out, threads, pause, |first, history, out| {
+        self.in_parts(step, out, threads, pause, |first, step, out| {
             let mut draw =
-                |first, noise: &mut [i64]| stream.fill(first, noise, |rng, block| self.noise.fill_with(block, rng));
-            self.part(step, first, history, out, &mut draw, emit)
+                |first, noise: &mut [i64]| words.fill(first, noise, |rng, block| self.noise.fill_with(block, rng));
+            self.part(first, step, out, &mut draw, emit)
         })
+    }
+
+    /// What the words of a ticket are bound to: the distribution of the independent noise.
+    pub(super) fn identity(&self) -> Vec<u8> {
+        self.noise.identity()
     }
 
     /// Noise of one step alone needs no history.
@@ -153,16 +157,17 @@ impl CorrelatedNoise {
     /// Runs `work` on parts of the history and of `out`, each on a thread; it is told the index of its first number.
     fn in_parts<T: Copy + Default + Send>(
         &self,
-        history: &mut [i64],
+        step: Step<'_>,
         out: &mut [T],
         threads: usize,
         pause: &mut Pause<'_>,
-        work: impl Fn(usize, &mut [i64], &mut [T]) -> Result<(), Error> + Sync,
+        work: impl Fn(usize, Step<'_>, &mut [T]) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
         check_threads(threads)?;
+        let Step { number, mut history } = step;
         assert_eq!(history.len(), self.history_length(out.len()));
         wiped_on_error(out, |out| {
-            let (mut first, mut history) = (0, history);
+            let mut first = 0;
             for piece in out.chunks_mut(PIECE) {
                 pause()?;
                 let mut parts = vec![];
@@ -170,9 +175,9 @@ impl CorrelatedNoise {
                     let (own, others) = history.split_at_mut(self.history_length(out.len()));
                     history = others;
                     first += out.len();
-                    parts.push((first - out.len(), own, out));
+                    parts.push((first - out.len(), Step { number, history: own }, out));
                 }
-                let results = on_threads(parts, |(first, history, out)| work(first, history, out));
+                let results = on_threads(parts, |(first, step, out)| work(first, step, out));
                 results.into_iter().collect::<Result<(), Error>>()?;
             }
             Ok(())
@@ -182,16 +187,15 @@ impl CorrelatedNoise {
     /// Makes the numbers from `first` on, on one thread.
     fn part<T>(
         &self,
-        step: u64,
         first: usize,
-        history: &mut [i64],
+        step: Step<'_>,
         out: &mut [T],
         draw: &mut impl FnMut(u64, &mut [i64]) -> Result<(), Error>,
         emit: &impl Fn(usize, &[i64], &mut [T]),
     ) -> Result<(), Error> {
         let instructions = instruction_set::current()?;
-        let (rows, weights) = (self.rows(), self.weights(step));
-        let mut history = history.as_chunks_mut::<TILE>().0;
+        let (rows, weights) = (self.rows(), self.weights(step.number));
+        let mut history = step.history.as_chunks_mut::<TILE>().0;
         let mut scratch = Wiped::new(BLOCK);
         for (index, out) in out.chunks_mut(BLOCK).enumerate() {
             let first = first + index * BLOCK;
@@ -202,7 +206,7 @@ impl CorrelatedNoise {
                 for noise in scratch.as_chunks_mut::<TILE>().0.iter_mut().take(out.len().div_ceil(TILE)) {
                     let (tile, others) = history.split_at_mut(rows);
                     subtract_weighted(instructions, tile, &weights, noise);
-                    tile[(step % rows as u64) as usize] = *noise;
+                    tile[(step.number % rows as u64) as usize] = *noise;
                     history = others;
                 }
             }
