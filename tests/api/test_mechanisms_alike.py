@@ -66,6 +66,18 @@ CASES = [
         np.ones((4, 2)),
         {"d": 2},
     ),
+    Case(
+        sgd.CorrelatedGradient(
+            strategy=sgd.BandedToeplitz([1.0, 0.5], steps=3),
+            clip_norm=1.0,
+            noise_multiplier=9.0,
+            expected_batch_size=4.0,
+            participation=sgd.MinSeparation(2),
+            delta=1e-6,
+        ),
+        np.ones((3, 4, 2)),
+        {"d": 2},
+    ),
     Case(stability.StableValue(**GAUSSIAN), ("tea", 3), None),
     Case(stability.StableMedian(**GAUSSIAN), COLUMN, None),
     Case(stability.StableMode(**GAUSSIAN), COLUMN, None),

@@ -538,6 +538,7 @@ def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:
 
 
 def test_the_names_are_those_of_the_package() -> None:
-    names = ["NoisyGradient", "clip_and_sum", "epsilon_spent", "noise_multiplier_for", "poisson_sample"]
-    assert sgd.__all__ == names
+    runs = ["BandedToeplitz", "CorrelatedGradient", "CorrelatedGradientRun", "CyclicPoisson", "MinSeparation"]
+    steps = ["NoisyGradient", "SingleEpoch", "clip_and_sum", "epsilon_spent", "noise_multiplier_for", "poisson_sample"]
+    assert sgd.__all__ == runs + steps
     assert "sgd" in dpnoise.__all__

@@ -281,11 +281,17 @@ class CorrelatedGradient(ConcentratedPrivacy):
 
         Raises
         ------
-        ParameterError, TypeError, RandomnessError, HaltedError
+        ParameterError
+            When there are more batches than steps, or they differ in d. Nothing has been drawn then.
+        TypeError, RandomnessError
             As for `CorrelatedGradientRun.step`.
         """
+        given = [gradients_of(batch) for batch in batches]
+        if not 0 < len(given) <= self._strategy.steps or len({rows.shape[1] for rows in given}) > 1:
+            most = f"from 1 to {self._strategy.steps} arrays with as many columns each"
+            raise ParameterError(f"batches must be {most}, got {len(given)} arrays")
         run = self.start()
-        return np.array([run.step(batch, rng=rng) for batch in batches])
+        return np.array([run.step(rows, rng=rng) for rows in given])
 
     def error(self, d: int, level: float = 0.95) -> float:
         """Bound the noise of each coordinate of a step.
