@@ -225,7 +225,7 @@ class CyclicPoisson(ByName):
         """Give the separation and the number of the participations that an event covers."""
         if bands > self.cycle:
             raise ParameterError(
-                f"the strategy must have at most {self.cycle} bands, the cycle of CyclicPoisson, got {bands}"
+                f"strategy must have no more bands than the cycle of CyclicPoisson, {self.cycle}, got {bands}"
             )
         return 1, 1
 
