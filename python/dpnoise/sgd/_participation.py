@@ -57,8 +57,8 @@ class SingleEpoch:
         integer(steps, "steps", STEPS)
         return 1
 
-    def _pattern(self, steps: int, bands: int) -> tuple[int, int]:
-        """Give the separation and the number of the participations that an event covers."""
+    def _pattern(self, bands: int) -> tuple[int, int]:
+        """Give the separation and the largest number of the participations that an event covers."""
         return 1, 1
 
 
@@ -138,10 +138,9 @@ class MinSeparation(ByName):
         integer(steps, "steps", STEPS)
         return 1
 
-    def _pattern(self, steps: int, bands: int) -> tuple[int, int]:
-        """Give the separation and the number of the participations that an event covers."""
-        possible = -(-steps // self.separation)
-        return min(self.separation, steps), min(possible, self.max_participations or possible)
+    def _pattern(self, bands: int) -> tuple[int, int]:
+        """Give the separation and the largest number of the participations that an event covers."""
+        return self.separation, self.max_participations or len(STEPS)
 
 
 @dataclass(frozen=True)
@@ -221,8 +220,8 @@ class CyclicPoisson(ByName):
         """
         return -(-integer(steps, "steps", STEPS) // self.cycle)
 
-    def _pattern(self, steps: int, bands: int) -> tuple[int, int]:
-        """Give the separation and the number of the participations that an event covers."""
+    def _pattern(self, bands: int) -> tuple[int, int]:
+        """Give the separation and the largest number of the participations that an event covers."""
         if bands > self.cycle:
             raise ParameterError(
                 f"strategy must have no more bands than the cycle of CyclicPoisson, {self.cycle}, got {bands}"

@@ -180,9 +180,9 @@ class BandedToeplitz(ByName):
         Raises
         ------
         ParameterError
-            When a strategy has more bands than the cycle of `CyclicPoisson`.
+            When the strategy has more bands than the cycle of `CyclicPoisson`.
         TypeError
-            When ``participation`` is none.
+            When ``participation`` is none of these.
 
         Notes
         -----
@@ -199,11 +199,12 @@ class BandedToeplitz(ByName):
                 "participation must be a SingleEpoch, MinSeparation or CyclicPoisson, got "
                 f"{type(participation).__name__}"
             )
-        separation, count = participation._pattern(self.steps, self.bands)
+        separation, count = participation._pattern(self.bands)
+        separation = min(separation, self.steps)
         column = np.zeros(-(-self.steps // separation) * separation, np.int64)
         column[: self.bands] = self._numerators
-        total = column.reshape(-1, separation).cumsum(axis=0)  # of one column for every participation
-        total[count:] -= total[:-count].copy()
+        total = column.reshape(-1, separation).cumsum(axis=0)  # as if there were no limit on participations
+        total[count:] -= total[:-count].copy()  # the parts of those beyond the limit
         changes = total.ravel()[: self.steps].tolist()  # integers of Python: the squares may not fit into 64 bits
         return root(Fraction(sum(change * change for change in changes), _ONE**2))
 
