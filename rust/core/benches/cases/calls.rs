@@ -9,7 +9,7 @@ use dpnoise_core::local::{
 };
 use dpnoise_core::mechanisms::Exponential;
 use dpnoise_core::rng::SeededRng;
-use dpnoise_core::sgd::Clipping;
+use dpnoise_core::sgd::{Clipping, CorrelatedNoise};
 use rand_core::Rng;
 
 /// What is called, made ready.
@@ -26,7 +26,7 @@ const fn calls(name: &'static str, items: usize, set_up: fn(usize) -> Result<Cal
     Calls { name, items, set_up }
 }
 
-pub(crate) const ALL: [Calls; 12] = [
+pub(crate) const ALL: [Calls; 13] = [
     calls("ChaCha12, byte", 1 << 14, |bytes| {
         let (mut rng, mut out) = (rng()?, vec![0; bytes]);
         Ok(Box::new(move || {
@@ -68,6 +68,15 @@ pub(crate) const ALL: [Calls; 12] = [
         let (clipping, mut sums) = (Clipping::new(1.0)?, vec![0; n / 16]);
         let rows: Vec<f64> = (0..n).map(|i| (i % 100) as f64).collect();
         Ok(Box::new(move || clipping.add(black_box(&rows), &mut sums, 1)))
+    }),
+    calls("correlated noise of 16 bands, number", 1 << 12, |n| {
+        let numerators = (0..16).map(|i| 4096 - 200 * i).collect();
+        let (noise, mut rng) = (CorrelatedNoise::new(numerators, 1e10, 4.0)?, rng()?);
+        let (mut history, mut out, mut step) = (vec![0; noise.history_length(n)], vec![0; n], 0);
+        Ok(Box::new(move || {
+            step += 1;
+            noise.next_with(step, &mut history, black_box(&mut out), &mut rng)
+        }))
     }),
 ];
 

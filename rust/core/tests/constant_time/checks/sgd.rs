@@ -1,6 +1,10 @@
 //! Clipped gradients and their noise.
 
-use dpnoise_core::sgd::{Clipping, Matrix, NoisyGradient, Real};
+use std::sync::Arc;
+
+use dpnoise_core::rng::NoiseKey;
+use dpnoise_core::sgd::{Clipping, CorrelatedGradient, CorrelatedNoise, Matrix, NoisyGradient, Real, Strategy};
+use dpnoise_core::threads::go_on;
 
 use super::{Check, assert_secret, secret, table};
 
@@ -17,6 +21,14 @@ fn sums<T: Real>(width: usize, from: impl Fn(f64) -> T) {
         Clipping::new(clip_norm).unwrap().add(&secret(&rows), &mut sums, 1).unwrap();
         assert_secret(&sums);
     }
+}
+
+fn correlated(key: Option<Arc<NoiseKey>>) {
+    let strategy = Strategy { numerators: vec![4096, 2048, 1000], steps: 5, gain: 2.0, sensitivity: 2.0 };
+    let mut run = CorrelatedGradient::new(strategy, 1.0, 1.1, 10.0, key).unwrap();
+    let mut step = vec![0.0; 77];
+    (0..5).for_each(|_| run.step(&secret(&rows(77)), &mut step, 1).unwrap());
+    assert_secret(&step);
 }
 
 pub(super) fn checks() -> Vec<Check> {
@@ -39,6 +51,15 @@ pub(super) fn checks() -> Vec<Check> {
             let mut step = vec![0.0; 77];
             NoisyGradient::new(1.0, 1.1, 10.0).unwrap().step(&secret(&rows(77)), &mut step, 1).unwrap();
             assert_secret(&step);
+        }),
+        ("steps with correlated noise", || correlated(None)),
+        ("steps with correlated noise of a key", || correlated(Some(Arc::new(NoiseKey::generate().unwrap())))),
+        ("correlated noise and its history", || {
+            let noise = CorrelatedNoise::new(vec![4096, 3000, 2000, 1000, 1], 1e10, 2.0).unwrap();
+            let (mut history, mut out) = (vec![0; noise.history_length(700)], vec![0; 700]);
+            (0..7).for_each(|step| noise.next(step, &mut history, &mut out, 1, &mut go_on).unwrap());
+            assert_secret(&out);
+            assert_secret(&history[..5 * 512]);
         }),
     ])
 }
