@@ -47,6 +47,14 @@ words = dpnoise.SecureBitGenerator()
 words.random_raw(3)
 key = keyed.NoiseKey.generate()
 ticket = key.ticket(0)
+training = dpnoise.sgd.CorrelatedGradient(
+    strategy=dpnoise.sgd.BandedToeplitz([1.0, 0.5], steps=9),
+    clip_norm=1.0,
+    noise_multiplier=1.0,
+    expected_batch_size=1.0,
+    participation=dpnoise.sgd.SingleEpoch(),
+).start()
+training.step(np.ones((1, 2)))
 pid = os.getpid()
 child = fork()
 if child:
@@ -60,7 +68,11 @@ try:
     drawn = "drawn"
 except dpnoise.Error as error:
     drawn = type(error).__name__
-print("parent" if child else "child", os.getpid() == pid, answer, drawn, *words.random_raw(4), flush=True)
+try:
+    trained = len(training.step(np.ones((1, 2))))
+except dpnoise.Error as error:
+    trained = type(error).__name__
+print("parent" if child else "child", os.getpid() == pid, answer, drawn, trained, *words.random_raw(4), flush=True)
 os._exit(0)
 """
 
@@ -78,6 +90,6 @@ def test_a_copy_of_the_process_cannot_go_on(how: str) -> None:
     if shown.startswith("refused:"):
         pytest.skip(f"this system lets nobody make a namespace of process numbers, {shown.strip()}")
     found = {line.split()[0]: line.split()[1:] for line in shown.splitlines()}
-    assert found["parent"][:3] == ["True", "True", "drawn"], "the run itself goes on, and the ticket is used"
-    assert found["child"][:3] == [str(how == "namespace"), "HaltedError", "ParameterError"]
-    assert not set(found["parent"][3:]) & set(found["child"][3:]), "words of SecureBitGenerator"
+    assert found["parent"][:4] == ["True", "True", "drawn", "2"], "the runs themselves go on, and the ticket is used"
+    assert found["child"][:4] == [str(how == "namespace"), "HaltedError", "ParameterError", "HaltedError"]
+    assert not set(found["parent"][4:]) & set(found["child"][4:]), "words of SecureBitGenerator"

@@ -349,7 +349,7 @@ class CorrelatedGradientRun:
     """A run of steps, made by `CorrelatedGradient.start` or `CorrelatedGradient.resume`.
 
     It holds the noise of earlier steps, which is secret, and wiped when it is dropped. It can be neither copied nor
-    pickled. Steps are made one after the other.
+    pickled, and a forked child cannot continue it: its steps would be made twice. They are made one after the other.
     """
 
     __slots__ = ("_digest", "_key", "_native")
@@ -387,7 +387,8 @@ class CorrelatedGradientRun:
         Raises
         ------
         HaltedError
-            After the last step of the strategy, or while another thread makes a step.
+            After the last step of the strategy, while another thread makes a step, or when another process started the
+            run.
         ParameterError
             When a shape does not fit, or there is not enough memory for the noise of earlier steps. Nothing has been
             drawn then.

@@ -173,13 +173,14 @@ class CyclicPoisson(ByName):
 
     Notes
     -----
-    The noise of a step is correlated with less than ``bands`` steps before it, so that the steps of a group have
-    independent noise. The run costs as much as ``events(steps)`` steps of DP-SGD with this sampling rate.
+    An example changes no more than ``bands`` steps of the product of C and the gradients by each participation, so that
+    its participations, ``cycle`` steps apart, do not overlap. The run costs as much as ``events(steps)`` steps of DP-SGD
+    with this sampling rate.
 
     References
     ----------
     Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
-    unified approach to private training", theorem 4.
+    unified approach to private training".
 
     Examples
     --------

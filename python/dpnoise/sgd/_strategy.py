@@ -192,7 +192,7 @@ class BandedToeplitz(ByName):
         References
         ----------
         Kalinin and Lampert (2024), "Banded square root matrix factorization for differentially private model
-        training", theorem 2.
+        training".
         """
         if not isinstance(participation, Participation):
             raise TypeError(

@@ -9,7 +9,7 @@ use super::correlated_noise::{CorrelatedNoise, Step, UNIT, largest_sigma};
 use super::noisy_gradient::in_range;
 use super::{Clipping, Real};
 use crate::error::Error;
-use crate::rng::{NoiseKey, Ticket, Wiped};
+use crate::rng::{NoiseKey, ProcessMark, Ticket, Wiped};
 use crate::threads::{Pause, go_on};
 
 /// The longest gradient.
@@ -33,6 +33,8 @@ pub struct Strategy {
 /// All steps together are 1 / (2 z^2)-zCDP with z the noise multiplier, for neighbours that differ by one example whose
 /// participations the strategy's sensitivity covers: see `docs/proofs/correlated_noise.md`.
 ///
+/// It belongs to the process that made it: a copy in the child of a fork would make the same steps a second time.
+///
 /// ```
 /// use dpnoise_core::sgd::{CorrelatedGradient, Strategy};
 /// // 1 and 1/2 in each column, and each example takes part in one step
@@ -52,6 +54,8 @@ pub struct CorrelatedGradient {
     tickets: Vec<Ticket>,
     next_step: u64,
     run: Option<Run>,
+    /// The process in which it was made.
+    process: ProcessMark,
 }
 
 /// What begins with the first step, when the number of parameters is known.
@@ -70,7 +74,7 @@ impl CorrelatedGradient {
     ///
     /// # Errors
     /// [`Error::Parameter`] as for [`NoisyGradient::new`](super::NoisyGradient::new) and [`CorrelatedNoise::new`], for
-    /// fewer steps than coefficients, and for a sensitivity below 1.
+    /// fewer steps than coefficients, and for a sensitivity below 1; [`Error::Randomness`].
     pub fn new(
         strategy: Strategy,
         clip_norm: f64,
@@ -94,6 +98,7 @@ impl CorrelatedGradient {
             tickets: vec![],
             next_step: 0,
             run: None,
+            process: ProcessMark::new()?,
             strategy: strategy.clone(),
         };
         let most = largest_sigma(numerators, *gain)? / this.sigma(MAX_WIDTH);
@@ -143,7 +148,7 @@ impl CorrelatedGradient {
     /// The next step for the gradients `rows` of a batch, each as long as `out`; there may be none.
     ///
     /// # Errors
-    /// [`Error::Halted`] after the last step; [`Error::Parameter`] when `out` is not as long as in the first step, or
+    /// [`Error::Halted`] after the last step and in another process; [`Error::Parameter`] when `out` is not as long as in the first step, or
     /// `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU; [`Error::Randomness`]. Then `out` is zeros, and the
     /// step has not been made.
     ///
@@ -161,6 +166,10 @@ impl CorrelatedGradient {
     /// # Errors
     /// Those of [`CorrelatedGradient::step`] that are known before a batch is read.
     pub fn begin(&mut self, width: usize) -> Result<(), Error> {
+        if !self.process.is_current() {
+            let problem = "a run cannot go on in another process than the one that started it: start or resume one there";
+            return Err(Error::Halted(problem.into()));
+        }
         if self.next_step == self.strategy.steps {
             return Err(Error::Halted(format!("all {} steps of the strategy have been made", self.next_step)));
         }
@@ -475,6 +484,8 @@ mod tests {
         let mut out = [1f32; 4];
         let ended = run.step(&[0.0; 8], &mut out, 1).unwrap_err();
         assert_eq!(ended, Error::Halted("all 9 steps of the strategy have been made".into()));
+        let mut inherited = CorrelatedGradient { process: ProcessMark::of_another(), ..made(strategy(&[4096]), 1.0).unwrap() };
+        assert!(inherited.step(&[0.0; 8], &mut out, 1).unwrap_err().to_string().contains("another process"));
     }
 
     #[test]
