@@ -167,7 +167,8 @@ impl CorrelatedGradient {
     /// Those of [`CorrelatedGradient::step`] that are known before a batch is read.
     pub fn begin(&mut self, width: usize) -> Result<(), Error> {
         if !self.process.is_current() {
-            let problem = "a run cannot go on in another process than the one that started it: start or resume one there";
+            let problem =
+                "a run cannot go on in another process than the one that started it: start or resume one there";
             return Err(Error::Halted(problem.into()));
         }
         if self.next_step == self.strategy.steps {
@@ -484,7 +485,8 @@ mod tests {
         let mut out = [1f32; 4];
         let ended = run.step(&[0.0; 8], &mut out, 1).unwrap_err();
         assert_eq!(ended, Error::Halted("all 9 steps of the strategy have been made".into()));
-        let mut inherited = CorrelatedGradient { process: ProcessMark::of_another(), ..made(strategy(&[4096]), 1.0).unwrap() };
+        let mut inherited =
+            CorrelatedGradient { process: ProcessMark::of_another(), ..made(strategy(&[4096]), 1.0).unwrap() };
         assert!(inherited.step(&[0.0; 8], &mut out, 1).unwrap_err().to_string().contains("another process"));
     }
 

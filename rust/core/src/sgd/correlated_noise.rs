@@ -196,7 +196,8 @@ impl CorrelatedNoise {
         let instructions = instruction_set::current()?;
         let (rows, weights) = (self.rows(), self.weights(step.number));
         let mut history = step.history.as_chunks_mut::<TILE>().0;
-        let mut scratch = Wiped::new(BLOCK);
+        let (mut scratch, mut sums) = (Wiped::new(BLOCK), Wiped::new(TILE));
+        let sums = sums.first_chunk_mut().expect("it has this length");
         for (index, out) in out.chunks_mut(BLOCK).enumerate() {
             let first = first + index * BLOCK;
             let (noise, padding) = scratch.split_at_mut(out.len());
@@ -205,7 +206,7 @@ impl CorrelatedNoise {
             if rows > 0 {
                 for noise in scratch.as_chunks_mut::<TILE>().0.iter_mut().take(out.len().div_ceil(TILE)) {
                     let (tile, others) = history.split_at_mut(rows);
-                    subtract_weighted(instructions, tile, &weights, noise);
+                    subtract_weighted(instructions, tile, &weights, sums, noise);
                     tile[(step.number % rows as u64) as usize] = *noise;
                     history = others;
                 }

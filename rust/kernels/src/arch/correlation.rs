@@ -14,13 +14,23 @@ pub const TILE: usize = 512;
 const ROWS: usize = 4;
 
 /// Subtracts from `noise` the sum of `tile`'s rows times `weights`, rounded to a multiple of 2^12, half up, and divided by
-/// 2^12: `noise[i] -= (sum_r weights[r] tile[r][i] + 2^11) >> 12`, all modulo 2^64.
+/// 2^12: `noise[i] -= (sum_r weights[r] tile[r][i] + 2^11) >> 12`, all modulo 2^64. `sums` is working memory: on the stack it
+/// would leave noise behind.
 ///
 /// # Panics
 /// When there are not as many rows as weights.
-pub fn subtract_weighted(instructions: InstructionSet, tile: &[[i64; TILE]], weights: &[u32], noise: &mut [i64; TILE]) {
+pub fn subtract_weighted(
+    instructions: InstructionSet,
+    tile: &[[i64; TILE]],
+    weights: &[u32],
+    sums: &mut [i64; TILE],
+    noise: &mut [i64; TILE],
+) {
     assert_eq!(tile.len(), weights.len());
-    dispatch!(instructions, subtract(tile: &[[i64; TILE]], weights: &[u32], noise: &mut [i64; TILE]));
+    dispatch!(
+        instructions,
+        subtract(tile: &[[i64; TILE]], weights: &[u32], sums: &mut [i64; TILE], noise: &mut [i64; TILE])
+    );
 }
 
 /// Plain code, which the compiler vectorises. The product of the lower halves is exact in 64 bits and that of the upper
@@ -29,31 +39,31 @@ pub fn subtract_weighted(instructions: InstructionSet, tile: &[[i64; TILE]], wei
 /// # Safety
 /// None is needed; `dispatch!` calls all kernels alike.
 #[inline(always)]
-unsafe fn subtract<S: Vectors>(tile: &[[i64; TILE]], weights: &[u32], noise: &mut [i64; TILE]) {
-    let mut sums = [1u64 << (WEIGHT_BITS - 1); TILE];
+unsafe fn subtract<S: Vectors>(tile: &[[i64; TILE]], weights: &[u32], sums: &mut [i64; TILE], noise: &mut [i64; TILE]) {
+    sums.fill(1 << (WEIGHT_BITS - 1));
     let (groups, last) = tile.as_chunks::<ROWS>();
     let (group_weights, last_weights) = weights.as_chunks::<ROWS>();
     for (rows, weights) in groups.iter().zip(group_weights) {
-        add_weighted(rows, weights, &mut sums);
+        add_weighted(rows, weights, sums);
     }
     for (row, weight) in last.iter().zip(last_weights) {
-        add_weighted(core::array::from_ref(row), &[*weight], &mut sums);
+        add_weighted(core::array::from_ref(row), &[*weight], sums);
     }
-    for (noise, sum) in noise.iter_mut().zip(sums) {
-        *noise = noise.wrapping_sub(sum.cast_signed() >> WEIGHT_BITS);
+    for (noise, &mut sum) in noise.iter_mut().zip(sums) {
+        *noise = noise.wrapping_sub(sum >> WEIGHT_BITS);
     }
 }
 
 #[inline(always)]
-fn add_weighted<const N: usize>(rows: &[[i64; TILE]; N], weights: &[u32; N], sums: &mut [u64; TILE]) {
+fn add_weighted<const N: usize>(rows: &[[i64; TILE]; N], weights: &[u32; N], sums: &mut [i64; TILE]) {
     for (i, sum) in sums.iter_mut().enumerate() {
-        let (mut low, mut high) = (*sum, 0u64);
+        let (mut low, mut high) = (sum.cast_unsigned(), 0u64);
         for (row, &weight) in rows.iter().zip(weights) {
             let word = row[i].cast_unsigned();
             low = low.wrapping_add((word & u64::from(u32::MAX)) * u64::from(weight));
             high = high.wrapping_add((word >> 32) * u64::from(weight));
         }
-        *sum = low.wrapping_add(high << 32);
+        *sum = low.wrapping_add(high << 32).cast_signed();
     }
 }
 
@@ -80,7 +90,7 @@ mod tests {
             });
             for instructions in InstructionSet::available() {
                 let mut found = noise;
-                subtract_weighted(instructions, &tile, &weights, &mut found);
+                subtract_weighted(instructions, &tile, &weights, &mut [7; TILE], &mut found);
                 assert_eq!(found, expected, "{height} {}", instructions.name());
             }
         }
@@ -93,7 +103,7 @@ mod tests {
         let tile = [core::array::from_fn(|i| halves[i % halves.len()])];
         for instructions in InstructionSet::available() {
             let mut noise = [0; TILE];
-            subtract_weighted(instructions, &tile, &[1], &mut noise);
+            subtract_weighted(instructions, &tile, &[1], &mut [7; TILE], &mut noise);
             assert_eq!(noise[..halves.len()], [-1, 0, 0, 1, -2, 1, -1], "{}", instructions.name());
         }
     }
