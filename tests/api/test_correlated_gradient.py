@@ -224,7 +224,10 @@ def test_what_is_no_state_is_refused() -> None:
     [
         ({"strategy": [1.0, 0.5]}, "strategy must be a BandedToeplitz, got list"),
         ({"participation": 3}, "participation must be a SingleEpoch, MinSeparation or CyclicPoisson, got int"),
-        ({"participation": CyclicPoisson(2, sample_rate=0.1)}, "strategy must have no more bands than the cycle of CyclicPoisson, 2, got 3"),
+        (
+            {"participation": CyclicPoisson(2, sample_rate=0.1)},
+            "strategy must have no more bands than the cycle of CyclicPoisson, 2, got 3",
+        ),
         ({"noise_multiplier": 0.0}, "noise_multiplier must be from 2**-20 to 2**11, got 0.0"),
         ({"noise_multiplier": 1000.0}, "noise_multiplier must be at most "),
         ({"noise_multiplier": float("nan")}, "noise_multiplier must be from"),

@@ -173,9 +173,9 @@ class CyclicPoisson(ByName):
 
     Notes
     -----
-    An example changes no more than ``bands`` steps of the product of C and the gradients by each participation, so that
-    its participations, ``cycle`` steps apart, do not overlap. The run costs as much as ``events(steps)`` steps of DP-SGD
-    with this sampling rate.
+    Each participation of an example changes no more than ``bands`` steps of the product of C and the gradients, and
+    they are ``cycle`` steps apart or more, so that they do not overlap. The run costs as much as ``events(steps)``
+    steps of DP-SGD with this sampling rate.
 
     References
     ----------

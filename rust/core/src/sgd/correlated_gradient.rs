@@ -38,9 +38,8 @@ pub struct Strategy {
 /// ```
 /// use dpnoise_core::sgd::{CorrelatedGradient, Strategy};
 /// // 1 and 1/2 in each column, and each example takes part in one step
-/// let strategy = Strategy { numerators: vec![4096, 2048], steps: 10, gain: 1.2, sensitivity: 1.25f64.sqrt().next_up() };
-/// let mut run = CorrelatedGradient::new(strategy, 1.0, 1.1, 256.0, None)?;
-/// let mut step = [0.0; 2];
+/// let strategy = Strategy { numerators: vec![4096, 2048], steps: 10, gain: 1.2, sensitivity: 1.25f64.sqrt().next_up()
+/// }; let mut run = CorrelatedGradient::new(strategy, 1.0, 1.1, 256.0, None)?; let mut step = [0.0; 2];
 /// run.step(&[3.0f32, 4.0, 0.0, -0.5], &mut step, 1)?; // two examples
 /// # assert!(step.iter().all(|number| number.is_finite()));
 /// # Ok::<(), dpnoise_core::Error>(())
@@ -69,8 +68,8 @@ impl CorrelatedGradient {
     /// What the tickets of its noise are for.
     pub const DOMAIN: &str = "dpnoise.sgd.CorrelatedGradient";
 
-    /// Noise of `noise_multiplier` times the sensitivity of the whole run, for gradients that are clipped to `clip_norm`.
-    /// With a key, [`CorrelatedGradient::resume`] makes the noise again.
+    /// Noise of `noise_multiplier` times the sensitivity of the whole run, for gradients that are clipped to
+    /// `clip_norm`. With a key, [`CorrelatedGradient::resume`] makes the noise again.
     ///
     /// # Errors
     /// [`Error::Parameter`] as for [`NoisyGradient::new`](super::NoisyGradient::new) and [`CorrelatedNoise::new`], for
@@ -148,9 +147,9 @@ impl CorrelatedGradient {
     /// The next step for the gradients `rows` of a batch, each as long as `out`; there may be none.
     ///
     /// # Errors
-    /// [`Error::Halted`] after the last step and in another process; [`Error::Parameter`] when `out` is not as long as in the first step, or
-    /// `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU; [`Error::Randomness`]. Then `out` is zeros, and the
-    /// step has not been made.
+    /// [`Error::Halted`] after the last step and in another process; [`Error::Parameter`] when `out` is not as long as
+    /// in the first step, or `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU; [`Error::Randomness`].
+    /// Then `out` is zeros, and the step has not been made.
     ///
     /// # Panics
     /// When `out` is empty, `rows` are not whole rows, or `threads` is zero.
@@ -251,13 +250,13 @@ impl CorrelatedGradient {
         Ok(())
     }
 
-    /// Makes the noise of the steps with these tickets again, for gradients of `width` numbers, so that the next step goes
-    /// on where they ended.
+    /// Makes the noise of the steps with these tickets again, for gradients of `width` numbers, so that the next step
+    /// goes on where they ended.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when there is no key or a ticket is of another one, or not of its step of such a run; for more
-    /// tickets than steps, and when steps have been made already; [`Error::Randomness`], and the errors of `pause`. Then
-    /// no step has been made.
+    /// [`Error::Parameter`] when there is no key or a ticket is of another one, or not of its step of such a run; for
+    /// more tickets than steps, and when steps have been made already; [`Error::Randomness`], and the errors of
+    /// `pause`. Then no step has been made.
     pub fn resume(
         &mut self,
         width: usize,

@@ -26,9 +26,9 @@ const DEVIATIONS: f64 = 64.0;
 /// noise of the last steps is in the caller's memory, the history: whoever has it can take the noise away.
 /// `docs/proofs/correlated_noise.md` proves what `CorrelatedGradient` makes of it.
 ///
-/// A history has a row of [`TILE`] numbers for each band, then those of the next [`TILE`] coordinates, and so on: a step
-/// reads it once from front to back. The row of step t is that of number t modulo the bands. It replaces a row that is not
-/// needed any more, so that a step that failed can be tried again.
+/// A history has a row of [`TILE`] numbers for each band, then those of the next [`TILE`] coordinates, and so on: a
+/// step reads it once from front to back. The row of step t is that of number t modulo the bands. It replaces a row
+/// that is not needed any more, so that a step that failed can be tried again.
 #[derive(Clone, Debug)]
 pub struct CorrelatedNoise {
     numerators: Vec<u32>,
@@ -67,8 +67,8 @@ impl CorrelatedNoise {
     /// Writes the noise of step number `step` to `out`, and to the history of the earlier steps.
     ///
     /// # Errors
-    /// [`Error::Randomness`], [`Error::Parameter`] for no threads, and the error of `pause`; then `out` is zeros, and the
-    /// step may be made again.
+    /// [`Error::Randomness`], [`Error::Parameter`] for no threads, and the error of `pause`; then `out` is zeros, and
+    /// the step may be made again.
     ///
     /// # Panics
     /// When the history has not the length for so many numbers.
@@ -216,8 +216,8 @@ impl CorrelatedNoise {
         Ok(())
     }
 
-    /// The weights of the rows of a history at a step; that of the step's own row, of noise that has gone out of use, is
-    /// zero.
+    /// The weights of the rows of a history at a step; that of the step's own row, of noise that has gone out of use,
+    /// is zero.
     fn weights(&self, step: u64) -> Vec<u32> {
         let bands = self.numerators.len() as u64;
         let weight = |row: u64| match (step % bands + bands - row) % bands {

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
 use super::instruction_set::{InstructionSet, dispatch};
-use super::lanes::Vectors;
+use super::lanes::{Lanes64, Vectors};
 
 /// Weights are multiples of 2^-this.
 pub const WEIGHT_BITS: u32 = 12;
@@ -10,12 +10,15 @@ pub const WEIGHT_BITS: u32 = 12;
 /// The numbers in a row of a tile: 4 KiB, so that the rows of a tile are read as one run of memory.
 pub const TILE: usize = 512;
 
+/// The numbers in a cache line.
+const LINE: usize = 8;
+
 /// The rows that are added at a time.
 const ROWS: usize = 4;
 
-/// Subtracts from `noise` the sum of `tile`'s rows times `weights`, rounded to a multiple of 2^12, half up, and divided by
-/// 2^12: `noise[i] -= (sum_r weights[r] tile[r][i] + 2^11) >> 12`, all modulo 2^64. `sums` is working memory: on the stack it
-/// would leave noise behind.
+/// Subtracts from `noise` the sum of `tile`'s rows times `weights`, rounded to a multiple of 2^12, half up, and divided
+/// by 2^12: `noise[i] -= (sum_r weights[r] tile[r][i] + 2^11) >> 12`, all modulo 2^64. `sums` is working memory: on the
+/// stack it would leave noise behind.
 ///
 /// # Panics
 /// When there are not as many rows as weights.
@@ -44,26 +47,40 @@ unsafe fn subtract<S: Vectors>(tile: &[[i64; TILE]], weights: &[u32], sums: &mut
     let (groups, last) = tile.as_chunks::<ROWS>();
     let (group_weights, last_weights) = weights.as_chunks::<ROWS>();
     for (rows, weights) in groups.iter().zip(group_weights) {
-        add_weighted(rows, weights, sums);
+        // SAFETY: passed on from the caller.
+        unsafe { add_weighted::<S, ROWS>(rows, weights, sums) };
     }
     for (row, weight) in last.iter().zip(last_weights) {
-        add_weighted(core::array::from_ref(row), &[*weight], sums);
+        // SAFETY: passed on from the caller.
+        unsafe { add_weighted::<S, 1>(core::array::from_ref(row), &[*weight], sums) };
     }
     for (noise, &mut sum) in noise.iter_mut().zip(sums) {
         *noise = noise.wrapping_sub(sum >> WEIGHT_BITS);
     }
 }
 
+/// # Safety
+/// As for the methods of [`Lanes64`].
 #[inline(always)]
-fn add_weighted<const N: usize>(rows: &[[i64; TILE]; N], weights: &[u32; N], sums: &mut [i64; TILE]) {
-    for (i, sum) in sums.iter_mut().enumerate() {
-        let (mut low, mut high) = (sum.cast_unsigned(), 0u64);
-        for (row, &weight) in rows.iter().zip(weights) {
-            let word = row[i].cast_unsigned();
-            low = low.wrapping_add((word & u64::from(u32::MAX)) * u64::from(weight));
-            high = high.wrapping_add((word >> 32) * u64::from(weight));
+unsafe fn add_weighted<S: Vectors, const N: usize>(
+    rows: &[[i64; TILE]; N],
+    weights: &[u32; N],
+    sums: &mut [i64; TILE],
+) {
+    for (line, sums) in sums.as_chunks_mut::<LINE>().0.iter_mut().enumerate() {
+        for row in rows {
+            // SAFETY: passed on from the caller; a prefetch reads nothing.
+            unsafe { S::U64::prefetch(row[line * LINE..].as_ptr().wrapping_add(ROWS * TILE).cast()) };
         }
-        *sum = low.wrapping_add(high << 32).cast_signed();
+        for (i, sum) in sums.iter_mut().enumerate() {
+            let (mut low, mut high) = (sum.cast_unsigned(), 0u64);
+            for (row, &weight) in rows.iter().zip(weights) {
+                let word = row[line * LINE + i].cast_unsigned();
+                low = low.wrapping_add((word & u64::from(u32::MAX)) * u64::from(weight));
+                high = high.wrapping_add((word >> 32) * u64::from(weight));
+            }
+            *sum = low.wrapping_add(high << 32).cast_signed();
+        }
     }
 }
 
