@@ -38,8 +38,10 @@ pub struct Strategy {
 /// ```
 /// use dpnoise_core::sgd::{CorrelatedGradient, Strategy};
 /// // 1 and 1/2 in each column, and each example takes part in one step
-/// let strategy = Strategy { numerators: vec![4096, 2048], steps: 10, gain: 1.2, sensitivity: 1.25f64.sqrt().next_up()
-/// }; let mut run = CorrelatedGradient::new(strategy, 1.0, 1.1, 256.0, None)?; let mut step = [0.0; 2];
+/// let sensitivity = 1.25f64.sqrt().next_up();
+/// let strategy = Strategy { numerators: vec![4096, 2048], steps: 10, gain: 1.2, sensitivity };
+/// let mut run = CorrelatedGradient::new(strategy, 1.0, 1.1, 256.0, None)?;
+/// let mut step = [0.0; 2];
 /// run.step(&[3.0f32, 4.0, 0.0, -0.5], &mut step, 1)?; // two examples
 /// # assert!(step.iter().all(|number| number.is_finite()));
 /// # Ok::<(), dpnoise_core::Error>(())
