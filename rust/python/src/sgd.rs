@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use dpnoise_core::Error;
 use dpnoise_core::rng::Ticket;
-use dpnoise_core::sgd::{self, Clipping, Matrix, Real, Strategy};
+use dpnoise_core::sgd::{self, Clipping, FloatSums, Matrix, Real, Strategy};
 use numpy::{Element, PyArrayDyn, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -123,6 +123,37 @@ fn matrix<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<Matr
         &[_, width] if width > 0 => Ok(Matrix::new(buffers::slice(array, "gradients")?, width)),
         _ => Err(ParameterError::new_err("gradients must have two dimensions and a column")),
     }
+}
+
+/// Writes `sums` that were made in floats to `out`: rounded to the grid, with noise in steps that are 2^12 times finer.
+#[pyfunction]
+fn add_noise(
+    sums: &Bound<'_, PyAny>,
+    noise: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    granularity: f64,
+    threads: Threads,
+) -> PyResult<()> {
+    let grid = FloatSums::new(granularity).map_err(to_py)?;
+    for_dtype!(out, write_float_sums(&grid, sums, noise, out, threads.get()))
+}
+
+fn write_float_sums<T: Real + Element>(
+    kind: &str,
+    grid: &FloatSums,
+    sums: &Bound<'_, PyAny>,
+    noise: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    threads: usize,
+) -> PyResult<()> {
+    let mut out = buffers::writable::<T>(out, "out", kind)?;
+    let out = buffers::elements(&mut out, "out")?;
+    let (sums, noise) = (buffers::readable::<T>(sums, "sums", kind)?, buffers::readable::<i64>(noise, "noise", "int64")?);
+    let (given, noise) = (buffers::slice(&sums, "sums")?, buffers::slice(&noise, "noise")?);
+    if given.len() != out.len() || noise.len() != out.len() {
+        return Err(ParameterError::new_err("sums and noise must be as many numbers as out"));
+    }
+    runtime::pausing(sums.py(), |pause| grid.add_noise(given, noise, out, threads, pause))
 }
 
 /// The mean of clipped gradients, with noise.
@@ -413,5 +444,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<CorrelatedGradient>()?;
     module.add_class::<CorrelatedNoise>()?;
     module.add_function(wrap_pyfunction!(clip_and_sum, module)?)?;
-    module.add_function(wrap_pyfunction!(add_clipped, module)?)
+    module.add_function(wrap_pyfunction!(add_clipped, module)?)?;
+    module.add_function(wrap_pyfunction!(add_noise, module)?)
 }

@@ -8,17 +8,20 @@
 //! | [`NoisyGradient`] | adds discrete Gaussian noise to that sum |
 //! | [`CorrelatedNoise`] | makes noise that is correlated from step to step |
 //! | [`CorrelatedGradient`] | adds that noise to the sums of a run |
+//! | [`FloatSums`] | puts sums that were made in floats on a grid, and adds noise in finer steps |
 
 mod addition;
 mod clipping;
 mod correlated_gradient;
 mod correlated_noise;
+mod float_sums;
 mod noisy_gradient;
 
 pub use addition::Matrix;
 pub use clipping::Clipping;
 pub use correlated_gradient::{CorrelatedGradient, Strategy};
 pub use correlated_noise::CorrelatedNoise;
+pub use float_sums::FloatSums;
 pub use noisy_gradient::NoisyGradient;
 
 pub use dpnoise_kernels::arch::clipping::Real;

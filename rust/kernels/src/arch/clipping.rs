@@ -39,17 +39,35 @@ pub struct Factors {
 pub trait Real: Copy + Default + Send + Sync + Loaded {
     /// The nearest number to a double.
     fn from_f64(value: f64) -> Self;
+
+    /// The number as a double; zero if it is an infinity, a NaN or subnormal.
+    fn normal_f64(self) -> f64;
 }
 
 impl Real for f32 {
     fn from_f64(value: f64) -> f32 {
         value as f32
     }
+
+    #[inline]
+    fn normal_f64(self) -> f64 {
+        // 1 to 254 for a normal number: the mask is computed without a comparison, which could become a branch.
+        let exponent = (self.to_bits() >> 23) & 0xff;
+        let is_normal = ((exponent + 255) >> 8) & !((exponent + 1) >> 8);
+        f64::from(f32::from_bits(self.to_bits() & is_normal.wrapping_neg()))
+    }
 }
 
 impl Real for f64 {
     fn from_f64(value: f64) -> f64 {
         value
+    }
+
+    #[inline]
+    fn normal_f64(self) -> f64 {
+        let exponent = (self.to_bits() >> 52) & 0x7ff;
+        let is_normal = ((exponent + 2047) >> 11) & !((exponent + 1) >> 11);
+        f64::from_bits(self.to_bits() & is_normal.wrapping_neg())
     }
 }
 
