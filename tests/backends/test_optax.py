@@ -24,7 +24,7 @@ from backends import errors
 from optax import contrib as host
 
 from dpnoise import ParameterError, RandomnessError, audit, datasets, hazmat
-from dpnoise.backends import _gradients, _xla
+from dpnoise.backends import _jax
 from dpnoise.backends import optax as ours
 from dpnoise.backends._gradients import noisy
 from dpnoise.sgd import NoisyGradient, epsilon_spent
@@ -213,9 +213,9 @@ def repeated(make: Any) -> set[str]:
 @pytest.fixture(params=["custom call", "callback"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How a compiled step is called: on one CPU, and elsewhere."""
-    assert ours._is_one_cpu()
+    assert _jax.is_one_cpu()
     if request.param == "callback":
-        monkeypatch.setattr(ours, "_is_one_cpu", lambda: False)
+        monkeypatch.setattr(_jax, "is_one_cpu", lambda: False)
     return str(request.param)
 
 
@@ -239,16 +239,19 @@ def test_noise_that_is_drawn_once_would_be_noticed(monkeypatch: pytest.MonkeyPat
     def pure(callback: Any, shape: Any, *arguments: Any) -> Any:
         return jax.pure_callback(callback, shape, *arguments, vmap_method="sequential")
 
-    def without_effect(shape: Any, leaves: Any, clip_norm: float, noise_multiplier: float) -> Any:
-        call = jax.ffi.ffi_call(_xla._TARGET, shape, vmap_method="sequential")
-        return call(*leaves, clip_norm=np.float64(clip_norm), noise_multiplier=np.float64(noise_multiplier))
+    with monkeypatch.context() as patch:
+        call = jax.ffi.ffi_call
 
-    monkeypatch.setattr(ours, "noisy_mean", without_effect)
-    assert {"scan", "loop"} & repeated(lambda: aggregate(multiplier=2000.0))
-    monkeypatch.setattr(ours, "_is_one_cpu", lambda: False)
-    monkeypatch.setattr(ours, "io_callback", cached)
+        def without_effect(target: str, shapes: Any, *, has_side_effect: bool, **more: Any) -> Any:
+            assert has_side_effect
+            return call(target, shapes, **more)
+
+        patch.setattr(jax.ffi, "ffi_call", without_effect)
+        assert {"scan", "loop"} & repeated(lambda: aggregate(multiplier=2000.0))
+    monkeypatch.setattr(_jax, "is_one_cpu", lambda: False)
+    monkeypatch.setattr(_jax, "io_callback", cached)
     assert {"compiled", "scan", "loop", "vmap"} <= repeated(lambda: aggregate(multiplier=2000.0))
-    monkeypatch.setattr(ours, "io_callback", pure)
+    monkeypatch.setattr(_jax, "io_callback", pure)
     assert {"scan", "loop"} & repeated(lambda: aggregate(multiplier=2000.0))
 
 
@@ -262,7 +265,6 @@ def test_a_step_is_taken_once_and_not_differentiated() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ours, "noisy", counting)
-        patch.setattr(_gradients, "noisy", counting)
         made = aggregate()
 
         def uses(x: jax.Array) -> Any:
@@ -312,7 +314,6 @@ def test_nothing_is_released_without_randomness(monkeypatch: pytest.MonkeyPatch)
         raise RandomnessError("no randomness")
 
     monkeypatch.setattr(ours, "noisy", fail)
-    monkeypatch.setattr(_gradients, "noisy", fail)
     with pytest.raises(RandomnessError):
         released(aggregate(), SAME)
     with pytest.raises(jax.errors.JaxRuntimeError, match="no randomness"):
@@ -322,8 +323,7 @@ def test_nothing_is_released_without_randomness(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("rows", [1, 5])
 def test_both_ways_take_the_same_step(dtype: Any, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (_gradients, ours):
-        monkeypatch.setattr(module, "noisy", lambda sums, **more: (sums * 2.0**-31).astype(more["dtype"]))
+    monkeypatch.setattr(ours, "noisy", lambda sums, **more: (sums * 2.0**-31).astype(more["dtype"]))
     generator = np.random.default_rng(rows)
     with jax.enable_x64(dtype is np.float64):
         tree = {
@@ -336,7 +336,7 @@ def test_both_ways_take_the_same_step(dtype: Any, rows: int, monkeypatch: pytest
         update = aggregate().update
         found = {}
         for one in (True, False):
-            monkeypatch.setattr(ours, "_is_one_cpu", lambda one=one: one)
+            monkeypatch.setattr(_jax, "is_one_cpu", lambda one=one: one)
             found[one] = jax.jit(lambda tree: update(tree, None)[0])(tree)
         assert jax.tree.all(jax.tree.map(lambda x, y: x.dtype == y.dtype and np.array_equal(x, y), *found.values()))
         eager = update(tree, None)[0]

@@ -1,29 +1,30 @@
-"""The step of DP-SGD as a custom call of XLA: it reads the gradients, and writes the release, where they are.
+"""Functions on NumPy arrays as custom calls of XLA: they read and write arrays where they are.
 
-JAX copies the arguments of a Python callback, which takes longer than the step. XLA's foreign function interface hands
-over pointers instead. The structures are those of ``xla/ffi/api/c_api.h``, version 0.3, which jaxlib ships.
+JAX copies the arguments of a Python callback, which takes longer than a step of DP-SGD. XLA's foreign function interface
+hands over pointers instead. The structures are those of ``xla/ffi/api/c_api.h``, version 0.3, which jaxlib ships.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._extras import require
-from dpnoise.backends import _gradients
 
 _ffi: Final = require("jax.ffi", "optax")
 
-_TARGET: Final = "dpnoise_noisy_mean"
 _VERSION: Final = 0, 3
 _EXECUTE: Final = 3
 _METADATA: Final = 1
 _INTERNAL: Final = 13
-_DTYPES: Final = {11: np.float32, 12: np.float64}
+_ARRAY: Final = 1
+_DTYPES: Final = {4: np.int32, 5: np.int64, 8: np.uint32, 11: np.float32, 12: np.float64}
 
 
 class _Extension(Structure):
@@ -68,8 +69,16 @@ class _Buffer(Structure):
     )
 
 
+class _ByteSpan(Structure):
+    _fields_ = (("bytes", c_void_p), ("size", c_size_t))
+
+
 class _Scalar(Structure):
-    _fields_ = (("dtype", c_int), ("value", POINTER(ctypes.c_double)))
+    _fields_ = (("dtype", c_int), ("data", c_void_p))
+
+
+class _Array(Structure):
+    _fields_ = (("dtype", c_int), ("size", c_size_t), ("data", c_void_p))
 
 
 class _Buffers(Structure):
@@ -83,14 +92,13 @@ class _Buffers(Structure):
 
 
 class _Attributes(Structure):
-    # Sorted by name.
     _fields_ = (
         ("struct_size", c_size_t),
         ("extension", c_void_p),
         ("size", c_int64),
-        ("types", c_void_p),
-        ("names", c_void_p),
-        ("items", POINTER(POINTER(_Scalar))),
+        ("types", POINTER(c_int)),
+        ("names", POINTER(POINTER(_ByteSpan))),
+        ("items", POINTER(c_void_p)),
     )
 
 
@@ -107,24 +115,54 @@ class _CallFrame(Structure):
     )
 
 
-def noisy_mean(shape: Any, leaves: list[Any], clip_norm: float, noise_multiplier: float) -> Any:
-    """Give the noisy mean of clipped gradients, in a program that is compiled for one CPU.
+Function = Callable[..., None]
+"""Takes lists of arguments and of results, which are arrays, and attributes by name; writes the results."""
+
+
+class CustomCall:
+    """A function that programs call which XLA compiles for one CPU.
 
     Parameters
     ----------
-    shape : jax.ShapeDtypeStruct
-        Of the result: one axis.
-    leaves : list of jax.Array, of float32 or float64
-        All of the dtype of the result.
-    clip_norm, noise_multiplier : float
-        In the range of `mechanism`. They become part of the compiled program, which may be stored; no secret does.
+    target : str
+        A name for XLA.
+    function : Function
+        An error that it raises ends the program.
     """
-    # A side effect, so that XLA neither drops, moves nor repeats the call.
-    call = _ffi.ffi_call(_TARGET, shape, has_side_effect=True, vmap_method="sequential")
-    return call(*leaves, clip_norm=np.float64(clip_norm), noise_multiplier=np.float64(noise_multiplier))
+
+    def __init__(self, target: str, function: Function) -> None:
+        self._target = target
+        # Kept for as long as XLA may call it.
+        self._handler = ctypes.CFUNCTYPE(c_void_p, POINTER(_CallFrame))(partial(_handle, function))
+        _ffi.register_ffi_target(target, _ffi.pycapsule(self._handler), platform="cpu")
+
+    def __call__(self, shapes: Any, arguments: Sequence[Any], aliases: Mapping[int, int], **attributes: Any) -> Any:
+        """Put a call into the program that is traced.
+
+        Parameters
+        ----------
+        shapes : sequence of jax.ShapeDtypeStruct
+            Of the results.
+        arguments : sequence of jax.Array
+            Of float32, float64, int32 or uint32.
+        aliases : mapping of int to int
+            Results that are in the memory of an argument, by the index of the argument: they begin with its values.
+        **attributes : float, int or ndarray of int64
+            They become part of the compiled program, which may be stored; no secret does.
+        """
+        # A side effect, so that XLA neither drops, moves nor repeats the call.
+        call = _ffi.ffi_call(
+            self._target,
+            shapes,
+            has_side_effect=True,
+            vmap_method="sequential",
+            input_output_aliases=dict(aliases),
+        )
+        sized = {float: np.float64, int: np.int64}  # of 64 bits, whatever JAX takes by default
+        return call(*arguments, **{name: sized.get(type(one), np.asarray)(one) for name, one in attributes.items()})
 
 
-def _handle(pointer: Any) -> Any:
+def _handle(function: Function, pointer: Any) -> Any:
     frame = pointer.contents
     if frame.extension and frame.extension.contents.type == _METADATA:
         extension = ctypes.cast(frame.extension, POINTER(_MetadataExtension)).contents
@@ -133,7 +171,7 @@ def _handle(pointer: Any) -> Any:
         return None
     try:
         if frame.stage == _EXECUTE:
-            _execute(frame)
+            function(_arrays(frame.arguments), _arrays(frame.results), **_named(frame.attributes))
     except BaseException as error:
         message = f"{type(error).__name__}: {error}".encode()
         arguments = _ErrorArguments(ctypes.sizeof(_ErrorArguments), None, message, _INTERNAL)
@@ -141,25 +179,29 @@ def _handle(pointer: Any) -> Any:
     return None
 
 
-def _execute(frame: Any) -> None:
-    leaves = [_array(frame.arguments.items[i].contents) for i in range(frame.arguments.size)]
-    out = _array(frame.results.items[0].contents)
-    clip_norm, multiplier = (frame.attributes.items[i].contents.value.contents.value for i in range(2))
-    sums = _gradients.clipped_sum(leaves, clip_norm=clip_norm)
-    total = _gradients.noisy(sums, clip_norm=clip_norm, noise_multiplier=multiplier, dtype=out.dtype)
-    np.divide(total, len(leaves[0]), out=out)
+def _arrays(buffers: Any) -> list[NDArray[Any]]:
+    """Give the arrays that buffers are."""
+    found = []
+    for index in range(buffers.size):
+        buffer = buffers.items[index].contents
+        found.append(_array(buffer.dtype, buffer.data, tuple(buffer.dims[axis] for axis in range(buffer.rank))))
+    return found
 
 
-def _array(buffer: Any) -> NDArray[Any]:
-    """Give the array that a buffer is."""
-    dtype = np.dtype(_DTYPES[buffer.dtype])
-    shape = tuple(buffer.dims[axis] for axis in range(buffer.rank))
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+def _named(attributes: Any) -> dict[str, Any]:
+    """Give the attributes: numbers of Python, and arrays of one axis."""
+    found = {}
+    for index in range(attributes.size):
+        name, kind = attributes.names[index].contents, attributes.types[index]
+        item = ctypes.cast(attributes.items[index], POINTER(_Array if kind == _ARRAY else _Scalar)).contents
+        values = _array(item.dtype, item.data, (item.size,) if kind == _ARRAY else ())
+        found[ctypes.string_at(name.bytes, name.size).decode()] = values if kind == _ARRAY else values.item()
+    return found
+
+
+def _array(dtype: int, address: int | None, shape: tuple[int, ...]) -> NDArray[Any]:
+    of = np.dtype(_DTYPES[dtype])
+    size = int(np.prod(shape, dtype=np.int64)) * of.itemsize
     # An array without numbers may have no address.
-    memory: Any = (ctypes.c_char * size).from_address(buffer.data) if size else b""
-    return np.ndarray(shape, dtype, memory)
-
-
-# Kept for as long as XLA may call it.
-_HANDLER: Final = ctypes.CFUNCTYPE(c_void_p, POINTER(_CallFrame))(_handle)
-_ffi.register_ffi_target(_TARGET, _ffi.pycapsule(_HANDLER), platform="cpu")
+    memory: Any = (ctypes.c_char * size).from_address(address) if size and address else b""
+    return np.ndarray(shape, of, memory)

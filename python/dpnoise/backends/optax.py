@@ -21,16 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._extras import require
-from dpnoise._parameters import real
 from dpnoise.backends._gradients import clipped_sum, mechanism, noisy
-from dpnoise.backends._xla import noisy_mean
-from dpnoise.hazmat import ScriptedRng, SeededRng
+from dpnoise.backends._jax import Step, generator, number
+from dpnoise.samplers._draw import Rng
 
 __all__ = ["differentially_private_aggregate", "dpsgd"]
 
 jax = require("jax", "optax")
 jnp = require("jax.numpy", "optax")
-io_callback = require("jax.experimental", "optax").io_callback
 optax = require("optax", "optax")
 # Imported by name, since a program may put the function below under this name.
 _host_aggregate: Final = require("optax.contrib", "optax").differentially_private_aggregate
@@ -92,10 +90,10 @@ def differentially_private_aggregate(
     >>> noisy["weights"].shape
     (3,)
     """
-    rng = _generator(key, seed)
+    rng = generator(key=key, seed=seed)
     host = _host_aggregate(l2_norm_clip, noise_multiplier, key=0)
     state = host.init(None)
-    clip_norm, multiplier = _number(l2_norm_clip, "l2_norm_clip"), _number(noise_multiplier, "noise_multiplier")
+    clip_norm, multiplier = number(l2_norm_clip, "l2_norm_clip"), number(noise_multiplier, "noise_multiplier")
     try:
         mechanism(clip_norm, multiplier)
     except ParameterError as error:
@@ -105,23 +103,8 @@ def differentially_private_aggregate(
         del params
         released, _ = jax.eval_shape(host.update, updates, state)
         leaves, dtype = _leaves(updates)
-        count = len(leaves[0])
-
-        def step(*leaves: Any) -> NDArray[Any]:
-            sums = clipped_sum([np.asarray(leaf) for leaf in leaves], clip_norm=clip_norm)
-            total = noisy(sums, clip_norm=clip_norm, noise_multiplier=multiplier, dtype=dtype, rng=rng)
-            return np.asarray(total / count)
-
-        # A new array is traced under jax.jit even if the gradients are constants, to which noise would be added only
-        # once.
-        if any(isinstance(array, jax.core.Tracer) for array in (jnp.zeros(()), *leaves)):
-            shape = jax.ShapeDtypeStruct((sum(leaf.size for leaf in leaves) // count,), dtype)
-            if rng is None and _is_one_cpu():
-                mean = noisy_mean(shape, leaves, clip_norm, multiplier)
-            else:
-                mean = io_callback(step, shape, *leaves)
-        else:
-            mean = step(*leaves)
+        shape = jax.ShapeDtypeStruct((sum(leaf.size for leaf in leaves) // len(leaves[0]),), dtype)
+        (mean,) = _noisy_mean([shape], leaves, rng=rng, clip_norm=clip_norm, noise_multiplier=multiplier)
         return _tree(mean, released), unchanged
 
     return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
@@ -171,37 +154,26 @@ def dpsgd(
     )
 
 
-def _is_one_cpu() -> bool:
-    """Say whether there is no device but one CPU: of several, each might make a custom call of its own."""
-    return bool(jax.default_backend() == "cpu" and jax.device_count() == 1)
+def _write_noisy_mean(
+    leaves: list[NDArray[Any]],
+    means: list[NDArray[Any]],
+    *,
+    clip_norm: float,
+    noise_multiplier: float,
+    rng: Rng = None,
+) -> None:
+    (mean,) = means
+    sums = clipped_sum(leaves, clip_norm=clip_norm)
+    total = noisy(sums, clip_norm=clip_norm, noise_multiplier=noise_multiplier, dtype=mean.dtype, rng=rng)
+    np.divide(total, len(leaves[0]), out=mean)
 
 
-def _generator(key: Any, seed: Any) -> SeededRng | ScriptedRng | None:
-    given = {name: value for name, value in (("key", key), ("seed", seed)) if value is not None}
-    for name, value in given.items():
-        if not isinstance(value, SeededRng | ScriptedRng):
-            raise ValueError(
-                f"{name} must be left out or None, since anybody who knows it can subtract the noise, or for tests a "
-                f"generator of dpnoise.hazmat, got {type(value).__name__}"
-            )
-    if len(given) > 1:
-        raise ValueError("Only one of seed or key can be specified.")
-    return next(iter(given.values()), None)
-
-
-def _number(value: Any, name: str) -> float:
-    """Give a number, or the only one of an array, at its exact value."""
-    return real(value.item() if hasattr(value, "item") else value, name)
+_noisy_mean: Final = Step("dpnoise_noisy_mean", _write_noisy_mean)
 
 
 def _leaves(updates: Any) -> tuple[list[Any], Any]:
     """Give the arrays in the smallest dtype that holds all of them and can be clipped, and that dtype."""
     leaves = jax.tree.leaves(updates)
-    if jax.sharding.get_abstract_mesh().manual_axes:
-        raise NotImplementedError(
-            "update must not be called under shard_map or pmap, where each device would draw noise of its own for the "
-            "same sum: call it outside, on sharded gradients, for which noise is drawn once"
-        )
     dtype = jnp.result_type(np.float32, *leaves)
     if dtype not in (np.float32, np.float64):
         raise TypeError(f"updates must be real numbers of at most 64 bits, got dtype {dtype}")

@@ -1,0 +1,99 @@
+"""What the backends of libraries on JAX share: steps that programs of JAX take on the CPU, and arguments of the hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise._extras import require
+from dpnoise._parameters import real
+from dpnoise.backends._xla import CustomCall, Function
+from dpnoise.hazmat import ScriptedRng, SeededRng
+
+jax = require("jax", "optax")
+jnp = require("jax.numpy", "optax")
+io_callback = require("jax.experimental", "optax").io_callback
+
+
+class Step:
+    """A function with randomness on NumPy arrays, which eager and compiled programs of JAX call.
+
+    A program runs it once each time that the step is reached.
+
+    Parameters
+    ----------
+    target : str
+        A name for XLA.
+    function : Function
+        Called with an argument ``rng`` where a call gives one.
+    """
+
+    def __init__(self, target: str, function: Function) -> None:
+        self._function = function
+        self._custom_call = CustomCall(target, function)
+
+    def __call__(
+        self,
+        shapes: Sequence[Any],
+        arguments: Sequence[Any],
+        *,
+        aliases: Mapping[int, int] | None = None,
+        rng: SeededRng | ScriptedRng | None = None,
+        **attributes: Any,
+    ) -> Any:
+        """Take the step, or put it into the program that is traced, with the arguments of `CustomCall`.
+
+        Raises
+        ------
+        NotImplementedError
+            Under ``jax.shard_map`` and ``jax.pmap``.
+        """
+        if jax.sharding.get_abstract_mesh().manual_axes:
+            raise NotImplementedError(
+                "update must not be called under shard_map or pmap, where each device would draw noise of its own for "
+                "the same sum: call it outside, on sharded gradients, for which noise is drawn once"
+            )
+        aliases = aliases or {}
+
+        def take(*arguments: Any) -> list[NDArray[Any]]:
+            arrays = [np.asarray(argument) for argument in arguments]
+            results = [np.empty(shape.shape, shape.dtype) for shape in shapes]
+            for argument, result in aliases.items():
+                results[result][:] = arrays[argument]
+            self._function(arrays, results, rng=rng, **attributes)
+            return results
+
+        # A new array is traced under jax.jit even if the arguments are constants, to which noise would be added only
+        # once.
+        if not any(isinstance(array, jax.core.Tracer) for array in (jnp.zeros(()), *arguments)):
+            return take(*arguments)
+        if rng is None and is_one_cpu():
+            return self._custom_call(shapes, arguments, aliases, **attributes)
+        return io_callback(take, shapes, *arguments)
+
+
+def is_one_cpu() -> bool:
+    """Say whether there is no device but one CPU: of several, each might make a custom call of its own."""
+    return bool(jax.default_backend() == "cpu" and jax.device_count() == 1)
+
+
+def generator(**given: Any) -> SeededRng | ScriptedRng | None:
+    """Give the generator of tests that takes the place of a host's key or seed, or refuse what the host takes there."""
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        if not isinstance(value, SeededRng | ScriptedRng):
+            raise ValueError(
+                f"{name} must be left out or None, since anybody who knows it can subtract the noise, or for tests a "
+                f"generator of dpnoise.hazmat, got {type(value).__name__}"
+            )
+    if len(given) > 1:
+        raise ValueError("Only one of seed or key can be specified.")
+    return next(iter(given.values()), None)
+
+
+def number(value: Any, name: str) -> float:
+    """Give a number, or the only one of an array, at its exact value."""
+    return real(value.item() if hasattr(value, "item") else value, name)
