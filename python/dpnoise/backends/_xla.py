@@ -203,5 +203,5 @@ def _array(dtype: int, address: int | None, shape: tuple[int, ...]) -> NDArray[A
     of = np.dtype(_DTYPES[dtype])
     size = int(np.prod(shape, dtype=np.int64)) * of.itemsize
     # An array without numbers may have no address.
-    memory: Any = (ctypes.c_char * size).from_address(address) if size and address else b""
+    memory: Any = (ctypes.c_char * size).from_address(address) if size and address else bytearray()
     return np.ndarray(shape, of, memory)

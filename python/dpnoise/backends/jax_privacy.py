@@ -1,0 +1,304 @@
+"""Noise of JAX Privacy that is exact and secure: the privatizers of ``jax_privacy.noise_addition`` of the same names.
+
+Each makes a gradient transformation with the input and the output of the host's: sums of clipped gradients, and the same
+with noise. A sum is rounded to a grid, and the noise is in whole steps of a finer one, drawn on the CPU by the system's
+generator. Noise that is correlated between steps has a `dpnoise.sgd.BandedToeplitz` for its matrix.
+
+The state holds the noise of the last steps, and nothing of the data. **It is secret**: whoever has it can subtract that
+noise from what was released.
+
+The input is a sum in floating point, whose sensitivity only the caller can know. `dpnoise.backends.optax` and
+`dpnoise.sgd.CorrelatedGradient` clip and add up themselves, and theirs is exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from dpnoise import _native
+from dpnoise._errors import ParameterError
+from dpnoise._extras import require
+
+# Before the modules that need JAX alone, whose errors name another extra.
+_host: Final = require("jax_privacy.noise_addition", "jax-privacy")
+
+from dpnoise.backends._jax import Step, generator, number  # noqa: E402
+from dpnoise.samplers._draw import Rng  # noqa: E402
+from dpnoise.sgd import BandedToeplitz  # noqa: E402
+
+__all__ = ["gaussian_privatizer", "matrix_factorization_privatizer"]
+
+jax = require("jax", "jax-privacy")
+jnp = require("jax.numpy", "jax-privacy")
+optax = require("optax", "jax-privacy")
+_streaming_matrix: Final = require("jax_privacy.matrix_factorization.streaming_matrix", "jax-privacy")
+# Bound now, since a program may put the functions below under these names.
+_host_privatizer: Final = _host.matrix_factorization_privatizer
+_DEFAULT: Final = _host.SupportedStrategies.DEFAULT
+
+_UNIT: Final = 2**12  # units of the noise in a step of the grid of the sums, and the numerator of a coefficient of 1
+_BITS: Final = range(36, 43)  # stddev is at most 2 to the power of one of these in units
+_SPARE: Final = 63 - 6  # a sum in the recursion has 63 bits, and room for 64 standard deviations
+_UNLIMITED: Final = 2**31 - 1  # steps of independent noise, which 32 bits count
+
+
+def gaussian_privatizer(
+    *,
+    stddev: float,
+    prng_key: Any = None,
+    dtype: DTypeLike | None = None,
+    intermediate_strategy: Any = _DEFAULT,
+) -> Any:
+    """Make a transformation that adds independent Gaussian noise to sums of clipped gradients.
+
+    Parameters
+    ----------
+    stddev, prng_key, dtype, intermediate_strategy : optional
+        As for `matrix_factorization_privatizer`.
+
+    Returns
+    -------
+    optax.GradientTransformation
+        As by `matrix_factorization_privatizer`, for any number of steps.
+
+    Raises
+    ------
+    ValueError, ParameterError, TypeError, NotImplementedError, RandomnessError
+        As by `matrix_factorization_privatizer`.
+
+    Notes
+    -----
+    A step is s**2 / (2 stddev**2)-zCDP, where s is the L2 sensitivity of the sum on the grid: that of the sum as it is in
+    memory, and less than ``2**-23 * stddev * sqrt(d)`` for d numbers.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpnoise.backends.jax_privacy import gaussian_privatizer
+    >>> privatizer = gaussian_privatizer(stddev=1.1)
+    >>> sums = {"weights": jnp.ones(3), "bias": jnp.zeros(())}
+    >>> state = privatizer.init(sums)
+    >>> noisy, state = privatizer.update(sums, state)
+    >>> noisy["weights"].shape
+    (3,)
+    """
+    return matrix_factorization_privatizer(
+        _streaming_matrix.identity(),
+        stddev=stddev,
+        prng_key=prng_key,
+        dtype=dtype,
+        intermediate_strategy=intermediate_strategy,
+    )
+
+
+def matrix_factorization_privatizer(
+    noising_matrix: Any,
+    *,
+    stddev: float,
+    prng_key: Any = None,
+    dtype: DTypeLike | None = None,
+    intermediate_strategy: Any = _DEFAULT,
+) -> Any:
+    """Make a transformation that adds noise to sums of clipped gradients, which is correlated between steps.
+
+    Parameters
+    ----------
+    noising_matrix : dpnoise.sgd.BandedToeplitz, or ``streaming_matrix.identity()`` of the host
+        **The strategy C, not its inverse**, which the host takes here: the noise of the steps is the product of the
+        inverse of C and independent noise. The host's ``toeplitz.inverse_as_streaming_matrix(coefficients)`` becomes
+        ``BandedToeplitz(coefficients, steps=...)``. The identity is independent noise. Other matrices raise a
+        NotImplementedError.
+    stddev : float
+        The standard deviation of the independent noise, from 2**-100 to 2**100: the noise multiplier, times
+        ``noising_matrix.sensitivity(participation)``, times the sensitivity of a sum.
+    prng_key : optional
+        None, or for tests a generator of `dpnoise.hazmat`. A key or a seed raises a ValueError: anybody who knows it can
+        subtract the noise, and a program that passes the same key twice expects the same noise twice.
+    dtype : optional
+        A real floating-point type. The host draws its noise in it; ours is in whole numbers, whatever it is.
+    intermediate_strategy : optional
+        The host's ``SupportedStrategies.DEFAULT``.
+
+    Returns
+    -------
+    optax.GradientTransformation
+        Its ``init`` takes a tree of arrays, or of their shapes, and gives the state before the first step. Its ``update``
+        takes a tree of arrays of real floating-point numbers and a state, and gives a tree of the same shapes and dtypes,
+        and the state for the next step. NaN and infinities count as zero. The state is the number of the step and, as
+        pairs of uint32, the noise of the last steps: 8 bytes for each band and number; with one band there is none.
+
+    Raises
+    ------
+    ValueError
+        When there is a key; and where the host raises it.
+    ParameterError
+        When a parameter is out of range; by ``update``, when the state is one of another number of parameters, or one
+        after the last step.
+    TypeError
+        When ``stddev`` is not one number, or ``dtype`` is not real and floating-point; by ``update``, when a sum is not.
+    NotImplementedError
+        For another matrix or another intermediate strategy; by ``update``, under ``jax.shard_map`` and ``jax.pmap``,
+        where each device would draw noise of its own.
+    RandomnessError
+        When the source of randomness fails; under ``jax.jit`` this and ParameterError are a
+        ``jax.errors.JaxRuntimeError``. Nothing is released.
+
+    Notes
+    -----
+    All steps together are S**2 / (2 stddev**2)-zCDP. S is ``noising_matrix.sensitivity(participation)`` times the
+    largest L2 norm by which an example changes a sum on the grid: the sensitivity of the sum as it is in memory, and
+    less than ``2**-23 * stddev * sqrt(d)`` for d numbers. The grid is a power of two, from 2**-30 to 2**-23 of stddev.
+
+    Every call of ``update`` draws anew, with the same state as well: the steps of a run that goes on from an old state,
+    after later ones were released, are further releases of what these steps were about.
+
+    References
+    ----------
+    Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu (2023), "(Amplified) banded matrix factorization: a
+    unified approach to private training".
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from dpnoise.backends.jax_privacy import matrix_factorization_privatizer
+    >>> from dpnoise.sgd import BandedToeplitz, SingleEpoch
+    >>> strategy = BandedToeplitz([1.0, 0.5, 0.375], steps=100)
+    >>> stddev = 1.1 * strategy.sensitivity(SingleEpoch())  # for gradients of a norm of at most 1
+    >>> privatizer = matrix_factorization_privatizer(strategy, stddev=stddev)
+    >>> state = privatizer.init(jnp.zeros(3))
+    >>> for _ in range(2):
+    ...     noisy, state = privatizer.update(jnp.ones(3), state)
+    >>> noisy.dtype
+    dtype('float32')
+    """
+    rng = generator(prng_key=prng_key)
+    if dtype is not None and not jnp.issubdtype(dtype, jnp.floating):
+        raise TypeError(f"dtype must be a real floating-point type, got {jnp.dtype(dtype)}")
+    if intermediate_strategy is not _DEFAULT:
+        raise NotImplementedError(
+            "intermediate_strategy must be SupportedStrategies.DEFAULT: noise is drawn once, on the CPU, got "
+            f"{intermediate_strategy}"
+        )
+    recursion = _recursion(noising_matrix, number(stddev, "stddev"))
+    noise = _noise(*recursion[:3])
+
+    def length(shapes: Any) -> int:
+        return 2 * noise.history_length(sum(math.prod(np.shape(leaf)) for leaf in jax.tree.leaves(shapes)))
+
+    def init(model: Any) -> tuple[Any, Any]:
+        return jnp.zeros((), np.int32), jnp.zeros(length(model), np.uint32)
+
+    def update(sum_of_clipped_grads: Any, noise_state: Any, params: Any = None) -> tuple[Any, Any]:
+        del params
+        step, history = (jnp.asarray(part) for part in noise_state)
+        if history.size != length(sum_of_clipped_grads):
+            raise ParameterError(
+                "noise_state must be one for as many numbers as sum_of_clipped_grads has: its history must have "
+                f"{length(sum_of_clipped_grads)} elements, got {history.size}"
+            )
+        leaves, structure = jax.tree.flatten(sum_of_clipped_grads)
+        arguments = [*map(_sum, leaves), step, history]
+        results = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in (*arguments[:-2], history)]
+        *noisy, history = _add_noise(
+            results, arguments, aliases={len(leaves) + 1: len(leaves)}, rng=rng, **recursion._asdict()
+        )
+        released = [jnp.asarray(one, jnp.result_type(leaf)) for one, leaf in zip(noisy, leaves, strict=True)]
+        return structure.unflatten(released), (step + 1, jnp.asarray(history))
+
+    return optax.GradientTransformation(init, update)
+
+
+class _Recursion(NamedTuple):
+    """What makes the noise, in units of which a step of the grid has 2**12."""
+
+    numerators: NDArray[np.int64]
+    sigma: float
+    gain: float
+    granularity: float
+    steps: int
+
+
+def _recursion(matrix: Any, stddev: float) -> _Recursion:
+    """Give the recursion of a matrix on the finest grid that its sums in 64 bits leave room for."""
+    if not 2.0**-100 <= stddev <= 2.0**100:
+        raise ParameterError(f"stddev must be from 2**-100 to 2**100, got {stddev!r}")
+    if isinstance(matrix, BandedToeplitz):
+        numerators, gain, steps = np.array(matrix._numerators), matrix._gain(), matrix.steps
+    else:
+        _check_identity(matrix)
+        numerators, gain, steps = np.array([_UNIT]), 1.0, _UNLIMITED
+    recalled = max(1, int(numerators[1:].sum()))
+    bits = math.floor(min(_BITS[-1], _SPARE - math.log2(recalled)) - math.log2(gain))
+    if bits not in _BITS:
+        raise ParameterError(
+            f"noising_matrix must be a strategy whose recursion in 64 bits leaves {_BITS[0]} of them for stddev, got one "
+            f"that leaves {bits}: take fewer bands, or coefficients that decrease faster"
+        )
+    exponent = math.frexp(stddev)[1] - bits
+    return _Recursion(numerators, math.ldexp(stddev, -exponent), gain, math.ldexp(_UNIT, exponent), steps)
+
+
+def _check_identity(matrix: Any) -> None:
+    """Refuse what is not the identity."""
+    _host_privatizer(matrix, stddev=1.0, prng_key=0)  # the host's own checks
+    identity = _streaming_matrix.identity()
+    # The matrices of the host are functions, and those of every identity have the same code, which has no variables.
+    if _code(getattr(matrix, "multiply_next", None)) is not _code(identity.multiply_next):
+        raise NotImplementedError(
+            "noising_matrix must be a dpnoise.sgd.BandedToeplitz, the strategy C and not its inverse, or "
+            f"streaming_matrix.identity(), got another {type(matrix).__name__}"
+        )
+
+
+def _code(function: Callable[..., Any] | None) -> Any:
+    return getattr(function, "__code__", None)
+
+
+def _sum(leaf: Any) -> Any:
+    """Give sums in the type in which noise is added to them: that of the grid's arithmetic holds all smaller ones."""
+    array = jnp.asarray(leaf)
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        raise TypeError(f"sum_of_clipped_grads must be real floating-point numbers, got dtype {array.dtype}")
+    return array if array.dtype == np.float64 else array.astype(np.float32)
+
+
+# The tables of the noise take longer to compute than the noise of a small model, and steps repeat.
+@lru_cache(maxsize=256)
+def _kept_noise(numerators: tuple[int, ...], sigma: float, gain: float) -> _native.CorrelatedNoise:
+    return _native.CorrelatedNoise(numerators, sigma, gain)
+
+
+def _noise(numerators: NDArray[np.int64], sigma: float, gain: float) -> _native.CorrelatedNoise:
+    return _kept_noise(tuple(numerators.tolist()), sigma, gain)
+
+
+def _write_noisy(
+    arguments: list[NDArray[Any]],
+    results: list[NDArray[Any]],
+    *,
+    numerators: NDArray[np.int64],
+    sigma: float,
+    gain: float,
+    granularity: float,
+    steps: int,
+    rng: Rng = None,
+) -> None:
+    *sums, step, _ = arguments
+    *noisy, history = results  # which begins as that of the arguments
+    if not 0 <= step < steps:
+        raise ParameterError(f"noise_state must be one before the last of {steps} steps, got one after {step}")
+    noise = np.empty(sum(part.size for part in sums), np.int64)
+    _noise(numerators, sigma, gain).next(history.view(np.int64), int(step), noise, None, rng)
+    ends = itertools.accumulate(part.size for part in sums)
+    for part, out, end in zip(sums, noisy, ends, strict=True):
+        _native.add_noise(part.reshape(-1), noise[end - part.size : end], out.reshape(-1), granularity, None)
+
+
+_add_noise: Final = Step("dpnoise_jax_privacy_add_noise", _write_noisy)
