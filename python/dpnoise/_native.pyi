@@ -36,7 +36,6 @@ __all__ = [
     "TruncatedGeometric",
     "__version__",
     "add_clipped",
-    "add_noise",
     "clip_and_sum",
     "instruction_set",
     "interquartile_range",
@@ -341,7 +340,6 @@ def mode(
 def mode_of_counts(counts: Sequence[int], relation: str) -> tuple[int, int] | None: ...
 def clip_and_sum(gradients: Any, out: Any, clip_norm: Any, threads: int | None) -> None: ...
 def add_clipped(gradients: Sequence[Any], sums: Any, clip_norm: Any, threads: int | None) -> None: ...
-def add_noise(sums: Any, noise: Any, out: Any, granularity: float, threads: int | None) -> None: ...
 
 @final
 class NoisyGradient:

@@ -13,7 +13,6 @@ The input is a sum in floating point, whose sensitivity only the caller can know
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from functools import lru_cache
@@ -190,7 +189,7 @@ def matrix_factorization_privatizer(
     noise = _noise(*recursion[:3])
 
     def length(shapes: Any) -> int:
-        return 2 * noise.history_length(sum(math.prod(np.shape(leaf)) for leaf in jax.tree.leaves(shapes)))
+        return 2 * sum(noise.history_length(math.prod(np.shape(leaf))) for leaf in jax.tree.leaves(shapes))
 
     def init(model: Any) -> tuple[Any, Any]:
         return jnp.zeros((), np.int32), jnp.zeros(length(model), np.uint32)
@@ -294,11 +293,11 @@ def _write_noisy(
     *noisy, history = results  # which begins as that of the arguments
     if not 0 <= step < steps:
         raise ParameterError(f"noise_state must be one before the last of {steps} steps, got one after {step}")
-    noise = np.empty(sum(part.size for part in sums), np.int64)
-    _noise(numerators, sigma, gain).next(history.view(np.int64), int(step), noise, None, rng)
-    ends = itertools.accumulate(part.size for part in sums)
-    for part, out, end in zip(sums, noisy, ends, strict=True):
-        _native.add_noise(part.reshape(-1), noise[end - part.size : end], out.reshape(-1), granularity, None)
+    noise = _noise(numerators, sigma, gain)
+    rest = history.view(np.int64)  # a history for each array
+    for given, out in zip(sums, noisy, strict=True):
+        own, rest = np.split(rest, [noise.history_length(out.size)])
+        noise.release(own, int(step), given.reshape(-1), out.reshape(-1), granularity, None, rng)
 
 
 _add_noise: Final = Step("dpnoise_jax_privacy_add_noise", _write_noisy)

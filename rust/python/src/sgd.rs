@@ -125,37 +125,6 @@ fn matrix<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<Matr
     }
 }
 
-/// Writes `sums` that were made in floats to `out`: rounded to the grid, with noise in steps that are 2^12 times finer.
-#[pyfunction]
-fn add_noise(
-    sums: &Bound<'_, PyAny>,
-    noise: &Bound<'_, PyAny>,
-    out: &Bound<'_, PyAny>,
-    granularity: f64,
-    threads: Threads,
-) -> PyResult<()> {
-    let grid = FloatSums::new(granularity).map_err(to_py)?;
-    for_dtype!(out, write_float_sums(&grid, sums, noise, out, threads.get()))
-}
-
-fn write_float_sums<T: Real + Element>(
-    kind: &str,
-    grid: &FloatSums,
-    sums: &Bound<'_, PyAny>,
-    noise: &Bound<'_, PyAny>,
-    out: &Bound<'_, PyAny>,
-    threads: usize,
-) -> PyResult<()> {
-    let mut out = buffers::writable::<T>(out, "out", kind)?;
-    let out = buffers::elements(&mut out, "out")?;
-    let (sums, noise) = (buffers::readable::<T>(sums, "sums", kind)?, buffers::readable::<i64>(noise, "noise", "int64")?);
-    let (given, noise) = (buffers::slice(&sums, "sums")?, buffers::slice(&noise, "noise")?);
-    if given.len() != out.len() || noise.len() != out.len() {
-        return Err(ParameterError::new_err("sums and noise must be as many numbers as out"));
-    }
-    runtime::pausing(sums.py(), |pause| grid.add_noise(given, noise, out, threads, pause))
-}
-
 /// The mean of clipped gradients, with noise.
 #[pyclass(module = "dpnoise._native", frozen)]
 pub(crate) struct NoisyGradient(sgd::NoisyGradient);
@@ -437,6 +406,47 @@ impl CorrelatedNoise {
             None => runtime::pausing(py, |pause| self.0.next(step, history, out, threads.get(), pause)),
         }
     }
+
+    /// Writes `sums` that were made in floats, on a grid, with the noise of a step to `out`, and the noise to the history.
+    #[pyo3(signature = (history, step, sums, out, granularity, threads, rng=None))]
+    fn release(
+        &self,
+        history: &Bound<'_, PyAny>,
+        step: u64,
+        sums: &Bound<'_, PyAny>,
+        out: &Bound<'_, PyAny>,
+        granularity: f64,
+        threads: Threads,
+        rng: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let grid = FloatSums::new(granularity).map_err(to_py)?;
+        for_dtype!(out, write_float_sums(&self.0, &grid, history, step, sums, out, threads.get(), rng))
+    }
+}
+
+fn write_float_sums<T: Real + Element>(
+    kind: &str,
+    noise: &sgd::CorrelatedNoise,
+    grid: &FloatSums,
+    history: &Bound<'_, PyAny>,
+    step: u64,
+    sums: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    threads: usize,
+    rng: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let (mut history, mut out) =
+        (buffers::writable::<i64>(history, "history", "int64")?, buffers::writable::<T>(out, "out", kind)?);
+    let (history, out) = (buffers::elements(&mut history, "history")?, buffers::elements(&mut out, "out")?);
+    let given = buffers::readable::<T>(sums, "sums", kind)?;
+    let given = buffers::slice(&given, "sums")?;
+    if given.len() != out.len() || history.len() != noise.history_length(out.len()) {
+        return Err(ParameterError::new_err("sums and history must be as long as out asks for"));
+    }
+    match hazmat::given(rng)? {
+        Some(mut rng) => grid.release_with(noise, step, history, given, out, &mut *rng).map_err(to_py),
+        None => runtime::pausing(sums.py(), |pause| grid.release(noise, step, history, given, out, threads, pause)),
+    }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -444,6 +454,5 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<CorrelatedGradient>()?;
     module.add_class::<CorrelatedNoise>()?;
     module.add_function(wrap_pyfunction!(clip_and_sum, module)?)?;
-    module.add_function(wrap_pyfunction!(add_clipped, module)?)?;
-    module.add_function(wrap_pyfunction!(add_noise, module)?)
+    module.add_function(wrap_pyfunction!(add_clipped, module)?)
 }

@@ -1,24 +1,28 @@
 //! Correlated noise for sums that another library has made in floats.
 
+use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
-use super::Real;
+use super::correlated_noise::UNIT;
+use super::{CorrelatedNoise, Real};
 use crate::error::Error;
 use crate::samplers::grid::{Grid, Reach};
-use crate::threads::{self, NOISE, Pause};
+use crate::threads::Pause;
 
 /// Numbers that are converted at once: they stay in the fastest cache.
 const CHUNK: usize = 1 << 10;
 
-/// Puts sums of floats on a grid, and adds noise in steps that are 2^12 times finer.
+/// Puts sums of floats on a grid, and adds correlated noise, whose units are 2^12 times finer.
 ///
-/// Noise of correlated steps is made in the finer ones, of which every sum is a multiple.
+/// Every sum on the grid is a multiple of 2^12 units, so that the proof of [`CorrelatedNoise`] holds for it.
 ///
 /// ```
-/// use dpnoise_core::sgd::FloatSums;
-/// let (mut out, noise) = ([0.0; 3], [0, 1 << 12, -1]);
-/// FloatSums::new(0.25)?.add_noise(&[0.3, f64::NAN, -0.125], &noise, &mut out, 1, &mut || Ok(()))?;
-/// assert_eq!(out, [0.25, 0.25, -0.25 / 4096.0]);
+/// use dpnoise_core::sgd::{CorrelatedNoise, FloatSums};
+/// let noise = CorrelatedNoise::new(vec![4096, 2048], 2f64.powi(30), 1.2)?;
+/// let (sums, mut out) = ([0.3, f64::NAN, -0.125], [0.0; 3]);
+/// let mut history = vec![0; noise.history_length(3)];
+/// FloatSums::new(2f64.powi(-18))?.release(&noise, 0, &mut history, &sums, &mut out, 1, &mut || Ok(()))?;
+/// # assert!(out.iter().all(|number| number.is_finite()));
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -28,63 +32,85 @@ pub struct FloatSums {
 }
 
 impl FloatSums {
-    /// How much finer the steps of the noise are, as a binary logarithm.
-    pub const FINER: i32 = 12;
-
     /// Sums on the grid of a granularity.
     ///
     /// # Errors
     /// [`Error::Parameter`] when it, or 2^-12 times it, is not a power of two from 2^-1019 to 2^900.
     pub fn new(granularity: f64) -> Result<Self, Error> {
-        let finer = Grid::new(granularity * 2f64.powi(-Self::FINER))?;
-        Ok(Self { grid: Grid::new(granularity)?, finer })
+        let grid = Grid::new(granularity)?;
+        Ok(Self { grid, finer: Grid::new(granularity / f64::from(UNIT))? })
     }
 
-    /// Rounds every sum to the grid, half up, adds its noise in the finer steps, and writes the exact result, rounded
+    /// Rounds every sum to the grid, half up, adds the noise of step number `step`, and writes the exact result, rounded
     /// once to a double and then to the type of the sums.
     ///
-    /// A sum that is not finite counts as zero. Constant-time in the sums, and in noise of at least -2^51 and below 2^51.
+    /// A sum that is not finite counts as zero. Constant-time in the sums, and in noise of at least -2^51 and below 2^51
+    /// units.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for no threads, and when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU; the
-    /// error of `pause`. Then `out` is zeros.
+    /// As for [`CorrelatedNoise::next`].
     ///
     /// # Panics
-    /// When there are fewer sums or less noise than numbers in `out`.
-    pub fn add_noise<T: Real>(
+    /// As for [`CorrelatedNoise::next`], and when there are fewer sums than numbers in `out`.
+    pub fn release<T: Real>(
         &self,
+        noise: &CorrelatedNoise,
+        step: u64,
+        history: &mut [i64],
         sums: &[T],
-        noise: &[i64],
         out: &mut [T],
         threads: usize,
         pause: &mut Pause<'_>,
     ) -> Result<(), Error> {
-        threads::in_parts(out, NOISE, threads, pause, |first, out| {
-            let mut chunk = Zeroizing::new([0.0; CHUNK]);
-            for (index, out) in out.chunks_mut(CHUNK).enumerate() {
-                let start = first + index * CHUNK;
-                let (own, noise) = (&sums[start..][..out.len()], &noise[start..][..out.len()]);
-                let chunk = &mut chunk[..out.len()];
-                chunk.iter_mut().zip(own).for_each(|(double, sum)| *double = sum.normal_f64());
-                self.grid.add_noise(Reach::Near, chunk, &[0; CHUNK][..own.len()])?;
-                self.finer.add_noise(Reach::Near, chunk, noise)?;
-                out.iter_mut().zip(&*chunk).for_each(|(out, &double)| *out = T::from_f64(double));
+        noise.fresh(step, history, out, threads, pause, &self.emit(sums))
+    }
+
+    /// Does the same with noise from `rng`.
+    ///
+    /// # Errors
+    /// As for [`CorrelatedNoise::next_with`].
+    ///
+    /// # Panics
+    /// As for [`FloatSums::release`].
+    pub fn release_with<T: Real, R: TryCryptoRng + ?Sized>(
+        &self,
+        noise: &CorrelatedNoise,
+        step: u64,
+        history: &mut [i64],
+        sums: &[T],
+        out: &mut [T],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        noise.given(step, history, out, rng, &self.emit(sums))
+    }
+
+    fn emit<'a, T: Real>(&self, sums: &'a [T]) -> impl Fn(usize, &[i64], &mut [T]) + Sync + use<'a, T> {
+        let Self { grid, finer } = *self;
+        move |first, noise, out| {
+            let mut doubles = Zeroizing::new([0.0; CHUNK]);
+            let sums = sums[first..].chunks(CHUNK);
+            for ((out, sums), noise) in out.chunks_mut(CHUNK).zip(sums).zip(noise.chunks(CHUNK)) {
+                let doubles = &mut doubles[..out.len()];
+                doubles.iter_mut().zip(sums).for_each(|(double, sum)| *double = sum.normal_f64());
+                let added = grid.add_noise(Reach::Near, doubles, &[0; CHUNK][..noise.len()]);
+                added.and_then(|()| finer.add_noise(Reach::Near, doubles, noise)).expect("the step has an instruction set");
+                out.iter_mut().zip(&*doubles).for_each(|(out, &double)| *out = T::from_f64(double));
             }
-            Ok(())
-        })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::SeededRng;
     use crate::threads::go_on;
 
     const G: f64 = 0.5;
 
-    fn noisy<T: Real>(sums: &[T], noise: &[i64], threads: usize) -> Vec<T> {
+    fn noisy<T: Real>(sums: &[T], noise: &[i64]) -> Vec<T> {
         let mut out = vec![T::default(); sums.len()];
-        FloatSums::new(G).unwrap().add_noise(sums, noise, &mut out, threads, &mut go_on).unwrap();
+        FloatSums::new(G).unwrap().emit(sums)(0, noise, &mut out);
         out
     }
 
@@ -93,33 +119,48 @@ mod tests {
         let sums = [0.0, 0.24, 0.25, -0.25, -0.26, 1e6 + 0.3, 2f64.powi(60), -2f64.powi(90)];
         let steps = [0.0, 0.0, 1.0, 0.0, -1.0, 2e6 + 1.0, 2f64.powi(61), -2f64.powi(91)];
         for noise in [0, 1, -4095, 1 << 50, -(1 << 51), i64::MAX] {
-            let expected = steps.map(|k| {
-                let exact = (k as i128).checked_shl(12).unwrap() + i128::from(noise);
-                exact as f64 * (G / 4096.0)
-            });
-            assert_eq!(noisy(&sums, &[noise; 8], 1), expected, "{noise}");
+            let expected = steps.map(|k| (((k as i128) << 12) + i128::from(noise)) as f64 * (G / 4096.0));
+            assert_eq!(noisy(&sums, &[noise; 8]), expected, "{noise}");
         }
     }
 
     #[test]
     fn what_is_not_finite_or_subnormal_counts_as_zero() {
         let doubles = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 5e-324, -0.0, f64::MIN_POSITIVE];
-        assert_eq!(noisy(&doubles, &[4096; 6], 1), [G; 6]);
+        assert_eq!(noisy(&doubles, &[4096; 6]), [G; 6]);
         let singles = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-45, -0.0, f32::MIN_POSITIVE];
-        assert_eq!(noisy(&singles, &[-4096; 6], 1), [-0.5; 6]);
+        assert_eq!(noisy(&singles, &[-4096; 6]), [-0.5; 6]);
         let kept = [f32::MAX, f32::MIN, f32::MIN_POSITIVE, -f32::MIN_POSITIVE];
         assert_eq!(kept.map(Real::normal_f64), kept.map(f64::from));
         let kept = [f64::MAX, f64::MIN, f64::MIN_POSITIVE, -f64::MIN_POSITIVE];
         assert_eq!(kept.map(Real::normal_f64), kept);
     }
 
+    /// From the same words: more than a chunk and more than a block, two steps.
+    #[test]
+    fn a_release_is_the_sum_and_the_noise_of_the_step() {
+        const N: usize = 5001;
+        let noise = CorrelatedNoise::new(vec![4096, 2048], 1e6, 1.2).unwrap();
+        let sums: Vec<f64> = (0..N).map(|i| i as f64).collect();
+        let mut histories = [(); 2].map(|()| vec![0; noise.history_length(N)]);
+        let (mut rngs, grid) = ([(); 2].map(|()| SeededRng::new(3).unwrap()), FloatSums::new(G).unwrap());
+        for step in 0..2 {
+            let (mut out, mut alone) = (vec![0.0; N], vec![0; N]);
+            grid.release_with(&noise, step, &mut histories[0], &sums, &mut out, &mut rngs[0]).unwrap();
+            noise.next_with(step, &mut histories[1], &mut alone, &mut rngs[1]).unwrap();
+            let expected: Vec<f64> = sums.iter().zip(&alone).map(|(x, &n)| x + n as f64 * (G / 4096.0)).collect();
+            assert_eq!(out, expected);
+        }
+    }
+
     #[test]
     fn every_number_gets_its_own_noise_on_any_number_of_threads() {
+        let noise = CorrelatedNoise::new(vec![4096], 2f64.powi(-20), 1.0).unwrap(); // which is always zero
         let sums: Vec<f32> = (0..40_001).map(|i| i as f32).collect();
-        let noise: Vec<i64> = (0..40_001).map(|i| i << 11).collect();
-        let expected: Vec<f32> = (0..40_001).map(|i| (f64::from(i) * 1.25) as f32).collect();
         for threads in [1, 3] {
-            assert_eq!(noisy(&sums, &noise, threads), expected);
+            let mut out = vec![0.0; sums.len()];
+            FloatSums::new(G).unwrap().release(&noise, 0, &mut [], &sums, &mut out, threads, &mut go_on).unwrap();
+            assert_eq!(out, sums);
         }
     }
 
