@@ -43,7 +43,7 @@ _host_privatizer: Final = _host.matrix_factorization_privatizer
 _DEFAULT: Final = _host.SupportedStrategies.DEFAULT
 
 _UNIT: Final = 2**12  # units of the noise in a step of the grid of the sums, and the numerator of a coefficient of 1
-_BITS: Final = range(36, 43)  # stddev is at most 2 to the power of one of these in units
+_BITS: Final = range(36, 41)  # stddev is at most 2 to the power of one of these in units
 _SPARE: Final = 63 - 6  # a sum in the recursion has 63 bits, and room for 64 standard deviations
 _UNLIMITED: Final = 2**31 - 1  # steps of independent noise, which 32 bits count
 
@@ -153,7 +153,7 @@ def matrix_factorization_privatizer(
     -----
     All steps together are S**2 / (2 stddev**2)-zCDP. S is ``noising_matrix.sensitivity(participation)`` times the
     largest L2 norm by which an example changes a sum on the grid: the sensitivity of the sum as it is in memory, and
-    less than ``2**-23 * stddev * sqrt(d)`` for d numbers. The grid is a power of two, from 2**-30 to 2**-23 of stddev.
+    less than ``2**-23 * stddev * sqrt(d)`` for d numbers. The grid is a power of two, from 2**-28 to 2**-23 of stddev.
 
     Every call of ``update`` draws anew, with the same state as well: the steps of a run that goes on from an old state,
     after later ones were released, are further releases of what these steps were about.
