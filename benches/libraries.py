@@ -39,6 +39,7 @@ LIBRARIES = {
     "multi-freq-ldpy": Library("no", "no", "NumPy's Mersenne Twister; floating point"),
     "pure-ldp": Library("no", "no", "the Mersenne Twisters of Python and of NumPy; floating point"),
     "optax": Library("no", "no", "JAX's Threefry with a key that the user gives; floating point"),
+    "jax-privacy": Library("no", "no", "JAX's Threefry, by default with a seed of 31 bits; floating point"),
     "jax": Library("no", "no", "Threefry with a key that the user gives; floating point"),
     "opacus": Library("no", "no", "PyTorch's generator; floating point"),
     "torch": Library("no", "no", "Mersenne Twister; floating point"),

@@ -15,6 +15,7 @@ __all__ = [
     "CorrelatedNoise",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "FloatSums",
     "Gaussian",
     "Laplace",
     "LocalAccumulator",
@@ -396,6 +397,20 @@ class CorrelatedNoise:
         history: NDArray[np.int64],
         step: int,
         out: NDArray[np.int64],
+        threads: int | None,
+        rng: TestRng | None = None,
+    ) -> None: ...
+
+@final
+class FloatSums:
+    def __new__(cls, numerators: Sequence[int], sigma: Any, gain: float, granularity: float) -> FloatSums: ...
+    def history_length(self, width: int) -> int: ...
+    def release(
+        self,
+        history: NDArray[np.int64],
+        step: int,
+        sums: Any,
+        out: Any,
         threads: int | None,
         rng: TestRng | None = None,
     ) -> None: ...

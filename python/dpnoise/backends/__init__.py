@@ -7,6 +7,7 @@
 - `dpnoise.backends.tumult`: ``pip install 'dpnoise[tumult]'``, in an environment of its own
 - `dpnoise.backends.opacus`: ``pip install 'dpnoise[opacus]'``
 - `dpnoise.backends.optax`: ``pip install 'dpnoise[optax]'``
+- `dpnoise.backends.jax_privacy`: ``pip install 'dpnoise[jax-privacy]'``
 
 A backend is imported by its full name, and imports its host: ``from dpnoise.backends.diffprivlib import Laplace``.
 """

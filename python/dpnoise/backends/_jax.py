@@ -1,4 +1,4 @@
-"""What the backends of libraries on JAX share: steps that programs of JAX take on the CPU, and arguments of the hosts."""
+"""What the backends of libraries on JAX share: steps that programs of JAX take on the CPU, and checks of arguments."""
 
 from __future__ import annotations
 

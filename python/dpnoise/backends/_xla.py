@@ -1,7 +1,8 @@
 """Functions on NumPy arrays as custom calls of XLA: they read and write arrays where they are.
 
-JAX copies the arguments of a Python callback, which takes longer than a step of DP-SGD. XLA's foreign function interface
-hands over pointers instead. The structures are those of ``xla/ffi/api/c_api.h``, version 0.3, which jaxlib ships.
+JAX copies the arguments of a Python callback, which takes longer than a step of DP-SGD. XLA's foreign function
+interface hands over pointers instead. The structures are those of ``xla/ffi/api/c_api.h``, version 0.3, which jaxlib
+ships.
 """
 
 from __future__ import annotations

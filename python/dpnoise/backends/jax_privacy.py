@@ -1,8 +1,8 @@
 """Noise of JAX Privacy that is exact and secure: the privatizers of ``jax_privacy.noise_addition`` of the same names.
 
-Each makes a gradient transformation with the input and the output of the host's: sums of clipped gradients, and the same
-with noise. A sum is rounded to a grid, and the noise is in whole steps of a finer one, drawn on the CPU by the system's
-generator. Noise that is correlated between steps has a `dpnoise.sgd.BandedToeplitz` for its matrix.
+Each makes a gradient transformation with the input and the output of the host's: sums of clipped gradients, and the
+same with noise. A sum is rounded to a grid, and the noise is in whole steps of a finer one, drawn on the CPU with keys
+of the operating system. Noise that is correlated between steps has a `dpnoise.sgd.BandedToeplitz` for its matrix.
 
 The state holds the noise of the last steps, and nothing of the data. **It is secret**: whoever has it can subtract that
 noise from what was released.
@@ -74,8 +74,8 @@ def gaussian_privatizer(
 
     Notes
     -----
-    A step is s**2 / (2 stddev**2)-zCDP, where s is the L2 sensitivity of the sum on the grid: that of the sum as it is in
-    memory, and less than ``2**-23 * stddev * sqrt(d)`` for d numbers.
+    A step is s**2 / (2 stddev**2)-zCDP, where s is the L2 sensitivity of the sum on the grid: that of the sum as it is
+    in memory, and less than ``2**-27 * stddev * sqrt(d)`` more for d numbers.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def matrix_factorization_privatizer(
         The standard deviation of the independent noise, from 2**-100 to 2**100: the noise multiplier, times
         ``noising_matrix.sensitivity(participation)``, times the sensitivity of a sum.
     prng_key : optional
-        None, or for tests a generator of `dpnoise.hazmat`. A key or a seed raises a ValueError: anybody who knows it can
-        subtract the noise, and a program that passes the same key twice expects the same noise twice.
+        None, or for tests a generator of `dpnoise.hazmat`. A key or a seed raises a ValueError: anybody who knows it
+        can subtract the noise, and a program that passes the same key twice expects the same noise twice.
     dtype : optional
         A real floating-point type. The host draws its noise in it; ours is in whole numbers, whatever it is.
     intermediate_strategy : optional
@@ -128,10 +128,11 @@ def matrix_factorization_privatizer(
     Returns
     -------
     optax.GradientTransformation
-        Its ``init`` takes a tree of arrays, or of their shapes, and gives the state before the first step. Its ``update``
-        takes a tree of arrays of real floating-point numbers and a state, and gives a tree of the same shapes and dtypes,
-        and the state for the next step. NaN and infinities count as zero. The state is the number of the step and, as
-        pairs of uint32, the noise of the last steps: 8 bytes for each band and number; with one band there is none.
+        Its ``init`` takes a tree of arrays, or of their shapes, and gives the state before the first step. Its
+        ``update`` takes a tree of arrays of real floating-point numbers and a state, and gives a tree of the same
+        shapes and dtypes, and the state for the next step. NaN and infinities count as zero. The state is a tuple of
+        arrays: the number of the step as int32, and the noise of the last steps as pairs of uint32, 8 bytes for each
+        band and number. With one band it has no noise.
 
     Raises
     ------
@@ -141,7 +142,8 @@ def matrix_factorization_privatizer(
         When a parameter is out of range; by ``update``, when the state is one of another number of parameters, or one
         after the last step.
     TypeError
-        When ``stddev`` is not one number, or ``dtype`` is not real and floating-point; by ``update``, when a sum is not.
+        When ``stddev`` is not one number, or ``dtype`` is not real and floating-point; by ``update``, when a sum is
+        neither.
     NotImplementedError
         For another matrix or another intermediate strategy; by ``update``, under ``jax.shard_map`` and ``jax.pmap``,
         where each device would draw noise of its own.
@@ -153,7 +155,7 @@ def matrix_factorization_privatizer(
     -----
     All steps together are S**2 / (2 stddev**2)-zCDP. S is ``noising_matrix.sensitivity(participation)`` times the
     largest L2 norm by which an example changes a sum on the grid: the sensitivity of the sum as it is in memory, and
-    less than ``2**-23 * stddev * sqrt(d)`` for d numbers. The grid is a power of two, from 2**-28 to 2**-23 of stddev.
+    less than sqrt(d) steps of the grid more for d numbers. A step is a power of two, from 2**-28 to 2**-23 of stddev.
 
     Every call of ``update`` draws anew, with the same state as well: the steps of a run that goes on from an old state,
     after later ones were released, are further releases of what these steps were about.
@@ -186,7 +188,7 @@ def matrix_factorization_privatizer(
             f"{intermediate_strategy}"
         )
     recursion = _recursion(noising_matrix, number(stddev, "stddev"))
-    noise = _noise(*recursion[:3])
+    noise = _noise(*recursion[:4])
 
     def length(shapes: Any) -> int:
         return 2 * sum(noise.history_length(math.prod(np.shape(leaf))) for leaf in jax.tree.leaves(shapes))
@@ -226,19 +228,19 @@ class _Recursion(NamedTuple):
 
 def _recursion(matrix: Any, stddev: float) -> _Recursion:
     """Give the recursion of a matrix on the finest grid that its sums in 64 bits leave room for."""
-    if not 2.0**-100 <= stddev <= 2.0**100:
-        raise ParameterError(f"stddev must be from 2**-100 to 2**100, got {stddev!r}")
     if isinstance(matrix, BandedToeplitz):
         numerators, gain, steps = np.array(matrix._numerators), matrix._gain(), matrix.steps
     else:
         _check_identity(matrix)
         numerators, gain, steps = np.array([_UNIT]), 1.0, _UNLIMITED
+    if not 2.0**-100 <= stddev <= 2.0**100:
+        raise ParameterError(f"stddev must be from 2**-100 to 2**100, got {stddev!r}")
     recalled = max(1, int(numerators[1:].sum()))
     bits = math.floor(min(_BITS[-1], _SPARE - math.log2(recalled)) - math.log2(gain))
     if bits not in _BITS:
         raise ParameterError(
-            f"noising_matrix must be a strategy whose recursion in 64 bits leaves {_BITS[0]} of them for stddev, got one "
-            f"that leaves {bits}: take fewer bands, or coefficients that decrease faster"
+            f"noising_matrix must be a strategy whose recursion in 64 bits leaves {_BITS[0]} of them for stddev, got "
+            f"one that leaves {bits}: take fewer bands, or coefficients that decrease faster"
         )
     exponent = math.frexp(stddev)[1] - bits
     return _Recursion(numerators, math.ldexp(stddev, -exponent), gain, math.ldexp(_UNIT, exponent), steps)
@@ -261,7 +263,7 @@ def _code(function: Callable[..., Any] | None) -> Any:
 
 
 def _sum(leaf: Any) -> Any:
-    """Give sums in the type in which noise is added to them: that of the grid's arithmetic holds all smaller ones."""
+    """Give sums as float32, which holds all smaller types, or float64."""
     array = jnp.asarray(leaf)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(f"sum_of_clipped_grads must be real floating-point numbers, got dtype {array.dtype}")
@@ -269,13 +271,11 @@ def _sum(leaf: Any) -> Any:
 
 
 # The tables of the noise take longer to compute than the noise of a small model, and steps repeat.
-@lru_cache(maxsize=256)
-def _kept_noise(numerators: tuple[int, ...], sigma: float, gain: float) -> _native.CorrelatedNoise:
-    return _native.CorrelatedNoise(numerators, sigma, gain)
+_kept_noise: Final = lru_cache(maxsize=256)(_native.FloatSums)
 
 
-def _noise(numerators: NDArray[np.int64], sigma: float, gain: float) -> _native.CorrelatedNoise:
-    return _kept_noise(tuple(numerators.tolist()), sigma, gain)
+def _noise(numerators: NDArray[np.int64], sigma: float, gain: float, granularity: float) -> _native.FloatSums:
+    return _kept_noise(tuple(numerators.tolist()), sigma, gain, granularity)
 
 
 def _write_noisy(
@@ -293,11 +293,11 @@ def _write_noisy(
     *noisy, history = results  # which begins as that of the arguments
     if not 0 <= step < steps:
         raise ParameterError(f"noise_state must be one before the last of {steps} steps, got one after {step}")
-    noise = _noise(numerators, sigma, gain)
+    noise = _noise(numerators, sigma, gain, granularity)
     rest = history.view(np.int64)  # a history for each array
     for given, out in zip(sums, noisy, strict=True):
         own, rest = np.split(rest, [noise.history_length(out.size)])
-        noise.release(own, int(step), given.reshape(-1), out.reshape(-1), granularity, None, rng)
+        noise.release(own, int(step), given.reshape(-1), out.reshape(-1), None, rng)
 
 
 _add_noise: Final = Step("dpnoise_jax_privacy_add_noise", _write_noisy)

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use dpnoise_core::Error;
 use dpnoise_core::rng::Ticket;
-use dpnoise_core::sgd::{self, Clipping, FloatSums, Matrix, Real, Strategy};
+use dpnoise_core::sgd::{self, Clipping, Matrix, Real, Strategy};
 use numpy::{Element, PyArrayDyn, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -406,46 +406,61 @@ impl CorrelatedNoise {
             None => runtime::pausing(py, |pause| self.0.next(step, history, out, threads.get(), pause)),
         }
     }
+}
 
-    /// Writes `sums` that were made in floats, on a grid, with the noise of a step to `out`, and the noise to the history.
-    #[pyo3(signature = (history, step, sums, out, granularity, threads, rng=None))]
+/// Sums that were made in floats, on a grid, with such noise.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct FloatSums(sgd::FloatSums);
+
+#[pymethods]
+impl FloatSums {
+    #[new]
+    fn new(numerators: Vec<u32>, sigma: &Bound<'_, PyAny>, gain: f64, granularity: f64) -> PyResult<Self> {
+        let noise = sgd::CorrelatedNoise::new(numerators, real_up(sigma, "sigma")?, gain).map_err(to_py)?;
+        sgd::FloatSums::new(noise, granularity).map(Self).map_err(to_py)
+    }
+
+    /// How many numbers a history for `width` sums has.
+    fn history_length(&self, width: usize) -> usize {
+        self.0.noise().history_length(width)
+    }
+
+    /// Writes `sums` with the noise of a step to `out`, and the noise to the history.
+    #[pyo3(signature = (history, step, sums, out, threads, rng=None))]
     fn release(
         &self,
         history: &Bound<'_, PyAny>,
         step: u64,
         sums: &Bound<'_, PyAny>,
         out: &Bound<'_, PyAny>,
-        granularity: f64,
         threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let grid = FloatSums::new(granularity).map_err(to_py)?;
-        for_dtype!(out, write_float_sums(&self.0, &grid, history, step, sums, out, threads.get(), rng))
+        let mut history = buffers::writable::<i64>(history, "history", "int64")?;
+        let history = buffers::elements(&mut history, "history")?;
+        for_dtype!(out, write_float_sums(&self.0, (step, history), sums, out, threads.get(), rng))
     }
 }
 
 fn write_float_sums<T: Real + Element>(
     kind: &str,
-    noise: &sgd::CorrelatedNoise,
-    grid: &FloatSums,
-    history: &Bound<'_, PyAny>,
-    step: u64,
+    noisy: &sgd::FloatSums,
+    (step, history): (u64, &mut [i64]),
     sums: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
     threads: usize,
     rng: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let (mut history, mut out) =
-        (buffers::writable::<i64>(history, "history", "int64")?, buffers::writable::<T>(out, "out", kind)?);
-    let (history, out) = (buffers::elements(&mut history, "history")?, buffers::elements(&mut out, "out")?);
+    let mut out = buffers::writable::<T>(out, "out", kind)?;
+    let out = buffers::elements(&mut out, "out")?;
     let given = buffers::readable::<T>(sums, "sums", kind)?;
     let given = buffers::slice(&given, "sums")?;
-    if given.len() != out.len() || history.len() != noise.history_length(out.len()) {
+    if given.len() != out.len() || history.len() != noisy.noise().history_length(out.len()) {
         return Err(ParameterError::new_err("sums and history must be as long as out asks for"));
     }
     match hazmat::given(rng)? {
-        Some(mut rng) => grid.release_with(noise, step, history, given, out, &mut *rng).map_err(to_py),
-        None => runtime::pausing(sums.py(), |pause| grid.release(noise, step, history, given, out, threads, pause)),
+        Some(mut rng) => noisy.release_with(step, history, given, out, &mut *rng).map_err(to_py),
+        None => runtime::pausing(sums.py(), |pause| noisy.release(step, history, given, out, threads, pause)),
     }
 }
 
@@ -453,6 +468,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NoisyGradient>()?;
     module.add_class::<CorrelatedGradient>()?;
     module.add_class::<CorrelatedNoise>()?;
+    module.add_class::<FloatSums>()?;
     module.add_function(wrap_pyfunction!(clip_and_sum, module)?)?;
     module.add_function(wrap_pyfunction!(add_clipped, module)?)
 }

@@ -3,7 +3,7 @@
 use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
-use super::correlated_noise::UNIT;
+use super::correlated_noise::{Step, UNIT};
 use super::{CorrelatedNoise, Real};
 use crate::error::Error;
 use crate::samplers::grid::{Grid, Reach};
@@ -21,24 +21,31 @@ const CHUNK: usize = 1 << 10;
 /// let noise = CorrelatedNoise::new(vec![4096, 2048], 2f64.powi(30), 1.2)?;
 /// let (sums, mut out) = ([0.3, f64::NAN, -0.125], [0.0; 3]);
 /// let mut history = vec![0; noise.history_length(3)];
-/// FloatSums::new(2f64.powi(-18))?.release(&noise, 0, &mut history, &sums, &mut out, 1, &mut || Ok(()))?;
+/// FloatSums::new(noise, 2f64.powi(-18))?.release(0, &mut history, &sums, &mut out, 1, &mut || Ok(()))?;
 /// # assert!(out.iter().all(|number| number.is_finite()));
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FloatSums {
+    noise: CorrelatedNoise,
     grid: Grid,
     finer: Grid,
 }
 
 impl FloatSums {
-    /// Sums on the grid of a granularity.
+    /// Sums on the grid of a granularity, with noise in 2^-12 steps of it.
     ///
     /// # Errors
     /// [`Error::Parameter`] when it, or 2^-12 times it, is not a power of two from 2^-1019 to 2^900.
-    pub fn new(granularity: f64) -> Result<Self, Error> {
+    pub fn new(noise: CorrelatedNoise, granularity: f64) -> Result<Self, Error> {
         let grid = Grid::new(granularity)?;
-        Ok(Self { grid, finer: Grid::new(granularity / f64::from(UNIT))? })
+        Ok(Self { noise, grid, finer: Grid::new(granularity / f64::from(UNIT))? })
+    }
+
+    /// The noise.
+    #[must_use]
+    pub fn noise(&self) -> &CorrelatedNoise {
+        &self.noise
     }
 
     /// Rounds every sum to the grid, half up, adds the noise of step number `step`, and writes the exact result, rounded
@@ -54,7 +61,6 @@ impl FloatSums {
     /// As for [`CorrelatedNoise::next`], and when there are fewer sums than numbers in `out`.
     pub fn release<T: Real>(
         &self,
-        noise: &CorrelatedNoise,
         step: u64,
         history: &mut [i64],
         sums: &[T],
@@ -62,7 +68,7 @@ impl FloatSums {
         threads: usize,
         pause: &mut Pause<'_>,
     ) -> Result<(), Error> {
-        noise.fresh(step, history, out, threads, pause, &self.emit(sums))
+        self.noise.fresh(Step { number: step, history }, out, threads, pause, &self.emit(sums))
     }
 
     /// Does the same with noise from `rng`.
@@ -74,18 +80,17 @@ impl FloatSums {
     /// As for [`FloatSums::release`].
     pub fn release_with<T: Real, R: TryCryptoRng + ?Sized>(
         &self,
-        noise: &CorrelatedNoise,
         step: u64,
         history: &mut [i64],
         sums: &[T],
         out: &mut [T],
         rng: &mut R,
     ) -> Result<(), Error> {
-        noise.given(step, history, out, rng, &self.emit(sums))
+        self.noise.given(Step { number: step, history }, out, rng, &self.emit(sums))
     }
 
     fn emit<'a, T: Real>(&self, sums: &'a [T]) -> impl Fn(usize, &[i64], &mut [T]) + Sync + use<'a, T> {
-        let Self { grid, finer } = *self;
+        let (grid, finer) = (self.grid, self.finer);
         move |first, noise, out| {
             let mut doubles = Zeroizing::new([0.0; CHUNK]);
             let sums = sums[first..].chunks(CHUNK);
@@ -93,7 +98,9 @@ impl FloatSums {
                 let doubles = &mut doubles[..out.len()];
                 doubles.iter_mut().zip(sums).for_each(|(double, sum)| *double = sum.normal_f64());
                 let added = grid.add_noise(Reach::Near, doubles, &[0; CHUNK][..noise.len()]);
-                added.and_then(|()| finer.add_noise(Reach::Near, doubles, noise)).expect("the step has an instruction set");
+                added
+                    .and_then(|()| finer.add_noise(Reach::Near, doubles, noise))
+                    .expect("the step has an instruction set");
                 out.iter_mut().zip(&*doubles).for_each(|(out, &double)| *out = T::from_f64(double));
             }
         }
@@ -108,9 +115,13 @@ mod tests {
 
     const G: f64 = 0.5;
 
+    fn float_sums(numerators: &[u32], sigma: f64) -> FloatSums {
+        FloatSums::new(CorrelatedNoise::new(numerators.to_vec(), sigma, 1.2).unwrap(), G).unwrap()
+    }
+
     fn noisy<T: Real>(sums: &[T], noise: &[i64]) -> Vec<T> {
         let mut out = vec![T::default(); sums.len()];
-        FloatSums::new(G).unwrap().emit(sums)(0, noise, &mut out);
+        float_sums(&[4096], 1.0).emit(sums)(0, noise, &mut out);
         out
     }
 
@@ -140,13 +151,14 @@ mod tests {
     #[test]
     fn a_release_is_the_sum_and_the_noise_of_the_step() {
         const N: usize = 5001;
-        let noise = CorrelatedNoise::new(vec![4096, 2048], 1e6, 1.2).unwrap();
+        let grid = float_sums(&[4096, 2048], 1e6);
+        let noise = grid.noise();
         let sums: Vec<f64> = (0..N).map(|i| i as f64).collect();
         let mut histories = [(); 2].map(|()| vec![0; noise.history_length(N)]);
-        let (mut rngs, grid) = ([(); 2].map(|()| SeededRng::new(3).unwrap()), FloatSums::new(G).unwrap());
+        let mut rngs = [(); 2].map(|()| SeededRng::new(3).unwrap());
         for step in 0..2 {
             let (mut out, mut alone) = (vec![0.0; N], vec![0; N]);
-            grid.release_with(&noise, step, &mut histories[0], &sums, &mut out, &mut rngs[0]).unwrap();
+            grid.release_with(step, &mut histories[0], &sums, &mut out, &mut rngs[0]).unwrap();
             noise.next_with(step, &mut histories[1], &mut alone, &mut rngs[1]).unwrap();
             let expected: Vec<f64> = sums.iter().zip(&alone).map(|(x, &n)| x + n as f64 * (G / 4096.0)).collect();
             assert_eq!(out, expected);
@@ -155,11 +167,11 @@ mod tests {
 
     #[test]
     fn every_number_gets_its_own_noise_on_any_number_of_threads() {
-        let noise = CorrelatedNoise::new(vec![4096], 2f64.powi(-20), 1.0).unwrap(); // which is always zero
+        let grid = float_sums(&[4096], 2f64.powi(-20)); // whose noise is always zero
         let sums: Vec<f32> = (0..40_001).map(|i| i as f32).collect();
         for threads in [1, 3] {
             let mut out = vec![0.0; sums.len()];
-            FloatSums::new(G).unwrap().release(&noise, 0, &mut [], &sums, &mut out, threads, &mut go_on).unwrap();
+            grid.release(0, &mut [], &sums, &mut out, threads, &mut go_on).unwrap();
             assert_eq!(out, sums);
         }
     }
@@ -167,7 +179,10 @@ mod tests {
     #[test]
     fn granularities_out_of_range_are_refused() {
         for bad in [0.0, 3.0, f64::NAN, 2f64.powi(901), 2f64.powi(-1010)] {
-            assert!(FloatSums::new(bad).unwrap_err().to_string().starts_with("granularity must be a power of two"));
+            let noise = CorrelatedNoise::new(vec![4096], 1.0, 1.0).unwrap();
+            assert!(
+                FloatSums::new(noise, bad).unwrap_err().to_string().starts_with("granularity must be a power of two")
+            );
         }
     }
 }
