@@ -47,7 +47,7 @@ SUITES = {
         ("tests/noise_addition_test.py",),
         "jax_privacy.noise_addition",
         seeds={"jax_privacy.generator": None},
-        expected=(NO_SEED, "noising_matrix must be", "::test_functional_purity"),
+        expected=(NO_SEED, "noising_matrix must be", "::test_functional_purity", "::test_normality_and_magnitude"),
     ),
     "opacus": Suite(
         tuple(
