@@ -21,8 +21,10 @@ BACKENDS = ROOT / "docs/backends"
 PACKAGES = {"tumult": "tmlt.core"}
 
 
-# What Opacus and PyTorch say whenever they are used.
-@pytest.mark.filterwarnings("ignore:Full backward hook is firing", "ignore:Secure RNG turned off")
+# What Opacus, PyTorch and JAX Privacy say whenever they are used.
+@pytest.mark.filterwarnings(
+    "ignore:Full backward hook is firing", "ignore:Secure RNG turned off", "ignore:optax.global_norm is deprecated"
+)
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page != OF_ENGINES], ids=lambda page: str(page.relative_to(ROOT))
 )

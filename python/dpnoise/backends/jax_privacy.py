@@ -115,7 +115,7 @@ def matrix_factorization_privatizer(
         ``BandedToeplitz(coefficients, steps=...)``. The identity is independent noise. Other matrices raise a
         NotImplementedError.
     stddev : float
-        The standard deviation of the independent noise, from 2**-100 to 2**100: the noise multiplier, times
+        The standard deviation of the independent noise, from 2**-80 to 2**80: the noise multiplier, times
         ``noising_matrix.sensitivity(participation)``, times the sensitivity of a sum.
     prng_key : optional
         None, or for tests a generator of `dpnoise.hazmat`. A key or a seed raises a ValueError: anybody who knows it
@@ -233,8 +233,8 @@ def _recursion(matrix: Any, stddev: float) -> _Recursion:
     else:
         _check_identity(matrix)
         numerators, gain, steps = np.array([_UNIT]), 1.0, _UNLIMITED
-    if not 2.0**-100 <= stddev <= 2.0**100:
-        raise ParameterError(f"stddev must be from 2**-100 to 2**100, got {stddev!r}")
+    if not 2.0**-80 <= stddev <= 2.0**80:
+        raise ParameterError(f"stddev must be from 2**-80 to 2**80, got {stddev!r}")
     recalled = max(1, int(numerators[1:].sum()))
     bits = math.floor(min(_BITS[-1], _SPARE - math.log2(recalled)) - math.log2(gain))
     if bits not in _BITS:
