@@ -1,0 +1,54 @@
+"""The noise of JAX Privacy's privatizers against that of ours."""
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.long
+
+pytest.importorskip(
+    "jax_privacy", reason="needs JAX Privacy: pip install 'dpnoise[jax-privacy]', with Python 3.11 or later"
+)
+
+import jax
+import jax.numpy as jnp
+from backends.two_samples import ALARM, N, p_value, planted
+from jax_privacy import noise_addition as host
+from jax_privacy.matrix_factorization import toeplitz
+
+from dpnoise.backends import jax_privacy as ours
+from dpnoise.sgd import BandedToeplitz
+
+# Both privatizers draw arrays, so that a million samples take no time.
+N = max(N, 1_000_000)
+COEFFICIENTS = [1.0, 0.5, 0.375]
+STRATEGY = BandedToeplitz(COEFFICIENTS, steps=5)
+INVERSE = toeplitz.inverse_as_streaming_matrix(jnp.array(COEFFICIENTS))
+
+
+def sums_of_steps(privatizer):
+    """Give the noise of each step, and the sum of all: that of a model."""
+    zeros = jnp.zeros(N, np.float32)
+    update, state, steps = jax.jit(privatizer.update), privatizer.init(zeros), []
+    for _ in range(STRATEGY.steps):
+        noise, state = update(zeros, state)
+        steps.append(np.asarray(noise))
+    return [steps[0], steps[-1], sum(steps)]
+
+
+def test_distributions_of_steps_and_of_their_sum_are_the_same():
+    def make(stddev):
+        return sums_of_steps(ours.matrix_factorization_privatizer(STRATEGY, stddev=stddev))
+
+    expected = sums_of_steps(host.matrix_factorization_privatizer(INVERSE, stddev=1.1))
+    for a, b in zip(make(1.1), expected, strict=True):
+        assert p_value(a, b) > ALARM
+    for a, b in zip(make(1.1 * planted(N)), expected, strict=True):
+        assert p_value(a, b) < ALARM
+
+
+def test_independent_noise_has_the_same_distribution():
+    expected = sums_of_steps(host.gaussian_privatizer(stddev=1.1))
+    for a, b in zip(sums_of_steps(ours.gaussian_privatizer(stddev=1.1)), expected, strict=True):
+        assert p_value(a, b) > ALARM
+    correlated = sums_of_steps(ours.matrix_factorization_privatizer(STRATEGY, stddev=1.1))
+    assert p_value(correlated[2], expected[2]) < ALARM
