@@ -1,0 +1,61 @@
+"""What users of JAX Privacy get for changing one line: compiled steps of privatizers, independent and correlated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benches import moments
+from benches.backends.entrants import LONG
+from benches.peers import version
+from benches.targets import OURS
+from benches.timing import Entrant
+
+BANDS = {"1 band": 1, "4 bands": 4, "16 bands": 16, "64 bands": 64}
+STDDEV = 10.0
+
+
+@pytest.mark.skipif(version("jax-privacy") == "not installed", reason="JAX Privacy is not installed")
+@pytest.mark.parametrize("column", BANDS)
+def test_privatizers(race: Any, column: str) -> None:
+    """Of noise that is correlated as the square root of prefix sums is, in as many bands."""
+    import jax
+    from jax_privacy import noise_addition
+    from jax_privacy.matrix_factorization import streaming_matrix, toeplitz
+
+    from dpnoise.backends import jax_privacy
+    from dpnoise.sgd import BandedToeplitz
+
+    bands = BANDS[column]
+    coefficients = np.cumprod([1.0, *(1 - 1 / (2 * np.arange(1, bands)))])
+    strategy = BandedToeplitz(coefficients, steps=1000)
+    inverse = toeplitz.inverse_as_streaming_matrix(jax.numpy.array(coefficients))
+    # The first column of the inverse: the noise of step t has the norm of its first t + 1 numbers.
+    column_of_inverse = np.zeros(strategy.steps)
+    for t in range(strategy.steps):
+        past = coefficients[1 : t + 1] @ column_of_inverse[max(0, t - bands + 1) : t][::-1]
+        column_of_inverse[t] = float(t == 0) - past
+    scales = STDDEV * np.sqrt(np.cumsum(column_of_inverse**2))
+
+    def entrant(name: str, library: Any, matrix: Any) -> Entrant:
+        made = library.matrix_factorization_privatizer(matrix, stddev=STDDEV)
+        update = jax.jit(made.update, donate_argnums=1)
+        zeros = jax.numpy.zeros(LONG)
+        state, steps = made.init(zeros), iter(scales)
+
+        def work() -> Any:
+            nonlocal state
+            noisy, state = jax.block_until_ready(update(zeros, state))
+            return noisy, next(steps)
+
+        def check(released: Any) -> None:
+            noisy, scale = released
+            moments.check(noisy, moments.normal(scale))
+
+        return Entrant(name, work, check, LONG)
+
+    matrices = (streaming_matrix.identity(),) * 2 if bands == 1 else (strategy, inverse)
+    pair = [entrant(OURS, jax_privacy, matrices[0]), entrant("jax-privacy", noise_addition, matrices[1])]
+    race("JAX Privacy matrix_factorization_privatizer", column, "ns per parameter", pair, 9)
