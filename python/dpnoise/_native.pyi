@@ -410,7 +410,6 @@ class FloatSums:
         history: NDArray[np.int64],
         step: int,
         sums: Any,
-        out: Any,
         threads: int | None,
         rng: TestRng | None = None,
     ) -> None: ...

@@ -62,7 +62,7 @@ class Step:
             arrays = [np.asarray(argument) for argument in arguments]
             results = [np.empty(shape.shape, shape.dtype) for shape in shapes]
             for argument, result in aliases.items():
-                results[result][:] = arrays[argument]
+                results[result][...] = arrays[argument]
             self._function(arrays, results, rng=rng, **attributes)
             return results
 

@@ -120,6 +120,10 @@ Function = Callable[..., None]
 """Takes lists of arguments and of results, which are arrays, and attributes by name; writes the results."""
 
 
+# By their targets: XLA may call them for as long as the process lives.
+_HANDLERS: Final[dict[str, Any]] = {}
+
+
 class CustomCall:
     """A function that programs call which XLA compiles for one CPU.
 
@@ -133,9 +137,8 @@ class CustomCall:
 
     def __init__(self, target: str, function: Function) -> None:
         self._target = target
-        # Kept for as long as XLA may call it.
-        self._handler = ctypes.CFUNCTYPE(c_void_p, POINTER(_CallFrame))(partial(_handle, function))
-        _ffi.register_ffi_target(target, _ffi.pycapsule(self._handler), platform="cpu")
+        _HANDLERS[target] = ctypes.CFUNCTYPE(c_void_p, POINTER(_CallFrame))(partial(_handle, function))
+        _ffi.register_ffi_target(target, _ffi.pycapsule(_HANDLERS[target]), platform="cpu")
 
     def __call__(self, shapes: Any, arguments: Sequence[Any], aliases: Mapping[int, int], **attributes: Any) -> Any:
         """Put a call into the program that is traced.

@@ -205,11 +205,10 @@ def matrix_factorization_privatizer(
                 f"{length(sum_of_clipped_grads)} elements, got {history.size}"
             )
         leaves, structure = jax.tree.flatten(sum_of_clipped_grads)
-        arguments = [*map(_sum, leaves), step, history]
-        results = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in (*arguments[:-2], history)]
-        *noisy, history = _add_noise(
-            results, arguments, aliases={len(leaves) + 1: len(leaves)}, rng=rng, **recursion._asdict()
-        )
+        arguments = [*map(_sum, leaves), history, step]
+        results = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in arguments[:-1]]
+        in_place = dict(enumerate(range(len(results))))
+        *noisy, history = _add_noise(results, arguments, aliases=in_place, rng=rng, **recursion._asdict())
         released = [jnp.asarray(one, jnp.result_type(leaf)) for one, leaf in zip(noisy, leaves, strict=True)]
         return structure.unflatten(released), (step + 1, jnp.asarray(history))
 
@@ -289,15 +288,15 @@ def _write_noisy(
     steps: int,
     rng: Rng = None,
 ) -> None:
-    *sums, step, _ = arguments
-    *noisy, history = results  # which begins as that of the arguments
+    step = arguments[-1]
+    *sums, history = results  # which begin as those of the arguments
     if not 0 <= step < steps:
         raise ParameterError(f"noise_state must be one before the last of {steps} steps, got one after {step}")
     noise = _noise(numerators, sigma, gain, granularity)
     rest = history.view(np.int64)  # a history for each array
-    for given, out in zip(sums, noisy, strict=True):
-        own, rest = np.split(rest, [noise.history_length(out.size)])
-        noise.release(own, int(step), given.reshape(-1), out.reshape(-1), None, rng)
+    for part in sums:
+        own, rest = np.split(rest, [noise.history_length(part.size)])
+        noise.release(own, int(step), part.reshape(-1), None, rng)
 
 
 _add_noise: Final = Step("dpnoise_jax_privacy_add_noise", _write_noisy)

@@ -425,42 +425,40 @@ impl FloatSums {
         self.0.noise().history_length(width)
     }
 
-    /// Writes `sums` with the noise of a step to `out`, and the noise to the history.
-    #[pyo3(signature = (history, step, sums, out, threads, rng=None))]
+    /// Puts `sums` on the grid, with the noise of a step, and the noise into the history.
+    #[pyo3(signature = (history, step, sums, threads, rng=None))]
     fn release(
         &self,
         history: &Bound<'_, PyAny>,
         step: u64,
         sums: &Bound<'_, PyAny>,
-        out: &Bound<'_, PyAny>,
         threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let mut history = buffers::writable::<i64>(history, "history", "int64")?;
         let history = buffers::elements(&mut history, "history")?;
-        for_dtype!(out, write_float_sums(&self.0, (step, history), sums, out, threads.get(), rng))
+        for_dtype!(sums, write_float_sums(&self.0, step, history, sums, threads.get(), rng))
     }
 }
 
 fn write_float_sums<T: Real + Element>(
     kind: &str,
     noisy: &sgd::FloatSums,
-    (step, history): (u64, &mut [i64]),
+    step: u64,
+    history: &mut [i64],
     sums: &Bound<'_, PyAny>,
-    out: &Bound<'_, PyAny>,
     threads: usize,
     rng: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let mut out = buffers::writable::<T>(out, "out", kind)?;
-    let out = buffers::elements(&mut out, "out")?;
-    let given = buffers::readable::<T>(sums, "sums", kind)?;
-    let given = buffers::slice(&given, "sums")?;
-    if given.len() != out.len() || history.len() != noisy.noise().history_length(out.len()) {
-        return Err(ParameterError::new_err("sums and history must be as long as out asks for"));
+    let py = sums.py();
+    let mut sums = buffers::writable::<T>(sums, "sums", kind)?;
+    let sums = buffers::elements(&mut sums, "sums")?;
+    if history.len() != noisy.noise().history_length(sums.len()) {
+        return Err(ParameterError::new_err("history must be as long as the number of sums asks for"));
     }
     match hazmat::given(rng)? {
-        Some(mut rng) => noisy.release_with(step, history, given, out, &mut *rng).map_err(to_py),
-        None => runtime::pausing(sums.py(), |pause| noisy.release(step, history, given, out, threads, pause)),
+        Some(mut rng) => noisy.release_with(step, history, sums, &mut *rng).map_err(to_py),
+        None => runtime::pausing(py, |pause| noisy.release(step, history, sums, threads, pause)),
     }
 }
 

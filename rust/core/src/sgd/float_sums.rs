@@ -19,10 +19,10 @@ const CHUNK: usize = 1 << 10;
 /// ```
 /// use dpnoise_core::sgd::{CorrelatedNoise, FloatSums};
 /// let noise = CorrelatedNoise::new(vec![4096, 2048], 2f64.powi(30), 1.2)?;
-/// let (sums, mut out) = ([0.3, f64::NAN, -0.125], [0.0; 3]);
+/// let mut sums = [0.3, f64::NAN, -0.125];
 /// let mut history = vec![0; noise.history_length(3)];
-/// FloatSums::new(noise, 2f64.powi(-18))?.release(0, &mut history, &sums, &mut out, 1, &mut || Ok(()))?;
-/// # assert!(out.iter().all(|number| number.is_finite()));
+/// FloatSums::new(noise, 2f64.powi(-18))?.release(0, &mut history, &mut sums, 1, &mut || Ok(()))?;
+/// # assert!(sums.iter().all(|number| number.is_finite()));
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -48,27 +48,26 @@ impl FloatSums {
         &self.noise
     }
 
-    /// Rounds every sum to the grid, half up, adds the noise of step number `step`, and writes the exact result, rounded
+    /// Rounds every sum to the grid, half up, adds the noise of step number `step`, and leaves the exact result, rounded
     /// once to a double and then to the type of the sums.
     ///
     /// A sum that is not finite counts as zero. Constant-time in the sums, and in noise of at least -2^51 and below 2^51
     /// units.
     ///
     /// # Errors
-    /// As for [`CorrelatedNoise::next`].
+    /// As for [`CorrelatedNoise::next`]; then the sums are zeros.
     ///
     /// # Panics
-    /// As for [`CorrelatedNoise::next`], and when there are fewer sums than numbers in `out`.
+    /// As for [`CorrelatedNoise::next`].
     pub fn release<T: Real>(
         &self,
         step: u64,
         history: &mut [i64],
-        sums: &[T],
-        out: &mut [T],
+        sums: &mut [T],
         threads: usize,
         pause: &mut Pause<'_>,
     ) -> Result<(), Error> {
-        self.noise.fresh(Step { number: step, history }, out, threads, pause, &self.emit(sums))
+        self.noise.fresh(Step { number: step, history }, sums, threads, pause, &self.emit())
     }
 
     /// Does the same with noise from `rng`.
@@ -82,26 +81,24 @@ impl FloatSums {
         &self,
         step: u64,
         history: &mut [i64],
-        sums: &[T],
-        out: &mut [T],
+        sums: &mut [T],
         rng: &mut R,
     ) -> Result<(), Error> {
-        self.noise.given(Step { number: step, history }, out, rng, &self.emit(sums))
+        self.noise.given(Step { number: step, history }, sums, rng, &self.emit())
     }
 
-    fn emit<'a, T: Real>(&self, sums: &'a [T]) -> impl Fn(usize, &[i64], &mut [T]) + Sync + use<'a, T> {
+    fn emit<T: Real>(&self) -> impl Fn(usize, &[i64], &mut [T]) + Sync + use<T> {
         let (grid, finer) = (self.grid, self.finer);
-        move |first, noise, out| {
+        move |_, noise, sums| {
             let mut doubles = Zeroizing::new([0.0; CHUNK]);
-            let sums = sums[first..].chunks(CHUNK);
-            for ((out, sums), noise) in out.chunks_mut(CHUNK).zip(sums).zip(noise.chunks(CHUNK)) {
-                let doubles = &mut doubles[..out.len()];
-                doubles.iter_mut().zip(sums).for_each(|(double, sum)| *double = sum.normal_f64());
+            for (sums, noise) in sums.chunks_mut(CHUNK).zip(noise.chunks(CHUNK)) {
+                let doubles = &mut doubles[..sums.len()];
+                doubles.iter_mut().zip(&*sums).for_each(|(double, sum)| *double = sum.normal_f64());
                 let added = grid.add_noise(Reach::Near, doubles, &[0; CHUNK][..noise.len()]);
                 added
                     .and_then(|()| finer.add_noise(Reach::Near, doubles, noise))
                     .expect("the step has an instruction set");
-                out.iter_mut().zip(&*doubles).for_each(|(out, &double)| *out = T::from_f64(double));
+                sums.iter_mut().zip(&*doubles).for_each(|(sum, &double)| *sum = T::from_f64(double));
             }
         }
     }
@@ -120,9 +117,9 @@ mod tests {
     }
 
     fn noisy<T: Real>(sums: &[T], noise: &[i64]) -> Vec<T> {
-        let mut out = vec![T::default(); sums.len()];
-        float_sums(&[4096], 1.0).emit(sums)(0, noise, &mut out);
-        out
+        let mut sums = sums.to_vec();
+        float_sums(&[4096], 1.0).emit()(0, noise, &mut sums);
+        sums
     }
 
     #[test]
@@ -157,11 +154,11 @@ mod tests {
         let mut histories = [(); 2].map(|()| vec![0; noise.history_length(N)]);
         let mut rngs = [(); 2].map(|()| SeededRng::new(3).unwrap());
         for step in 0..2 {
-            let (mut out, mut alone) = (vec![0.0; N], vec![0; N]);
-            grid.release_with(step, &mut histories[0], &sums, &mut out, &mut rngs[0]).unwrap();
+            let (mut released, mut alone) = (sums.clone(), vec![0; N]);
+            grid.release_with(step, &mut histories[0], &mut released, &mut rngs[0]).unwrap();
             noise.next_with(step, &mut histories[1], &mut alone, &mut rngs[1]).unwrap();
             let expected: Vec<f64> = sums.iter().zip(&alone).map(|(x, &n)| x + n as f64 * (G / 4096.0)).collect();
-            assert_eq!(out, expected);
+            assert_eq!(released, expected);
         }
     }
 
@@ -170,9 +167,9 @@ mod tests {
         let grid = float_sums(&[4096], 2f64.powi(-20)); // whose noise is always zero
         let sums: Vec<f32> = (0..40_001).map(|i| i as f32).collect();
         for threads in [1, 3] {
-            let mut out = vec![0.0; sums.len()];
-            grid.release(0, &mut [], &sums, &mut out, threads, &mut go_on).unwrap();
-            assert_eq!(out, sums);
+            let mut released = sums.clone();
+            grid.release(0, &mut [], &mut released, threads, &mut go_on).unwrap();
+            assert_eq!(released, sums);
         }
     }
 
