@@ -166,16 +166,16 @@ def test_a_donated_history_is_updated_in_place_and_another_one_stays() -> None:
 def test_sums_that_are_needed_elsewhere_stay() -> None:
     """Noise is added in place: XLA copies what is used again."""
     made = ours.gaussian_privatizer(stddev=1.0)
-    sums = jnp.full(5, 1e6)
+    sums = jnp.full(9, 1e3)
     twice = {"a": sums, "b": sums}
     for given in (twice, jax.jit(lambda: twice)()):
         found = jax.jit(made.update)(given, made.init(twice))[0]
-        assert len(np.unique(flat(found))) == 10
-        assert np.all(np.abs(flat(found) - 1e6) < 100)
-        np.testing.assert_array_equal(flat(given), 1e6)
+        assert not np.array_equal(found["a"], found["b"])
+        assert np.all(np.abs(flat(found) - 1e3) < 100)
+        np.testing.assert_array_equal(flat(given), 1e3)
     noisy, kept = jax.jit(lambda x: (made.update(2 * x, made.init(x))[0], 2 * x))(sums)
-    np.testing.assert_array_equal(kept, 2e6)
-    assert np.all(noisy != kept)
+    np.testing.assert_array_equal(kept, 2e3)
+    assert not np.array_equal(noisy, kept)
 
 
 # So many numbers that two releases are never equal by chance.
