@@ -12,7 +12,6 @@ __all__ = [
     "AboveThreshold",
     "AboveThresholdRun",
     "CorrelatedGradient",
-    "CorrelatedNoise",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "FloatSums",
@@ -369,8 +368,8 @@ class CorrelatedGradient:
         clip_norm: Any,
         noise_multiplier: Any,
         expected_batch_size: Any,
-        key: NoiseKey | None,
     ) -> CorrelatedGradient: ...
+    def start(self, key: NoiseKey | None) -> CorrelatedGradient: ...
     @property
     def clip_norm(self) -> float: ...
     @property
@@ -387,19 +386,6 @@ class CorrelatedGradient:
     def tickets(self) -> list[bytes]: ...
     def resume(self, width: int, tickets: Sequence[bytes], threads: int | None) -> None: ...
     def step(self, gradients: Any, out: Any, threads: int | None, rng: TestRng | None = None) -> None: ...
-
-@final
-class CorrelatedNoise:
-    def __new__(cls, numerators: Sequence[int], sigma: Any, gain: float) -> CorrelatedNoise: ...
-    def history_length(self, width: int) -> int: ...
-    def next(
-        self,
-        history: NDArray[np.int64],
-        step: int,
-        out: NDArray[np.int64],
-        threads: int | None,
-        rng: TestRng | None = None,
-    ) -> None: ...
 
 @final
 class FloatSums:

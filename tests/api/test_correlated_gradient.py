@@ -104,7 +104,7 @@ def test_each_step_has_its_own_noise_and_empty_batches_have_some() -> None:
     run = made().start()
     steps = [run.step(np.empty((0, 40))) for _ in range(8)]
     other = made().start().step(np.empty((0, 40)))
-    assert len(np.unique([*steps, other])) == 9 * 40
+    assert len(np.unique([*steps, other], axis=0)) == 9
     assert np.std(steps) == pytest.approx(made().noise_multiplier * STRATEGY.sensitivity(MinSeparation(3)) / 4, rel=0.5)
 
 
@@ -209,7 +209,15 @@ def test_what_is_no_state_is_refused() -> None:
 
     for wrong in (b"", b"{}", b"[]", b"1", b"\xff", state[:-1], changed(format="x"), changed(d=0), changed(d=2**41)):
         assert refused(wrong).startswith("state must be that of a run, as state() gave it")
-    for wrong in (changed(tickets=1), changed(tickets=[1]), changed(tickets=["*"]), changed(d="5"), changed(d=None)):
+    assert refused(b"[" * 200_000).startswith("state must be that of a run, as state() gave it")
+    for wrong in (
+        changed(tickets=1),
+        changed(tickets={}),
+        changed(tickets=[1]),
+        changed(tickets=["*"]),
+        changed(d="5"),
+        changed(d=None),
+    ):
         assert refused(wrong).startswith("state must be that of a run, as state() gave it")
     assert refused(changed(tickets=[first[:-4]])).startswith("not a ticket: ")
     assert refused(changed(tickets=[second, first])).startswith("state must be one with a ticket for each of its steps")
@@ -247,7 +255,7 @@ def test_noise_that_fits_into_64_bits_is_allowed_up_to_the_limit_that_errors_nam
     with pytest.raises(ParameterError) as caught:
         made(noise_multiplier=1000.0)
     most = float(str(caught.value).split("at most ")[1].split()[0])
-    made(noise_multiplier=most * 0.999)
+    made(noise_multiplier=most)
     with pytest.raises(ParameterError):
         made(noise_multiplier=most * 1.001)
 
@@ -283,4 +291,4 @@ def test_two_threads_do_not_make_one_step() -> None:
     for thread in threads:
         thread.join()
     assert run.next_step == len(made_steps) > 0
-    assert len(np.unique([step[:4] for step in made_steps])) == 4 * len(made_steps)
+    assert len(np.unique([step[:4] for step in made_steps], axis=0)) == len(made_steps)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, Final, NoReturn
 
@@ -14,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
-from dpnoise._errors import ParameterError
+from dpnoise._errors import HaltedError, ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import at_least, checked_level, integer, real_down
 from dpnoise.accounting import zcdp_epsilon
 from dpnoise.accounting._losses import Loss, RepeatedLoss
 from dpnoise.keyed import NoiseKey
-from dpnoise.mechanisms._gaussian_privacy import ConcentratedPrivacy
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.sensitivity import Relation
 from dpnoise.sgd._accounting import epsilon_spent
+from dpnoise.sgd._gradient_privacy import GradientPrivacy
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 from dpnoise.sgd._participation import Participation
@@ -33,7 +33,7 @@ _FORMAT: Final = "dpnoise correlated gradients 1"
 _WIDTHS: Final = range(1, 2**40 + 1)
 
 
-class CorrelatedGradient(ConcentratedPrivacy):
+class CorrelatedGradient(GradientPrivacy):
     """A run of DP-SGD whose noise is correlated between steps: each step takes back some of the noise before it.
 
     A model is trained by the sums of its gradients, and these have less noise than with independent noise for the same
@@ -85,7 +85,8 @@ class CorrelatedGradient(ConcentratedPrivacy):
     whatever has been released before. So the whole run, adaptive as it is, costs as much as one release of Gaussian
     noise. The proof is in ``docs/proofs/correlated_noise.md``.
 
-    Memory: ``bands`` numbers of 8 bytes for each parameter, and time to read them in each step.
+    Sums wrap around above 2**29 times ``clip_norm``. Memory: ``bands`` numbers of 8 bytes for each parameter, all of
+    which a step reads.
 
     References
     ----------
@@ -110,7 +111,7 @@ class CorrelatedGradient(ConcentratedPrivacy):
     ...     weights -= 0.5 * run.step(batch * (batch @ weights - 1)[:, np.newaxis])
     """
 
-    __slots__ = ("_delta", "_epsilon", "_participation", "_strategy")
+    __slots__ = ("_participation", "_strategy")
 
     _native: _native.CorrelatedGradient
     _parameters = ("strategy", "clip_norm", "noise_multiplier", "expected_batch_size", "participation", "delta")
@@ -128,7 +129,15 @@ class CorrelatedGradient(ConcentratedPrivacy):
         if not isinstance(strategy, BandedToeplitz):
             raise TypeError(f"strategy must be a BandedToeplitz, got {type(strategy).__name__}")
         self._strategy, self._participation = strategy, participation
-        self._native = _begun(strategy, participation, clip_norm, noise_multiplier, expected_batch_size)
+        self._native = _native.CorrelatedGradient(
+            numerators=strategy._numerators,
+            steps=strategy.steps,
+            gain=strategy._gain(),
+            sensitivity=strategy.sensitivity(participation),
+            clip_norm=clip_norm,
+            noise_multiplier=noise_multiplier,
+            expected_batch_size=expected_batch_size,
+        )
         self._delta = None if delta is None else real_down(delta, "delta")
         self._epsilon = None if self._delta is None else self._epsilon_for(self._delta)
 
@@ -153,44 +162,9 @@ class CorrelatedGradient(ConcentratedPrivacy):
         return self._participation
 
     @property
-    def clip_norm(self) -> float:
-        """The norm that gradients are clipped to."""
-        return self._native.clip_norm
-
-    @property
-    def noise_multiplier(self) -> float:
-        """The ratio of the independent noise to the sensitivity of the run."""
-        return self._native.noise_multiplier
-
-    @property
-    def expected_batch_size(self) -> float:
-        """The divisor of the noisy sums."""
-        return self._native.expected_batch_size
-
-    @property
-    def epsilon(self) -> float | None:  # type: ignore[override]
-        """The epsilon of a run; None without a ``delta``."""
-        return self._epsilon
-
-    @property
-    def delta(self) -> float | None:  # type: ignore[override]
-        """The privacy parameter delta, when that was given."""
-        return self._delta
-
-    @property
     def rho(self) -> float:  # type: ignore[override]
         """The parameter of zero-concentrated differential privacy of a run without sampling, rounded up."""
         return at_least(self._events / (2 * Fraction(self.noise_multiplier) ** 2))
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbouring relation: one example, added or removed."""
-        return "add/remove"
-
-    @property
-    def granularity(self) -> float:
-        """The step of the grid that clipped gradients are rounded to; that of the noise is 2**-12 of it."""
-        return self._native.granularity
 
     def start(self, *, key: NoiseKey | None = None) -> CorrelatedGradientRun:
         """Start a run, which costs `cost`.
@@ -213,8 +187,7 @@ class CorrelatedGradient(ConcentratedPrivacy):
         """
         if not isinstance(key, NoiseKey | None):
             raise TypeError(f"key must be a NoiseKey or None, got {type(key).__name__}")
-        numbers = self.clip_norm, self.noise_multiplier, self.expected_batch_size
-        native = _begun(self._strategy, self._participation, *numbers, key)
+        native = self._native.start(None if key is None else key._secret)
         return CorrelatedGradientRun(native, self._digest, key)
 
     def resume(self, state: bytes, *, key: NoiseKey, threads: int | None = None) -> CorrelatedGradientRun:
@@ -251,12 +224,12 @@ class CorrelatedGradient(ConcentratedPrivacy):
             raise TypeError(f"key must be a NoiseKey, got {type(key).__name__}")
         try:
             fields = json.loads(state)
-            if fields["format"] != _FORMAT:
+            if fields["format"] != _FORMAT or not isinstance(fields["tickets"], list):
                 raise ValueError
             tickets = [base64.b64decode(ticket, validate=True) for ticket in fields["tickets"]]
             width = integer(fields["d"], "d", _WIDTHS) if tickets else 1
             owner = fields["parameters"], fields["key"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise ParameterError(f"state must be that of a run, as state() gave it, got {len(state)} others") from None
         for name, given, own in zip(("parameters", "key"), owner, (self._digest, key.fingerprint.hex()), strict=True):
             if given != own:
@@ -359,7 +332,7 @@ class CorrelatedGradientRun:
 
     @property
     def next_step(self) -> int:
-        """The number of the next step, counted from 0."""
+        """The number of the next step, counted from 0; a HaltedError while another thread makes a step."""
         return self._native.next_step
 
     def step(
@@ -416,6 +389,8 @@ class CorrelatedGradientRun:
         ------
         ParameterError
             When the run has no key.
+        HaltedError
+            While another thread makes a step.
         """
         if self._key is None:
             raise ParameterError("key must be given to start() for a run that can be resumed, got None")
@@ -430,32 +405,13 @@ class CorrelatedGradientRun:
         return json.dumps(fields, separators=(",", ":")).encode()
 
     def __repr__(self) -> str:
-        """Show the number of the next step."""
-        return f"<CorrelatedGradientRun, next step {self.next_step}>"
+        """Show the number of the next step, unless another thread makes it."""
+        with suppress(HaltedError):
+            return f"<CorrelatedGradientRun, next step {self.next_step}>"
+        return "<CorrelatedGradientRun in a step>"
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied or pickled."""
         raise TypeError(
             "a CorrelatedGradientRun holds secret noise and cannot be pickled: keep its state() and its key"
         )
-
-
-def _begun(
-    strategy: BandedToeplitz,
-    participation: Participation,
-    clip_norm: float,
-    noise_multiplier: float,
-    expected_batch_size: float,
-    key: NoiseKey | None = None,
-) -> _native.CorrelatedGradient:
-    """Begin a run, which checks the parameters."""
-    return _native.CorrelatedGradient(
-        numerators=strategy._numerators,
-        steps=strategy.steps,
-        gain=strategy._gain(),
-        sensitivity=strategy.sensitivity(participation),
-        clip_norm=clip_norm,
-        noise_multiplier=noise_multiplier,
-        expected_batch_size=expected_batch_size,
-        key=None if key is None else key._secret,
-    )

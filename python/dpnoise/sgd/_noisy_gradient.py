@@ -13,16 +13,15 @@ from dpnoise._interchange import Values
 from dpnoise._parameters import at_least, checked_level, integer, real_down
 from dpnoise.accounting import zcdp_epsilon
 from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
-from dpnoise.mechanisms._gaussian_privacy import ConcentratedPrivacy
 from dpnoise.mechanisms._mechanism import Rng
-from dpnoise.sensitivity import Relation
+from dpnoise.sgd._gradient_privacy import GradientPrivacy
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
 
 _STEPS: Final = 2.0**31  # the clip norm has at least so many steps of the grid
 _ROUNDED: Final = 1 + 2.0**-30  # far above the rounding errors of a normal quantile and its factors
 
 
-class NoisyGradient(ConcentratedPrivacy):
+class NoisyGradient(GradientPrivacy):
     """The mean of clipped gradients, with discrete Gaussian noise on their sum.
 
     One step of DP-SGD. On all data it is (alpha, alpha / (2 * noise_multiplier**2))-Rényi differentially private for
@@ -79,7 +78,7 @@ class NoisyGradient(ConcentratedPrivacy):
     >>> weights -= 0.5 * noisy.release(batch * (batch @ weights - 1)[:, np.newaxis])
     """
 
-    __slots__ = ("_delta", "_epsilon")
+    __slots__ = ()
 
     _native: _native.NoisyGradient
     _parameters = ("clip_norm", "noise_multiplier", "expected_batch_size", "delta")
@@ -94,44 +93,9 @@ class NoisyGradient(ConcentratedPrivacy):
         self._epsilon = None if self._delta is None else zcdp_epsilon(self.rho, delta=self._delta)
 
     @property
-    def clip_norm(self) -> float:
-        """The norm that gradients are clipped to."""
-        return self._native.clip_norm
-
-    @property
-    def noise_multiplier(self) -> float:
-        """The ratio of the noise to the sensitivity."""
-        return self._native.noise_multiplier
-
-    @property
-    def expected_batch_size(self) -> float:
-        """The divisor of the noisy sum."""
-        return self._native.expected_batch_size
-
-    @property
-    def epsilon(self) -> float | None:  # type: ignore[override]
-        """The epsilon of a step on all data; None without a ``delta``."""
-        return self._epsilon
-
-    @property
-    def delta(self) -> float | None:  # type: ignore[override]
-        """The privacy parameter delta, when that was given."""
-        return self._delta
-
-    @property
     def rho(self) -> float:  # type: ignore[override]
         """The parameter of zero-concentrated differential privacy of a step on all data, rounded up."""
         return at_least(1 / (2 * Fraction(self.noise_multiplier) ** 2))
-
-    @property
-    def relation(self) -> Relation:
-        """The neighbouring relation: one example, added or removed."""
-        return "add/remove"
-
-    @property
-    def granularity(self) -> float:
-        """The step of the grid that clipped gradients are rounded to."""
-        return self._native.granularity
 
     def release(
         self, gradients: Values, *, out: Floats | None = None, threads: int | None = None, rng: Rng = None

@@ -12,23 +12,8 @@ STEPS: Final = range(1, 2**20 + 1)
 _DISTANCES: Final = range(1, 2**53 + 1)
 
 
-@dataclass(frozen=True)
-class SingleEpoch:
-    """Each example takes part in at most one step of the run.
-
-    Which step that is may depend on the example itself, but not on the data of other examples.
-
-    Notes
-    -----
-    ``sample_rate`` is 1 and there is one event: the whole run costs as much as one Gaussian release of its
-    ``noise_multiplier``, without amplification by sampling.
-
-    Examples
-    --------
-    >>> from dpnoise.sgd import BandedToeplitz, SingleEpoch
-    >>> BandedToeplitz([1.0, 0.5], steps=100).sensitivity(SingleEpoch()) ** 2
-    1.2500000000000002
-    """
+class _OneEvent(ByName):
+    """All participations of an example are within one event."""
 
     @property
     def sample_rate(self) -> float:
@@ -57,13 +42,32 @@ class SingleEpoch:
         integer(steps, "steps", STEPS)
         return 1
 
+
+@dataclass(frozen=True)
+class SingleEpoch(_OneEvent):
+    """Each example takes part in at most one step of the run.
+
+    Which step that is may depend on the example itself, but not on the data of other examples.
+
+    Notes
+    -----
+    ``sample_rate`` is 1 and there is one event: the whole run costs as much as one Gaussian release of its
+    ``noise_multiplier``, without amplification by sampling.
+
+    Examples
+    --------
+    >>> from dpnoise.sgd import BandedToeplitz, SingleEpoch
+    >>> BandedToeplitz([1.0, 0.5], steps=100).sensitivity(SingleEpoch()) ** 2
+    1.2500000000000002
+    """
+
     def _pattern(self, bands: int) -> tuple[int, int]:
         """Give the separation and the largest number of the participations that an event covers."""
         return 1, 1
 
 
 @dataclass(frozen=True)
-class MinSeparation(ByName):
+class MinSeparation(_OneEvent):
     """Any two steps that an example takes part in are some number of steps apart, or more.
 
     The steps of an example must not depend on the data of other examples. Batches in a fixed order, the same in all
@@ -110,33 +114,6 @@ class MinSeparation(ByName):
         if self.max_participations is not None:
             most = integer(self.max_participations, "max_participations", _DISTANCES)
             object.__setattr__(self, "max_participations", most)
-
-    @property
-    def sample_rate(self) -> float:
-        """The sampling rate of an event: 1, since nothing is sampled."""
-        return 1.0
-
-    def events(self, steps: int) -> int:
-        """Give the number of Gaussian releases that a run of ``steps`` steps costs: 1.
-
-        Parameters
-        ----------
-        steps : int
-            From 1 to 2**20.
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        ParameterError
-            When ``steps`` is out of range.
-        TypeError
-            When ``steps`` is not an integer.
-        """
-        integer(steps, "steps", STEPS)
-        return 1
 
     def _pattern(self, bands: int) -> tuple[int, int]:
         """Give the separation and the largest number of the participations that an event covers."""

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::errors::{ParameterError, to_py};
 use crate::keyed::NoiseKey;
-use crate::numbers::{integer, real, real_up};
+use crate::numbers::{real, real_up};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
@@ -257,8 +257,7 @@ pub(crate) struct CorrelatedGradient {
 #[pymethods]
 impl CorrelatedGradient {
     #[new]
-    #[allow(clippy::too_many_arguments, reason = "four of the strategy, and those of the mechanism")]
-    #[pyo3(signature = (*, numerators, steps, gain, sensitivity, clip_norm, noise_multiplier, expected_batch_size, key))]
+    #[pyo3(signature = (*, numerators, steps, gain, sensitivity, clip_norm, noise_multiplier, expected_batch_size))]
     fn new(
         numerators: Vec<u32>,
         steps: u64,
@@ -267,16 +266,19 @@ impl CorrelatedGradient {
         clip_norm: &Bound<'_, PyAny>,
         noise_multiplier: &Bound<'_, PyAny>,
         expected_batch_size: &Bound<'_, PyAny>,
-        key: Option<&Bound<'_, NoiseKey>>,
     ) -> PyResult<Self> {
         let (clip_norm, noise_multiplier) =
             (real(clip_norm, "clip_norm")?, real_up(noise_multiplier, "noise_multiplier")?);
         let expected_batch_size = real(expected_batch_size, "expected_batch_size")?;
         let strategy = Strategy { numerators, steps, gain, sensitivity };
+        let run = sgd::CorrelatedGradient::new(strategy, clip_norm, noise_multiplier, expected_batch_size, None);
+        run.map(Self::from).map_err(to_py)
+    }
+
+    /// Another run with these parameters, from its first step.
+    fn start(&self, key: Option<&Bound<'_, NoiseKey>>) -> PyResult<Self> {
         let key = key.map(|key| key.get().share());
-        let run = sgd::CorrelatedGradient::new(strategy, clip_norm, noise_multiplier, expected_batch_size, key)
-            .map_err(to_py)?;
-        Ok(Self { clipping: *run.clipping(), run: Mutex::new(run), noise_multiplier, expected_batch_size })
+        self.lock().and_then(|run| run.start(key)).map(Self::from).map_err(to_py)
     }
 
     #[getter]
@@ -339,6 +341,13 @@ impl CorrelatedGradient {
     }
 }
 
+impl From<sgd::CorrelatedGradient> for CorrelatedGradient {
+    fn from(run: sgd::CorrelatedGradient) -> Self {
+        let (clipping, noise_multiplier) = (*run.clipping(), run.noise_multiplier());
+        Self { clipping, noise_multiplier, expected_batch_size: run.expected_batch_size(), run: Mutex::new(run) }
+    }
+}
+
 impl CorrelatedGradient {
     /// The run, unless another thread makes a step: it may wait for the GIL, so nobody may wait for it.
     fn lock(&self) -> Result<MutexGuard<'_, sgd::CorrelatedGradient>, Error> {
@@ -361,50 +370,6 @@ fn write_correlated<T: Real + Element>(
     match hazmat::given(rng)? {
         Some(mut rng) => run.lock().and_then(|mut run| run.release_with(&sums, out, &mut *rng)).map_err(to_py),
         None => runtime::pausing(gradients.py(), |pause| run.lock()?.release(&sums, out, threads, pause)),
-    }
-}
-
-/// Noise that is correlated from step to step, with a history in memory of the caller.
-#[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct CorrelatedNoise(sgd::CorrelatedNoise);
-
-#[pymethods]
-impl CorrelatedNoise {
-    #[new]
-    fn new(numerators: Vec<u32>, sigma: &Bound<'_, PyAny>, gain: f64) -> PyResult<Self> {
-        sgd::CorrelatedNoise::new(numerators, real_up(sigma, "sigma")?, gain).map(Self).map_err(to_py)
-    }
-
-    /// How many numbers a history for `width` numbers has.
-    fn history_length(&self, width: usize) -> usize {
-        self.0.history_length(width)
-    }
-
-    /// Writes the noise of a step to `out` and to the history.
-    #[pyo3(signature = (history, step, out, threads, rng=None))]
-    fn next(
-        &self,
-        history: &Bound<'_, PyAny>,
-        step: &Bound<'_, PyAny>,
-        out: &Bound<'_, PyAny>,
-        threads: Threads,
-        rng: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let step = integer(step, "step", "an integer from 0 to 2**64 - 1")?;
-        let (py, mut history, mut out) = (
-            out.py(),
-            buffers::writable::<i64>(history, "history", "int64")?,
-            buffers::writable::<i64>(out, "out", "int64")?,
-        );
-        let (history, out) = (buffers::elements(&mut history, "history")?, buffers::elements(&mut out, "out")?);
-        if history.len() != self.0.history_length(out.len()) {
-            let (given, allowed) = (history.len(), self.0.history_length(out.len()));
-            return Err(ParameterError::new_err(format!("history must have {allowed} numbers, got {given}")));
-        }
-        match hazmat::given(rng)? {
-            Some(mut rng) => self.0.next_with(step, history, out, &mut *rng).map_err(to_py),
-            None => runtime::pausing(py, |pause| self.0.next(step, history, out, threads.get(), pause)),
-        }
     }
 }
 
@@ -465,7 +430,6 @@ fn write_float_sums<T: Real + Element>(
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<NoisyGradient>()?;
     module.add_class::<CorrelatedGradient>()?;
-    module.add_class::<CorrelatedNoise>()?;
     module.add_class::<FloatSums>()?;
     module.add_function(wrap_pyfunction!(clip_and_sum, module)?)?;
     module.add_function(wrap_pyfunction!(add_clipped, module)?)

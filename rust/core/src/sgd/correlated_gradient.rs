@@ -12,6 +12,9 @@ use crate::error::Error;
 use crate::rng::{NoiseKey, ProcessMark, Ticket, Wiped};
 use crate::threads::{Pause, go_on};
 
+/// The most steps: the range of the recursion is proved for so many.
+const MAX_STEPS: u64 = 1 << 20;
+
 /// The longest gradient.
 const MAX_WIDTH: usize = 1 << 40;
 
@@ -22,7 +25,7 @@ pub struct Strategy {
     pub numerators: Vec<u32>,
     /// The number of its rows.
     pub steps: u64,
-    /// The largest norm of a row of its inverse, or more.
+    /// The largest norm of a row of its inverse, at least 1, or more.
     pub gain: f64,
     /// The largest norm of C u, or more, for the u that the pattern of participation admits with rows of norm 1.
     pub sensitivity: f64,
@@ -75,7 +78,7 @@ impl CorrelatedGradient {
     ///
     /// # Errors
     /// [`Error::Parameter`] as for [`NoisyGradient::new`](super::NoisyGradient::new) and [`CorrelatedNoise::new`], for
-    /// fewer steps than coefficients, and for a sensitivity below 1; [`Error::Randomness`].
+    /// fewer steps than coefficients or more than 2^20, and for a sensitivity below 1; [`Error::Randomness`].
     pub fn new(
         strategy: Strategy,
         clip_norm: f64,
@@ -84,9 +87,9 @@ impl CorrelatedGradient {
         key: Option<Arc<NoiseKey>>,
     ) -> Result<Self, Error> {
         let Strategy { numerators, steps, gain, sensitivity } = &strategy;
-        if *steps < numerators.len() as u64 {
+        if !(numerators.len() as u64..=MAX_STEPS).contains(steps) {
             let given = format!("{steps} for {} coefficients", numerators.len());
-            return Err(Error::parameter("steps", given, "at least as many as coefficients"));
+            return Err(Error::parameter("steps", given, "at least as many as coefficients, and at most 2**20"));
         }
         if !(1.0..=2f64.powi(32)).contains(sensitivity) {
             return Err(Error::parameter("sensitivity", format!("{sensitivity:?}"), "from 1 to 2**32"));
@@ -104,10 +107,20 @@ impl CorrelatedGradient {
         };
         let most = largest_sigma(numerators, *gain)? / this.sigma(MAX_WIDTH);
         if most < 1.0 {
-            let allowed = format!("at most {:.4e} for this strategy and participation", noise_multiplier * most);
+            let limit = noise_multiplier * most * (1.0 - 1e-4); // four digits of it are shown, which may be rounded up
+            let allowed = format!("at most {limit:.4e} for this strategy and participation");
             return Err(Error::parameter("noise_multiplier", noise_multiplier, allowed));
         }
         Ok(this)
+    }
+
+    /// Another run with these parameters, from its first step.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`].
+    pub fn start(&self, key: Option<Arc<NoiseKey>>) -> Result<Self, Error> {
+        let strategy = self.strategy.clone();
+        Self::new(strategy, self.clipping.clip_norm(), self.noise_multiplier, self.expected_batch_size, key)
     }
 
     /// How gradients are clipped and added up.
@@ -197,7 +210,8 @@ impl CorrelatedGradient {
     }
 
     /// Writes to `out` the `sums` in steps of the grid with the noise of the next step, added modulo 2^64, as numbers
-    /// divided by the expected batch size; asks `pause` now and then whether to go on.
+    /// divided by the expected batch size; asks `pause` now and then whether to go on. Sums wrap around above 2^29 clip
+    /// norms.
     ///
     /// # Errors
     /// As for [`CorrelatedGradient::step`], and the errors of `pause`.
@@ -477,6 +491,10 @@ mod tests {
         assert!(message(made(Strategy { sensitivity: 0.9, ..strategy(&[4096]) }, 1.0)).starts_with("sensitivity"));
         assert!(message(made(strategy(&[4096]), 600.0)).starts_with("noise_multiplier must be at most 4.5"));
         assert!(message(made(strategy(&[4096]), 1e9)).starts_with("noise_multiplier must be from 2**-20"));
+        assert!(message(made(Strategy { steps: 1 << 21, ..strategy(&[4096]) }, 1.0)).contains("at most 2**20"));
+        for gain in [f64::NAN, 0.0, 0.999, f64::INFINITY] {
+            assert!(message(made(Strategy { gain, ..strategy(&[4096, 1]) }, 1.0)).starts_with("gain must be from 1"));
+        }
         let wild = Strategy { gain: 1e3, ..strategy(&[4096; 9]) };
         assert!(made(wild.clone(), 1e-3).is_ok());
         assert!(message(made(wild, 10.0)).starts_with("noise_multiplier must be at most"));

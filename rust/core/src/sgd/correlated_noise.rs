@@ -47,7 +47,7 @@ impl CorrelatedNoise {
     /// `gain` is the largest norm of a row of C^-1, over all steps that will be made, or more.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless the coefficients begin with 1, do not increase, and are at most 2^16; for sigma that
+    /// [`Error::Parameter`] unless the coefficients begin with 1, do not increase, and are at most 2^20; for sigma that
     /// is not from 2^-20 to 2^44, or with which the recursion might leave the range of 64 bits.
     pub fn new(numerators: Vec<u32>, sigma: f64, gain: f64) -> Result<Self, Error> {
         let largest = largest_sigma(&numerators, gain)?;
@@ -231,9 +231,12 @@ impl CorrelatedNoise {
 /// The largest sigma for which the recursion stays in 64 bits, after a check of the coefficients.
 pub(super) fn largest_sigma(numerators: &[u32], gain: f64) -> Result<f64, Error> {
     let is_valid = numerators.first() == Some(&UNIT) && numerators.is_sorted_by(|a, b| a >= b);
-    if !is_valid || numerators.len() > 1 << 16 {
-        let allowed = "1 and then at most 2**16 - 1 numbers from 1 down to 0 that do not increase";
+    if !is_valid || numerators.len() > 1 << 20 {
+        let allowed = "1 and then at most 2**20 - 1 numbers from 1 down to 0 that do not increase";
         return Err(Error::parameter("coefficients", "others", allowed));
+    }
+    if !(1.0..=2f64.powi(64)).contains(&gain) {
+        return Err(Error::parameter("gain", format!("{gain:?}"), "from 1 to 2**64"));
     }
     let total: u64 = numerators[1..].iter().map(|&numerator| u64::from(numerator)).sum();
     Ok((2f64.powi(63) / (DEVIATIONS * gain * total as f64)).min(2f64.powi(44)))
