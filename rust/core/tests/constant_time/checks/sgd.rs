@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use dpnoise_core::rng::NoiseKey;
-use dpnoise_core::sgd::{Clipping, CorrelatedGradient, CorrelatedNoise, Matrix, NoisyGradient, Real, Strategy};
+use dpnoise_core::sgd::{
+    Clipping, CorrelatedGradient, CorrelatedNoise, FloatSums, Matrix, NoisyGradient, Real, Strategy,
+};
 use dpnoise_core::threads::go_on;
 
 use super::{Check, assert_secret, secret, table};
@@ -29,6 +31,14 @@ fn correlated(key: Option<Arc<NoiseKey>>) {
     let mut step = vec![0.0; 77];
     (0..5).for_each(|_| run.step(&secret(&rows(77)), &mut step, 1).unwrap());
     assert_secret(&step);
+}
+
+fn float_sums<T: Real>(from: impl Fn(f64) -> T) {
+    let noise = CorrelatedNoise::new(vec![4096, 2048], 1e10, 1.2).unwrap();
+    let mut sums = secret(&rows(77).into_iter().map(from).collect::<Vec<T>>());
+    let mut history = vec![0; noise.history_length(sums.len())];
+    FloatSums::new(noise, 2f64.powi(-20)).unwrap().release(0, &mut history, &mut sums, 1, &mut go_on).unwrap();
+    assert_secret(&sums);
 }
 
 pub(super) fn checks() -> Vec<Check> {
@@ -61,5 +71,7 @@ pub(super) fn checks() -> Vec<Check> {
             assert_secret(&out);
             assert_secret(&history[..5 * 512]);
         }),
+        ("correlated noise on sums of singles", || float_sums(|x| x as f32)),
+        ("correlated noise on sums of doubles", || float_sums(|x| x)),
     ])
 }
