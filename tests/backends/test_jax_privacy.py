@@ -335,9 +335,53 @@ def test_steps_after_the_last_are_refused() -> None:
         made.update(SAME, state)
     with pytest.raises(jax.errors.JaxRuntimeError, match="before the last of 6 steps, got one after 6"):
         jax.block_until_ready(jax.jit(made.update)(SAME, state))
-    for name, size in (("three bands", 1), ("three bands", 4000)):
-        with pytest.raises(ParameterError, match=r"^noise_state must be one for as many numbers"):
-            privatizer(name).update(jnp.ones(size * 600), privatizer(name).init(jnp.ones(1)))
+
+
+OTHERS = {
+    "coefficients": (BandedToeplitz([1.0, 0.5, 0.25], steps=6), 1.0, SAME),
+    "steps": (BandedToeplitz(STRATEGY.coefficients, steps=7), 1.0, SAME),
+    "stddev": (STRATEGY, 1.0000000000000002, SAME),
+    "sizes": (STRATEGY, 1.0, jnp.ones(SAME.size - 1)),
+    "order of sizes": (STRATEGY, 1.0, (SAME, jnp.ones(1))),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_states_of_other_parameters_are_refused(name: str) -> None:
+    strategy, stddev, sums = OTHERS[name]
+    other = ours.matrix_factorization_privatizer(strategy, stddev=stddev)
+    made = ours.matrix_factorization_privatizer(STRATEGY, stddev=1.0)
+    given = (jnp.ones(1), SAME) if name == "order of sizes" else SAME
+    made.update(given, made.init(given))
+    state = other.init(sums)
+    with pytest.raises(ParameterError, match=r"^noise_state must be that of a privatizer with these parameters"):
+        made.update(given, state)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="noise_state must be that of a privatizer"):
+        jax.block_until_ready(jax.jit(made.update)(given, state))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["eager", "jit"])
+def test_what_is_no_state_is_refused(wrap: Any) -> None:
+    made = ours.matrix_factorization_privatizer(STRATEGY, stddev=1.0)
+    step, history = made.init(SAME)
+    wrong = [
+        (step, history.astype(np.float32)),
+        (step, history.astype(np.int32)),
+        (step, history[:-1]),
+        (step, history[jnp.newaxis]),
+        (step.astype(np.float32), history),
+        (step[jnp.newaxis], history),
+        (step, history, history),
+        (history, step),
+        step,
+        (),
+    ]
+    for state in wrong:
+        with pytest.raises(ParameterError, match=r"^noise_state must be one for such sum_of_clipped_grads"):
+            wrap(made.update)(SAME, state)
+    for first in (True, 0, np.int64(2**32)):
+        with pytest.raises(ParameterError, match=r"^noise_state must be one for such sum_of_clipped_grads"):
+            made.update(SAME, (first, history))
 
 
 BAD = {

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._extras import require
-from dpnoise._parameters import real
+from dpnoise._parameters import real_up
 from dpnoise.backends._xla import CustomCall, Function
 from dpnoise.hazmat import ScriptedRng, SeededRng
 
@@ -95,5 +95,5 @@ def generator(**given: Any) -> SeededRng | ScriptedRng | None:
 
 
 def number(value: Any, name: str) -> float:
-    """Give a number, or the only one of an array, at its exact value."""
-    return real(value.item() if hasattr(value, "item") else value, name)
+    """Give a number, or the only one of an array, rounded up to a float: noise never becomes less."""
+    return real_up(value.item() if hasattr(value, "item") else value, name)

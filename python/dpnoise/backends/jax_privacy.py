@@ -13,6 +13,7 @@ The input is a sum in floating point, whose sensitivity only the caller can know
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable
 from functools import lru_cache
@@ -45,6 +46,7 @@ _DEFAULT: Final = _host.SupportedStrategies.DEFAULT
 _UNIT: Final = 2**12  # units of the noise in a step of the grid of the sums, and the numerator of a coefficient of 1
 _BITS: Final = range(36, 41)  # stddev is at most 2 to the power of one of these in units
 _SPARE: Final = 63 - 6  # a sum in the recursion has 63 bits, and room for 64 standard deviations
+_HEAD: Final = 8  # bytes of the fingerprint
 _UNLIMITED: Final = 2**31 - 1  # steps of independent noise, which 32 bits count
 
 
@@ -131,16 +133,17 @@ def matrix_factorization_privatizer(
         Its ``init`` takes a tree of arrays, or of their shapes, and gives the state before the first step. Its
         ``update`` takes a tree of arrays of real floating-point numbers and a state, and gives a tree of the same
         shapes and dtypes, and the state for the next step. NaN and infinities count as zero. The state is a tuple of
-        arrays: the number of the step as int32, and the noise of the last steps as pairs of uint32, 8 bytes for each
-        band and number. With one band it has no noise.
+        arrays: the number of the step as int32, and as uint32 a fingerprint of all parameters and the noise of the last
+        steps, 8 bytes for each band and number, where the numbers of each array are rounded up to multiples of 512.
+        With one band it has no noise.
 
     Raises
     ------
     ValueError
         When there is a key; and where the host raises it.
     ParameterError
-        When a parameter is out of range; by ``update``, when the state is one of another number of parameters, or one
-        after the last step.
+        When a parameter is out of range; by ``update``, when the state is one of other parameters or of a tree of other
+        sizes, or one after the last step.
     TypeError
         When ``stddev`` is not one number, or ``dtype`` is not real and floating-point; by ``update``, when a sum is
         neither.
@@ -188,27 +191,21 @@ def matrix_factorization_privatizer(
             f"{intermediate_strategy}"
         )
     recursion = _recursion(noising_matrix, number(stddev, "stddev"))
-    noise = _noise(*recursion[:4])
-
-    def length(shapes: Any) -> int:
-        return 2 * sum(noise.history_length(math.prod(np.shape(leaf))) for leaf in jax.tree.leaves(shapes))
 
     def init(model: Any) -> tuple[Any, Any]:
-        return jnp.zeros((), np.int32), jnp.zeros(length(model), np.uint32)
+        fingerprint, length = _kept_of(model, recursion)
+        return jnp.zeros((), np.int32), jnp.zeros(length, np.uint32).at[: len(fingerprint)].set(fingerprint)
 
     def update(sum_of_clipped_grads: Any, noise_state: Any, params: Any = None) -> tuple[Any, Any]:
         del params
-        step, history = (jnp.asarray(part) for part in noise_state)
-        if history.size != length(sum_of_clipped_grads):
-            raise ParameterError(
-                "noise_state must be one for as many numbers as sum_of_clipped_grads has: its history must have "
-                f"{length(sum_of_clipped_grads)} elements, got {history.size}"
-            )
+        fingerprint, length = _kept_of(sum_of_clipped_grads, recursion)
+        step, history = _checked(noise_state, length)
         leaves, structure = jax.tree.flatten(sum_of_clipped_grads)
         arguments = [*map(_sum, leaves), history, step]
         results = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in arguments[:-1]]
         in_place = dict(enumerate(range(len(results))))
-        *noisy, history = _add_noise(results, arguments, aliases=in_place, rng=rng, **recursion._asdict())
+        attributes = {**recursion._asdict(), "fingerprint": fingerprint.astype(np.int64)}
+        *noisy, history = _add_noise(results, arguments, aliases=in_place, rng=rng, **attributes)
         released = [jnp.asarray(one, jnp.result_type(leaf)) for one, leaf in zip(noisy, leaves, strict=True)]
         return structure.unflatten(released), (step + 1, jnp.asarray(history))
 
@@ -243,6 +240,27 @@ def _recursion(matrix: Any, stddev: float) -> _Recursion:
         )
     exponent = math.frexp(stddev)[1] - bits
     return _Recursion(numerators, math.ldexp(stddev, -exponent), gain, math.ldexp(_UNIT, exponent), steps)
+
+
+def _kept_of(shapes: Any, recursion: _Recursion) -> tuple[NDArray[np.uint32], int]:
+    """Give the fingerprint that the history for such a tree begins with, and the length of that history."""
+    sizes = [math.prod(np.shape(leaf)) for leaf in jax.tree.leaves(shapes)]
+    digest = hashlib.sha256(repr((recursion.numerators.tolist(), recursion[1:], sizes)).encode()).digest()
+    noise = _noise(*recursion[:4])
+    return np.frombuffer(digest[:_HEAD], np.uint32), (_HEAD + 8 * sum(map(noise.history_length, sizes))) // 4
+
+
+def _checked(noise_state: Any, length: int) -> tuple[Any, Any]:
+    """Give the step and the history of a state, unless it cannot be one for this tree."""
+    parts = tuple(noise_state) if isinstance(noise_state, tuple | list) else (noise_state,)
+    expected = [((), np.dtype(np.int32)), ((length,), np.dtype(np.uint32))]
+    given = [(np.shape(part), getattr(part, "dtype", type(part).__name__)) for part in parts]
+    if given != expected:
+        raise ParameterError(
+            "noise_state must be one for such sum_of_clipped_grads, as init or update gave it: an int32, and "
+            f"{length} uint32, got {' and '.join(f'{dtype} of shape {shape}' for shape, dtype in given)}"
+        )
+    return jnp.asarray(parts[0]), jnp.asarray(parts[1])
 
 
 def _check_identity(matrix: Any) -> None:
@@ -286,10 +304,14 @@ def _write_noisy(
     gain: float,
     granularity: float,
     steps: int,
+    fingerprint: NDArray[np.int64],
     rng: Rng = None,
 ) -> None:
     step = arguments[-1]
     *sums, history = results  # which begin as those of the arguments
+    head, history = np.split(history, [len(fingerprint)])
+    if (head != fingerprint).any():
+        raise ParameterError("noise_state must be that of a privatizer with these parameters, got one of others")
     if not 0 <= step < steps:
         raise ParameterError(f"noise_state must be one before the last of {steps} steps, got one after {step}")
     noise = _noise(numerators, sigma, gain, granularity)
