@@ -15,8 +15,11 @@ use crate::threads::{Pause, go_on};
 /// The most steps: the range of the recursion is proved for so many.
 const MAX_STEPS: u64 = 1 << 20;
 
-/// The longest gradient.
-const MAX_WIDTH: usize = 1 << 40;
+/// The longest gradient: 2^40 numbers, or all that there can be.
+const MAX_WIDTH: usize = match 1usize.checked_shl(40) {
+    Some(width) => width,
+    None => usize::MAX,
+};
 
 /// What a [`CorrelatedGradient`] needs to know of a matrix C, the strategy.
 #[derive(Clone, Debug)]
