@@ -23,7 +23,6 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
-import queue
 import random
 import re
 import signal
@@ -291,14 +290,17 @@ def main() -> None:
         Handler.inbox = Inbox(given.inbox, local.protocol_from_json(content.decode()), given.batch)
     except BlockingIOError:
         parser.error(f"another collector has the folder {given.inbox}")
-    # A signal must not raise an error: it could be raised anywhere, and be printed with the address of a device.
-    asked_to_stop: queue.SimpleQueue[None] = queue.SimpleQueue()
+    # A signal must not raise an error: it could be raised anywhere, and be printed with the address of a device. Any
+    # thread may receive it, so the main thread waits for a pipe and not to be interrupted.
+    signalled, wakeup = os.pipe()
+    os.set_blocking(wakeup, False)
+    signal.set_wakeup_fd(wakeup)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: asked_to_stop.put(None))
+        signal.signal(number, lambda *_: None)
     with Server((given.host, given.port), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         print(f"collecting on http://{given.host}:{server.server_port}", flush=True)
-        asked_to_stop.get()
+        os.read(signalled, 1)
         server.shutdown()
     with Handler.inbox.lock:
         Handler.inbox.close()
