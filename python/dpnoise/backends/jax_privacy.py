@@ -32,6 +32,7 @@ _host: Final = require("jax_privacy.noise_addition", "jax-privacy")
 from dpnoise.backends._jax import Step, generator, number  # noqa: E402
 from dpnoise.samplers._draw import Rng  # noqa: E402
 from dpnoise.sgd import BandedToeplitz  # noqa: E402
+from dpnoise.sgd._strategy import ONE  # noqa: E402
 
 __all__ = ["gaussian_privatizer", "matrix_factorization_privatizer"]
 
@@ -43,7 +44,6 @@ _streaming_matrix: Final = require("jax_privacy.matrix_factorization.streaming_m
 _host_privatizer: Final = _host.matrix_factorization_privatizer
 _DEFAULT: Final = _host.SupportedStrategies.DEFAULT
 
-_UNIT: Final = 2**12  # units of the noise in a step of the grid of the sums, and the numerator of a coefficient of 1
 _BITS: Final = range(36, 41)  # stddev is at most 2 to the power of one of these in units
 _SPARE: Final = 63 - 6  # a sum in the recursion has 63 bits, and room for 64 standard deviations
 _HEAD: Final = 8  # bytes of the fingerprint
@@ -228,7 +228,7 @@ def _recursion(matrix: Any, stddev: float) -> _Recursion:
         numerators, gain, steps = np.array(matrix._numerators), matrix._gain(), matrix.steps
     else:
         _check_identity(matrix)
-        numerators, gain, steps = np.array([_UNIT]), 1.0, _UNLIMITED
+        numerators, gain, steps = np.array([ONE]), 1.0, _UNLIMITED
     if not 2.0**-80 <= stddev <= 2.0**80:
         raise ParameterError(f"stddev must be from 2**-80 to 2**80, got {stddev!r}")
     recalled = max(1, int(numerators[1:].sum()))
@@ -239,7 +239,7 @@ def _recursion(matrix: Any, stddev: float) -> _Recursion:
             f"one that leaves {bits}: take fewer bands, or coefficients that decrease faster"
         )
     exponent = math.frexp(stddev)[1] - bits
-    return _Recursion(numerators, math.ldexp(stddev, -exponent), gain, math.ldexp(_UNIT, exponent), steps)
+    return _Recursion(numerators, math.ldexp(stddev, -exponent), gain, math.ldexp(ONE, exponent), steps)
 
 
 def _kept_of(shapes: Any, recursion: _Recursion) -> tuple[NDArray[np.uint32], int]:

@@ -25,7 +25,6 @@ from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.sgd._accounting import epsilon_spent
 from dpnoise.sgd._gradient_privacy import GradientPrivacy
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
-from dpnoise.sgd._noisy_gradient import NoisyGradient
 from dpnoise.sgd._participation import Participation
 from dpnoise.sgd._strategy import BandedToeplitz
 
@@ -302,8 +301,7 @@ class CorrelatedGradient(GradientPrivacy):
 
     def _loss(self) -> Loss:
         """Give the privacy loss of a run, for the accountant."""
-        event = NoisyGradient(clip_norm=1.0, noise_multiplier=self.noise_multiplier, expected_batch_size=1.0)._loss()
-        rate = self._participation.sample_rate
+        event, rate = self._loss_of_noise(), self._participation.sample_rate
         return RepeatedLoss(event.sampled(rate) if rate < 1 else event, self._events)
 
     @property

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
 from dpnoise.mechanisms._gaussian_privacy import ConcentratedPrivacy
 from dpnoise.sensitivity import Relation
+
+_STEPS: Final = 2.0**31  # the sensitivity has so many steps of the noise's grid, or more
 
 
 class GradientPrivacy(ConcentratedPrivacy):
@@ -51,3 +54,7 @@ class GradientPrivacy(ConcentratedPrivacy):
     def relation(self) -> Relation:
         """The neighbouring relation: one example, added or removed."""
         return "add/remove"
+
+    def _loss_of_noise(self) -> Loss:
+        """Give the loss of a release of the noise multiplier on all data."""
+        return DiscreteGaussianLoss(self.noise_multiplier * _STEPS, _STEPS, rounded=True)

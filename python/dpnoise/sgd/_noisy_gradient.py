@@ -12,12 +12,11 @@ from dpnoise import _native
 from dpnoise._interchange import Values
 from dpnoise._parameters import at_least, checked_level, integer, real_down
 from dpnoise.accounting import zcdp_epsilon
-from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
+from dpnoise.accounting._losses import Loss
 from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.sgd._gradient_privacy import GradientPrivacy
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
 
-_STEPS: Final = 2.0**31  # the clip norm has at least so many steps of the grid
 _ROUNDED: Final = 1 + 2.0**-30  # far above the rounding errors of a normal quantile and its factors
 
 
@@ -165,4 +164,4 @@ class NoisyGradient(GradientPrivacy):
 
     def _loss(self) -> Loss:
         """Give the privacy loss of a step, for the accountant."""
-        return DiscreteGaussianLoss(self.noise_multiplier * _STEPS, _STEPS, rounded=True)
+        return self._loss_of_noise()

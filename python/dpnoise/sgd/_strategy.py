@@ -19,7 +19,7 @@ from dpnoise.sgd._participation import STEPS, Participation
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_ONE: Final = 2**12  # the numerator of 1: coefficients are multiples of 2**-12
+ONE: Final = 2**12  # the numerator of 1: coefficients are multiples of 2**-12
 
 
 class BandedToeplitz(ByName):
@@ -83,7 +83,7 @@ class BandedToeplitz(ByName):
     def __init__(self, coefficients: ArrayLike, *, steps: int) -> None:
         self._steps = integer(steps, "steps", STEPS)
         given = _checked(coefficients)
-        numerators = np.rint(given * _ONE).astype(np.int64)
+        numerators = np.rint(given * ONE).astype(np.int64)
         bands = np.count_nonzero(numerators)  # the zeros are at the end
         if bands > self._steps:
             raise ParameterError(f"coefficients must be at most steps={self._steps} numbers, got {bands}")
@@ -148,7 +148,7 @@ class BandedToeplitz(ByName):
     @property
     def coefficients(self) -> NDArray[np.float64]:
         """The first column of C, without the zeros at its end."""
-        found = np.array(self._numerators) / _ONE
+        found = np.array(self._numerators) / ONE
         found.flags.writeable = False
         return found
 
@@ -206,7 +206,7 @@ class BandedToeplitz(ByName):
         total = column.reshape(-1, separation).cumsum(axis=0)  # as if there were no limit on participations
         total[count:] -= total[:-count].copy()  # the parts of those beyond the limit
         changes = total.ravel()[: self.steps].tolist()  # integers of Python: the squares may not fit into 64 bits
-        return root(Fraction(sum(change * change for change in changes), _ONE**2))
+        return root(Fraction(sum(change * change for change in changes), ONE**2))
 
     def errors(self) -> NDArray[np.float64]:
         """Give the standard deviation of the noise in the sums of the first gradients, for independent noise of 1.
