@@ -1,5 +1,6 @@
 //! Bulk work: on several threads, each with its own generator, and in pieces between which the caller may end it.
 
+use std::mem;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -90,16 +91,46 @@ where
     T: Copy + Default + Send,
     F: Fn(usize, &mut [T]) -> Result<(), Error> + Sync,
 {
+    in_parts_beside(&mut [(); 0], |_| 0, out, division, threads, pause, |first, _, part| work(first, part))
+}
+
+/// Runs `work` on all of `out` as [`in_parts`] does, and with each part on its own part of `beside`, of which so many
+/// items of `out` have `length` items. These are left as they are after an error.
+///
+/// # Errors
+/// As for [`fill`].
+///
+/// # Panics
+/// As for [`fill`], and when `beside` is shorter than its parts.
+pub fn in_parts_beside<S, T, F>(
+    mut beside: &mut [S],
+    length: impl Fn(usize) -> usize,
+    out: &mut [T],
+    division: Division,
+    threads: usize,
+    pause: &mut Pause<'_>,
+    work: F,
+) -> Result<(), Error>
+where
+    S: Send,
+    T: Copy + Default + Send,
+    F: Fn(usize, &mut [S], &mut [T]) -> Result<(), Error> + Sync,
+{
     check_threads(threads)?;
     let Division { piece, unit } = division;
     wiped_on_error(out, |out| {
-        out.chunks_mut(piece).enumerate().try_for_each(|(index, out)| {
+        let mut first = 0;
+        out.chunks_mut(piece).try_for_each(|out| {
             pause()?;
             let part = out.len().div_ceil(unit).div_ceil(threads) * unit;
-            let parts = out.chunks_mut(part).enumerate().collect();
-            let first = |part_index| index * piece + part_index * part;
-            let results = on_threads(parts, |(index, out)| work(first(index), out));
-            results.into_iter().collect()
+            let mut parts = Vec::with_capacity(out.len().div_ceil(part));
+            for out in out.chunks_mut(part) {
+                let (own, others) = mem::take(&mut beside).split_at_mut(length(out.len()));
+                let next = first + out.len();
+                parts.push((first, own, out));
+                (beside, first) = (others, next);
+            }
+            on_threads(parts, |(first, beside, out)| work(first, beside, out)).into_iter().collect()
         })
     })
 }
@@ -156,6 +187,31 @@ mod tests {
                 .unwrap();
                 assert!(out.iter().enumerate().all(|(i, &item)| item == i + 1), "{threads} {length}");
                 assert_eq!(pauses, length.div_ceil(30));
+            }
+        }
+    }
+
+    #[test]
+    fn parts_have_their_own_parts_beside_them() {
+        for threads in [1, 2, 3, 8] {
+            for length in [0, 1, 9, 10, 11, 30, 100, 101] {
+                let (mut beside, mut out) = (vec![0usize; 2 * length], vec![0usize; length]);
+                in_parts_beside(
+                    &mut beside,
+                    |n| 2 * n,
+                    &mut out,
+                    SMALL,
+                    threads,
+                    &mut go_on,
+                    |first, beside, part| {
+                        assert_eq!(beside.len(), 2 * part.len());
+                        beside.iter_mut().enumerate().for_each(|(i, item)| *item += 2 * first + i + 1);
+                        part.fill(first);
+                        Ok(())
+                    },
+                )
+                .unwrap();
+                assert!(beside.iter().enumerate().all(|(i, &item)| item == i + 1), "{threads} {length}");
             }
         }
     }

@@ -8,13 +8,13 @@ use crate::instruction_set;
 use crate::params::{Ratio, Scale};
 use crate::rng::{BLOCK, NoiseStream, SecureRng, Wiped, wiped_on_error};
 use crate::samplers::{DiscreteGaussian, Keyed, Sampler};
-use crate::threads::{NOISE, Pause, check_threads, on_threads};
+use crate::threads::{self, Division, NOISE, Pause};
 
 /// Coefficients are multiples of 1 / this.
 pub(super) const UNIT: u32 = 1 << WEIGHT_BITS;
 
-/// The numbers of a piece, between two of which the caller may end the call.
-const PIECE: usize = 1 << 20;
+/// The division of a step: its pieces take longer than those of independent noise.
+const RECURSION: Division = Division { piece: 1 << 20, ..NOISE };
 
 /// So many standard deviations fit into the sums of the recursion; more do not occur.
 const DEVIATIONS: f64 = 64.0;
@@ -163,24 +163,11 @@ impl CorrelatedNoise {
         pause: &mut Pause<'_>,
         work: impl Fn(usize, Step<'_>, &mut [T]) -> Result<(), Error> + Sync,
     ) -> Result<(), Error> {
-        check_threads(threads)?;
-        let Step { number, mut history } = step;
+        let Step { number, history } = step;
         assert_eq!(history.len(), self.history_length(out.len()));
-        wiped_on_error(out, |out| {
-            let mut first = 0;
-            for piece in out.chunks_mut(PIECE) {
-                pause()?;
-                let mut parts = vec![];
-                for out in piece.chunks_mut(piece.len().div_ceil(NOISE.unit).div_ceil(threads) * NOISE.unit) {
-                    let (own, others) = history.split_at_mut(self.history_length(out.len()));
-                    history = others;
-                    first += out.len();
-                    parts.push((first - out.len(), Step { number, history: own }, out));
-                }
-                let results = on_threads(parts, |(first, step, out)| work(first, step, out));
-                results.into_iter().collect::<Result<(), Error>>()?;
-            }
-            Ok(())
+        let length = |width| self.history_length(width);
+        threads::in_parts_beside(history, length, out, RECURSION, threads, pause, |first, history, out| {
+            work(first, Step { number, history }, out)
         })
     }
 
