@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 from dpnoise import AboveThreshold, Exponential, ReportNoisyMax, TopK
+from dpnoise.queries import Quantile
 
 pytestmark = pytest.mark.long
 
@@ -93,6 +94,23 @@ def test_choices_follow_the_formula(mechanism: Any, law: Any) -> None:
     counts[0] += counts[1]
     counts[1] = 0
     assert p_value(counts, law(SCORES, scale)) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("q", [0.5, 0.1])
+def test_quantiles_follow_the_formula(q: float) -> None:
+    query = Quantile(q=q, bounds=(0, 8), epsilon=1.5, granularity=0.5)
+    column = np.array([1.0, 1.0, 1.0, 2.5, 2.7, 6.0, 7.9, math.nan])
+    rounded, candidates = np.floor(2 * column[:-1] + 0.5) / 2, np.arange(17) / 2
+    below, up_to = (np.array([compare(rounded, candidate).sum() for candidate in candidates])
+                    for compare in (np.less, np.less_equal))  # fmt: skip
+    distance = np.maximum(0, np.maximum(below - q * len(rounded), q * len(rounded) - up_to))
+    scale = 2 * max(q, 1 - q) / query.epsilon
+    counts = counts_of(lambda: round(2 * query.release(column)), len(candidates))
+    assert p_value(counts, softmax(-distance, scale)) > FALSE_ALARM
+    # Positive controls: half the noise, and intervals between values whose lengths do not count.
+    assert p_value(counts, softmax(-distance, scale / 2)) < FALSE_ALARM
+    lengths = np.array([np.sum(distance == own) for own in distance])
+    assert p_value(counts, softmax(-distance - scale * np.log(lengths), scale)) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("kind", [Exponential, ReportNoisyMax])

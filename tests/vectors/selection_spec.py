@@ -13,10 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
-from vectors.noise_spec import Words, is_below
+from vectors.noise_spec import Words, exp_neg, is_below
 
 C = 2**51
 FURTHEST = 2**51
+LOWEST = 2**50
 COEFFICIENTS = [
     1.0000000000000127,
     -0.693147180559871,
@@ -28,6 +29,22 @@ COEFFICIENTS = [
     -1.5252984835578367e-05,
     1.3259405611204192e-06,
     -1.0150337260976417e-07,
+]
+
+LOG2 = [
+    0.5849625007211562,
+    0.4808983466568745,
+    -0.08014972439878602,
+    0.017811058429040114,
+    -0.004452765123858411,
+    0.00118733558376331,
+    -0.0003298132262000356,
+    9.446689382949975e-05,
+    -2.7557127878825978e-05,
+    7.774356779156329e-06,
+    -2.3284887900334942e-06,
+    1.0180536358097047e-06,
+    -3.1234753837082036e-07,
 ]
 
 
@@ -150,3 +167,82 @@ def below(steps: Sequence[int | None]) -> list[int | None]:
     """Return the depths below the best of these."""
     best = max((step for step in steps if step is not None), default=0)
     return [None if step is None else min(best - step, FURTHEST) for step in steps]
+
+
+@dataclass
+class Runs:
+    """A scale in steps of the grid, and the scores, in steps, and lengths of runs of candidates."""
+
+    scale: Fraction
+    steps: Sequence[int]
+    lengths: Sequence[int]
+
+    def __post_init__(self) -> None:
+        padding = -len(self.steps) % 8
+        self.lengths = [*self.lengths, *[0] * padding]
+        steps = [max(step, -LOWEST) for step in [*self.steps, *[0] * padding]]
+        self.raises = [self.raise_of(length) if length else 0 for length in self.lengths]
+        raised = [
+            step + up if length else -LOWEST for step, up, length in zip(steps, self.raises, self.lengths, strict=True)
+        ]
+        self.selection = Selection(self.scale, raised)
+
+    def raise_of(self, length: int) -> int:
+        """Return delta, in double precision, operation by operation."""
+        significand, exponent = math.frexp(length)
+        z, log2 = 2 * (2 * significand) - 3, 0.0
+        for coefficient in reversed(LOG2):
+            log2 = log2 * z + coefficient
+        doubling = math.log(2) * (float(self.scale.numerator) / float(self.scale.denominator))
+        return int((exponent - 1 + log2 + 1.5 * 2.0**-35) * doubling) + 2
+
+    def threshold(self, run: int) -> mpmath.mpf | Fraction:
+        """With what probability a run is accepted."""
+        return self.lengths[run] * exp_neg(self.raises[run] / self.scale)
+
+    def choose(self, words: Words) -> tuple[int, int]:
+        """Return a run and a place within it."""
+        while True:
+            accepted = []
+            for _ in range(2):
+                run = self.selection.softmax(words)
+                if is_below(words, words.take(8) >> 1, self.threshold(run)):
+                    accepted.append(run)
+            if accepted:
+                return accepted[0], uniform_below(words, self.lengths[accepted[0]])
+
+
+@dataclass
+class Quantile:
+    """A q-quantile between two ends, in steps; it is written from rust/core/src/mechanisms/quantile.md."""
+
+    q: Fraction
+    ends: tuple[int, int]
+
+    def runs(self, values: Sequence[int | None]) -> list[tuple[int, int, int]]:
+        """Return the score, the first candidate and the length of each run, in order."""
+        present = [value for value in values if value is not None]
+        first, last = self.ends
+        missing = len(values) - len(present)
+        order = [first, *[first] * missing, *sorted(present), last]
+        target = self.q.numerator * len(present)
+        excesses = [self.q.denominator * (gap - missing) - target for gap in range(len(order) - 1)]
+        gaps = [
+            (-abs(excess), low + (excess > 0), high - low)
+            for excess, low, high in zip(excesses, order, order[1:], strict=False)
+        ]
+        return [*gaps, (0, order[sum(excess <= 0 for excess in excesses)], 1)]
+
+    def score(self, values: Sequence[int | None], candidate: int) -> int:
+        """Return the score by its definition."""
+        present = [value for value in values if value is not None]
+        below, above = (sum(sign * (value - candidate) > 0 for value in present) for sign in (-1, 1))
+        part, whole, n = self.q.numerator, self.q.denominator, len(present)
+        return -max(0, whole * below - part * n, part * n - whole * (n - above))
+
+    def choose(self, scale: Fraction, granularity: Fraction, values: Sequence[int | None], words: Words) -> int:
+        """Return the candidate that is released, for scores on a grid of this granularity."""
+        runs = self.runs(values)
+        steps = [to_grid(score, granularity) for score, _, _ in runs]
+        run, place = Runs(scale, steps, [length for _, _, length in runs]).choose(words)
+        return runs[run][1] + place

@@ -5,21 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpnoise import _columns, sensitivity
+from dpnoise import _columns, _native, sensitivity
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import real
-from dpnoise.accounting._losses import Loss
-from dpnoise.mechanisms import Exponential
+from dpnoise.accounting._losses import BoundedRangeLoss, Loss
 from dpnoise.mechanisms._mechanism import Rng, WithoutErrorBound
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
-
-# The largest number of candidates: 32 MiB of scores.
-_MOST_CANDIDATES = 2**22
 
 # A quantile is rounded to a fraction with such a denominator, so that scores are integers.
 _DENOMINATOR = 10**6
@@ -28,8 +21,9 @@ _DENOMINATOR = 10**6
 class Quantile(WithoutErrorBound, Query):
     """A quantile of the values, each clamped to bounds first, by the exponential mechanism.
 
-    Candidates are the multiples of ``granularity`` within the bounds. Where ``L`` values are below a candidate and
-    ``G`` above it, its score is ``-abs((1 - q) * L - q * G)``, 0 at a q-quantile. The release is
+    Values are rounded to multiples of ``granularity``, and candidates are all these multiples within the bounds. Where
+    of ``n`` values ``L`` are below a candidate and ``G`` above it, its score is minus the distance of ``q * n`` from
+    the interval from ``L`` to ``n - G``: 0 at a q-quantile, and how many ranks it is off elsewhere. The release is
     epsilon-differentially private.
 
     Parameters
@@ -38,13 +32,14 @@ class Quantile(WithoutErrorBound, Query):
         Between 0 and 1; taken as the nearest fraction with a denominator of at most 10**6.
     bounds : (float, float)
         The smallest and the largest value: both finite, the smaller one first. Values outside are clamped. The bounds
-        must not be taken from the data.
+        must not be taken from the data. Wide bounds cost little: see `rank_error`.
     epsilon : float
         Positive and finite.
     relation : {"add/remove", "substitute"}, default "add/remove"
         Which columns are neighbours. Missing values (NaN, None, nulls) are left out.
     granularity : float, optional
-        The distance of candidates, a power of two. By default there are about 2**15 to 2**16 candidates.
+        The distance of candidates, a power of two; 1 for whole numbers. By default the finest that is allowed, 2**-52
+        of the larger bound.
 
     Attributes
     ----------
@@ -63,7 +58,7 @@ class Quantile(WithoutErrorBound, Query):
     References
     ----------
     McSherry and Talwar (2007), "Mechanism design via differential privacy"; Smith (2011), "Privacy-preserving
-    statistical estimation with optimal convergence rates", section 3, for quantiles.
+    statistical estimation with optimal convergence rates", section 3, for the intervals between the values.
 
     Examples
     --------
@@ -71,7 +66,9 @@ class Quantile(WithoutErrorBound, Query):
     >>> ninety = queries.Quantile(q=0.9, bounds=(0, 100), epsilon=1.0).release(range(100))
     """
 
-    __slots__ = ("_bounds", "_choice", "_granularity", "_q")
+    __slots__ = ("_bounds", "_q")
+
+    _native: _native.Quantile
 
     _reason = "how far a value is off depends on how many rows have values near it, see rank_error"
 
@@ -91,16 +88,14 @@ class Quantile(WithoutErrorBound, Query):
         if not 0 < self._q < 1:
             raise ParameterError(f"q must be from 1e-6 to 1 - 1e-6, got {q!r}")
         self._bounds = lower, upper = check_bounds(bounds)
-        self._granularity = _power_of_two(_step(lower, upper) if granularity is None else granularity)
-        first, last = self._range()
-        if not 0 < last - first < _MOST_CANDIDATES or max(abs(first), abs(last)) > 2**53:
-            raise ParameterError(
-                f"granularity must leave 2 to {_MOST_CANDIDATES} multiples within the bounds, of up to 2**53 steps, "
-                f"got {self._granularity!r}"
-            )
-        below, above = self._q.numerator, self._q.denominator - self._q.numerator
-        steps = max(below, above) if relation == "add/remove" else self._q.denominator
-        self._choice = Exponential(epsilon=epsilon, sensitivity=steps)
+        self._native = _native.Quantile(
+            q=self._q.as_integer_ratio(),
+            lower=lower,
+            upper=upper,
+            epsilon=epsilon,
+            relation=relation,
+            granularity=granularity,
+        )
         self._relation = relation
 
     @property
@@ -116,12 +111,7 @@ class Quantile(WithoutErrorBound, Query):
     @property
     def granularity(self) -> float:
         """The distance of candidates, in the values' unit."""
-        return self._granularity
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy parameter epsilon."""
-        return self._choice.epsilon
+        return self._native.granularity
 
     def rank_error(self, level: float = 0.95) -> float:
         """Bound by how many rows the rank of a release is off.
@@ -134,16 +124,17 @@ class Quantile(WithoutErrorBound, Query):
         Returns
         -------
         float
-            By how many rows the score of the release is below that of the best candidate at most, with probability
-            ``level`` or more: of L values below it and G above it, ``abs((1 - q) * L - q * G)`` is larger by so much.
+            The release is at most so many rows from the quantile, with probability ``level`` or more: of ``n`` values,
+            clamped and rounded, with ``L`` below it and ``G`` above it, ``q * n`` is at most this far from the interval
+            from ``L`` to ``n - G``. It grows with the logarithm of the number of candidates: a factor of 1000 in the
+            bounds costs ``14 * max(q, 1 - q) / epsilon`` rows at one granularity under "add/remove".
 
         Raises
         ------
         ParameterError
             When ``level`` is out of range.
         """
-        first, last = self._range()
-        return self._choice.error(int(last - first) + 1, level) / self._q.denominator
+        return self._native.rank_error(level)
 
     def release(self, column: Values, *, rng: Rng = None) -> float:
         """Release the quantile.
@@ -169,26 +160,10 @@ class Quantile(WithoutErrorBound, Query):
         RandomnessError
             When the source of randomness fails; nothing is released.
         """
-        first, last = self._range()
-        candidates = np.arange(first, last + 1).astype(np.float64) * self._granularity
-        winner = self._choice.release(self._scores(_columns.floats(column), candidates), rng=rng)
-        return float(candidates[winner])
+        return self._native.release(_columns.floats(column), rng)
 
     def _loss(self) -> Loss:
-        return self._choice._loss()
-
-    def _scores(self, values: NDArray[np.float64], candidates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the scores times the denominator of q, which makes them integers."""
-        ordered = np.sort(np.clip(values[~np.isnan(values)], *self._bounds))
-        below = np.searchsorted(ordered, candidates, "left")
-        above = len(ordered) - np.searchsorted(ordered, candidates, "right")
-        part, whole = self._q.numerator, self._q.denominator
-        scores: NDArray[np.float64] = -np.abs((whole - part) * below - part * above).astype(np.float64)
-        return scores
-
-    def _range(self) -> tuple[int, int]:
-        lower, upper = (Fraction(bound) / Fraction(self._granularity) for bound in self._bounds)
-        return -(-lower // 1), upper // 1
+        return BoundedRangeLoss(self.epsilon)
 
 
 class Median(Quantile):
@@ -229,16 +204,3 @@ class Median(Quantile):
         granularity: float | None = None,
     ) -> None:
         super().__init__(q=0.5, bounds=bounds, epsilon=epsilon, relation=relation, granularity=granularity)
-
-
-def _step(lower: float, upper: float) -> float:
-    """Give a power of two of which 2**15 to 2**16 multiples are within the bounds, if doubles can tell them apart."""
-    exponents = np.frexp([upper / 2 - lower / 2, max(abs(lower), abs(upper))])[1]
-    return float(np.ldexp(1.0, max(int(exponents[0]) - 15, int(exponents[1]) - 53)))
-
-
-def _power_of_two(granularity: float) -> float:
-    value = real(granularity, "granularity")
-    if not (0 < value < float("inf")) or np.frexp(value)[0] != 0.5:
-        raise ParameterError(f"granularity must be a power of two, got {granularity!r}")
-    return value

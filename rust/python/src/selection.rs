@@ -4,6 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use dpnoise_core::Error;
 use dpnoise_core::mechanisms::{self, Exponential, ReportNoisyMax, Run, Selector, TopK};
+use dpnoise_core::memory;
+use dpnoise_core::params::{Ratio, Relation};
 use dpnoise_core::rng::SecureRng;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,7 +13,7 @@ use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
 use crate::errors::to_py;
-use crate::numbers::{integer, real, real_down, real_up};
+use crate::numbers::{integer, optional, real, real_down, real_up};
 use crate::{buffers, hazmat, runtime};
 
 /// Up to this many scores are processed without releasing the GIL, in less than a millisecond. This needs no copy to
@@ -123,8 +125,59 @@ impl Selection {
         if (scores.len() as u64).saturating_mul(self.0.k()) <= HELD {
             return self.0.release(scores, &mut SecureRng::new().map_err(to_py)?).map_err(to_py);
         }
-        let copy = Zeroizing::new(scores.to_vec());
+        let copy = Zeroizing::new(memory::collected(scores.iter().copied()).map_err(to_py)?);
         runtime::detached(array.py(), || self.0.release(&copy, &mut SecureRng::new()?))
+    }
+}
+
+/// A quantile of a column.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct Quantile(mechanisms::Quantile);
+
+#[pymethods]
+impl Quantile {
+    #[new]
+    #[pyo3(signature = (*, q, lower, upper, epsilon, relation, granularity=None))]
+    fn new(
+        q: (u64, u64),
+        lower: &Bound<'_, PyAny>,
+        upper: &Bound<'_, PyAny>,
+        epsilon: &Bound<'_, PyAny>,
+        relation: &str,
+        granularity: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let refused = || to_py(Error::parameter("q", format!("{}/{}", q.0, q.1), "a fraction between 0 and 1"));
+        let share = Ratio::new(q.0.into(), q.1.into()).ok_or_else(refused)?;
+        let bounds = (real(lower, "bounds[0]")?, real(upper, "bounds[1]")?);
+        let granularity = optional(granularity, "granularity")?;
+        let relation = Relation::from_name(relation).map_err(to_py)?;
+        let quantile = mechanisms::Quantile::new(share, bounds, real_down(epsilon, "epsilon")?, relation, granularity);
+        quantile.map(Self).map_err(to_py)
+    }
+
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        self.0.choice().epsilon()
+    }
+
+    #[getter]
+    fn granularity(&self) -> f64 {
+        self.0.granularity()
+    }
+
+    fn rank_error(&self, level: &Bound<'_, PyAny>) -> PyResult<f64> {
+        self.0.rank_error(real(level, "level")?).map_err(to_py)
+    }
+
+    /// Overwrites `values`.
+    #[pyo3(signature = (values, rng=None))]
+    fn release(&self, values: &Bound<'_, PyAny>, rng: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+        let mut array = buffers::writable::<f64>(values, "column", "float64")?;
+        let column = buffers::elements(&mut array, "column")?;
+        match hazmat::given(rng)? {
+            Some(mut rng) => self.0.release_with(column, &mut *rng).map_err(to_py),
+            None => runtime::detached(values.py(), || self.0.release(column)),
+        }
     }
 }
 
@@ -234,6 +287,7 @@ impl AboveThresholdRun {
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Quantile>()?;
     module.add_class::<Selection>()?;
     module.add_class::<AboveThreshold>()?;
     module.add_class::<AboveThresholdRun>()

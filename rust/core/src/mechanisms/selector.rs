@@ -108,6 +108,11 @@ impl Selector {
     pub(super) fn selection(&self) -> &Selection {
         &self.selection
     }
+
+    /// The grid of the scores.
+    pub(super) fn grid(&self) -> Grid {
+        self.grid
+    }
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ pub struct Sum {
     epsilon: Epsilon,
     bounds: (f64, f64),
     relation: Relation,
-    /// The steps of a missing value.
-    missing: f64,
+    /// How many steps a missing value is above the lower bound.
+    missing: i64,
     grid: Grid,
     /// The sensitivity in steps of the grid.
     steps: u64,
@@ -43,7 +43,7 @@ const BOUND_EXPONENT: i32 = 52;
 const SCALE_EXPONENT: i32 = 40;
 
 /// This many values of at most 2^52 steps add up to less than 2^63.
-const BLOCK: usize = 1 << 10;
+pub(super) const BLOCK: usize = 1 << 10;
 
 /// Below this many values for each a further thread costs more than it gains.
 const THREAD_UNIT: usize = 1 << 16;
@@ -60,11 +60,7 @@ impl Sum {
     pub fn new(bounds: (f64, f64), epsilon: f64, relation: Relation, granularity: Option<f64>) -> Result<Self, Error> {
         let epsilon = Epsilon::new(epsilon)?;
         let (lower, upper) = bounds;
-        if !(lower.is_finite() && upper.is_finite() && lower < upper) {
-            let allowed = "two finite numbers, the lower one first";
-            return Err(Error::parameter("bounds", format!("({lower:?}, {upper:?})"), allowed));
-        }
-        let magnitude = lower.abs().max(upper.abs());
+        let magnitude = magnitude(bounds)?;
         let length = match relation {
             Relation::AddRemove => magnitude,
             Relation::Substitute => upper / 2.0 - lower / 2.0, // half of it: twice may be too large for a double
@@ -76,8 +72,8 @@ impl Sum {
             Error::parameter("epsilon", format!("{:?}", epsilon.get()), allowed)
         };
         let doubled = i32::from(relation == Relation::Substitute);
-        let exponent = (ceil_log2_of_quotient(length, epsilon.get()) + doubled - SCALE_EXPONENT)
-            .max(ceil_log2_of_quotient(magnitude, 1.0) - BOUND_EXPONENT);
+        let exponent =
+            (ceil_log2_of_quotient(length, epsilon.get()) + doubled - SCALE_EXPONENT).max(finest_exponent(magnitude));
         let default = Grid::at_least(exponent).ok_or_else(out_of_range)?;
         let grid = granularity.map_or(Ok(default), Grid::new)?;
         let refused = |allowed| Err(Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed));
@@ -96,7 +92,7 @@ impl Sum {
         };
         let scale = Ratio::from_f64(epsilon.get()).and_then(|epsilon| sensitivity.checked_div(epsilon));
         let scale = scale.and_then(Scale::on_grid).ok_or_else(out_of_range)?;
-        let missing = if relation == Relation::AddRemove { 0.0 } else { on_grid[2] };
+        let missing = if relation == Relation::AddRemove { -low } else { steps_of(on_grid[2], grid) - low };
         let noise = Arc::new(samplers::DiscreteLaplace::new(scale));
         Ok(Self { epsilon, bounds, relation, missing, grid, steps, noise })
     }
@@ -179,17 +175,40 @@ impl Sum {
     }
 
     fn sum_of_block(&self, values: &mut [f64]) -> Result<i64, Error> {
-        let (lower, upper) = self.bounds;
-        for value in &mut *values {
-            // Each of these is a choice between two numbers without a jump.
-            let clamped = value.max(lower).min(upper);
-            *value = if value.is_nan() { self.missing } else { clamped };
-        }
-        self.grid.add_noise(Reach::Near, values, &[0; BLOCK][..values.len()])?;
+        let missing = clamp_and_round(values, self.bounds, self.grid)?;
         let sum = values.iter().map(|&value| steps_of(value, self.grid)).fold(0, i64::wrapping_add);
         values.fill(0.0);
-        Ok(sum)
+        Ok(sum.wrapping_add(missing.wrapping_mul(self.missing)))
     }
+}
+
+/// The larger magnitude of the bounds.
+///
+/// # Errors
+/// [`Error::Parameter`] for bounds that are not finite and in order.
+pub(super) fn magnitude((lower, upper): (f64, f64)) -> Result<f64, Error> {
+    if !(lower.is_finite() && upper.is_finite() && lower < upper) {
+        let allowed = "two finite numbers, the lower one first";
+        return Err(Error::parameter("bounds", format!("({lower:?}, {upper:?})"), allowed));
+    }
+    Ok(lower.abs().max(upper.abs()))
+}
+
+/// The binary logarithm of the finest granularity for bounds of this magnitude.
+pub(super) fn finest_exponent(magnitude: f64) -> i32 {
+    ceil_log2_of_quotient(magnitude, 1.0) - BOUND_EXPONENT
+}
+
+/// Clamps each value of a block to the bounds and rounds it to the grid, half up. A NaN becomes the lower bound, since a
+/// choice of a third number would be a jump; returns how many there are.
+pub(super) fn clamp_and_round(block: &mut [f64], (lower, upper): (f64, f64), grid: Grid) -> Result<i64, Error> {
+    // A pass of its own: in one loop with the next the compiler makes a jump of it.
+    let missing = block.iter().map(|value| i64::from(value.is_nan())).fold(0, i64::wrapping_add);
+    for value in &mut *block {
+        *value = value.max(lower).min(upper);
+    }
+    grid.add_noise(Reach::Near, block, &[0; BLOCK][..block.len()])?;
+    Ok(missing)
 }
 
 /// The values in `count` parts of nearly equal size.
@@ -204,10 +223,18 @@ fn parts(values: &mut [f64], count: usize) -> Vec<&mut [f64]> {
     (0..count).map(cut).collect()
 }
 
-/// The steps of a value on the grid, at most 2^52.
-fn steps_of(value: f64, grid: Grid) -> i64 {
-    let inverse = grid.granularity().recip(); // exact, a power of two
-    (value * inverse) as i64
+/// The steps of a value on the grid, at most 2^52 in magnitude.
+pub(super) fn steps_of(value: f64, grid: Grid) -> i64 {
+    // 1.5 * 2^52: added to a number of at most 2^51 in magnitude, it rounds that to an integer, which is then in the low
+    // bits of the sum. So the number is halved first, and the rest added. A cast would compare the number with the ends
+    // of its range, by a jump.
+    const ROUNDER: f64 = 6_755_399_441_055_744.0;
+    let in_low_bits = |sum: f64, zero: f64| sum.to_bits().wrapping_sub(zero.to_bits()).cast_signed();
+    let half = value * (0.5 * grid.granularity().recip()); // exact, by a power of two
+    let whole = half + ROUNDER;
+    let rest = half - (whole - ROUNDER); // -1/2, 0 or 1/2
+    let halves = in_low_bits(rest + 0.5 * ROUNDER, 0.5 * ROUNDER);
+    in_low_bits(whole, ROUNDER).wrapping_mul(2).wrapping_add(halves)
 }
 
 #[cfg(test)]
@@ -224,7 +251,8 @@ mod tests {
         let half = BigRational::new(1.into(), 2.into());
         let rounded = |x: f64| (exact(x) / exact(sum.granularity()) + &half).floor().to_integer();
         let (lower, upper) = sum.bounds;
-        values.iter().map(|&x| if x.is_nan() { rounded(sum.missing) } else { rounded(x.clamp(lower, upper)) }).sum()
+        let missing = if sum.relation == Relation::AddRemove { 0.0 } else { lower / 2.0 + upper / 2.0 };
+        values.iter().map(|&x| rounded(if x.is_nan() { missing } else { x.clamp(lower, upper) })).sum()
     }
 
     fn columns() -> Vec<Vec<f64>> {
@@ -258,6 +286,15 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn steps_are_whole_numbers_up_to_2_to_the_52() {
+        let grid = Grid::new(0.25).unwrap();
+        let ends = [0, 1, 2, 3, 1000, (1 << 51) - 1, 1 << 51, (1 << 51) + 1, (1 << 52) - 1, 1 << 52];
+        for steps in ends.into_iter().flat_map(|steps: i64| [steps, -steps]) {
+            assert_eq!(steps_of(steps as f64 * 0.25, grid), steps);
         }
     }
 

@@ -15,6 +15,7 @@
 //! | [`grid_noise`] | Laplace and Gaussian noise over the real numbers |
 //! | `keyed_noise` | noise that a secret brings back |
 //! | `last_noise` | noise that is kept for a next release of as many values |
+//! | `runs` | which candidate, where many in a row have the same score |
 //! | `refine` | the exact decision of the trials that floating point leaves open |
 //!
 //! # What is promised
@@ -22,9 +23,9 @@
 //! The output distribution is exact: no floating-point approximation enters it. Running time, memory addresses and
 //! allocation depend only on public parameters and on discarded randomness that is independent of the output, except
 //!
-//! - *refinements*, of probability at most 2^-27 per trial. The probability that a sample was refined differs by less
-//!   than 2^-42 between any two outputs, outside of an event of probability below 2^-61 per trial;
-//! - *tail events*, of probability at most 2^-64 per accepted value; and the coins of [`bernoulli`] that 64 digits leave
+//! - *refinements*, of probability at most 1.0001 * 2^-27 per trial. The probability that a sample was refined differs
+//!   by less than 2^-42 between any two outputs, outside of an event of probability below 2^-61 per trial;
+//! - *tail events*, of probability at most 1.17 * 2^-64 per accepted value; and the coins of [`bernoulli`] that 64 digits leave
 //!   open, of probability at most 2^-64 per coin.
 //!
 //! The randomness itself is computational: ChaCha12. The proofs stand in the documentation of each sampler.
@@ -43,6 +44,7 @@ mod keyed_noise;
 mod last_noise;
 mod peeling;
 mod refine;
+mod runs;
 mod sampler;
 pub mod selection;
 mod uniform;
@@ -61,6 +63,7 @@ pub use grid_noise::GridNoise;
 pub use histogram::Histogram;
 pub use keyed_noise::Keyed;
 pub(crate) use last_noise::LastNoise;
+pub(crate) use runs::Runs;
 pub use sampler::Sampler;
 pub use selection::Selection;
 

@@ -39,27 +39,26 @@ struct Fetched {
 }
 
 impl<'a> Peeling<'a> {
-    pub(super) fn new(weighing: &'a Weighing, candidates: &'a Candidates<'a>) -> Self {
+    pub(super) fn new(weighing: &'a Weighing, candidates: &'a Candidates<'a>) -> Result<Self, Error> {
         let (block, count) = (candidates.block(), candidates.bests().len());
-        let mut bests = Wiped::new(count);
-        bests.copy_from_slice(candidates.bests());
-        let mut sums = Wiped::new(count);
+        let bests = Wiped::copy_of(candidates.bests())?;
+        let mut sums = Wiped::try_new(count)?;
         let mut work = Workspace::new(block);
         for ((scores, sum), best) in candidates.blocks().zip(sums.iter_mut()).zip(&*bests) {
             work.weigh(weighing, candidates, *best, scores);
             *sum = sum_of(candidates, &work);
         }
         let fetched = || Fetched { block: 0, work: Workspace::new(block) };
-        Self {
+        Ok(Self {
             weighing,
             candidates,
             bests,
             sums,
-            retired: Wiped::new(candidates.count() / COLUMNS),
-            depths: Wiped::new(count),
-            lengths: Wiped::new(count),
+            retired: Wiped::try_new(candidates.count() / COLUMNS)?,
+            depths: Wiped::try_new(count)?,
+            lengths: Wiped::try_new(count)?,
             fetched: (0..=attempts(candidates.count())).map(|_| fetched()).collect(),
-        }
+        })
     }
 
     /// Chooses among the candidates that are left.

@@ -2,11 +2,14 @@
 
 use dpnoise_kernels::arch::candidates::{self as kernel, COLUMNS, Row};
 use dpnoise_kernels::arith::mask;
+use dpnoise_kernels::memory::collected;
 use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
 use super::candidates::{Candidates, Found, Place, fetch_bits};
+use super::grid::Grid;
 use super::peeling::Peeling;
+use super::runs::Runs;
 use super::uniform::uniform_below;
 use super::weighing::{Outcome, Proposal, Share, Weighing, Workspace, attempts};
 use crate::error::Error;
@@ -51,7 +54,7 @@ impl Selection {
     /// epsilon, or of D / epsilon if between neighbours all scores rise or all fall.
     ///
     /// # Errors
-    /// [`Error::Randomness`] when `rng` fails.
+    /// [`Error::Randomness`] when `rng` fails, [`Error::Allocation`].
     pub fn softmax<R: TryCryptoRng + ?Sized>(&self, rng: &mut R, candidates: &Candidates<'_>) -> Result<u64, Error> {
         Ok(self.peel(rng, candidates, 1)?[0])
     }
@@ -60,7 +63,7 @@ impl Selection {
     /// their indices.
     ///
     /// # Errors
-    /// [`Error::Randomness`] when `rng` fails.
+    /// [`Error::Randomness`] when `rng` fails, [`Error::Allocation`].
     ///
     /// # Panics
     /// When there are fewer candidates.
@@ -71,16 +74,31 @@ impl Selection {
         rounds: usize,
     ) -> Result<Vec<u64>, Error> {
         assert!(rounds <= candidates.count());
-        let mut peeling = Peeling::new(&self.0, candidates);
+        let mut peeling = Peeling::new(&self.0, candidates)?;
         // The choices are secret until the last one is made.
-        let mut chosen = Wiped::new(rounds);
+        let mut chosen = Wiped::try_new(rounds)?;
         for round in 0..rounds {
             chosen[round] = peeling.choose(rng)?;
             if round + 1 < rounds {
                 peeling.retire(chosen[round]);
             }
         }
-        Ok(chosen.to_vec())
+        Ok(collected(chosen.iter().copied())?)
+    }
+
+    /// Chooses a candidate from runs of equal scores by the exponential mechanism, and returns the run and the place
+    /// within it.
+    ///
+    /// # Errors
+    /// [`Error::Randomness`] when `rng` fails, [`Error::Allocation`], and [`Error::Parameter`] when
+    /// `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
+    pub(crate) fn softmax_of_runs<R: TryCryptoRng + ?Sized>(
+        &self,
+        rng: &mut R,
+        grid: Grid,
+        runs: Runs,
+    ) -> Result<(u64, u64), Error> {
+        runs.choose(rng, grid, &self.0)
     }
 
     /// Chooses uniformly among the candidates whose coins show heads, which they do with probability exp(-depth /
@@ -89,7 +107,7 @@ impl Selection {
     /// It is epsilon-differentially private for the same scales as [`Selection::softmax`].
     ///
     /// # Errors
-    /// [`Error::Randomness`] when `rng` fails.
+    /// [`Error::Randomness`] when `rng` fails, [`Error::Allocation`].
     pub fn permute_and_flip<R: TryCryptoRng + ?Sized>(
         &self,
         rng: &mut R,
@@ -97,8 +115,8 @@ impl Selection {
     ) -> Result<u64, Error> {
         let mut work = Workspace::new(candidates.block());
         let mut words = Wiped::new(8 * candidates.block());
-        let mut sums = Wiped::new(candidates.blocks().count());
-        let mut coins = Wiped::new(candidates.count() / COLUMNS);
+        let mut sums = Wiped::try_new(candidates.blocks().count())?;
+        let mut coins = Wiped::try_new(candidates.count() / COLUMNS)?;
         let coins_of_blocks = coins.chunks_exact_mut(candidates.block() / COLUMNS);
         for ((scores, sums), coins) in candidates.blocks().zip(sums.iter_mut()).zip(coins_of_blocks) {
             work.weigh(&self.0, candidates, candidates.best(), scores);
@@ -158,7 +176,6 @@ fn total(sums: &[Row]) -> u128 {
 mod tests {
     use super::*;
     use crate::rng::{ScriptedRng, SeededRng};
-    use crate::samplers::Grid;
 
     #[test]
     fn ranks_among_what_is_left_give_every_order_once() {

@@ -92,7 +92,9 @@ fn of_reals() -> Vec<Check> {
         ("sum of clamped values", || {
             for relation in [Relation::AddRemove, Relation::Substitute] {
                 for bounds in [(-1.0, 1.0), (1e6, 1e6 + 1.0), (-1e-300, 1e-300)] {
-                    let mut values = secret(&reals().map(|x| if x == 0.1 { f64::NAN } else { x }).repeat(40));
+                    let mut values = reals().map(|x| if x == 0.1 { f64::NAN } else { x }).repeat(40);
+                    values.truncate(1117); // no whole number of vectors
+                    let mut values = secret(&values);
                     Sum::new(bounds, 1.0, relation, None).unwrap().release(&mut values, 1).unwrap();
                 }
             }

@@ -125,12 +125,14 @@ fn explained(reason: Reason) -> (&'static str, &'static str) {
         Reason::Refinement => {
             ("refinement", "that a trial was refined is, to 2^-42, independent of its value (there, Theorem 2)")
         }
-        Reason::Tail => ("tail", "a tail value is in the output with a probability of at most 2^-64 (there, The tail)"),
+        Reason::Tail => {
+            ("tail", "a tail value is in the output with a probability of at most 1.17 * 2^-64 (there, The tail)")
+        }
         Reason::OpenCoin => {
             ("open coin", "64 digits leave a coin open with a probability of at most 2^-64 (bernoulli.md, Time)")
         }
         Reason::Selection => {
-            ("selection", "a call needs more than it always takes with a probability below 2^-59 (selection.md, Time)")
+            ("selection", "a call needs more than it always takes with a probability below 2^-57 (selection.md, Time)")
         }
         Reason::HugeNoise => {
             ("huge noise", "beyond the kernel's reach, with a probability below 2^-738 (grid.md, The release)")
@@ -139,5 +141,9 @@ fn explained(reason: Reason) -> (&'static str, &'static str) {
         Reason::Refusal => ("refusal", "whether the input is valid, which is all that the error tells (SECURITY.md)"),
         Reason::Overflow => ("overflow", "an assertion that never fails (arith/fixed.rs, samplers/density.rs)"),
         Reason::Fingerprint => ("fingerprint", "an output of HMAC under a noise key, made to be public (noise_key.rs)"),
+        Reason::Seal => ("seal", "such an output, too, and whether one that was given is right (noise_key.rs)"),
+        Reason::Sorting => {
+            ("sorting", "a quantile's values, while they are sorted; they are secret again then (SECURITY.md)")
+        }
     }
 }

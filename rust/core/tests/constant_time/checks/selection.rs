@@ -1,6 +1,7 @@
 //! Choices among candidates, and comparisons with a threshold.
 
-use dpnoise_core::mechanisms::{AboveThreshold, Exponential, ReportNoisyMax, TopK};
+use dpnoise_core::mechanisms::{AboveThreshold, Exponential, Quantile, ReportNoisyMax, TopK};
+use dpnoise_core::params::{Ratio, Relation};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::Grid;
 use dpnoise_core::stability::StabilityTest;
@@ -37,6 +38,15 @@ pub(super) fn checks() -> Vec<Check> {
                 let mechanism = TopK::new(5, 1.0, 1.0, true).unwrap();
                 let chosen = mechanism.release_with(&scores(count), &mut SeededRng::new(1).unwrap());
                 assert_secret(&chosen.unwrap());
+            }
+        }),
+        ("quantile, once its values are sorted", || {
+            for count in [0, 1, 10, 2060] {
+                let q = Ratio::new(1, 3).unwrap();
+                let quantile = Quantile::new(q, (-2.0, 1e6), 1.0, Relation::AddRemove, None).unwrap();
+                let values = [3.0, f64::NAN, 3.0, -1e300, 5e-324, 7e5, f64::INFINITY, 0.5];
+                let mut values = secret(&values.into_iter().cycle().take(count).collect::<Vec<_>>());
+                quantile.release_with(&mut values, &mut SeededRng::new(1).unwrap()).unwrap();
             }
         }),
         ("scores that are refused", || {

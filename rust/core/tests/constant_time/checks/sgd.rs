@@ -26,10 +26,17 @@ fn sums<T: Real>(width: usize, from: impl Fn(f64) -> T) {
 }
 
 fn correlated(key: Option<Arc<NoiseKey>>) {
-    let strategy = Strategy { numerators: vec![4096, 2048, 1000], steps: 5, gain: 2.0, sensitivity: 2.0 };
-    let mut run = CorrelatedGradient::new(strategy, 1.0, 1.1, 10.0, key).unwrap();
+    let (numerators, participation) = (vec![4096, 2048, 1000], "once".into());
+    let strategy = Strategy { numerators, steps: 5, gain: 2.0, sensitivity: 2.0, participation };
+    let mut run = CorrelatedGradient::new(strategy, 1.0, 1.1, 10.0, key.clone()).unwrap();
     let mut step = vec![0.0; 77];
-    (0..5).for_each(|_| run.step(&secret(&rows(77)), &mut step, 1).unwrap());
+    (0..4).for_each(|_| run.step(&secret(&rows(77)), &mut step, 1).unwrap());
+    if key.is_some() {
+        let state = run.state().unwrap();
+        run = run.start(key).unwrap();
+        run.resume(&state, 1, &mut go_on).unwrap();
+    }
+    run.step(&secret(&rows(77)), &mut step, 1).unwrap();
     assert_secret(&step);
 }
 
@@ -63,7 +70,9 @@ pub(super) fn checks() -> Vec<Check> {
             assert_secret(&step);
         }),
         ("steps with correlated noise", || correlated(None)),
-        ("steps with correlated noise of a key", || correlated(Some(Arc::new(NoiseKey::generate().unwrap())))),
+        ("steps with correlated noise of a key, and a resumption", || {
+            correlated(Some(Arc::new(NoiseKey::generate().unwrap())));
+        }),
         ("correlated noise and its history", || {
             let noise = CorrelatedNoise::new(vec![4096, 3000, 2000, 1000, 1], 1e10, 2.0).unwrap();
             let (mut history, mut out) = (vec![0; noise.history_length(700)], vec![0; 700]);
