@@ -218,7 +218,8 @@ class NoiseKey:
         step : int
             The number of the step, from 0 to 2**64 - 1. It may be repeated: the noise is independent all the same.
         domain : str
-            What the noise is for, at most 1024 bytes in UTF-8.
+            What the noise is for, at most 1024 bytes in UTF-8. Those that begin with ``dpnoise.`` are for the package's
+            own noise.
 
         Returns
         -------
@@ -227,7 +228,7 @@ class NoiseKey:
         Raises
         ------
         ParameterError
-            When the step or the domain is out of range.
+            When the step or the domain is out of range, or the domain is one of the package.
         TypeError
             When the step is not an int, or the domain is not a str.
         RandomnessError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 import threading
 from fractions import Fraction
@@ -156,17 +155,24 @@ def test_a_state_has_nothing_secret() -> None:
     run = made().start(key=key)
     step = run.step(GRADIENTS)
     state = run.state()
-    fields = json.loads(state)
-    assert sorted(fields) == ["d", "format", "key", "parameters", "tickets"]
-    assert (fields["key"], fields["d"], len(fields["tickets"])) == (key.fingerprint.hex(), 5, 1)
-    assert key.to_secret_bytes() not in state
-    assert key.to_secret_bytes().hex().encode() not in state
+    assert len(state) == 4 + 1 + 8 + 32 + 16 + 8 + 16 + 32, "the key does not fit in"
     assert step.tobytes() not in state
+    assert key.to_secret_bytes()[:8] not in state
     with pytest.raises(ParameterError, match=r"^key must be given to start\(\)"):
         made().start().state()
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="holds secret noise and cannot be pickled"):
             copied(run)
+
+
+def test_a_run_has_an_id_of_its_own() -> None:
+    key = NoiseKey.generate()
+    run, other = made().start(key=key), made().start(key=key)
+    assert run.run_id is not None
+    assert len(run.run_id) == 16
+    assert run.run_id != other.run_id
+    assert made().resume(run.state(), key=key).run_id == run.run_id
+    assert made().start().run_id is None
 
 
 @pytest.mark.parametrize(
@@ -179,52 +185,51 @@ def test_a_state_has_nothing_secret() -> None:
         {"expected_batch_size": 5},
         {"participation": MinSeparation(4)},
         {"participation": SingleEpoch()},
+        {"participation": MinSeparation(3, max_participations=3)},
     ],
     ids=str,
 )
 def test_states_of_other_parameters_are_refused(changes: dict[str, Any]) -> None:
     key = NoiseKey.generate()
     state = made().start(key=key).state()
-    with pytest.raises(ParameterError, match=r"^state must be that of a run with these parameters: [0-9a-f]{64}, got"):
+    with pytest.raises(ParameterError, match="state must be that of a run with these parameters, got that of others"):
         made(**changes).resume(state, key=key)
     made(delta=1e-7).resume(state, key=key)
 
 
 def test_what_is_no_state_is_refused() -> None:
     key = NoiseKey.generate()
-    run = made().start(key=key)
-    for _ in range(2):
-        run.step(GRADIENTS)
+    run, other = made().start(key=key), made().start(key=key)
+    for either in (run, other):
+        for _ in range(2):
+            either.step(GRADIENTS)
     state = run.state()
-    fields = json.loads(state)
-    first, second = fields["tickets"]
 
     def refused(state: Any, key: Any = key) -> str:
         with pytest.raises((ParameterError, TypeError)) as caught:
             made().resume(state, key=key)
         return str(caught.value)
 
-    def changed(**others: Any) -> bytes:
-        return json.dumps({**fields, **others}).encode()
-
-    for wrong in (b"", b"{}", b"[]", b"1", b"\xff", state[:-1], changed(format="x"), changed(d=0), changed(d=2**41)):
-        assert refused(wrong).startswith("state must be that of a run, as state() gave it")
-    assert refused(b"[" * 200_000).startswith("state must be that of a run, as state() gave it")
+    for wrong in (b"", b"{}", b"DPNT" + state[4:], *(state[:length] for length in range(len(state)))):
+        assert refused(wrong).startswith("not the state of a run: it ")
+    width, tickets = 4 + 1 + 8 + 32 + 16, 4 + 1 + 8 + 32 + 16 + 8
+    first, second, seal = state[tickets:-48], state[tickets + 16 : -32], state[-32:]
     for wrong in (
-        changed(tickets=1),
-        changed(tickets={}),
-        changed(tickets=[1]),
-        changed(tickets=["*"]),
-        changed(d="5"),
-        changed(d=None),
+        state[:width] + (6).to_bytes(8, "little") + state[tickets:],
+        state[:width] + (2**63).to_bytes(8, "little") + state[tickets:],
+        state[:tickets] + second + first + seal,
+        state[:tickets] + first + seal,
+        state[:tickets] + first + second + first + seal,
+        state[:tickets] + first + key.ticket(1).nonce + seal,
+        state[:tickets] + other.state()[tickets:],
+        other.state()[:tickets] + state[tickets:],
+        state[:-32] + other.state()[-32:],
+        state[:-1] + bytes([state[-1] ^ 1]),
     ):
-        assert refused(wrong).startswith("state must be that of a run, as state() gave it")
-    assert refused(changed(tickets=[first[:-4]])).startswith("not a ticket: ")
-    assert refused(changed(tickets=[second, first])).startswith("state must be one with a ticket for each of its steps")
-    assert refused(changed(tickets=[first] * 9)).startswith("state must be of at most 8 steps")
-    assert refused(state, NoiseKey.generate()).startswith("state must be that of a run with these key: ")
+        assert refused(wrong) == ("not the state of a run: it is damaged, or not as the run gave it: the seal is wrong")
+    assert refused(state, NoiseKey.generate()) == "state must be that of a run with this key, got that of another key"
     assert refused(state, b"1" * 32) == "key must be a NoiseKey, got bytes"
-    assert refused(state.decode()) == "state must be bytes, got str"
+    assert refused(bytearray(state)) == "state must be bytes, got bytearray"
 
 
 @pytest.mark.parametrize(
@@ -258,6 +263,20 @@ def test_noise_that_fits_into_64_bits_is_allowed_up_to_the_limit_that_errors_nam
     made(noise_multiplier=most)
     with pytest.raises(ParameterError):
         made(noise_multiplier=most * 1.001)
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "documented"),
+    [([1.0], "910 over"), ([1.0, 0.5, 0.375], "910 over"), ([1.0] * 9, "0.157 for nine")],
+)
+def test_the_documented_limits_of_the_noise_multiplier(coefficients: list[float], documented: str) -> None:
+    assert documented in str(CorrelatedGradient.__doc__)
+    strategy = BandedToeplitz(coefficients, steps=2**20)
+    with pytest.raises(ParameterError) as caught:
+        made(strategy=strategy, participation=SingleEpoch(), noise_multiplier=2000.0)
+    most = float(str(caught.value).split("at most ")[1].split()[0])
+    over = strategy.sensitivity(SingleEpoch()) if documented.endswith("over") else 1.0
+    assert most * over == pytest.approx(float(documented.split()[0]), rel=2e-3)
 
 
 def test_arguments_of_runs_are_checked() -> None:

@@ -109,6 +109,9 @@ def test_tickets_are_public_names() -> None:
     refuses(TypeError, "step must be an int", lambda: KEY.ticket(1.5))  # type: ignore[arg-type]
     refuses(TypeError, "domain must be a str, got bytes", lambda: KEY.ticket(1, domain=b"x"))  # type: ignore[arg-type]
     refuses(ParameterError, "domain must be text that UTF-8 can encode", lambda: KEY.ticket(1, domain="\ud800"))
+    for own in ("dpnoise.", "dpnoise.sgd.CorrelatedGradient"):
+        message = f'domain must be one that does not begin with "dpnoise.", got "{own}"'
+        refuses(ParameterError, message, lambda own=own: KEY.ticket(0, domain=own))  # type: ignore[misc]
     refuses(TypeError, "ticket must be bytes, got str", lambda: keyed.Ticket.from_bytes("a"))  # type: ignore[arg-type]
     refuses(TypeError, "secret must be bytes, got str", lambda: keyed.NoiseKey.from_secret_bytes("a"))  # type: ignore[arg-type]
     refuses(

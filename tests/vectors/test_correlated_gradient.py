@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
+import hmac
 import math
-from base64 import b64decode
+import struct
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from vectors import local_spec
 from vectors.correlated_noise_spec import BITS, fresh_noise, half_to_even, noise, query, shifts
 
 from dpnoise.hazmat import SeededRng, regenerate
@@ -60,8 +62,20 @@ def redrawn(run: CorrelatedGradientRun, own: CorrelatedGradient, d: int) -> list
     sensitivity = (2**22 + math.ceil(math.sqrt(d) / 2)) << BITS
     times = math.nextafter(own.noise_multiplier * own.strategy.sensitivity(own.participation), math.inf)
     sigma = math.nextafter(times * sensitivity, math.inf)
-    tickets = [Ticket.from_bytes(b64decode(ticket)) for ticket in json.loads(run.state())["tickets"]]
-    return [regenerate(KEY, ticket, "discrete_gaussian", sigma, d) for ticket in tickets]
+    return [regenerate(KEY, ticket, "discrete_gaussian", sigma, d) for ticket in tickets_of(run)]
+
+
+def tickets_of(run: CorrelatedGradientRun) -> list[Ticket]:
+    """Read a state as `rust/core/src/sgd/run_state.rs` describes it."""
+    sealed, seal = run.state()[:-32], run.state()[-32:]
+    subkey = hmac.new(KEY.to_secret_bytes(), b"dpnoise seal 1", hashlib.sha256).digest()
+    assert seal == hmac.new(subkey, sealed, hashlib.sha256).digest()
+    head, _digest, run_id, _d = struct.unpack("<13s32s16sQ", sealed[:69])
+    assert (head, run_id) == (b"DPNR\1" + KEY.fingerprint, run.run_id)
+    domain = f"dpnoise.sgd.CorrelatedGradient/{run_id.hex()}".encode()
+    nonces = [sealed[place : place + 16] for place in range(69, len(sealed), 16)]
+    bodies = [b"DPNT\1" + KEY.fingerprint + struct.pack("<Q", t) + nonce + domain for t, nonce in enumerate(nonces)]
+    return [Ticket.from_bytes(body + struct.pack("<I", local_spec.crc32c(body))) for body in bodies]
 
 
 def forgetful(numerators: Sequence[int], z: Sequence[Integers]) -> list[Integers]:

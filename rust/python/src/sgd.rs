@@ -4,11 +4,10 @@ use std::slice::from_ref;
 use std::sync::{Mutex, MutexGuard};
 
 use dpnoise_core::Error;
-use dpnoise_core::rng::Ticket;
+use dpnoise_core::memory;
 use dpnoise_core::sgd::{self, Clipping, Matrix, Real, Strategy};
 use numpy::{Element, PyArrayDyn, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
@@ -92,7 +91,7 @@ fn sums_of<T: Real + Element>(
     width: usize,
     threads: usize,
 ) -> PyResult<Zeroizing<Vec<i64>>> {
-    let mut sums = Zeroizing::new(vec![0; width]);
+    let mut sums = Zeroizing::new(memory::zeroed(width).map_err(to_py)?);
     add::<T>(kind, clipping, from_ref(gradients), &mut sums, threads)?;
     Ok(sums)
 }
@@ -257,12 +256,14 @@ pub(crate) struct CorrelatedGradient {
 #[pymethods]
 impl CorrelatedGradient {
     #[new]
-    #[pyo3(signature = (*, numerators, steps, gain, sensitivity, clip_norm, noise_multiplier, expected_batch_size))]
+    #[pyo3(signature = (*, numerators, steps, gain, sensitivity, participation, clip_norm, noise_multiplier, expected_batch_size))]
+    #[allow(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         numerators: Vec<u32>,
         steps: u64,
         gain: f64,
         sensitivity: f64,
+        participation: String,
         clip_norm: &Bound<'_, PyAny>,
         noise_multiplier: &Bound<'_, PyAny>,
         expected_batch_size: &Bound<'_, PyAny>,
@@ -270,7 +271,7 @@ impl CorrelatedGradient {
         let (clip_norm, noise_multiplier) =
             (real(clip_norm, "clip_norm")?, real_up(noise_multiplier, "noise_multiplier")?);
         let expected_batch_size = real(expected_batch_size, "expected_batch_size")?;
-        let strategy = Strategy { numerators, steps, gain, sensitivity };
+        let strategy = Strategy { numerators, steps, gain, sensitivity, participation };
         let run = sgd::CorrelatedGradient::new(strategy, clip_norm, noise_multiplier, expected_batch_size, None);
         run.map(Self::from).map_err(to_py)
     }
@@ -307,8 +308,8 @@ impl CorrelatedGradient {
     }
 
     #[getter]
-    fn width(&self) -> PyResult<Option<usize>> {
-        Ok(self.lock().map_err(to_py)?.width())
+    fn id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        Ok(self.lock().map_err(to_py)?.id().map(|id| PyBytes::new(py, &id)))
     }
 
     /// The sensitivity of the sum of rows of `width` numbers.
@@ -316,16 +317,14 @@ impl CorrelatedGradient {
         self.clipping.sensitivity_steps(width) as f64 * self.granularity()
     }
 
-    /// The bytes of the tickets of all steps.
-    fn tickets<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let run = self.lock().map_err(to_py)?;
-        Ok(run.tickets().iter().map(|ticket| PyBytes::new(py, &ticket.to_bytes())).collect())
+    /// What brings the run back with its key.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.lock().and_then(|run| run.state()).map(|state| PyBytes::new(py, &state)).map_err(to_py)
     }
 
-    /// Makes the noise of the steps with these tickets again.
-    fn resume(&self, py: Python<'_>, width: usize, tickets: Vec<PyBackedBytes>, threads: Threads) -> PyResult<()> {
-        let tickets = tickets.iter().map(|bytes| Ticket::from_bytes(bytes)).collect::<Result<_, _>>().map_err(to_py)?;
-        runtime::pausing(py, |pause| self.lock()?.resume(width, tickets, threads.get(), pause))
+    /// Makes the noise of the steps of a run with this state again.
+    fn resume(&self, py: Python<'_>, state: &[u8], threads: Threads) -> PyResult<()> {
+        runtime::pausing(py, |pause| self.lock()?.resume(state, threads.get(), pause))
     }
 
     /// Writes the next step, for `gradients`, to `out`.

@@ -16,8 +16,8 @@ mod word_buffer;
 
 pub(crate) use any::AnyRng;
 pub use chacha::{SecureRng, SeededRng};
-pub(crate) use noise_key::NoiseStream;
 pub use noise_key::{BLOCK, NoiseKey, Ticket};
+pub(crate) use noise_key::{NoiseStream, nonce};
 pub use process::ProcessMark;
 pub use scripted::{Exhausted, ScriptedRng};
 pub(crate) use wipe::{Wiped, wipe, wiped_on_error};

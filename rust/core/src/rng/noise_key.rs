@@ -20,6 +20,13 @@
 //! HMAC is a pseudo-random function, and different inputs of it are different: domains are preceded by their lengths.
 //! Tickets that were made differ in their nonces, but for a chance of 2^-128 for each pair. So a step that is repeated,
 //! a fork, a lost checkpoint and a second input get independent noise, without anybody keeping a list of what was used.
+//! Domains that begin with `dpnoise.` are those of this library: [`NoiseKey::ticket`] makes none of them.
+//!
+//! # Seals
+//!
+//! What brings noise back is public, but which noise it brings back must not be for others to choose. So a key seals it,
+//! with HMAC-SHA256(subkey, bytes), where the subkey is HMAC-SHA256(key, `dpnoise seal 1`): neither of these is a key of
+//! noise or a fingerprint, as the beginnings of their inputs differ. A seal is checked in constant time.
 //!
 //! # What it gives up
 //!
@@ -32,6 +39,7 @@
 //! (Theorem 1 of `samplers/discrete_laplace.md`), and repeating them tells nothing new.
 
 use core::fmt;
+use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify, poison};
@@ -50,6 +58,12 @@ const LABEL: &[u8] = b"dpnoise keyed 1";
 
 /// What the fingerprint of a key is derived from.
 const FINGERPRINT: &[u8] = b"dpnoise fingerprint 1";
+
+/// What the key of seals is derived from.
+const SEAL: &[u8] = b"dpnoise seal 1";
+
+/// What the domains of this library begin with.
+const RESERVED: &str = "dpnoise.";
 
 /// The length of a key.
 const KEY_BYTES: usize = 32;
@@ -107,19 +121,21 @@ impl NoiseKey {
     /// What is public of the key: 8 bytes that show whether two keys are the same, and nothing else.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 8] {
-        let code = self.code(&[FINGERPRINT]);
+        let code = code(&self.0, &[FINGERPRINT]);
         declassify(Reason::Fingerprint, core::array::from_fn(|i| code[i]))
     }
 
     /// A new ticket, with which noise is drawn once.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a domain of more than 1024 bytes, [`Error::Randomness`] when the operating system has no
-    /// randomness.
+    /// [`Error::Parameter`] for a domain of more than 1024 bytes, or one of this library, which begins with `dpnoise.`;
+    /// [`Error::Randomness`] when the operating system has no randomness.
     pub fn ticket(&self, domain: &str, step: u64) -> Result<Ticket, Error> {
         check_domain(domain)?;
-        let mut nonce = [0; 16];
-        getrandom::fill(&mut nonce).map_err(Error::randomness)?;
+        if domain.starts_with(RESERVED) {
+            return Err(Error::parameter("domain", format!("{domain:?}"), "one that does not begin with \"dpnoise.\""));
+        }
+        let nonce = nonce()?;
         let (process, is_used) = (Some(ProcessMark::new()?), AtomicBool::new(false));
         Ok(Ticket { fingerprint: self.fingerprint(), domain: domain.into(), step, nonce, process, is_used })
     }
@@ -135,21 +151,49 @@ impl NoiseKey {
 
     /// The words for noise with this ticket, of the distribution that these bytes describe.
     pub(crate) fn stream(&self, ticket: &Ticket, distribution: &[u8]) -> NoiseStream {
-        let length = (ticket.domain.len() as u64).to_le_bytes();
-        let (domain, step) = (ticket.domain.as_bytes(), ticket.step.to_le_bytes());
-        NoiseStream(self.code(&[LABEL, &length, domain, &step, &ticket.nonce, distribution]))
+        self.words(&ticket.domain, ticket.step, &ticket.nonce, distribution)
     }
 
-    /// HMAC-SHA256 of the parts, one after the other.
-    fn code(&self, parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of all lengths");
-        for part in parts {
-            mac.update(part);
-        }
-        let code = Zeroizing::new(mac.finalize().into_bytes().into());
-        zeroize_stack::<2048>();
-        code
+    /// The words for noise with the ticket of this domain, step and nonce.
+    pub(crate) fn words(&self, domain: &str, step: u64, nonce: &[u8; 16], distribution: &[u8]) -> NoiseStream {
+        let length = (domain.len() as u64).to_le_bytes();
+        let parts = [LABEL, &length, domain.as_bytes(), &step.to_le_bytes(), nonce, distribution];
+        NoiseStream(code(&self.0, &parts))
     }
+
+    /// What only this key makes of these public bytes. It is public, too.
+    pub(crate) fn seal(&self, bytes: &[u8]) -> [u8; 32] {
+        declassify(Reason::Seal, *self.secret_seal(bytes))
+    }
+
+    /// Whether this key has made `seal` of these bytes, in a time that does not depend on the right seal.
+    pub(crate) fn has_sealed(&self, bytes: &[u8], seal: &[u8; 32]) -> bool {
+        let right = self.secret_seal(bytes);
+        let difference = right.iter().zip(seal).fold(0, |difference, (a, b)| black_box(difference | a ^ b));
+        declassify(Reason::Seal, difference == 0)
+    }
+
+    fn secret_seal(&self, bytes: &[u8]) -> Zeroizing<[u8; 32]> {
+        code(&*code(&self.0, &[SEAL]), &[bytes])
+    }
+}
+
+/// HMAC-SHA256 of the parts, one after the other.
+fn code(key: &[u8], parts: &[&[u8]]) -> Zeroizing<[u8; 32]> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of all lengths");
+    for part in parts {
+        mac.update(part);
+    }
+    let code = Zeroizing::new(mac.finalize().into_bytes().into());
+    zeroize_stack::<2048>();
+    code
+}
+
+/// New bytes of the operating system, which no other ticket has.
+pub(crate) fn nonce() -> Result<[u8; 16], Error> {
+    let mut nonce = [0; 16];
+    getrandom::fill(&mut nonce).map_err(Error::randomness)?;
+    Ok(nonce)
 }
 
 /// Shows nothing of the secret.
@@ -362,6 +406,27 @@ mod tests {
         let distinct: std::collections::HashSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());
         assert_eq!(first(1, "a", 2, 3, b"d"), all[0]);
+    }
+
+    #[test]
+    fn only_the_key_seals() {
+        let seal = key(1).seal(b"some bytes");
+        assert!(key(1).has_sealed(b"some bytes", &seal));
+        assert!(!key(2).has_sealed(b"some bytes", &seal) && !key(1).has_sealed(b"some byte", &seal));
+        for bit in 0..256 {
+            let mut other = seal;
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert!(!key(1).has_sealed(b"some bytes", &other), "{bit}");
+        }
+    }
+
+    #[test]
+    fn domains_of_the_library_are_not_given_away() {
+        for domain in ["dpnoise.", "dpnoise.sgd.CorrelatedGradient"] {
+            let refused = key(1).ticket(domain, 0).unwrap_err().to_string();
+            assert_eq!(refused, format!("domain must be one that does not begin with \"dpnoise.\", got {domain:?}"));
+        }
+        assert!(key(1).ticket("dpnoise", 0).is_ok() && key(1).ticket("a dpnoise.", 0).is_ok());
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use core::ops::{Deref, DerefMut};
 
+use dpnoise_kernels::memory::room;
 use zeroize::optimization_barrier;
+
+use crate::error::Error;
 
 /// Overwrites `items` with the default value, in a way that the compiler must not optimise away.
 /// `zeroize` does the same one volatile store at a time, which for the buffers of a single draw takes as long as the
@@ -29,7 +32,7 @@ pub(crate) fn wiped_on_error<T: Copy + Default, R, E>(
 pub(crate) struct Wiped<T: Copy + Default>(Vec<T>);
 
 impl<T: Copy + Default> Wiped<T> {
-    /// A buffer of `length` default values.
+    /// A buffer of `length` default values: a few, or there may be an abort.
     pub(crate) fn new(length: usize) -> Self {
         // Memory of `vec!` comes zeroed, and for that many allocators pass over the blocks that were freed last.
         let mut items = Vec::with_capacity(length);
@@ -37,12 +40,24 @@ impl<T: Copy + Default> Wiped<T> {
         Self(items)
     }
 
-    /// The same, or none when there is not enough memory.
-    pub(crate) fn try_new(length: usize) -> Option<Self> {
-        let mut items = vec![];
-        items.try_reserve_exact(length).ok()?;
+    /// The same, of a length that comes from outside.
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub(crate) fn try_new(length: usize) -> Result<Self, Error> {
+        let mut items = room(length)?;
         items.resize(length, T::default());
-        Some(Self(items))
+        Ok(Self(items))
+    }
+
+    /// A copy of `items`, whose number comes from outside.
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub(crate) fn copy_of(items: &[T]) -> Result<Self, Error> {
+        let mut copy = room(items.len())?;
+        copy.extend_from_slice(items);
+        Ok(Self(copy))
     }
 }
 

@@ -4,6 +4,7 @@ use std::iter::once;
 use std::ops::Range;
 
 use dpnoise_kernels::arch::clipping::{self as kernel, LANES, ROWS, Real};
+use dpnoise_kernels::arith::power_of_two;
 
 use super::addition::{Addition, Matrix, add};
 use crate::error::Error;
@@ -65,13 +66,13 @@ impl Clipping {
     }
 
     fn with_steps(clip_norm: f64, steps_exponent: i32) -> Result<Self, Error> {
-        if !(2f64.powi(-RANGE_EXPONENT)..=2f64.powi(RANGE_EXPONENT)).contains(&clip_norm) {
+        if !(power_of_two(-RANGE_EXPONENT)..=power_of_two(RANGE_EXPONENT)).contains(&clip_norm) {
             let allowed = format!("from 2**-{RANGE_EXPONENT} to 2**{RANGE_EXPONENT}");
             return Err(Error::parameter("clip_norm", format!("{clip_norm:?}"), allowed));
         }
         let exponent = (clip_norm.to_bits() >> 52) as i32 - 1023; // of a normal number
         let is_power_of_two = clip_norm.to_bits() << 12 == 0;
-        let granularity = 2f64.powi(exponent + i32::from(!is_power_of_two) - steps_exponent);
+        let granularity = power_of_two(exponent + i32::from(!is_power_of_two) - steps_exponent);
         Ok(Self { clip_norm, granularity })
     }
 
@@ -168,8 +169,7 @@ impl Clipping {
                 pause()?;
                 let rows = first..height.min(first + piece);
                 let matrices: Vec<_> = matrices.iter().map(|matrix| matrix.rows(rows.clone())).collect();
-                self.add_in_parts(instructions, &matrices, sums, count);
-                Ok(())
+                self.add_in_parts(instructions, &matrices, sums, count)
             })
         })
     }
@@ -181,15 +181,16 @@ impl Clipping {
         matrices: &[Matrix<T>],
         sums: &mut [i64],
         count: usize,
-    ) {
+    ) -> Result<(), Error> {
         let height = matrices[0].height();
-        let mut others: Vec<_> = (1..count).map(|_| Wiped::new(sums.len())).collect();
+        let mut others = (1..count).map(|_| Wiped::try_new(sums.len())).collect::<Result<Vec<_>, _>>()?;
         let targets = once(&mut *sums).chain(others.iter_mut().map(|sums| &mut **sums));
         let parts = (0..count).map(|part| height * part / count..height * (part + 1) / count);
         on_threads(parts.zip(targets).collect(), |(rows, sums)| self.add_rows(instructions, matrices, rows, sums));
         for part in others {
             add(sums, &part);
         }
+        Ok(())
     }
 
     /// Adds some rows, on one thread.
@@ -227,7 +228,7 @@ impl Clipping {
     /// norm that no rounding makes a row longer than that.
     fn ceiling(&self, width: usize, matrices: usize) -> f64 {
         let roundings = width as f64 / LANES as f64 + matrices as f64 + 99.0;
-        self.clip_norm / self.granularity * (1.0 - roundings * 2f64.powi(-53))
+        self.clip_norm / self.granularity * (1.0 - roundings * power_of_two(-53))
     }
 }
 
@@ -261,7 +262,9 @@ mod tests {
 
     fn sums<T: Real>(clipping: &Clipping, rows: &[T], width: usize, threads: usize) -> Vec<i64> {
         let mut sums = vec![0; width];
-        clipping.add_in_parts(instruction_set::current().unwrap(), &[Matrix::new(rows, width)], &mut sums, threads);
+        clipping
+            .add_in_parts(instruction_set::current().unwrap(), &[Matrix::new(rows, width)], &mut sums, threads)
+            .unwrap();
         sums
     }
 
@@ -316,7 +319,7 @@ mod tests {
             layers.map(|columns| rows.chunks(width).flat_map(|row| &row[columns.clone()]).copied().collect()).collect();
         let matrices: Vec<_> = layers.iter().zip(widths).map(|(layer, &width)| Matrix::new(layer, width)).collect();
         let mut sums = vec![0; width];
-        clipping.add_in_parts(instruction_set::current().unwrap(), &matrices, &mut sums, threads);
+        clipping.add_in_parts(instruction_set::current().unwrap(), &matrices, &mut sums, threads).unwrap();
         sums
     }
 

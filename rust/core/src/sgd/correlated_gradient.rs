@@ -3,13 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use dpnoise_kernels::arith::power_of_two;
 use rand_core::TryCryptoRng;
+use sha2::{Digest, Sha256};
 
 use super::correlated_noise::{CorrelatedNoise, Step, UNIT, largest_sigma};
 use super::noisy_gradient::in_range;
+use super::run_state::RunState;
 use super::{Clipping, Real};
 use crate::error::Error;
-use crate::rng::{NoiseKey, ProcessMark, Ticket, Wiped};
+use crate::rng::{NoiseKey, ProcessMark, Wiped, nonce};
 use crate::threads::{Pause, go_on};
 
 /// The most steps: the range of the recursion is proved for so many.
@@ -32,6 +35,8 @@ pub struct Strategy {
     pub gain: f64,
     /// The largest norm of C u, or more, for the u that the pattern of participation admits with rows of norm 1.
     pub sensitivity: f64,
+    /// That pattern, in words: a run can be resumed with the same words only.
+    pub participation: String,
 }
 
 /// The means of clipped gradients, step by step, with noise that is correlated between steps.
@@ -45,7 +50,8 @@ pub struct Strategy {
 /// use dpnoise_core::sgd::{CorrelatedGradient, Strategy};
 /// // 1 and 1/2 in each column, and each example takes part in one step
 /// let sensitivity = 1.25f64.sqrt().next_up();
-/// let strategy = Strategy { numerators: vec![4096, 2048], steps: 10, gain: 1.2, sensitivity };
+/// let participation = "once".into();
+/// let strategy = Strategy { numerators: vec![4096, 2048], steps: 10, gain: 1.2, sensitivity, participation };
 /// let mut run = CorrelatedGradient::new(strategy, 1.0, 1.1, 256.0, None)?;
 /// let mut step = [0.0; 2];
 /// run.step(&[3.0f32, 4.0, 0.0, -0.5], &mut step, 1)?; // two examples
@@ -57,8 +63,7 @@ pub struct CorrelatedGradient {
     clipping: Clipping,
     noise_multiplier: f64,
     expected_batch_size: f64,
-    key: Option<Arc<NoiseKey>>,
-    tickets: Vec<Ticket>,
+    keyed: Option<(Arc<NoiseKey>, RunState)>,
     next_step: u64,
     run: Option<Run>,
     /// The process in which it was made.
@@ -73,9 +78,6 @@ struct Run {
 }
 
 impl CorrelatedGradient {
-    /// What the tickets of its noise are for.
-    pub const DOMAIN: &str = "dpnoise.sgd.CorrelatedGradient";
-
     /// Noise of `noise_multiplier` times the sensitivity of the whole run, for gradients that are clipped to
     /// `clip_norm`. With a key, [`CorrelatedGradient::resume`] makes the noise again.
     ///
@@ -89,20 +91,19 @@ impl CorrelatedGradient {
         expected_batch_size: f64,
         key: Option<Arc<NoiseKey>>,
     ) -> Result<Self, Error> {
-        let Strategy { numerators, steps, gain, sensitivity } = &strategy;
+        let Strategy { numerators, steps, gain, sensitivity, .. } = &strategy;
         if !(numerators.len() as u64..=MAX_STEPS).contains(steps) {
             let given = format!("{steps} for {} coefficients", numerators.len());
             return Err(Error::parameter("steps", given, "at least as many as coefficients, and at most 2**20"));
         }
-        if !(1.0..=2f64.powi(32)).contains(sensitivity) {
+        if !(1.0..=power_of_two(32)).contains(sensitivity) {
             return Err(Error::parameter("sensitivity", format!("{sensitivity:?}"), "from 1 to 2**32"));
         }
         let this = Self {
             clipping: Clipping::coarse(clip_norm)?,
             noise_multiplier: in_range("noise_multiplier", noise_multiplier, -20, 11)?,
             expected_batch_size: in_range("expected_batch_size", expected_batch_size, -32, 53)?,
-            key,
-            tickets: vec![],
+            keyed: key.map(|key| RunState::new().map(|state| (key, state))).transpose()?,
             next_step: 0,
             run: None,
             process: ProcessMark::new()?,
@@ -150,30 +151,50 @@ impl CorrelatedGradient {
         self.next_step
     }
 
-    /// How many numbers a gradient has, if a step has been made.
+    /// What no other run has, if there is a key. A resumed run keeps it.
     #[must_use]
-    pub fn width(&self) -> Option<usize> {
-        self.run.as_ref().filter(|_| self.next_step > 0).map(|run| run.width)
+    pub fn id(&self) -> Option<[u8; 16]> {
+        self.keyed.as_ref().map(|(_, state)| state.id)
     }
 
-    /// The tickets of the steps that have been made with a key.
-    #[must_use]
-    pub fn tickets(&self) -> &[Ticket] {
-        &self.tickets
+    /// What [`CorrelatedGradient::resume`] needs besides the key. It is public, and sealed by the key.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when there is no key.
+    pub fn state(&self) -> Result<Vec<u8>, Error> {
+        let Some((key, state)) = &self.keyed else {
+            return Err(Error::parameter("key", "None", "given to start() for a run that can be resumed"));
+        };
+        let width = self.run.as_ref().filter(|_| self.next_step > 0).map_or(0, |run| run.width);
+        Ok(state.to_bytes(key, &self.digest(), width))
+    }
+
+    /// That of all that the noise and its privacy depend on.
+    fn digest(&self) -> [u8; 32] {
+        let Strategy { numerators, steps, sensitivity, participation, .. } = &self.strategy;
+        let mut digest = Sha256::new_with_prefix((numerators.len() as u64).to_le_bytes());
+        for numerator in numerators {
+            digest.update(numerator.to_le_bytes());
+        }
+        digest.update(steps.to_le_bytes());
+        for number in [*sensitivity, self.clipping.clip_norm(), self.noise_multiplier, self.expected_batch_size] {
+            digest.update(number.to_bits().to_le_bytes());
+        }
+        digest.chain_update(participation).finalize().into()
     }
 
     /// The next step for the gradients `rows` of a batch, each as long as `out`; there may be none.
     ///
     /// # Errors
     /// [`Error::Halted`] after the last step and in another process; [`Error::Parameter`] when `out` is not as long as
-    /// in the first step, or `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU; [`Error::Randomness`].
-    /// Then `out` is zeros, and the step has not been made.
+    /// in the first step, or `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU; [`Error::Randomness`];
+    /// [`Error::Allocation`], where fewer bands need less. Then `out` is zeros, and the step has not been made.
     ///
     /// # Panics
     /// When `out` is empty, `rows` are not whole rows, or `threads` is zero.
     pub fn step<T: Real>(&mut self, rows: &[T], out: &mut [T], threads: usize) -> Result<(), Error> {
         self.begin(out.len())?;
-        let mut sums = Wiped::new(out.len());
+        let mut sums = Wiped::try_new(out.len())?;
         self.clipping.add(rows, &mut sums, threads)?;
         self.release(&sums, out, threads, &mut go_on)
     }
@@ -204,10 +225,7 @@ impl CorrelatedGradient {
         }
         let noise = CorrelatedNoise::new(self.strategy.numerators.clone(), self.sigma(width), self.strategy.gain)?;
         let length = noise.history_length(width);
-        let history = Wiped::try_new(length).ok_or_else(|| {
-            let given = format!("{length} numbers of 8 bytes, more than there is memory for");
-            Error::parameter("bands", given, "fewer for so many parameters")
-        })?;
+        let history = Wiped::try_new(length)?;
         self.run = Some(Run { width, noise, history });
         Ok(())
     }
@@ -232,12 +250,11 @@ impl CorrelatedGradient {
         let (number, emit) = (self.next_step, self.emit(sums));
         let Some(Run { noise, history, .. }) = &mut self.run else { unreachable!("it has begun") };
         let step = Step { number, history };
-        if let Some(key) = &self.key {
-            let ticket = key.ticket(Self::DOMAIN, number)?;
-            ticket.take()?;
-            let words = key.stream(&ticket, &noise.identity());
+        if let Some((key, state)) = &mut self.keyed {
+            let nonce = nonce()?;
+            let words = state.words(key, number, &nonce, &noise.identity());
             noise.keyed(&words, step, out, threads, pause, &emit)?;
-            self.tickets.push(ticket);
+            state.nonces.push(nonce);
         } else {
             noise.fresh(step, out, threads, pause, &emit)?;
         }
@@ -258,7 +275,7 @@ impl CorrelatedGradient {
         out: &mut [T],
         rng: &mut R,
     ) -> Result<(), Error> {
-        if self.key.is_some() {
+        if self.keyed.is_some() {
             return Err(Error::parameter("rng", "a generator", "left out: the noise comes from the key"));
         }
         self.begin(out.len())?;
@@ -269,65 +286,47 @@ impl CorrelatedGradient {
         Ok(())
     }
 
-    /// Makes the noise of the steps with these tickets again, for gradients of `width` numbers, so that the next step
-    /// goes on where they ended.
+    /// Makes the noise of the steps of a run again, so that the next step goes on where they ended.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when there is no key or a ticket is of another one, or not of its step of such a run; for
-    /// more tickets than steps, and when steps have been made already; [`Error::Randomness`], and the errors of
-    /// `pause`. Then no step has been made.
-    pub fn resume(
-        &mut self,
-        width: usize,
-        tickets: Vec<Ticket>,
-        threads: usize,
-        pause: &mut Pause<'_>,
-    ) -> Result<(), Error> {
-        let Some(key) = self.key.clone() else {
+    /// [`Error::State`] for what [`CorrelatedGradient::state`] has not given, or others have written;
+    /// [`Error::Parameter`] when there is no key, the state is of another key or of other parameters, and when steps
+    /// have been made already. Nothing has been drawn then. [`Error::Randomness`], and the errors of `pause`. No step has
+    /// been made after an error.
+    pub fn resume(&mut self, state: &[u8], threads: usize, pause: &mut Pause<'_>) -> Result<(), Error> {
+        let Some((key, _)) = &self.keyed else {
             return Err(Error::parameter("key", "none", "that of the run that is resumed"));
         };
-        if self.next_step > 0 || tickets.len() as u64 > self.strategy.steps {
-            let allowed = format!("of at most {} steps, for a run that has not begun", self.strategy.steps);
-            return Err(Error::parameter("state", format!("one of {} steps", tickets.len()), allowed));
+        if self.next_step > 0 {
+            let given = format!("one for a run that has made {} steps", self.next_step);
+            return Err(Error::parameter("state", given, "for a run that has made none"));
         }
-        for (step, ticket) in (0..).zip(&tickets) {
-            key.check(ticket)?;
-            if (ticket.step(), ticket.domain()) != (step, Self::DOMAIN) {
-                return Err(Error::parameter(
-                    "state",
-                    "tickets of others",
-                    "one with a ticket for each of its steps, in order",
-                ));
-            }
-        }
+        let key = Arc::clone(key);
+        let (state, width) = RunState::from_bytes(state, &key, &self.digest())?;
         self.run = None;
-        if tickets.is_empty() {
-            return Ok(());
-        }
-        let replayed = self.replay(&key, width, &tickets, threads, pause);
+        let replayed = if state.nonces.is_empty() { Ok(()) } else { self.replay(&key, &state, width, threads, pause) };
         if replayed.is_err() {
             self.run = None; // its history is that of no step
             return replayed;
         }
-        self.next_step = tickets.len() as u64;
-        self.tickets = tickets;
+        self.next_step = state.nonces.len() as u64;
+        self.keyed = Some((key, state));
         Ok(())
     }
 
     fn replay(
         &mut self,
         key: &NoiseKey,
+        state: &RunState,
         width: usize,
-        tickets: &[Ticket],
         threads: usize,
         pause: &mut Pause<'_>,
     ) -> Result<(), Error> {
         self.begin(width)?;
         let Some(Run { noise, history, .. }) = &mut self.run else { unreachable!("it has begun") };
         let mut nothing = vec![(); width];
-        for (number, ticket) in (0..).zip(tickets) {
-            let _was_fresh = ticket.take();
-            let words = key.stream(ticket, &noise.identity());
+        for (number, nonce) in (0..).zip(&state.nonces) {
+            let words = state.words(key, number, nonce, &noise.identity());
             noise.keyed(&words, Step { number, history }, &mut nothing, threads, pause, &|_, _, _| {})?;
         }
         Ok(())
@@ -364,12 +363,13 @@ mod tests {
     use super::*;
     use crate::params::{Ratio, Scale};
     use crate::rng::SeededRng;
-    use crate::samplers::{DiscreteGaussian, Keyed};
+    use crate::samplers::{DiscreteGaussian, Keyed, Sampler};
 
     const STEPS: u64 = 9;
 
     fn strategy(numerators: &[u32]) -> Strategy {
-        Strategy { numerators: numerators.to_vec(), steps: STEPS, gain: 4.0, sensitivity: 2.0 }
+        let participation = "once".into();
+        Strategy { numerators: numerators.to_vec(), steps: STEPS, gain: 4.0, sensitivity: 2.0, participation }
     }
 
     fn key() -> Arc<NoiseKey> {
@@ -391,14 +391,16 @@ mod tests {
         (0..steps).map(&mut released).collect()
     }
 
-    /// What the noise must be, from the independent noise of the tickets.
+    /// What the noise must be, from the independent noise of the steps.
     fn expected(run: &CorrelatedGradient, numerators: &[u32], width: usize) -> Vec<Vec<i64>> {
         let sigma = Scale::on_grid(Ratio::from_f64(run.sigma(width)).unwrap()).unwrap();
         let sampler = DiscreteGaussian::new(sigma).unwrap();
         let mut steps: Vec<Vec<i64>> = vec![];
-        for ticket in run.tickets() {
+        let (key, state) = run.keyed.as_ref().unwrap();
+        for (step, nonce) in (0..).zip(&state.nonces) {
             let mut z = vec![0; width];
-            sampler.regenerate(&key(), ticket, 0, &mut z, 1, &mut go_on).unwrap();
+            let words = state.words(key, step, nonce, &sampler.identity());
+            words.fill(0, &mut z, |rng, block| sampler.fill_with(block, rng)).unwrap();
             for (i, z) in z.iter_mut().enumerate() {
                 let before = steps.iter().rev().zip(&numerators[1..]);
                 let sum: i128 = before.map(|(w, &m)| i128::from(w[i]) * i128::from(m)).sum();
@@ -422,15 +424,15 @@ mod tests {
     }
 
     #[test]
-    fn a_run_goes_on_where_its_tickets_end() {
+    fn a_run_goes_on_where_its_state_ends() {
         let numerators = [4096, 3000, 2000, 1000];
         for done in [0, 1, 3, 4, 8] {
             let mut first = run(&numerators, Some(key()));
             let mut found = noise(&mut first, 5000, done, 2);
-            let copies = first.tickets().iter().map(|ticket| Ticket::from_bytes(&ticket.to_bytes()).unwrap()).collect();
+            let state = first.state().unwrap();
             let mut second = run(&numerators, Some(key()));
-            second.resume(5000, copies, 1, &mut go_on).unwrap();
-            assert_eq!((second.next_step(), second.tickets().len() as u64), (done, done));
+            second.resume(&state, 1, &mut go_on).unwrap();
+            assert_eq!((second.next_step(), second.id(), second.state()), (done, first.id(), Ok(state)));
             found.extend(noise(&mut second, 5000, STEPS - done, 1));
             assert_eq!(found, expected(&second, &numerators, 5000));
         }
@@ -443,7 +445,7 @@ mod tests {
         let mut found = noise(&mut run, 600, 4, 1);
         let mut out = [1f32; 600];
         let ended = run.release(&[0; 600], &mut out, 1, &mut || Err(Error::Interrupted));
-        assert_eq!((ended, out, run.next_step(), run.tickets().len()), (Err(Error::Interrupted), [0.0; 600], 4, 4));
+        assert_eq!((ended, out, run.next_step()), (Err(Error::Interrupted), [0.0; 600], 4));
         found.extend(noise(&mut run, 600, 5, 1));
         assert_eq!(found, expected(&run, &numerators, 600));
     }
@@ -452,16 +454,15 @@ mod tests {
     fn an_interrupted_resumption_leaves_no_history() {
         let mut first = run(&[4096, 4000], Some(key()));
         noise(&mut first, 10, 2, 1);
-        let bytes: Vec<_> = first.tickets().iter().map(Ticket::to_bytes).collect();
-        let tickets = || bytes.iter().map(|bytes| Ticket::from_bytes(bytes).unwrap()).collect();
+        let state = first.state().unwrap();
         let mut second = run(&[4096, 4000], Some(key()));
         let mut left = 1;
         let mut pause = || {
             left -= 1;
             if left < 0 { Err(Error::Interrupted) } else { Ok(()) }
         };
-        assert_eq!(second.resume(10, tickets(), 1, &mut pause), Err(Error::Interrupted));
-        assert_eq!((second.next_step(), second.width()), (0, None));
+        assert_eq!(second.resume(&state, 1, &mut pause), Err(Error::Interrupted));
+        assert!(second.next_step() == 0 && second.run.is_none() && second.id() != first.id());
         let found = noise(&mut second, 10, 3, 1);
         assert_eq!(found, expected(&second, &[4096, 4000], 10));
     }
@@ -513,26 +514,50 @@ mod tests {
     }
 
     #[test]
-    fn tickets_of_others_are_refused() {
-        let numerators = [4096, 1];
-        let ticket = |secret, domain: &str, step| {
-            NoiseKey::from_secret_bytes(&[secret; 32]).unwrap().ticket(domain, step).unwrap()
+    fn what_is_no_state_of_such_a_run_is_refused() {
+        let resumed = |state: &[u8], strategy, key| {
+            let mut run = CorrelatedGradient::new(strategy, 1.0, 0.5, 1.0, key).unwrap();
+            run.resume(state, 1, &mut go_on)
         };
-        let refused = |tickets, key| {
-            let mut run = run(&numerators, key);
-            run.resume(3, tickets, 1, &mut go_on).unwrap_err().to_string()
-        };
-        let domain = CorrelatedGradient::DOMAIN;
-        assert!(refused(vec![ticket(8, domain, 0)], Some(key())).starts_with("ticket must be a ticket of this key"));
-        assert!(refused(vec![ticket(7, "", 0)], Some(key())).starts_with("state must be one with a ticket"));
-        assert!(refused(vec![ticket(7, domain, 1)], Some(key())).starts_with("state must be one with a ticket"));
-        assert!(refused(vec![], None).starts_with("key must be"));
-        let many = (0..10).map(|step| ticket(7, domain, step)).collect();
-        assert!(refused(many, Some(key())).starts_with("state must be of at most 9 steps"));
-        let mut begun = run(&numerators, Some(key()));
-        noise(&mut begun, 3, 1, 1);
-        assert!(begun.resume(3, vec![], 1, &mut go_on).is_err());
-        let wider = begun.release(&[0; 4], &mut [0f32; 4], 1, &mut go_on).unwrap_err().to_string();
+        let mut own = run(&[4096, 1], Some(key()));
+        noise(&mut own, 3, 2, 1);
+        let (state, numerators) = (own.state().unwrap(), [4096, 1]);
+        let refused = |state: &[u8]| resumed(state, strategy(&numerators), Some(key())).unwrap_err().to_string();
+        assert_eq!(resumed(&state, strategy(&numerators), Some(key())), Ok(()));
+        for length in 0..state.len() {
+            assert!(refused(&state[..length]).starts_with("not the state of a run: it "), "{length}");
+        }
+        for bit in 0..8 * state.len() {
+            let mut changed = state.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let expected = match bit / 8 {
+                0..4 => "not the state of a run: it does not begin with DPNR",
+                4 => "not the state of a run: version",
+                5..13 => "state must be that of a run with this key, got that of another key",
+                13..45 => "state must be that of a run with these parameters, got that of others",
+                _ => "not the state of a run: it is damaged, or not as the run gave it: the seal is wrong",
+            };
+            assert!(refused(&changed).starts_with(expected), "{bit}");
+        }
+
+        let (of_key, of_parameters) = ("state must be that of a run with this key", "with these parameters");
+        let message = |strategy, key| resumed(&state, strategy, key).unwrap_err().to_string();
+        let other = Arc::new(NoiseKey::from_secret_bytes(&[8; 32]).unwrap());
+        assert!(message(strategy(&numerators), Some(other)).starts_with(of_key));
+        assert!(message(strategy(&numerators), None).starts_with("key must be that of the run"));
+        for other in [
+            strategy(&[4096, 2]),
+            strategy(&[4096, 1, 0]),
+            Strategy { steps: 10, ..strategy(&numerators) },
+            Strategy { sensitivity: 2f64.next_up(), ..strategy(&numerators) },
+            Strategy { participation: "twice".into(), ..strategy(&numerators) },
+        ] {
+            assert!(message(other, Some(key())).contains(of_parameters));
+        }
+        assert!(own.resume(&state, 1, &mut go_on).unwrap_err().to_string().contains("made 2 steps"));
+        let mut resumed = run(&numerators, Some(key()));
+        resumed.resume(&state, 1, &mut go_on).unwrap();
+        let wider = resumed.release(&[0; 4], &mut [0f32; 4], 1, &mut go_on).unwrap_err().to_string();
         assert_eq!(wider, "gradients must be of 3 parameters as before, got 4");
     }
 }

@@ -1,6 +1,7 @@
 //! Correlated Gaussian noise, in integers, step by step.
 
 use dpnoise_kernels::arch::correlation::{TILE, WEIGHT_BITS, subtract_weighted};
+use dpnoise_kernels::arith::power_of_two;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
@@ -222,11 +223,11 @@ pub(super) fn largest_sigma(numerators: &[u32], gain: f64) -> Result<f64, Error>
         let allowed = "1 and then at most 2**20 - 1 numbers from 1 down to 0 that do not increase";
         return Err(Error::parameter("coefficients", "others", allowed));
     }
-    if !(1.0..=2f64.powi(64)).contains(&gain) {
+    if !(1.0..=power_of_two(64)).contains(&gain) {
         return Err(Error::parameter("gain", format!("{gain:?}"), "from 1 to 2**64"));
     }
     let total: u64 = numerators[1..].iter().map(|&numerator| u64::from(numerator)).sum();
-    Ok((2f64.powi(63) / (DEVIATIONS * gain * total as f64)).min(2f64.powi(44)))
+    Ok((power_of_two(63) / (DEVIATIONS * gain * total as f64)).min(power_of_two(44)))
 }
 
 fn copy(_: usize, noise: &[i64], out: &mut [i64]) {

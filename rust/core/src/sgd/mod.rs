@@ -16,6 +16,7 @@ mod correlated_gradient;
 mod correlated_noise;
 mod float_sums;
 mod noisy_gradient;
+mod run_state;
 
 pub use addition::Matrix;
 pub use clipping::Clipping;

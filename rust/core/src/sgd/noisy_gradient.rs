@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dpnoise_kernels::arith::power_of_two;
 use rand_core::TryCryptoRng;
 
 use super::{Clipping, Real};
@@ -79,13 +80,13 @@ impl NoisyGradient {
     /// The step for the gradients `rows` of a batch, each as long as `out`; there may be none.
     ///
     /// # Errors
-    /// [`Error::Randomness`], and then `out` is zeros; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no
+    /// [`Error::Randomness`], and then `out` is zeros; [`Error::Allocation`]; [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no
     /// instruction set of this CPU.
     ///
     /// # Panics
     /// When `out` is empty, `rows` are not whole rows, or `threads` is zero.
     pub fn step<T: Real>(&self, rows: &[T], out: &mut [T], threads: usize) -> Result<(), Error> {
-        let mut sums = Wiped::new(out.len());
+        let mut sums = Wiped::try_new(out.len())?;
         self.clipping.add(rows, &mut sums, threads)?;
         self.release(&sums, out, threads, &mut go_on)
     }
@@ -147,7 +148,7 @@ impl NoisyGradient {
 
 /// Checks that a parameter is from 2^low to 2^high.
 pub(super) fn in_range(name: &'static str, value: f64, low: i32, high: i32) -> Result<f64, Error> {
-    if (2f64.powi(low)..=2f64.powi(high)).contains(&value) {
+    if (power_of_two(low)..=power_of_two(high)).contains(&value) {
         Ok(value)
     } else {
         Err(Error::parameter(name, format!("{value:?}"), format!("from 2**{low} to 2**{high}")))
