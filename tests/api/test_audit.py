@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import random
@@ -21,7 +22,7 @@ from scipy import stats
 from dpnoise import DiscreteLaplace, Laplace, ParameterError, audit, local, mechanisms, queries, stability
 from dpnoise.audit import Database, are_neighbours, attacks, histogram_distance
 from dpnoise.audit._cases import CASES
-from dpnoise.audit._clopper_pearson import lower_bound, upper_bound
+from dpnoise.audit._clopper_pearson import lower_bound, nearest_pair, upper_bound
 from dpnoise.audit._outcomes import outcomes_of
 from dpnoise.audit._statistics import lowest_set_bit
 
@@ -59,6 +60,42 @@ def test_bounds_are_those_of_scipy_or_a_little_wider(n: int, alarm: float) -> No
         # Robbins' bounds cost most, 0.5 % of the tail, where only one hit is counted.
         assert lower * 0.995 <= lower_bound(k, n, alarm) <= lower * (1 + 1e-8)
         assert upper * (1 - 1e-8) <= upper_bound(k, n, alarm) <= upper * 1.008
+
+
+def wrong_bounds(delta: float, alarm: float) -> Fraction:
+    """Enumerate ten trials: how often a pair has a larger quotient than the true one, and one above 1, at most."""
+    n, shares = 10, [Fraction(i, 16) for i in (1, 3, 5, 8, 11, 13, 15)]
+    chance = {p: [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)] for p in shares}
+
+    def quotient(p: float | Fraction, q: float | Fraction) -> Fraction:
+        return max(Fraction(1), (Fraction(p) - Fraction(delta)) / Fraction(q))
+
+    counts = list(itertools.product(range(n + 1), repeat=2))
+    found = {(k, other): quotient(*nearest_pair(k, other, n, delta, alarm)) for k, other in counts}
+    return max(
+        sum(chance[p][k] * chance[q][other] for k, other in counts if found[k, other] > quotient(p, q))
+        for p, q in itertools.product(shares, repeat=2)
+    )
+
+
+@pytest.mark.parametrize("alarm", [0.05, 1e-3])
+def test_a_pair_is_beyond_the_true_one_as_seldom_as_promised(alarm: float) -> None:
+    assert wrong_bounds(0.0, alarm) <= Fraction(alarm)
+    assert wrong_bounds(0.1, alarm) <= Fraction(alarm)
+    # Pairs would be excluded whose product of tails is at most alarm, were it not for Fisher's logarithm.
+    assert wrong_bounds(0.0, alarm * (1 - math.log(alarm))) > Fraction(alarm)
+
+
+@pytest.mark.parametrize("hits", [(10_000, 3000), (500, 100), (900_000, 400_000)])
+def test_a_pair_is_nearer_to_the_counts_than_a_bound_for_each(hits: tuple[int, int]) -> None:
+    n, alarm, delta = 1_000_000, 1e-3, 1e-6
+    p, q = nearest_pair(*hits, n, delta, alarm)
+    separate = (lower_bound(hits[0], n, alarm / 2) - delta) / upper_bound(hits[1], n, alarm / 2)
+    best = (hits[0] / n - delta) / (hits[1] / n)
+    # In standard deviations of the logarithm of the quotient, of which a test that knew the direction would take 3.09.
+    deviation = math.sqrt(sum(1 / k - 1 / n for k in hits))
+    assert 3.09 < math.log(best / ((p - delta) / q)) / deviation < 3.65
+    assert math.log(best / separate) / deviation > 4
 
 
 # --- outcomes of any kind ------------------------------------------------------------------------------------------
@@ -184,6 +221,61 @@ def test_the_bound_holds_as_often_as_promised() -> None:
     assert audit.epsilon_lower_bound(protocol, False, True, n=1000, level=0.5).epsilon > protocol.epsilon / 2
 
 
+# --- faults that take a million releases to find ---------------------------------------------------------------------
+
+
+def rounded(noise: np.ndarray) -> np.ndarray:
+    """Round to a grid, so that low-order bits say nothing."""
+    return np.rint(noise * 2.0**40) / 2.0**40
+
+
+def laplace_noise(rng: np.random.RandomState, x: np.ndarray) -> np.ndarray:
+    return x + rounded(rng.laplace(0, 1, x.shape))
+
+
+def gaussian_noise(share: float) -> Callable[[np.random.RandomState, np.ndarray], np.ndarray]:
+    scale = share * mechanisms.Gaussian(epsilon=1.0, delta=1e-3).scale
+    return lambda rng, x: x + rounded(rng.normal(0, scale, x.shape))
+
+
+def sometimes_raw(rng: np.random.RandomState, x: np.ndarray) -> np.ndarray:
+    return np.where(rng.random_sample(x.shape) < 1e-4, x, laplace_noise(rng, x))
+
+
+def randomized_response(rng: np.random.RandomState, x: np.ndarray) -> np.ndarray:
+    return np.where(rng.random_sample(x.shape) < math.e / (1 + math.e), x, 1 - x)
+
+
+def is_refuted(release: Callable[[np.random.RandomState, np.ndarray], np.ndarray], delta: float, seed: int) -> bool:
+    rng = np.random.RandomState(seed)  # whose numbers are the same with every version of NumPy
+    return audit.check(
+        lambda x: release(rng, x), 0.0, 1.0, n=10**6, epsilon=1.0, delta=delta, level=0.999, vectorized=True
+    ).refuted
+
+
+SLIGHT_FAULTS = {
+    "a sigma that is 10 % too small": (gaussian_noise(0.9), 1e-3),
+    "the raw value, with a probability of 1e-4": (sometimes_raw, 0.0),
+}
+RIGHT = {
+    "Gaussian": (gaussian_noise(1.0), 1e-3),
+    "Laplace": (laplace_noise, 0.0),
+    "randomised response": (randomized_response, 0.0),
+}
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 5))])
+@pytest.mark.parametrize("fault", SLIGHT_FAULTS)
+def test_slight_faults_are_found(fault: str, seed: int) -> None:
+    assert is_refuted(*SLIGHT_FAULTS[fault], seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("right", RIGHT)
+def test_right_mechanisms_are_not_refuted(right: str) -> None:
+    assert [seed for seed in range(50) if is_refuted(*RIGHT[right], seed)] == []
+
+
 # --- reports -------------------------------------------------------------------------------------------------------
 
 
@@ -222,14 +314,15 @@ def test_the_text_of_a_report() -> None:
     assert str(report) == (
         "the claim of epsilon = 1 is REFUTED\n"
         f"epsilon is at least {report.bound.epsilon:.4f} at delta = 0, with a confidence of 95 %\n"
-        "event: the log-likelihood ratio of single outcomes >= 6.21661, for example 'low'\n"
-        "it occurred 500 times for x and 0 times for x_prime, of 500 releases each"
+        "event: the log-likelihood ratio of single outcomes >= 5.52545, for example 'low'\n"
+        "it occurred 750 times for x and 0 times for x_prime, of 750 releases each"
     )
-    assert (report.bound.likelier_under, report.bound.trials) == ("x", 500)
-    assert (sum(report.bound.counts), sum(report.bound.counts_prime)) == (500, 500)
-    # log of (0.025^(1/500)) / (1 - 0.025^(1/500)), as in the textbook.
-    root = 0.025 ** (1 / 500)
-    assert report.bound.epsilon == pytest.approx(math.log(root / (1 - root)), abs=1e-6)
+    assert (report.bound.likelier_under, report.bound.trials) == ("x", 750)
+    assert (sum(report.bound.counts), sum(report.bound.counts_prime)) == (750, 750)
+    # Of (p, q) with p^750 (1 - q)^750 > c, (1, 1 - c^(1/750)) has the smallest quotient.
+    c = 0.001693554509
+    assert c * (1 - math.log(c)) == pytest.approx(0.0125, rel=1e-6)
+    assert report.bound.epsilon == pytest.approx(-math.log1p(-(c ** (1 / 750))), abs=0.01)
 
 
 # --- the cases of the self-audit -------------------------------------------------------------------------------------
@@ -422,9 +515,9 @@ def test_bad_parameters(changed: dict[str, Any], message: str) -> None:
 def test_bad_outcomes() -> None:
     with pytest.raises(TypeError, match=r"mechanism must return numbers, texts, None, or arrays.*unhashable"):
         audit.epsilon_lower_bound(lambda x: bytearray(b"a"), 0, 1, n=1000)
-    with pytest.raises(ParameterError, match=r"one outcome for each of the 250 rows .* got 3 of them"):
+    with pytest.raises(ParameterError, match=r"one outcome for each of the 125 rows .* got 3 of them"):
         audit.epsilon_lower_bound(lambda x: x[:3], 0, 1, n=1000, vectorized=True)
-    with pytest.raises(ParameterError, match=r"one outcome for each of the 250 rows .* got float"):
+    with pytest.raises(ParameterError, match=r"one outcome for each of the 125 rows .* got float"):
         audit.epsilon_lower_bound(lambda x: 1.0, 0, 1, n=1000, vectorized=True)
 
 

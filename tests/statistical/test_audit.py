@@ -179,7 +179,7 @@ def numpy_laplace_rounded(x: Floats) -> Floats:
     ("mechanism", "n", "shown"),
     [
         (seeded_for_each_call, 2000, 3.0),
-        (seeded_for_each_array, N, 5.0),
+        (seeded_for_each_array, 2 * N, 5.0),
         (one_of_few_seeds, 10_000, 2.0),
         (numpy_laplace, N, 4.0),
     ],

@@ -79,12 +79,12 @@ CASES: Final = (
     Case("Variance", partial(queries.Variance, bounds=(0.0, 1.0), relation="substitute"), [0.5, 0.5], [0.5, 1.0]),
     Case("Histogram", partial(queries.Histogram, edges=[0, 1, 2], relation="substitute"), [0.5], [1.5]),
     Case("StabilityHistogram", partial(queries.StabilityHistogram, delta=0.01), 6 * ["a"], 7 * ["a"]),
-    Case("Median", partial(queries.Median, bounds=(0.0, 1.0), granularity=0.125), [0.0, 1.0], [0.0]),
+    Case("Median", partial(queries.Median, bounds=(0.0, 1.0), granularity=0.125), [0.5], [0.5, 1.0]),
     Case(
         "Quantile",
         partial(queries.Quantile, q=0.25, bounds=(0.0, 1.0), granularity=0.125),
-        [1.0, 1.0, 1.0],
-        [0.0, 1.0, 1.0, 1.0],
+        [0.5, 0.5, 0.5],
+        [0.0, 0.5, 0.5, 0.5],
     ),
     Case("StableValue", partial(stability.StableValue, delta=0.01), ("plum", 2), ("plum", 3)),
     *(

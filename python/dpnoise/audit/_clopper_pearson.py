@@ -1,4 +1,4 @@
-"""Bounds of a probability from the number of occurrences of an event (Clopper and Pearson 1934), rounded outward.
+"""Bounds of probabilities from numbers of occurrences of an event (Clopper and Pearson 1934), rounded outward.
 
 The tail of a binomial distribution is a series whose terms fall faster than a geometric one. Its first term is bounded
 by Robbins' form of Stirling's formula (1955), the remaining terms by the geometric series. So the tail is never
@@ -14,6 +14,7 @@ import numpy as np
 
 _ROUNDING = 1 + 1e-9  # far more than the rounding errors of 10^6 terms and of their exponent
 _HALVINGS = 200
+_STEPS = 128
 
 
 def lower_bound(hits: int, trials: int, alarm: float) -> float:
@@ -29,6 +30,27 @@ def upper_bound(hits: int, trials: int, alarm: float) -> float:
         return 1.0
     misses = trials - hits
     return _bisect(1.0, hits / trials, lambda p: _tail(misses, trials, 1 - p, p) <= alarm)
+
+
+def nearest_pair(hits: int, hits_other: int, trials: int, delta: float, alarm: float) -> tuple[float, float]:
+    """Give p and q such that (p - delta) / q exceeds that of the true ones in at most a share ``alarm`` of experiments.
+
+    Let P be the probability of ``hits`` or more at p, and Q that of ``hits_other`` or fewer at q. At the true
+    probabilities P and Q are independent, and at most u with a probability of at most u each. So P Q is at most c with
+    a probability of at most c (1 - log c), as the product of two uniform numbers is (Fisher 1932). Otherwise the true
+    pair is one with P Q > c. Of these, and of a few more because p and q go in steps, the smallest quotient is found.
+    """
+    if hits == 0 or hits_other == trials:
+        return 0.0, 1.0
+    c = _bisect(0.0, alarm, lambda c: c * (1 - math.log(c)) <= alarm)
+    p = np.linspace(lower_bound(hits, trials, c), hits / trials, _STEPS)
+    q = np.linspace(hits_other / trials, upper_bound(hits_other, trials, c), _STEPS)
+    # Up to the next p, P is at most what it is there. From a q on, all are excluded if that one is.
+    most = np.array([_tail(hits, trials, at, 1 - at) for at in p[1:].tolist()] + [1.0])
+    tails = np.array([_tail(trials - hits_other, trials, 1 - at, at) for at in q.tolist()])
+    largest = q[np.argmax(np.multiply.outer(most, tails) <= c, axis=1)]
+    nearest = int(np.argmin((p - delta) / largest))
+    return float(p[nearest]), float(largest[nearest])
 
 
 def _bisect(safe: float, unsafe: float, is_safe: Callable[[float], bool]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -15,6 +16,9 @@ from dpnoise.audit._outcomes import Outcomes
 from dpnoise.audit._statistics import Statistic
 
 _THRESHOLDS: Final = 500
+# Standard deviations: shares in a selection are taken to be too good by so many. The smaller number finds events that
+# occurred a few times and may be chance, the larger one those that occurred often.
+_DOUBTS: Final = (0.5, 3.0)
 _PLAINER: Final = 0.005  # the least gain for which a less simple statistic is chosen, since small gains occur by chance
 
 
@@ -35,26 +39,27 @@ class Event:
         return f"{self.statistic.name} {'>=' if self.reached else '<'} {self.threshold:.6g}"
 
 
-def most_telling(statistics: Iterable[Statistic], x: Outcomes, x_prime: Outcomes, delta: float, alarm: float) -> Event:
-    """Choose the event, and its direction, with the largest expected bound."""
-    # The best of many events looks too good by chance, so the estimates allow for the number of events.
-    alarm /= _THRESHOLDS
-    best, event = -math.inf, None
+def most_telling(
+    statistics: Iterable[Statistic], x: Outcomes, x_prime: Outcomes, delta: float, alarm: float, trials: int
+) -> list[Event]:
+    """Choose four events, two likelier under each input, with the largest bounds to expect of ``trials`` outcomes."""
+    best: dict[tuple[bool, float], tuple[float, Event]] = {}
     for statistic in statistics:
         scores, scores_prime = np.sort(statistic.of(x)), np.sort(statistic.of(x_prime))
         thresholds = _candidates(np.concatenate([scores, scores_prime]))
         # NaN is sorted to the end and reaches no threshold.
         reached, reached_prime = (_shares(part, thresholds) for part in (scores, scores_prime))
         for is_reached, p, q in ((True, reached, reached_prime), (False, 1 - reached, 1 - reached_prime)):
-            for under_x in (True, False):
+            for kind in product((True, False), _DOUBTS):
+                under_x, doubt = kind
                 likelier, other = (p, q) if under_x else (q, p)
-                promised = _promised(likelier, other, len(x), delta, alarm)
+                promised = _promised(
+                    _wilson(likelier, len(x), -doubt), _wilson(other, len(x), doubt), delta, alarm, trials
+                )
                 top = int(np.argmax(promised))
-                if promised[top] > best + _PLAINER or event is None:
-                    best = float(promised[top])
-                    event = Event(statistic, float(thresholds[top]), is_reached, under_x)
-    assert event is not None, "there is always a statistic"  # noqa: S101
-    return event
+                if kind not in best or promised[top] > best[kind][0] + _PLAINER:
+                    best[kind] = promised[top], Event(statistic, float(thresholds[top]), is_reached, under_x)
+    return [event for _, event in best.values()]
 
 
 def _candidates(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -75,9 +80,17 @@ def _shares(scores: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDA
     return (present - np.searchsorted(scores[:present], thresholds)) / len(scores)
 
 
-def _promised(p: NDArray[np.float64], q: NDArray[np.float64], n: int, delta: float, alarm: float) -> NDArray[Any]:
-    """Estimate the bound from shares of n outcomes, by Wilson's intervals, which are fast; no guarantee uses them."""
-    square = NormalDist().inv_cdf(alarm) ** 2
-    lower = (p + square / (2 * n) - np.sqrt(square * p * (1 - p) / n + (square / (2 * n)) ** 2)) / (1 + square / n)
-    upper = (q + square / (2 * n) + np.sqrt(square * q * (1 - q) / n + (square / (2 * n)) ** 2)) / (1 + square / n)
-    return np.log(np.maximum(lower - delta, 1e-300)) - np.log(upper)
+def _promised(p: NDArray[np.float64], q: NDArray[np.float64], delta: float, alarm: float, trials: int) -> NDArray[Any]:
+    """Estimate the bound that counts of so many trials give; no guarantee uses it."""
+    # The nearest pair is off by about as many standard deviations in both probabilities.
+    deviations = -NormalDist().inv_cdf(alarm) / math.sqrt(2)
+    lower, upper = _wilson(p, trials, -deviations), _wilson(q, trials, deviations)
+    promised: NDArray[Any] = np.log(np.maximum(lower - delta, 1e-300)) - np.log(upper)
+    return promised
+
+
+def _wilson(share: NDArray[np.float64], n: int, deviations: float) -> NDArray[Any]:
+    """Give an end of the interval of Wilson (1927) for a probability."""
+    half = deviations * deviations / (2 * n)
+    end: NDArray[Any] = (share + half + deviations * np.sqrt((share * (1 - share) + half / 2) / n)) / (1 + 2 * half)
+    return end

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real
 from dpnoise._progress import progress
-from dpnoise.audit._clopper_pearson import lower_bound, upper_bound
-from dpnoise.audit._events import most_telling
+from dpnoise.audit._clopper_pearson import nearest_pair
+from dpnoise.audit._events import Event, most_telling
 from dpnoise.audit._outcomes import Outcomes
 from dpnoise.audit._releases import BLOCK, releases_of
 from dpnoise.audit._report import Report
@@ -23,6 +23,7 @@ from dpnoise.audit._statistics import Fit, fit
 
 _COUNTS: Final = range(100, 2**40)
 _BARS: Final = 60
+_SELECTING: Final = 8  # one in so many releases fits statistics, and as many select events
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class EpsilonLowerBound(Report):
     level : float
         The confidence level of the bound.
     n : int
-        How many times each input was released; half of the releases selected the event.
+        How many times each input was released; a quarter of the releases selected the event.
     event : str
         A description of the event.
     example : str or None
@@ -49,8 +50,9 @@ class EpsilonLowerBound(Report):
     trials, hits, hits_prime : int
         The number of counted releases of each input, and those of ``x`` and of ``x_prime`` in which the event occurred;
         these are not the releases that selected the event.
-    likelier_at_least, other_at_most : float
-        The bounds of the two probabilities.
+    p, q : float
+        Probabilities of the event, p under the input that makes it likelier, with the smallest (p - delta) / q that the
+        counts do not exclude.
     edges, counts, counts_prime : tuple
         A histogram of the statistic of the event: ``len(counts) + 1`` edges, and the numbers of outcomes between them.
     """
@@ -65,8 +67,8 @@ class EpsilonLowerBound(Report):
     trials: int
     hits: int
     hits_prime: int
-    likelier_at_least: float
-    other_at_most: float
+    p: float
+    q: float
     edges: tuple[float, ...]
     counts: tuple[int, ...]
     counts_prime: tuple[int, ...]
@@ -106,11 +108,12 @@ def epsilon_lower_bound(
 ) -> EpsilonLowerBound:
     """Bound the privacy loss of a mechanism from below by experiment.
 
-    Both inputs are released ``n`` times. One half of the outcomes selects an event whose probabilities differ most: a
-    number above a threshold, single outcomes, values of low-order bits, a sum of log-likelihood ratios over the
-    elements of an array, and others. The other half bounds its two probabilities (Clopper and Pearson), each with half
-    of the permitted error. Since P(event of one) <= e^epsilon P(event of the other) + delta for every event, that
-    bounds epsilon.
+    Both inputs are released ``n`` times. A quarter of the outcomes selects four events, the most telling ones that are
+    likelier under ``x`` and under ``x_prime``, with rare events and without them: a number above a threshold, single
+    outcomes, values of low-order bits, a sum of log-likelihood ratios over the elements of an array, or others. The
+    other outcomes are independent of the selection, and count how often these occur. Of each, the counts exclude pairs
+    of probabilities (Clopper and Pearson for one probability, Fisher for both), with a quarter of the permitted error.
+    Since P(event of one) <= e^epsilon P(event of the other) + delta for every event, the remaining pairs bound epsilon.
 
     A bound above the claim refutes it. A bound below the claim proves nothing: another event, or another pair of
     inputs, might show more.
@@ -183,11 +186,12 @@ def bound(
 ) -> EpsilonLowerBound:
     """Bound epsilon by events of the statistics that ``fit`` yields."""
     n = integer(n, "n", _COUNTS)
-    alarm = (1.0 - open_share(level, "level")) / 2  # half for each probability
+    alarm = (1.0 - open_share(level, "level")) / 4  # a quarter for each event
     if not 0 <= real(delta, "delta") < 1:
         raise ParameterError(f"delta must be from 0 up to, but not including, 1, got {delta!r}")
     release = releases_of(mechanism, vectorized)
-    half = n // 2
+    share = n // _SELECTING
+    trials = n - 2 * share
     with progress(task, 2 * n, "releases") as advance:
 
         def released(count: int) -> tuple[Outcomes, Outcomes]:
@@ -196,45 +200,57 @@ def bound(
             return pair
 
         # Statistics overfit the outcomes that they are fitted to, so other outcomes choose between them.
-        to_fit = released(half // 2)
-        chosen_on = released(half - half // 2)
-        event = most_telling(fit(*to_fit), *chosen_on, delta, alarm)
-        chosen_scores = [event.statistic.of(part) for part in chosen_on]
-        edges = _edges(np.concatenate(chosen_scores))
-        hits, counts = np.zeros(2, np.int64), np.zeros((2, edges.size - 1), np.int64)
-        for count in _blocks(n - half):
+        to_fit, chosen_on = released(share), released(share)
+        events = most_telling(fit(*to_fit), *chosen_on, delta, alarm, trials)
+        counters = [_Counter(event, chosen_on) for event in events]
+        for count in _blocks(trials):
             for i, outcomes in enumerate(released(count)):
-                scores = event.statistic.of(outcomes)
-                hits[i] += int(event.occurs(scores).sum())
-                counts[i] += np.histogram(np.clip(scores[~np.isnan(scores)], edges[0], edges[-1]), edges)[0]
-    likelier, other = hits if event.likelier_under_x else hits[::-1]
-    at_least = lower_bound(int(likelier), n - half, alarm)
-    at_most = upper_bound(int(other), n - half, alarm)
-    epsilon = math.log((at_least - delta) / at_most) if at_least > delta else 0.0
+                for counter in counters:
+                    counter.count(i, outcomes)
+    bounds = [(*counter.bound(trials, delta, alarm), counter) for counter in counters]
+    epsilon, p, q, best = max(bounds, key=lambda found: found[0])
     return EpsilonLowerBound(
-        epsilon=max(0.0, epsilon),
+        epsilon=epsilon,
         delta=float(delta),
         level=float(level),
         n=n,
-        event=str(event),
-        example=next(
-            (
-                part.example(occurred)
-                for part, scores in zip(chosen_on, chosen_scores, strict=True)
-                if (occurred := event.occurs(scores)).any()
-            ),
-            None,
-        ),
-        likelier_under="x" if event.likelier_under_x else "x_prime",
-        trials=n - half,
-        hits=int(hits[0]),
-        hits_prime=int(hits[1]),
-        likelier_at_least=at_least,
-        other_at_most=at_most,
-        edges=tuple(edges.tolist()),
-        counts=tuple(counts[0].tolist()),
-        counts_prime=tuple(counts[1].tolist()),
+        event=str(best.event),
+        example=best.example,
+        likelier_under="x" if best.event.likelier_under_x else "x_prime",
+        trials=trials,
+        hits=int(best.hits[0]),
+        hits_prime=int(best.hits[1]),
+        p=p,
+        q=q,
+        edges=tuple(best.edges.tolist()),
+        counts=tuple(best.counts[0].tolist()),
+        counts_prime=tuple(best.counts[1].tolist()),
     )
+
+
+class _Counter:
+    """How often an event occurs for each input, and a histogram of its statistic."""
+
+    def __init__(self, event: Event, chosen_on: tuple[Outcomes, Outcomes]) -> None:
+        self.event = event
+        scores = [event.statistic.of(part) for part in chosen_on]
+        occurred = [event.occurs(part) for part in scores]
+        examples = (part.example(found) for part, found in zip(chosen_on, occurred, strict=True) if found.any())
+        self.example = next(examples, None)
+        self.edges = _edges(np.concatenate(scores))
+        self.hits, self.counts = np.zeros(2, np.int64), np.zeros((2, self.edges.size - 1), np.int64)
+
+    def count(self, i: int, outcomes: Outcomes) -> None:
+        """Count outcomes of one of the inputs."""
+        scores = self.event.statistic.of(outcomes)
+        self.hits[i] += int(self.event.occurs(scores).sum())
+        self.counts[i] += np.histogram(np.clip(scores[~np.isnan(scores)], *self.edges[[0, -1]]), self.edges)[0]
+
+    def bound(self, trials: int, delta: float, alarm: float) -> tuple[float, float, float]:
+        """Bound epsilon, by the two probabilities that follow."""
+        likelier, other = self.hits.tolist() if self.event.likelier_under_x else self.hits[::-1].tolist()
+        p, q = nearest_pair(likelier, other, trials, delta, alarm)
+        return math.log((p - delta) / q) if p - delta > q else 0.0, p, q
 
 
 def open_share(value: Any, name: str) -> float:
