@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import secrets
 import socket
@@ -33,12 +34,16 @@ def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
     """Open a file that takes the name `path` only if the block succeeds; otherwise nothing is left of it.
 
     The first `reserve` bytes are written, and overwritten later, so that a full disk is detected before the block
-    begins.
+    begins. What killed processes left of earlier attempts is removed.
     """
     target = Path(os.path.realpath(path))  # a symbolic link stays one
+    _sweep(target)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         with partial.open("xb") as file:
+            # Windows removes no open file. Elsewhere another process may have taken the file for a leftover just now.
+            if sys.platform != "win32" and not (_lock(file.fileno()) and partial.exists()):
+                raise InUse(f"{str(path)!r} is in use by another process: try again when that has ended")
             if reserve:
                 file.write(bytes(reserve))
                 _to_disk(file)
@@ -46,7 +51,10 @@ def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
             yield file
             file.truncate()
             _to_disk(file)
-        partial.replace(target)
+            if sys.platform != "win32":
+                partial.replace(target)  # while it is locked
+        if sys.platform == "win32":
+            partial.replace(target)
     except BaseException as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
@@ -54,6 +62,18 @@ def atomic_write(path: Path, reserve: int = 0) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.filename in (None, str(partial)):
             raise NotWritten(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def _sweep(target: Path) -> None:
+    """Remove what killed processes left beside a file; a process that runs has the lock of its own."""
+    for partial in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 8}.partial"):
+        with suppress(OSError):
+            if sys.platform == "win32":
+                partial.unlink()
+            else:
+                with partial.open("r+b") as file:
+                    if _lock(file.fileno(), without_locks=False):
+                        partial.unlink()
 
 
 def _to_disk(file: BinaryIO) -> None:
@@ -106,8 +126,8 @@ def _acquired(beside: Path, path: Path) -> int:
         os.close(lock)
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock a file for this process; False if another one has it."""
+def _lock(descriptor: int, *, without_locks: bool = True) -> bool:
+    """Lock a file for this process; False if another one has it, and `without_locks` where there are no locks."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -123,5 +143,5 @@ def _lock(descriptor: int) -> bool:
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        return error.errno in _NO_LOCKS
+        return without_locks and error.errno in _NO_LOCKS
     return True

@@ -3,31 +3,69 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+from _thread import LockType, allocate_lock, start_new_thread
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import sleep
+from traceback import walk_stack
 from types import FrameType
 from typing import Any
 
-from dpnoise._starting import ENDING, end
+from dpnoise._starting import NAMES, end
 
 
 @contextmanager
-def raised() -> Iterator[list[int]]:
-    """Raise KeyboardInterrupt in the block at the first signal; yields the list of received signals.
+def raised(received: list[int]) -> Iterator[None]:
+    """Raise KeyboardInterrupt in the block at the first signal, and append all signals to `received`.
 
     Further signals are ignored, so that they do not interrupt the cleanup of the first one. So are all signals after
-    the block: the program's work is done then, and its exit code is known.
+    the block: the program's work is done then, and its exit code is known. The first one may be raised while the block
+    is entered or left, too, so whoever catches it does so around the block.
     """
-    received: list[int] = []
+    heeded, former = True, sys.unraisablehook
+    again: list[LockType] = []
 
-    def stop(number: int, _: FrameType | None) -> None:
+    def once_more() -> None:
+        done = allocate_lock()
+        done.acquire()
+        start_new_thread(_again, (received.pop(), done))
+        again.append(done)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal heeded
         received.append(number)
-        if len(received) == 1:
+        if heeded and any(each.f_code is swallowed.__code__ for each, _ in walk_stack(frame)):
+            once_more()
+        elif heeded:
+            heeded = False
             raise KeyboardInterrupt
 
+    def swallowed(problem: sys.UnraisableHookArgs) -> None:
+        # A finalizer does not pass on what is raised in it, such as that of the lock of an imported module.
+        nonlocal heeded
+        if problem.exc_type is KeyboardInterrupt and received:
+            heeded = True
+            once_more()
+        else:
+            former(problem)
+
     with _handled(stop):
-        yield received
+        sys.unraisablehook = swallowed
+        try:
+            yield
+        finally:
+            heeded = False
+            sys.unraisablehook = former
+            for done in again:  # or a signal would come after the block, to the former handler
+                done.acquire()
+
+
+def _again(number: int, done: LockType) -> None:
+    sleep(0.01)
+    signal.raise_signal(number)
+    done.release()
 
 
 @contextmanager
@@ -54,18 +92,12 @@ def _handled(handler: Any) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread gets signals
         return
-    previous = _set(handler)
+    found = {number: signal.getsignal(number) for number in NAMES}
+    heeded = {number: former for number, former in found.items() if former not in (signal.SIG_IGN, None)}  # as by nohup
     try:
+        for number in heeded:
+            signal.signal(number, handler)
         yield
     finally:
-        for number, former in previous.items():
+        for number, former in heeded.items():
             signal.signal(number, signal.SIG_IGN if former is end else former)
-
-
-def _set(handler: Any) -> dict[int, Any]:
-    """Set the handler of all signals except ignored ones (nohup); gives the earlier handlers."""
-    former = {number: signal.getsignal(number) for number in ENDING}
-    heeded = {number: found for number, found in former.items() if found not in (signal.SIG_IGN, None)}
-    for number in heeded:
-        signal.signal(number, handler)
-    return heeded

@@ -1,21 +1,22 @@
 """Signals while the program `dpnoise` starts: each ends it with a line, as there is nothing to save yet.
 
-This is imported before all else, and imports next to nothing, so that no signal comes before it is answered. A program
+This is imported before all else, and imports only what the interpreter has imported already: a signal that comes
+earlier ends in Python's own traceback. So `signal` is not imported, which would import `enum` for its names. A program
 that only imports dpnoise keeps its handlers.
 """
 
+import _signal  # type: ignore[import-not-found]
 import os
-import signal
 import sys
 
 # The signals of this system: Windows has no SIGHUP.
-ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+NAMES = {getattr(_signal, name): name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(_signal, name)}
 
 
 def end(number: int, _: object) -> None:
     """Print the name of the signal, and end the process."""
     try:
-        os.write(2, f"dpnoise: stopped by {signal.Signals(number).name}\n".encode())
+        os.write(2, f"dpnoise: stopped by {NAMES[number]}\n".encode())
     finally:
         os._exit(128 + number)
 
@@ -33,6 +34,6 @@ def _is_the_program() -> bool:
 
 
 if _is_the_program():
-    for _number in ENDING:
-        if signal.getsignal(_number) not in (signal.SIG_IGN, None):  # nohup has it ignored
-            signal.signal(_number, end)
+    for _number in NAMES:
+        if _signal.getsignal(_number) not in (_signal.SIG_IGN, None):  # nohup has it ignored
+            _signal.signal(_number, end)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import os
 import pickle
 import sqlite3
@@ -17,6 +19,7 @@ import pytest
 
 import dpnoise
 from dpnoise import BudgetExceeded, DiscreteLaplace, Laplace, ParameterError, PrivacyCost, hazmat
+from dpnoise._files import locked
 from dpnoise.accounting import Ledger, LedgerError
 
 
@@ -304,10 +307,11 @@ def test_foreign_files_are_left_as_they_are(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_newer_ledger_is_left_as_it_is(path: Path) -> None:
+def test_a_ledger_of_another_version_is_refused(path: Path) -> None:
     Ledger(path, epsilon=1.0)
-    edit(path, "PRAGMA user_version = 3")
-    refused(path, "is a ledger of version 3, and this dpnoise reads version 2")
+    for version in (2, 4):
+        edit(path, f"PRAGMA user_version = {version}")
+        refused(path, f"is a ledger of version {version}, and this dpnoise reads version 3 only: see with the dpnoise")
 
 
 @pytest.mark.parametrize(
@@ -319,7 +323,17 @@ def test_a_newer_ledger_is_left_as_it_is(path: Path) -> None:
         "UPDATE entries SET total_epsilon = 'nan' WHERE number = 3",
         "UPDATE entries SET total_delta = 'much' WHERE number = 3",
         "UPDATE entries SET number = 7 WHERE number = 3",
-        "UPDATE budget SET epsilon = '-1'",
+        "UPDATE entries SET time = '2026-99-99T00:00:00' WHERE number = 2",
+        "UPDATE entries SET label = CAST(label AS BLOB) WHERE number = 2",
+        "UPDATE entries SET mechanism = 'Laplace(epsilon=0.01)' WHERE number = 2",
+        "INSERT INTO entries VALUES (4, '2026-01-01T00:00:00', '', '', '0', '0', '0.3', '0')",
+        "UPDATE budget SET epsilon = '9.0'",
+        "UPDATE budget SET delta = '0.5'",
+        "UPDATE budget SET relation = 'substitute'",
+        "UPDATE budget SET spends = 2",
+        "INSERT INTO budget SELECT * FROM budget",
+        "CREATE INDEX labels ON entries (label)",
+        "PRAGMA journal_mode = WAL",
         "DELETE FROM budget",
         "DROP TABLE entries",
     ],
@@ -427,30 +441,6 @@ def test_a_file_without_write_permission() -> None:
             folder.chmod(0o755)
 
 
-@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="this system has no such permissions")
-def test_a_wal_that_cannot_be_read_is_not_passed_over() -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder, path, link = Path(name), Path(name) / "ledger", Path(name) / "link" / "ledger"
-        ledger = Ledger(path, epsilon=1.0)
-        ledger.spend(PrivacyCost(0.25))  # it is in the WAL as long as the ledger is open
-        link.parent.mkdir()
-        link.symlink_to(path)
-        for file in folder.glob("ledger-*"):
-            file.chmod(0)
-        folder.chmod(0o555)
-        root = os.geteuid() == 0  # who may read anything
-        if root:
-            os.seteuid(65534)
-        try:
-            for way in (path, link):
-                with pytest.raises(LedgerError):
-                    Ledger.open_readonly(way)
-        finally:
-            if root:
-                os.seteuid(0)
-            folder.chmod(0o755)
-
-
 def test_two_programs_may_make_the_same_ledger(path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -465,6 +455,54 @@ def test_two_programs_may_make_the_same_ledger(path: Path) -> None:
 
 def test_it_is_durable_by_its_settings(path: Path) -> None:
     ledger = Ledger(path, epsilon=1.0)
-    with ledger._file.read() as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA synchronous").fetchone()[0] >= 2  # FULL
+    ledger.spend(PrivacyCost(0.5))
+    assert list(path.parent.iterdir()) == [path]
+    connection = ledger._file._connection
+    assert connection is not None
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+
+
+def test_the_hash_is_the_documented_one(path: Path) -> None:
+    """Another program can check a ledger by what the guide says."""
+    ledger = Ledger(path, epsilon=1.0, delta=1e-6)
+    for label in ("Ünïcode", "\0"):
+        ledger.spend(DiscreteLaplace(epsilon=0.25), label)
+    connection = sqlite3.connect(path)
+    [(*terms, spends, recorded)] = connection.execute("SELECT * FROM budget")
+    found = ""
+    for row in (terms, *connection.execute("SELECT * FROM entries ORDER BY number")):
+        found = hashlib.sha256(json.dumps([found, *row]).encode("ascii")).hexdigest()
+    connection.close()
+    assert (spends, recorded) == (2, found)
+
+
+def test_what_a_ledger_that_is_gone_has_left_makes_no_part_of_a_new_one(path: Path) -> None:
+    left = path.with_name(path.name + "-journal")
+    left.write_bytes(b"pages")
+    with pytest.raises(LedgerError, match="journal' belongs to a ledger that was here; restore that, or remove this"):
+        Ledger(path, epsilon=1.0)
+    left.unlink()
+    assert list(path.parent.iterdir()) == []
+    Ledger(path, epsilon=1.0)
+
+
+def test_a_ledger_that_is_being_made_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpnoise.accounting._ledger_file._SECONDS", 0.01)
+    with locked(path), pytest.raises(LedgerError, match="is in use by process"):
+        Ledger(path, epsilon=1.0)
+    Ledger(path, epsilon=1.0)
+    with locked(path):
+        Ledger(path, epsilon=1.0)
+
+
+def test_a_full_disk_is_named_and_costs_nothing(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    ledger.spend(PrivacyCost(0.25))
+    connection = ledger._file._connection
+    assert connection is not None
+    connection.execute("PRAGMA max_page_count = 3")
+    with pytest.raises(LedgerError, match="cannot be written: No space left on device"):
+        ledger.spend(PrivacyCost(0.25), "x" * 5000)
+    ledger.spend(PrivacyCost(0.25))
+    assert ledger.spent == Ledger(path).spent == held(0.5)

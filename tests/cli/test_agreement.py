@@ -101,6 +101,17 @@ def test_a_specification_decides(run: Run, folder: Path, specification: Any) -> 
     assert "4-stranger.parquet' has another domain than 3 of the 4 files" in outcome.err
 
 
+def test_counters_have_a_limit(run: Run, refuse: Refuse, folder: Path, specification: Any) -> None:
+    needed = PROTOCOL.counter_bytes
+    fits = run("estimate", folder, "--spec", specification(PROTOCOL), "--limit", needed, "--json")
+    assert fits.json["n"] == run("estimate", folder, "--spec", specification(PROTOCOL), "--json").json["n"]
+    size = f"{needed}, the bytes of the counters of {PROTOCOL!r}"
+    message = f"--spec needs a --limit of at least {size}, got {needed - 1}"
+    assert refuse("estimate", folder, "--spec", specification(PROTOCOL), "--limit", needed - 1) == message
+    # Without --spec, the metadata of files name what is counted.
+    assert "needs a --limit of at least" in refuse("estimate", folder / "1.parquet", "--limit", 7)
+
+
 def test_a_domain_decides(run: Run, folder: Path, domain_file: Path, specification: Any) -> None:
     outcome = run("estimate", folder, "--domain-file", domain_file, "--json")
     assert (outcome.code, outcome.json["n"]) == (3, 9)

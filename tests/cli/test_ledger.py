@@ -68,3 +68,10 @@ def test_bad_input(refuse: Callable[..., str], memory_path: Path) -> None:
     assert "is a directory" in refuse("ledger", memory_path)
     (memory_path / "text").write_text("text " * 1000)
     assert "is not a ledger of dpnoise" in refuse("ledger", memory_path / "text")
+
+
+def test_a_damaged_time_is_one_line(refuse: Callable[..., str], path: Path) -> None:
+    content = path.read_bytes()
+    assert content.count(b"+00:00") == 2
+    path.write_bytes(content.replace(b"+00:00", b"+99:99"))
+    assert "is damaged or incomplete, and grants nothing: " in refuse("ledger", path)

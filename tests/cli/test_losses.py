@@ -4,12 +4,16 @@ import contextlib
 import dataclasses
 import errno
 import io
+import itertools
 import os
 import signal
 import subprocess
 import sys
+import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,11 +23,11 @@ pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
-from dpnoise import _files, local
+from dpnoise import _files, _signals, _starting, local
 from dpnoise.accounting import Ledger
 from dpnoise.audit import _self_audit, self_audit
 from dpnoise.audit._cases import CASES
-from dpnoise.cli import collect, tables
+from dpnoise.cli import app, collect, main, tables
 
 Run = Callable[..., Any]
 Refuse = Callable[..., str]
@@ -222,6 +226,97 @@ def test_a_signal_during_imports_is_one_line(tmp_path: Path, number: int) -> Non
     assert process.returncode == -number
 
 
+def killed_by_itself(step: int, number: int, words: list[str]) -> tuple[int, str]:
+    """Run the program in a process that gets a signal before the `step`-th line of what runs commands."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        lines = itertools.count()
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            caller = frame.f_back if frame.f_code.co_filename == contextlib.__file__ else frame
+            if caller is None or caller.f_code.co_filename not in (app.__file__, _signals.__file__):
+                return None
+            if event == "line" and next(lines) == step:
+                sys.settrace(None)
+                send(number)
+            return trace
+
+        try:
+            for descriptor, target in ((os.open(os.devnull, os.O_WRONLY), 1), (writing, 2)):
+                os.dup2(descriptor, target)
+            sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+            sys.argv = ["dpnoise", *words]
+            for each in SIGNALS:
+                signal.signal(each, _starting.end)
+            sys.settrace(trace)
+            try:
+                code = main()
+                sys.settrace(None)
+                os._exit(200 if next(lines) <= step else code)
+            except BaseException:
+                traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(201)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as stderr:
+        said = stderr.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize(("number", "words", "usual"), [
+    (signal.SIGINT, ["--version"], (0, "")),
+    (signal.SIGTERM, ["ledger", "none"], (2, "there is no ledger")),
+])  # fmt: skip
+def test_a_signal_at_any_line_is_one_line(number: int, words: list[str], usual: tuple[int, str]) -> None:
+    name = signal.Signals(number).name
+    main(words)  # and its imports
+    outcomes = set()
+    for step in itertools.count():
+        code, said = killed_by_itself(step, number, words)
+        if code == 200:
+            break
+        outcomes.add(code)
+        if code == usual[0]:  # the work was done
+            assert usual[1] in said
+        else:
+            assert (code, said.partition(";")[0].strip()) == (128 + number, f"dpnoise: stopped by {name}"), step
+        assert "Traceback" not in said
+        assert said.count("\n") == bool(said)
+    assert outcomes == {128 + number, usual[0]}
+    assert step > 50
+
+
+def test_a_signal_in_a_finalizer_is_not_lost(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held: list[int] = []
+
+    class Finalized:
+        def __del__(self) -> None:
+            send(signal.SIGTERM)
+
+    def start_at_once(function: Callable[..., None], arguments: tuple[int, Any]) -> None:
+        if not held:  # so it comes while the first one is dealt with
+            held.append(arguments[0])
+            send(arguments[0])
+        start(function, arguments)
+
+    def work(*_: object, **__: object) -> None:
+        Finalized()
+        for _ in range(60_000):
+            time.sleep(0.001)
+
+    start = _signals.start_new_thread
+    monkeypatch.setattr(_signals, "start_new_thread", start_at_once)
+
+    monkeypatch.setattr("dpnoise.cli.plan.local.plan", work)
+    outcome = run("plan", "--n", 10, "--k", 3, "--epsilon", 1)
+    assert (outcome.code, outcome.err) == (143, "dpnoise: stopped by SIGTERM; no incomplete file is left\n")
+
+
 # --- Standard output -----------------------------------------------------------------------------------------------
 
 
@@ -322,6 +417,100 @@ def test_a_terminal_that_is_gone_stops_no_work(
         patch.setattr(collect, "sha256", lambda path: send(signal.SIGHUP) if path == parts[2] else str(path))
         assert run("estimate", *parts, "--state", state).code == 129
     assert run("estimate", "--state", state, "--json").json["n"] == 300
+
+
+def test_signals_are_answered_before_anything_is_imported() -> None:
+    program = (
+        "import os, sys\nbefore = set(sys.modules)\nexec(open(sys.argv[1]).read())\nprint(set(sys.modules) - before)"
+    )
+    command = [sys.executable, "-I", "-S", "-c", program, _starting.__file__]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+# --- Names of files ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_name_may_be_any_bytes(run: Run, colours_csv: Path, tmp_path: Path) -> None:
+    def name(suffix: str) -> Path:
+        return tmp_path / f"\udcff{suffix}"
+
+    assert isinstance(sys.stdout, io.TextIOWrapper)
+    sys.stdout.reconfigure(errors="backslashreplace")  # as the program does
+
+    colours_csv.rename(name(".csv"))
+    assert run("perturb", name(".csv"), *PERTURB, "-o", name("-reports.parquet"), "--json").code == 0
+    estimated = run("estimate", name("-reports.parquet"), "--state", name(".state"), "--json")
+    assert (estimated.code, estimated.json["n"]) == (0, 18_000)
+    for suffix in (".csv", ".json", ".parquet"):
+        for _ in range(2):  # an estimate replaces an estimate
+            done = run("estimate", "--state", name(".state"), "-o", name(f"-estimate{suffix}"))
+            assert (done.code, done.err) == (0, "")
+        given = ["--query", "count", "--column", "colour", "--epsilon", 1, "--ledger", name(".db"), "--budget", 10, 0]
+        paid = run("release", name(".csv"), *given, "-o", name(f"-answer{suffix}"))
+        assert (paid.code, paid.err) == (0, "")
+    rows = run("release", name("-estimate.parquet"), "--query", "count", "--column", "value", "--epsilon", 1)
+    assert (rows.code, rows.err) == (0, "")
+    assert run("merge", name(".state"), "-o", name("-merged.state")).code == 0
+    assert run("estimate", name("-merged.state")).code == 2
+    assert run("ledger", name(".db")).code == 0
+
+
+# --- Leftovers -----------------------------------------------------------------------------------------------------
+
+
+def test_what_killed_runs_left_is_swept(run: Run, parts: list[Path], state: Path) -> None:
+    program = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom dpnoise import _files\n"
+        "with _files.locked(Path(sys.argv[1])), _files.atomic_write(Path(sys.argv[1]), reserve=1 << 20):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    target = state.with_name("odd [*].csv")
+    for path in (state, state, target):
+        subprocess.run([sys.executable, "-c", program, str(path)], check=False)
+    left = list(state.parent.glob(".*.partial"))
+    assert [path.stat().st_size for path in left] == [1 << 20] * 2  # the second run has swept what the first one left
+    others = [state.with_name(".another.json.01234567.partial"), state.with_name(f".{state.name}.mine.partial")]
+    for other in others:
+        other.touch()
+    with _files.atomic_write(target) as file:
+        assert not set(state.parent.glob(".odd*.partial")) & set(left)
+        with _files.atomic_write(target) as at_once:  # what is being written stays
+            at_once.write(b"one")
+        file.write(b"two")
+    assert target.read_bytes() == b"two"
+    target.unlink()
+    assert run("estimate", *parts, "--state", state).code == 0
+    assert sorted(state.parent.glob("*.partial")) == sorted(others)
+
+
+def test_nothing_is_swept_where_there_are_no_locks(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    fcntl = pytest.importorskip("fcntl", reason="this system has other locks")
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with _files.atomic_write(state) as file:
+        with _files.atomic_write(state) as at_once:
+            at_once.write(b"one")
+        file.write(b"two")
+    assert state.read_bytes() == b"two"
+
+
+def test_a_file_that_another_process_sweeps_is_in_use(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl", reason="Windows removes no open file")
+    real = fcntl.flock
+
+    def flock(descriptor: int, operation: int) -> None:
+        for partial in state.parent.iterdir():
+            partial.unlink()
+        real(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(_files.InUse, match="is in use by another process: try again"), _files.atomic_write(state):
+        pass
+    assert list(state.parent.iterdir()) == []
 
 
 # --- Full disks ----------------------------------------------------------------------------------------------------

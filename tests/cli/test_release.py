@@ -4,8 +4,10 @@ import errno
 import json
 import os
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpnoise import RandomnessError, queries
-from dpnoise.accounting import Ledger, LedgerError
+from dpnoise.accounting import Ledger
+from dpnoise.accounting._ledger_file import LedgerFile
 from dpnoise.cli import delivery, payment, release
 
 Run = Callable[..., Any]
@@ -113,7 +116,7 @@ def test_how_far_off_answers_are_is_said_or_why_nobody_knows(
         assert "error" not in table.splitlines()[2]
         rank_error = queries.Median(bounds=(0, 100), epsilon=0.5).rank_error()
         assert record["rank_error"] == (rank_error if query == "median" else None)
-        line = f"\nits rank is at most {rank_error:,.6g} rows further off than the best number's with a probability "
+        line = f"\nit is at most {rank_error:,.6g} rows from the median with a probability "
         assert (line in table) == (query == "median")
     else:
         bound = said
@@ -369,20 +372,44 @@ def test_a_second_signal_after_the_payment(
     assert (outcome.code, paid(ledger)) == (6, 0.25)
 
 
-def test_a_payment_that_fails_in_its_last_step(
+def test_a_full_disk_is_named_and_costs_nothing(
     run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Ledger.spend
+    real = LedgerFile._open
 
-    def spend(self: Ledger, *arguments: Any, **options: Any) -> None:
-        real(self, *arguments, **options)
-        self._file.committing = True
-        raise LedgerError("the disk failed")
+    def on_a_full_disk(self: LedgerFile) -> sqlite3.Connection:
+        connection = real(self)
+        connection.execute(f"PRAGMA max_page_count = {connection.execute('PRAGMA page_count').fetchone()[0]}")
+        return connection
 
-    monkeypatch.setattr(Ledger, "spend", spend)
+    monkeypatch.setattr(LedgerFile, "_open", on_a_full_disk)
+    outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, "--label", "x" * 5000, epsilon=0.25))
+    full = f"dpnoise: '{ledger.path}' cannot be written: No space left on device; nothing was spent or drawn\n"
+    assert (outcome.code, outcome.out, outcome.err) == (5, "", full)
+    assert paid(ledger) == 0
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_payment_that_fails_in_its_last_step(
+    run: Run, people: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, recorded: bool
+) -> None:
+    class Failing(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            if statement != "COMMIT" or not self.total_changes:
+                return super().execute(statement, *values)
+            if recorded:
+                super().execute(statement)
+            raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Failing))
     outcome = run(*ask(people, "count", "city", "--ledger", ledger.path, epsilon=0.25))
-    assert (outcome.code, paid(ledger)) == (6, 0.25)
-    assert outcome.err.endswith(again(ledger, "may have"))
+    monkeypatch.undo()
+    failed = f"dpnoise: '{ledger.path}' cannot be used: disk I/O error; "
+    if recorded:
+        assert (outcome.code, paid(ledger)) == (6, 0.25)
+        assert outcome.err == f"{failed}the answer is lost, and {again(ledger, 'may have')}"
+    else:
+        assert (outcome.code, outcome.err, paid(ledger)) == (5, f"{failed}nothing was spent or drawn\n", 0.0)
 
 
 def test_the_name_of_the_answer_is_taken_meanwhile(

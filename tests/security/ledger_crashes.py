@@ -1,4 +1,4 @@
-"""A process that dies at each line of a spend in turn, and one that forks while threads spend; prints the outcome."""
+"""Processes that die at each line of a spend, fork while threads spend, and make one ledger; prints the outcome."""
 
 from __future__ import annotations
 
@@ -86,6 +86,25 @@ def fork_among_threads(path: Path) -> dict[str, Any]:
     return {"codes": codes, "rows": len(ledger.entries()), "spent": ledger.spent.epsilon}
 
 
+def make_at_once(path: Path) -> int:
+    """Let processes make the same ledger and spend from it; give the number of spends that it holds."""
+    readable, writable = os.pipe()
+    children = []
+    for _ in range(6):
+        child = os.fork()
+        if not child:
+            os.close(writable)
+            os.read(readable, 1)  # until all may begin
+            Ledger(path, epsilon=1.0).spend(COST)
+            os._exit(0)
+        children.append(child)
+    os.close(readable)
+    os.close(writable)
+    for child in children:
+        os.waitpid(child, 0)
+    return len(Ledger(path).entries())
+
+
 def main() -> None:
     """Run all, in the folder that is given."""
     warnings.simplefilter("ignore", DeprecationWarning)  # of forking among threads, which is the point here
@@ -94,6 +113,7 @@ def main() -> None:
         "deaths": die_everywhere(folder),
         "boastful_deaths": die_everywhere(folder, boastful=True),
         "forks": fork_among_threads(folder / "forks"),
+        "made": [make_at_once(folder / f"made-{number}") for number in range(20)],
     }
     print(json.dumps(found))
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dpnoise import BudgetExceeded, PrivacyCost
-from dpnoise.accounting import Ledger, _ledger_file
+from dpnoise.accounting import Ledger
 from dpnoise.accounting._exact import decimal_of, exact_sum
 
 FULL = "DPNOISE_TEST_SAMPLES" in os.environ
@@ -46,7 +46,7 @@ def test_processes_that_are_killed_at_random_lose_nothing_and_overspend_nothing(
 
 
 @needs_fork
-def test_death_at_any_line_of_a_spend_and_forks_among_threads(memory_path: Path) -> None:
+def test_death_at_any_line_of_a_spend_forks_among_threads_and_makers_at_once(memory_path: Path) -> None:
     found = run("ledger_crashes.py", memory_path)
     deaths = [tuple(outcome) for outcome in found["deaths"]]
     assert len(deaths) > 30
@@ -57,6 +57,7 @@ def test_death_at_any_line_of_a_spend_and_forks_among_threads(memory_path: Path)
     # Positive control: who calls a spend granted before it is on disk is found out.
     assert found["boastful_deaths"] == [[True, 0]]
     assert found["forks"] == {"codes": [0] * 6, "rows": 3 * 20 + 6 * 5, "spent": 9.0}
+    assert found["made"] == [6] * 20
 
 
 def test_threads_share_a_ledger(memory_path: Path) -> None:
@@ -84,10 +85,10 @@ def careless_spend(ledger: Ledger, cost: PrivacyCost) -> Iterator[None]:
     if cost.epsilon > ledger.remaining.epsilon:
         raise BudgetExceeded(cost, ledger.remaining)
     yield
-    with ledger._file.write() as connection:
+    with ledger._file.write() as (state, append):
         amounts = decimal_of(cost.epsilon), decimal_of(cost.delta)
-        totals = [exact_sum(pair) for pair in zip(_ledger_file.total(connection), amounts, strict=True)]
-        _ledger_file.append(connection, ("2026-01-01T00:00:00+00:00", "", "", *map(str, (*amounts, *totals))))
+        totals = [exact_sum(pair) for pair in zip(state.spent, amounts, strict=True)]
+        append(("2026-01-01T00:00:00+00:00", "", "", *map(str, (*amounts, *totals))))
 
 
 def test_a_check_outside_the_transaction_would_overspend(memory_path: Path) -> None:
@@ -97,5 +98,5 @@ def test_a_check_outside_the_transaction_would_overspend(memory_path: Path) -> N
     next(first), next(second)
     for spender in (first, second):
         assert next(spender, "done") == "done"
-    with ledger._file.read() as connection:
-        assert _ledger_file.total(connection) > _ledger_file.budget(connection)
+    state = ledger._file.state()
+    assert state.spent > state.budget

@@ -7,17 +7,15 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from os import PathLike, fspath
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Any
 
 from dpnoise._display import html_table
 from dpnoise._errors import Error, LedgerError, ParameterError
 from dpnoise._log import logger
 from dpnoise._parameters import real_down
-from dpnoise.accounting import _ledger_file
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, down, exact_difference, exact_sum, up
-from dpnoise.accounting._ledger_file import LedgerFile
+from dpnoise.accounting._ledger_file import LedgerFile, State
 from dpnoise.accounting._mechanism import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
 
@@ -85,7 +83,8 @@ class Ledger:
     ----------
     path : path-like
         The file, on a local disk (locks of network file systems cannot be relied on). It is made if it does not exist.
-        SQLite keeps up to two more files beside it, with ``-wal`` and ``-shm`` appended to the name.
+        While a spend is written, and after a kill during that, a file with ``-journal`` appended to the name is beside
+        it and belongs to it.
     epsilon : float, optional
         The budget, zero or more. It is required to make a ledger. For an existing ledger it must equal the ledger's
         budget.
@@ -107,9 +106,9 @@ class Ledger:
     Raises
     ------
     LedgerError
-        When the file is no ledger, is damaged or incomplete, comes from a newer version, has several names (hard
-        links), or cannot be read, written or made; or when the ledger has another budget or relation. It is not changed
-        then.
+        When the file is no ledger, is damaged or incomplete, comes from another version, has several names (hard
+        links), or cannot be read, written or made; or when the ledger has another budget or relation. Nothing is
+        spent from it then.
     ParameterError
         When a budget is out of range, or missing for a new ledger.
 
@@ -121,8 +120,10 @@ class Ledger:
 
     The logger ``dpnoise`` gets a line for each spend, at the level INFO, with the amounts and the label.
 
-    A copy or a backup is complete only together with the ``-wal`` file, if there is one. A ledger that is restored to
-    an earlier state loses the spends since then, and this cannot be detected.
+    The budget and all spends are under one SHA-256 hash, which is checked when a ledger is opened; what was added since
+    is checked before each spend. So damage, and a copy that was made during a spend without the ``-journal`` file, are
+    noticed. Forgery is not, since the hash has no key, nor is a whole copy of an earlier state: it has forgotten the
+    spends since.
 
     Examples
     --------
@@ -199,28 +200,26 @@ class Ledger:
     @property
     def budget(self) -> PrivacyCost:
         """The budget that the ledger was made with."""
-        with self._file.read() as connection:
-            epsilon, delta = map(float, _ledger_file.budget(connection))
-            return PrivacyCost(epsilon, delta, _ledger_file.relation(connection))
+        state = self._file.state()
+        epsilon, delta = map(float, state.budget)
+        return PrivacyCost(epsilon, delta, state.relation)
 
     @property
     def relation(self) -> Relation:
         """Which data sets are neighbours."""
-        with self._file.read() as connection:
-            return _ledger_file.relation(connection)
+        return self._file.state().relation
 
     @property
     def spent(self) -> PrivacyCost:
         """The total of all spends, rounded up if no float represents it."""
-        with self._file.read() as connection:
-            epsilon, delta = map(up, _ledger_file.total(connection))
-            return PrivacyCost(epsilon, delta, _ledger_file.relation(connection))
+        state = self._file.state()
+        epsilon, delta = map(up, state.spent)
+        return PrivacyCost(epsilon, delta, state.relation)
 
     @property
     def remaining(self) -> PrivacyCost:
         """The remaining budget, rounded down if no float represents it."""
-        with self._file.read() as connection:
-            return _remaining(connection)
+        return _remaining(self._file.state())
 
     def entries(self) -> list[LedgerEntry]:
         """List the spends, the oldest first.
@@ -230,21 +229,18 @@ class Ledger:
         list of LedgerEntry
             One for each spend.
         """
-        with self._file.read() as connection:
-            relation = _ledger_file.relation(connection)
-            return [
-                LedgerEntry(
-                    number=number,
-                    time=datetime.fromisoformat(time),
-                    label=label,
-                    mechanism=mechanism,
-                    cost=PrivacyCost(float(epsilon), float(delta), relation),
-                    total=PrivacyCost(up(Decimal(total_epsilon)), up(Decimal(total_delta)), relation),
-                )
-                for number, time, label, mechanism, epsilon, delta, total_epsilon, total_delta in _ledger_file.entries(
-                    connection
-                )
-            ]
+        state, rows = self._file.entries()
+        return [
+            LedgerEntry(
+                number=number,
+                time=datetime.fromisoformat(time),
+                label=label,
+                mechanism=mechanism,
+                cost=PrivacyCost(float(epsilon), float(delta), state.relation),
+                total=PrivacyCost(up(Decimal(total_epsilon)), up(Decimal(total_delta)), state.relation),
+            )
+            for number, time, label, mechanism, epsilon, delta, total_epsilon, total_delta in rows
+        ]
 
     def spend(self, cost: PrivacyCost | Mechanism, label: str = "") -> None:
         """Take a cost from the budget, before the release that it pays for.
@@ -261,8 +257,8 @@ class Ledger:
         BudgetExceeded
             When the cost is above the remaining budget. Nothing is spent then.
         LedgerError
-            When the ledger is read-only, damaged, gone, or locked by another program for a minute. Nothing is spent
-            then, except that a disk failure in the last step may leave the spend recorded.
+            When the ledger is read-only, damaged, gone, or locked by another program for a minute, or the disk is full.
+            Nothing is spent then, except that a disk failure in the last step may leave the spend recorded.
         TypeError, ParameterError
             When ``cost`` is neither a cost nor a mechanism, or ``label`` not a text; or when ``cost`` is for another
             neighbouring relation than the ledger. Nothing is spent then.
@@ -275,13 +271,13 @@ class Ledger:
         if not isinstance(price, PrivacyCost):
             raise TypeError(f"cost must be a PrivacyCost or a mechanism, got {type(cost).__name__}")
         amounts = decimal_of(price.epsilon), decimal_of(price.delta)
-        with self._file.write() as connection:
-            check_same_relation("cost", price.relation, _ledger_file.relation(connection), "ledger")
-            totals = [exact_sum(pair) for pair in zip(_ledger_file.total(connection), amounts, strict=True)]
-            if any(new > most for new, most in zip(totals, _ledger_file.budget(connection), strict=True)):
-                raise BudgetExceeded(price, _remaining(connection))
+        with self._file.write() as (state, append):
+            check_same_relation("cost", price.relation, state.relation, "ledger")
+            totals = [exact_sum(pair) for pair in zip(state.spent, amounts, strict=True)]
+            if any(new > most for new, most in zip(totals, state.budget, strict=True)):
+                raise BudgetExceeded(price, _remaining(state))
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-            _ledger_file.append(connection, (now, label, mechanism, *map(str, (*amounts, *totals))))
+            append((now, label, mechanism, *map(str, (*amounts, *totals))))
         # Not within the transaction: a handler may take its time.
         logger.info("%r: spent epsilon=%s, delta=%s for %r", str(self.path), *amounts, label)
 
@@ -326,16 +322,14 @@ class Ledger:
         return mechanism.release(x)
 
     def _repr_html_(self) -> str:
-        with self._file.read() as connection:
-            budget, spent = _ledger_file.budget(connection), _ledger_file.total(connection)
-            relation, rows = _ledger_file.relation(connection), list(_ledger_file.entries(connection))
-        remaining = map(exact_difference, budget, spent)
-        epsilons, deltas = zip(budget, spent, remaining, strict=True)
+        state, rows = self._file.entries()
+        remaining = map(exact_difference, state.budget, state.spent)
+        epsilons, deltas = zip(state.budget, state.spent, remaining, strict=True)
         amounts = {"": ["budget", "spent", "remaining"], "epsilon": epsilons, "delta": deltas}
         names = ("number", "time (UTC)", "label", "mechanism", "epsilon", "delta", "total epsilon", "total delta")
         shown = [(row[0], row[1][:19], row[2], row[3], *map(Decimal, row[4:])) for row in rows]
         entries = {name: [row[i] for row in shown] for i, name in enumerate(names)}
-        return html_table(f"{self!r}, {relation}", amounts) + html_table("spends", entries)
+        return html_table(f"{self!r}, {state.relation}", amounts) + html_table("spends", entries)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path, so that another process of this machine can open the ledger."""
@@ -346,7 +340,6 @@ class Ledger:
         return f"Ledger.open_readonly({str(self.path)!r})" if self._file.readonly else f"Ledger({str(self.path)!r})"
 
 
-def _remaining(connection: Connection) -> PrivacyCost:
-    pairs = zip(_ledger_file.budget(connection), _ledger_file.total(connection), strict=True)
-    epsilon, delta = (down(exact_difference(most, total)) for most, total in pairs)
-    return PrivacyCost(epsilon, delta, _ledger_file.relation(connection))
+def _remaining(state: State) -> PrivacyCost:
+    epsilon, delta = map(down, map(exact_difference, state.budget, state.spent))
+    return PrivacyCost(epsilon, delta, state.relation)

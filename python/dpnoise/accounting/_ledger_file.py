@@ -3,33 +3,51 @@
 Every spend is one transaction that first takes the write lock, then reads the total and appends a row; it is on disk
 when it is committed. Rows are never changed. Amounts are decimal numbers in text, since SQLite would round numbers.
 
+Between transactions the database is one file. During a transaction a second file, the journal, holds what is being
+overwritten; after a kill the next connection restores it from there. The hash beside the budget covers the budget and
+every row in order, so a file does not pass if some of its pages are missing, damaged or older than others, as they may
+be in a copy without its journal. The hash has no key: it is no protection from a forger.
+
 SQLite connections must not cross a fork, so each process has its own. Before a fork all connections are closed, while
 no transaction is open, and they are opened again on demand.
 """
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from weakref import WeakSet
 
 from dpnoise._errors import LedgerError
+from dpnoise._files import InUse, atomic_write, locked
 from dpnoise.accounting._cost import PrivacyCost
-from dpnoise.accounting._exact import decimal_of, exact_sum
-from dpnoise.sensitivity import Relation, check_relation
+from dpnoise.accounting._exact import decimal_of
+from dpnoise.sensitivity import Relation
 
 _APPLICATION: Final = 0x64704C67  # "dpLg", which distinguishes a ledger from other databases
-_VERSION: Final = 2
+_VERSION: Final = 3
 _SECONDS: Final = 60.0  # to wait for other processes; a spend takes some milliseconds
-_SCHEMA: Final = f"""
-    CREATE TABLE budget (epsilon TEXT NOT NULL, delta TEXT NOT NULL, relation TEXT NOT NULL);
-    CREATE TABLE entries (
+_TABLES: Final = (
+    """CREATE TABLE budget (
+        epsilon TEXT NOT NULL,
+        delta TEXT NOT NULL,
+        relation TEXT NOT NULL,
+        spends INTEGER NOT NULL,
+        hash TEXT NOT NULL
+    )""",
+    """CREATE TABLE entries (
         number INTEGER PRIMARY KEY,
         time TEXT NOT NULL,
         label TEXT NOT NULL,
@@ -38,10 +56,9 @@ _SCHEMA: Final = f"""
         delta TEXT NOT NULL,
         total_epsilon TEXT NOT NULL,
         total_delta TEXT NOT NULL
-    );
-    PRAGMA application_id = {_APPLICATION};
-    PRAGMA user_version = {_VERSION};
-"""
+    )""",
+)
+_ROWS: Final = "SELECT * FROM entries WHERE number > ? ORDER BY number"
 
 Amounts = tuple[Decimal, Decimal]
 """Of epsilon and of delta."""
@@ -50,45 +67,55 @@ Amounts = tuple[Decimal, Decimal]
 # --- its content -----------------------------------------------------------------------------------------------
 
 
-def budget(connection: sqlite3.Connection) -> Amounts:
-    """Read the budget."""
-    epsilon, delta = connection.execute("SELECT epsilon, delta FROM budget").fetchone()
-    return Decimal(epsilon), Decimal(delta)
+@dataclass(frozen=True)
+class State:
+    """A ledger with its spends summed up."""
+
+    terms: tuple[str, str, str]
+    """Epsilon and delta of the budget, and the neighbouring relation."""
+    spends: int
+    total: tuple[str, str]
+    hash: str
+
+    @property
+    def budget(self) -> Amounts:
+        """The budget."""
+        return Decimal(self.terms[0]), Decimal(self.terms[1])
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbouring relation."""
+        return cast(Relation, self.terms[2])
+
+    @property
+    def spent(self) -> Amounts:
+        """The total of all spends."""
+        return Decimal(self.total[0]), Decimal(self.total[1])
 
 
-def relation(connection: sqlite3.Connection) -> Relation:
-    """Read the neighbouring relation."""
-    found: Relation = connection.execute("SELECT relation FROM budget").fetchone()[0]
-    check_relation(found)
-    return found
+def _hash(before: str, row: Sequence[object]) -> str:
+    """Hash a row together with the hash of all that stands before it."""
+    return sha256(json.dumps([before, *row]).encode()).hexdigest()
 
 
-def total(connection: sqlite3.Connection) -> Amounts:
-    """Read the total of all spends."""
-    last = connection.execute("SELECT total_epsilon, total_delta FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-    return (Decimal(last[0]), Decimal(last[1])) if last else (Decimal(0), Decimal(0))
+def _read(connection: sqlite3.Connection, known: State | None) -> State:
+    """Read a ledger, from `known` on if that is given; TypeError or ValueError if it does not agree with its hash."""
+    ((*columns, spends, recorded),) = connection.execute("SELECT * FROM budget")
+    terms = tuple(columns)
+    state = known or State(terms, 0, ("0", "0"), _hash("", terms))
+    number, total, found = state.spends, state.total, state.hash
+    for row in connection.execute(_ROWS, (number,)):
+        number, total, found = number + 1, row[-2:], _hash(found, row)
+    if (terms, number, found) != (state.terms, spends, recorded):
+        raise ValueError
+    return State(terms, number, total, found)
 
 
-def entries(connection: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    """Read the rows, the oldest first."""
-    yield from connection.execute("SELECT * FROM entries ORDER BY number")
-
-
-def append(connection: sqlite3.Connection, row: tuple[str, ...]) -> None:
+def _append(connection: sqlite3.Connection, state: State, row: tuple[str, ...]) -> None:
     """Write a row, the next number excepted."""
-    connection.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row)
-
-
-def _verify(connection: sqlite3.Connection) -> None:
-    """Recompute the totals: a missing or altered row must not give its cost back to the budget."""
-    spent = (Decimal(0), Decimal(0))
-    for expected, (number, *_, epsilon, delta, total_epsilon, total_delta) in enumerate(entries(connection), 1):
-        spent = exact_sum((spent[0], Decimal(epsilon))), exact_sum((spent[1], Decimal(delta)))
-        if (number, Decimal(total_epsilon), Decimal(total_delta)) != (expected, *spent):
-            raise LedgerError
-    relation(connection)
-    if any(part < 0 for part in budget(connection)):
-        raise LedgerError
+    numbered = state.spends + 1, *row
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", numbered)
+    connection.execute("UPDATE budget SET spends = ?, hash = ?", (numbered[0], _hash(state.hash, numbered)))
 
 
 # --- the file ----------------------------------------------------------------------------------------------------
@@ -103,7 +130,7 @@ class LedgerFile:
     def __init__(self, path: Path, *, budget: PrivacyCost | None = None, readonly: bool = False) -> None:
         self.path, self.readonly = path.absolute(), readonly
         self._connection: sqlite3.Connection | None = None
-        self._frozen = False
+        self._known: State | None = None
         self.committing = False
         """Whether the last transaction failed in its last step, and so may be on disk all the same."""
         with _LOCK:
@@ -112,21 +139,30 @@ class LedgerFile:
             self._open()
             with self._explained():
                 self._identity = self._found()
+            self.state()
             _FILES.add(self)
 
-    @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection that sees one state of the ledger."""
-        with self._transaction("BEGIN") as connection:
-            yield connection
+    def state(self) -> State:
+        """Read and verify what this process has not read before."""
+        with self._transaction("BEGIN") as (_, state):
+            return state
+
+    def entries(self) -> tuple[State, list[tuple[Any, ...]]]:
+        """Read the rows, the oldest first, and verify them all."""
+        with self._transaction("BEGIN") as (connection, state):
+            self._verified(connection, None)
+            return state, connection.execute(_ROWS, (0,)).fetchall()
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection with the write lock; its changes are on disk at the end, or rolled back by an error."""
+    def write(self) -> Iterator[tuple[State, Callable[[tuple[str, ...]], None]]]:
+        """Take the write lock; give the state, and a function that appends a row.
+
+        The row is on disk at the end, or rolled back by an error.
+        """
         if self.readonly:
             raise LedgerError(f"{str(self.path)!r} was opened read-only")
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
+        with self._transaction("BEGIN IMMEDIATE") as (connection, state):
+            yield state, partial(_append, connection, state)
 
     def close(self) -> None:
         """Close the connection; the next transaction opens another one."""
@@ -139,108 +175,111 @@ class LedgerFile:
         self.close()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, begin: str) -> Iterator[tuple[sqlite3.Connection, State]]:
         with _LOCK, self._explained():
             connection = self._connection or self._open()
             self._check_identity()
             try:
                 self.committing = False
                 connection.execute(begin)
-                yield connection
+                state = self._verified(connection, self._known)
+                yield connection, state
+                after = self._verified(connection, state)
                 self.committing = True
                 connection.execute("COMMIT")
-                self.committing = False
-                if self._frozen:
-                    self.close()  # it would not see later writes of others
+                self.committing, self._known = False, after
             except BaseException:
                 try:
                     connection.rollback()
-                except sqlite3.Error:
+                    if self.committing:  # a row that can be read now may still be lost with the power
+                        self.committing = _read(connection, state) != state
+                except (sqlite3.Error, TypeError, ValueError):
                     self.close()  # which undoes it, too
                 raise
 
+    def _verified(self, connection: sqlite3.Connection, known: State | None) -> State:
+        try:
+            return _read(connection, known)
+        except (TypeError, ValueError) as error:
+            raise LedgerError(self._damaged()) from error
+
     def _make(self, budget: PrivacyCost) -> None:
         """Make a ledger, unless the file exists."""
-        with self._explained(), self._connected("rwc") as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            # All of it or nothing is there if this process is killed.
-            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                for statement in _SCHEMA.split(";"):
+        end = time.monotonic() + _SECONDS
+        with self._explained():
+            while not self.path.exists():
+                try:
+                    with locked(self.path):
+                        if not self.path.exists():
+                            self._write_empty(budget)
+                except InUse as error:
+                    if time.monotonic() > end:
+                        raise LedgerError(str(error)) from None
+                    time.sleep(0.01)
+
+    def _write_empty(self, budget: PrivacyCost) -> None:
+        """Write a ledger without spends; it is there as a whole or not at all, so that an empty file is none."""
+        terms = *(str(decimal_of(part)) for part in (budget.epsilon, budget.delta)), budget.relation
+        target = self.path.resolve()
+        for left in (target.with_name(f"{target.name}-{kind}") for kind in ("journal", "wal")):
+            if left.exists():  # SQLite would restore the old pages in it
+                raise LedgerError(
+                    f"{str(self.path)!r} cannot be made: {str(left)!r} belongs to a ledger that was here; restore "
+                    f"that, or remove this file, too"
+                )
+        with atomic_write(self.path) as file:
+            with closing(sqlite3.connect(file.name, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode = MEMORY")
+                for statement in _TABLES:
                     connection.execute(statement)
-                amounts = [str(decimal_of(part)) for part in (budget.epsilon, budget.delta)]
-                connection.execute("INSERT INTO budget VALUES (?, ?, ?)", (*amounts, budget.relation))
-            connection.execute("COMMIT")
+                connection.execute("INSERT INTO budget VALUES (?, ?, ?, 0, ?)", (*terms, _hash("", terms)))
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {_VERSION}")
+            file.seek(0, os.SEEK_END)
 
     def _open(self) -> sqlite3.Connection:
         with self._explained():
             if not self.path.exists():
                 hint = "" if self.readonly else "; give epsilon, its budget, to make one"
                 raise LedgerError(f"there is no ledger at {str(self.path)!r}{hint}")
-            try:
-                self._connection = self._checked("ro" if self.readonly else "rw")
-            except sqlite3.OperationalError:
-                # SQLite makes files beside it to share it with other readers, which needs a writable directory.
-                target = self.path.resolve()  # SQLite puts them beside the target of a symbolic link
-                if not self.readonly or target.with_name(f"{target.name}-wal").exists():
-                    raise
-                self._connection, self._frozen = self._checked("ro&immutable=1"), True
-            return self._connection
-
-    def _checked(self, mode: str) -> sqlite3.Connection:
-        connection = self._connect(mode)
-        try:
-            self._check_kind(connection)
-            if not self.readonly:
-                # WAL is faster. Spends are as safe without it, for example if another process is reading now.
-                with suppress(sqlite3.OperationalError):
-                    connection.execute("PRAGMA journal_mode = WAL")
-            self._check_contents(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    @contextmanager
-    def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:
-        connection = self._connect(mode)
-        try:
-            yield connection
-        finally:
-            connection.close()
-
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        if self.path.exists():
             self._found()
-        # Transactions are begun explicitly; the lock below serialises threads.
-        connection = sqlite3.connect(
-            f"{self.path.as_uri()}?mode={mode}",
-            uri=True,
-            timeout=_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the directory too while there is no WAL
-        return connection
+            # Transactions are begun explicitly; the lock below serialises threads. Readers restore the file from its
+            # journal, too, if they may write it.
+            connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode=rw",
+                uri=True,
+                timeout=_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the directory without the journal, too
+                connection.execute(f"PRAGMA query_only = {self.readonly:d}")
+                self._check_kind(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+            return connection
 
     def _check_kind(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-            raise LedgerError(f"{str(self.path)!r} is a database, but not a ledger of dpnoise")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        def found(what: str) -> object:
+            return connection.execute(f"PRAGMA {what}").fetchone()[0]
+
+        name = repr(str(self.path))
+        if found("application_id") != _APPLICATION:
+            kind = "a database" if self.path.stat().st_size else "empty"
+            raise LedgerError(f"{name} is {kind}, but not a ledger of dpnoise")
+        version = found("user_version")
         if version != _VERSION:
             raise LedgerError(
-                f"{str(self.path)!r} is a ledger of version {version}, and this dpnoise reads version {_VERSION}"
+                f"{name} is a ledger of version {version}, and this dpnoise reads version {_VERSION} only: see with "
+                f"the dpnoise that made it what remains, and make a new ledger with that budget"
             )
-
-    def _check_contents(self, connection: sqlite3.Connection) -> None:
-        connection.execute("BEGIN")
-        try:
-            sound = connection.execute("PRAGMA quick_check").fetchone()[0] == "ok"
-            _verify(connection)
-        except (LedgerError, ArithmeticError, TypeError, ValueError):
-            sound = False
-        if not sound:
-            raise LedgerError(f"{str(self.path)!r} is damaged: its rows or totals do not agree")
-        connection.execute("COMMIT")
+        tables = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid"))
+        # Damage to what is not in a row: it might be spread by the next write.
+        if tables != _TABLES or found("journal_mode") != "delete" or found("quick_check(1)") != "ok":
+            raise LedgerError(self._damaged())
 
     def _check_identity(self) -> None:
         """Refuse to spend from a file that was replaced or has several names: others might use another file."""
@@ -252,35 +291,47 @@ class LedgerFile:
     def _found(self) -> tuple[int, int]:
         status = self.path.stat()
         if status.st_nlink > 1 and not self.path.is_dir():
-            # Each name would have its own WAL, and spends by one name would not be visible by the other.
+            # Each name would have its own journal, and a spend that was cut short by one name stay so by the other.
             raise LedgerError(f"{str(self.path)!r} is one of {status.st_nlink} hard links; a ledger must have one name")
         return status.st_dev, status.st_ino
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn an error of SQLite into one clear line."""
+        """Turn an error of SQLite or the system into one clear line."""
         try:
             yield
         except sqlite3.Error as error:
-            raise LedgerError(self._explanation(error)) from error
+            raise LedgerError(self._explanation(str(error))) from error
+        except UnicodeDecodeError as error:  # by the module sqlite3, of a message that quotes damaged text
+            raise LedgerError(self._damaged()) from error
         except OSError as error:
-            raise LedgerError(f"{str(self.path)!r} cannot be used: {error.strerror}") from error
+            raise LedgerError(self._explanation(error.strerror or str(error))) from error
 
-    def _explanation(self, error: sqlite3.Error) -> str:
-        name, said = repr(str(self.path)), str(error)
+    def _explanation(self, said: str) -> str:
+        name = repr(str(self.path))
         if os.path.isdir(self.path):  # which, unlike pathlib, does not raise without permission
             return f"{name} is a directory"
         if not os.path.isdir(self.path.parent):
             return f"{name} cannot be made: the directory {str(self.path.parent)!r} does not exist"
         if "not a database" in said:
             return f"{name} is not a ledger of dpnoise"
+        if "readonly" in said and self.readonly:
+            return f"{name} must first be opened with permission to write: a spend was cut short, and is to be undone"
         if "readonly" in said:
             return f"{name} cannot be written: the file or its directory is read-only"
+        if "full" in said:
+            return f"{name} cannot be written: {os.strerror(errno.ENOSPC)}"
         if "locked" in said:
             return f"{name} has been locked by another program for {_SECONDS:g} seconds"
-        if "malformed" in said or "no such" in said:
-            return f"{name} is damaged: {said}"
+        if any(word in said for word in ("malformed", "no such", "decode", "unsupported")):
+            return self._damaged()
         return f"{name} cannot be used: {said}"
+
+    def _damaged(self) -> str:
+        return (
+            f"{str(self.path)!r} is damaged or incomplete, and grants nothing: put its -journal file beside it if it "
+            f"was copied without that, or restore a copy made after its last spend, or count its whole budget as spent"
+        )
 
 
 _LOCK: Final = threading.RLock()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dpnoise import ParameterError, local
 from dpnoise._domain import Domain
+from dpnoise._native import COUNTER_LIMIT
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import read_domain
 from dpnoise.cli.protocols import read_specification
@@ -20,12 +21,15 @@ class Agreement:
 
     protocol: local.Protocol | None = None
     domain: list[str] | None = None
+    limit: int = COUNTER_LIMIT
+    """The most bytes of counters."""
 
     def kind_of(self, file: _parquet.ReportsFile) -> tuple[local.Protocol, list[str]]:
         """Return the protocol and the domain of a file, or refuse one that cannot be counted or does not agree."""
         protocol, name = file.protocol, repr(file.path)
         if not isinstance(protocol, local.Protocol):
             raise InputError(f"{name} does not say how its reports were made: no metadata 'dpnoise.protocol'")
+        self.check_limit(protocol, name)
         if file.domain is None or not isinstance(protocol, local.FrequencyProtocol):
             domain = self.domain_of(protocol, name)
         else:
@@ -38,6 +42,14 @@ class Agreement:
         if self.domain is not None and domain != self.domain:
             raise InputError(f"{name} has another domain than --domain-file")
         return protocol, domain
+
+    def check_limit(self, protocol: local.Protocol, name: str) -> None:
+        """Refuse a protocol whose counters take more memory than --limit."""
+        if protocol.counter_bytes > self.limit:
+            raise InputError(
+                f"{name} needs a --limit of at least {protocol.counter_bytes}, the bytes of the counters of "
+                f"{protocol!r}, got {self.limit}"
+            )
 
     def domain_of(self, protocol: local.Protocol, name: str) -> list[str]:
         """Return the labels of the values where only --domain-file says them; none if reports are not about values."""
@@ -88,11 +100,12 @@ class Agreement:
         return State(f"{count:,} of the {kinds.total():,} files", protocol.accumulator(), list(labels))
 
 
-def read_agreement(specification: Path | None, domain_file: Path | None) -> Agreement:
+def read_agreement(specification: Path | None, domain_file: Path | None, limit: int) -> Agreement:
     """Read the files of ``--spec`` and ``--domain-file``."""
     labels = read_domain(None, domain_file)
     protocol = None if specification is None else read_specification(specification)
-    agreement = Agreement(protocol, None if labels is None else list(labels))
+    agreement = Agreement(protocol, None if labels is None else list(labels), limit)
     if protocol is not None:
+        agreement.check_limit(protocol, "--spec")
         agreement.domain_of(protocol, "--spec")  # refuses a domain of another size before any file is read
     return agreement

@@ -72,8 +72,9 @@ def app_for(words: Sequence[str]) -> typer.Typer:
 
 def run(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     """Run the command line on `arguments`, or as the program that this process is, and return the exit code."""
-    with guarded_stdout(program=arguments is None), _signals.raised() as received:
-        code, message = _outcome(app, arguments)
+    received: list[int] = []
+    with guarded_stdout(program=arguments is None):
+        code, message = _outcome(app, arguments, received)
     if message is not None:
         if received or code == _STOPPED:
             number = received[0] if received else signal.SIGINT
@@ -83,11 +84,13 @@ def run(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     return code
 
 
-def _outcome(app: typer.Typer, arguments: Sequence[str] | None) -> tuple[int, str | None]:
-    """Run a command; give its exit code and, after a failure, the line for stderr."""
+def _outcome(app: typer.Typer, arguments: Sequence[str] | None, received: list[int]) -> tuple[int, str | None]:
+    """Run a command; return its exit code and, after a failure, the line for stderr."""
+    words = None if arguments is None else list(arguments)
     try:
-        result = app(args=None if arguments is None else list(arguments), prog_name="dpnoise", standalone_mode=False)
-        sys.stdout.flush()
+        with _signals.raised(received):
+            result = app(args=words, prog_name="dpnoise", standalone_mode=False)
+            sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         result = _STOPPED
     except Interrupted as error:

@@ -24,10 +24,12 @@ def columns(incomplete: str) -> list[str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from dpnoise.local._parquet import native_file
+
     for path in map(Path, words()):
         if path.suffix.lower() == ".parquet" and path.is_file():
             try:
-                return [name for name in pq.read_schema(path).names if name.startswith(incomplete)]
+                return [name for name in pq.read_schema(native_file(path)).names if name.startswith(incomplete)]
             except (pa.ArrowException, OSError):
                 return []
     return []

@@ -10,6 +10,7 @@ import typer
 from dpnoise import local, plots
 from dpnoise._domain import listing
 from dpnoise._files import atomic_write, locked
+from dpnoise._native import COUNTER_LIMIT
 from dpnoise.cli import results, tables
 from dpnoise.cli.agreement import read_agreement
 from dpnoise.cli.collect import Collection, collected
@@ -24,7 +25,7 @@ from dpnoise.cli.console import (
     to_json,
 )
 from dpnoise.cli.delivery import deliver
-from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts
+from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts, whole_number
 from dpnoise.cli.sources import expand
 from dpnoise.cli.state import StateFile
 from dpnoise.local._estimate import Post
@@ -98,6 +99,16 @@ def estimate(
         Path | None,
         typer.Option(metavar="FILE", help="Count only reports about this domain: a file with one value per line."),
     ] = None,
+    limit: Annotated[
+        Any,
+        typer.Option(
+            metavar="BYTES",
+            parser=whole_number,
+            help="The most memory of the counters of a protocol that --spec or REPORTS name; 134217728, which is "
+            "128 MiB, if not given.",
+            show_default=False,
+        ),
+    ] = COUNTER_LIMIT,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -126,7 +137,7 @@ def estimate(
     if not sources and (state is None or not state.exists()):
         raise InputError("give files of reports, or with --state what an earlier run has counted")
     files, failed = expand(sources, messages is not None)
-    agreement = read_agreement(spec, domain_file)
+    agreement = read_agreement(spec, domain_file, limit)
     changed = state if sources else None
     _check_targets(output, plot, state, changed, [*files, *filter(None, (spec, domain_file))])
     options = {

@@ -4,7 +4,7 @@ from typing import Any
 
 import dpnoise
 from dpnoise._files import NotWritten
-from dpnoise.accounting import Ledger
+from dpnoise.accounting import Ledger, LedgerError
 from dpnoise.cli.console import message_of
 from dpnoise.cli.delivery import OutputError
 from dpnoise.queries import Query
@@ -52,7 +52,7 @@ class Sale:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         paid = self.purse is not None and self.purse.paid is not False
-        if error is None or not (paid or isinstance(error, NotWritten | OutputError)):
+        if error is None or not (paid or isinstance(error, NotWritten | OutputError | LedgerError)):
             return
         if not paid and not self.drawn:
             raise OutputError(f"{_cause(error)}; nothing was spent or drawn") from None
@@ -70,5 +70,5 @@ class Sale:
 
 def _cause(error: BaseException) -> str:
     """Give the cause of a failure, but not the message of an unknown error, which might show a value."""
-    known = isinstance(error, OSError | OutputError | dpnoise.RandomnessError)
+    known = isinstance(error, OSError | OutputError | LedgerError | dpnoise.RandomnessError)
     return message_of(error) if isinstance(error, Exception) and known else type(error).__name__

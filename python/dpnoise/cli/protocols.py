@@ -158,15 +158,15 @@ def build(protocol: str, parameters: Mapping[str, Any], labels: Domain | None) -
 
 
 def read_specification(path: Path, labels: Domain | None = None) -> local.Protocol:
-    """Read the file of ``--spec``."""
+    """Read the file of ``--spec``, which a collector limits."""
     try:
-        protocol = local.protocol_from_json(path.read_text(encoding="utf-8"))
+        protocol = local.protocol_from_json(path.read_text(encoding="utf-8"), limit=None)
     except (ParameterError, UnicodeDecodeError) as error:
         raise InputError(f"{str(path)!r} is not the specification of a protocol: {error}") from None
     if labels is None:
         return protocol
     try:
-        return local.protocol_from_json(protocol.to_json(), domain=labels)
+        return local.protocol_from_json(protocol.to_json(), domain=labels, limit=None)
     except ParameterError as error:
         raise InputError(_in_options(str(error), {"domain": None}, labels)) from None
 

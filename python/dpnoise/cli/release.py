@@ -270,7 +270,7 @@ def _show(question: queries.Query, about: dict[str, Any], columns: dict[str, lis
     likely = f"with a probability of {100 * about['level']:.10g} %"
     print(f"noise within the error {likely}" if about["error"] is not None else about["no_error_bound"])
     if about["rank_error"] is not None:
-        print(f"its rank is at most {about['rank_error']:,.6g} rows further off than the best number's {likely}")
+        print(f"it is at most {about['rank_error']:,.6g} rows from the {about['query']} {likely}")
 
 
 def _rows(question: queries.Query, answer: Any) -> list[tuple[str, float]]:

@@ -19,7 +19,7 @@ HEADERS: Final = (_COUNTS, (*_COUNTS, "significant"), ("range", *_COUNTS[1:]), _
 
 def estimated(state: State, options: Mapping[str, Any]) -> Any:
     """Return the estimate from a state, with the options that the method ``estimate`` of its protocol takes."""
-    protocol = local.protocol_from_json(state.accumulator.protocol.to_json(), domain=state.domain or None)
+    protocol = local.protocol_from_json(state.accumulator.protocol.to_json(), domain=state.domain or None, limit=None)
     takes = signature(type(protocol).estimate).parameters  # type: ignore[attr-defined]
     kind = type(protocol).__name__
     for name, one in takes.items():

@@ -84,7 +84,7 @@ class StateFile:
         if document.pop("checksum", None) != _checksum(document):
             raise InputError(f"{name} is damaged: its checksum is wrong")
         try:
-            accumulator = local.Accumulator.from_bytes(base64.b64decode(document["accumulator"]))
+            accumulator = local.Accumulator.from_bytes(base64.b64decode(document["accumulator"]), limit=None)
             sources = {source["sha256"]: source["path"] for source in document["sources"]}
             return State(name, accumulator, list(document["domain"]), sources)
         except (KeyError, TypeError, ValueError) as error:

@@ -22,7 +22,7 @@ from dpnoise import local
 from dpnoise._domain import Domain, listing
 from dpnoise.cli.console import InputError, suffix_of, to_json
 from dpnoise.local._arrow import REPORT, metadata_of
-from dpnoise.local._parquet import READING
+from dpnoise.local._parquet import READING, native_file
 
 _FILE_KEY: Final = b"dpnoise.file"
 _BLOCK: Final = 1 << 20  # bytes, Arrow's default; it reads ahead by blocks, so larger ones cost memory
@@ -104,11 +104,12 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_r
         if not file.read(1):
             raise InputError(f"{str(path)!r} is empty: a CSV file starts with a line of column names")
     with _damage_named(path, _CSV):
-        names = pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(newlines_in_values=True)).schema.names
+        _, stream = _csv_stream(path)
+        names = pa.csv.open_csv(stream, parse_options=pa.csv.ParseOptions(newlines_in_values=True)).schema.names
         _check_column(path, name, names)
-        raw = pa.OSFile(str(path))
+        raw, stream = _csv_stream(path)
         reader = pa.csv.open_csv(
-            pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw,
+            stream,
             read_options=pa.csv.ReadOptions(block_size=_BLOCK),
             # In a file of one column an empty line is a row, and skipping it would lose a person.
             parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1),
@@ -130,6 +131,12 @@ def _open_csv(path: Path, name: str, kind: Kind, empty_is_missing: bool, batch_r
                 before = read
 
     return Column(path.stat().st_size, "bytes", batches())
+
+
+def _csv_stream(path: Path) -> tuple[pa.NativeFile, pa.NativeFile]:
+    """Open a file, and what is compressed in it."""
+    raw = native_file(path)
+    return raw, pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
 
 
 @contextmanager
@@ -175,7 +182,7 @@ def is_estimate(path: Path, headers: Sequence[Sequence[str]]) -> bool:
     """Return whether the file could be an estimate that `write_table` wrote; as CSV with one of these headers."""
     try:
         if path.suffix.lower() == ".parquet":
-            return b"dpnoise.spec_id" in (pq.read_schema(path).metadata or {})
+            return b"dpnoise.spec_id" in (pq.read_schema(native_file(path)).metadata or {})
         with path.open(encoding="utf-8") as file:
             if path.suffix.lower() == ".csv":
                 return file.readline() in {",".join(header) + "\n" for header in headers}
@@ -188,7 +195,7 @@ def is_estimate(path: Path, headers: Sequence[Sequence[str]]) -> bool:
 def _parquet_file(path: Path) -> pq.ParquetFile:
     path.open("rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
     try:
-        return pq.ParquetFile(path, **READING)
+        return pq.ParquetFile(native_file(path), **READING)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InputError(f"{str(path)!r} is not a Parquet file") from None
 
