@@ -15,6 +15,11 @@
 #define DPNOISE_HEADER_BYTES 12
 
 /**
+ * The limit, in bytes, on a collector's counters for a specification that comes from others: 128 MiB.
+ */
+#define DPNOISE_COUNTER_LIMIT 134217728
+
+/**
  * Bare reports are written.
  */
 #define DPNOISE_REPORTS 0
@@ -79,6 +84,10 @@ enum dpnoise_status
    * A defect of the library.
    */
   DPNOISE_STATUS_INTERNAL = 7,
+  /**
+   * The library could not allocate memory. Nothing was released, and all objects are as they were.
+   */
+  DPNOISE_STATUS_ALLOCATION = 8,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -164,18 +173,23 @@ dpnoise_status dpnoise_free(uint64_t handle);
 const char *dpnoise_error_message(void);
 
 /**
- * Makes the counters of a collector, all of them 0.
+ * Makes the counters of a collector, all of them 0; `DPNOISE_STATUS_ALLOCATION` if there is no memory for their
+ * `counter_bytes`.
  *
  * @pre `out` points to a handle.
  */
 dpnoise_status dpnoise_accumulator_new(dpnoise_protocol protocol, dpnoise_accumulator *out);
 
 /**
- * Reads the state of a collector, as `dpnoise_accumulator_to_bytes`, Python or the command line wrote it.
+ * Reads the state of a collector, as `dpnoise_accumulator_to_bytes`, Python or the command line wrote it. Counters of
+ * more than `limit` bytes are refused, as by `dpnoise_protocol_from_json`.
  *
  * @pre `bytes` points to `length` bytes, and `out` to a handle.
  */
-dpnoise_status dpnoise_accumulator_from_bytes(const uint8_t *bytes, size_t length, dpnoise_accumulator *out);
+dpnoise_status dpnoise_accumulator_from_bytes(const uint8_t *bytes,
+                                              size_t length,
+                                              size_t limit,
+                                              dpnoise_accumulator *out);
 
 /**
  * Writes the state to `out`, and the number of its bytes to `length`, also if they do not fit:
@@ -364,15 +378,23 @@ dpnoise_status dpnoise_mechanism_error(dpnoise_mechanism mechanism, double level
  * with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon: an application compares
  * `dpnoise_protocol_epsilon` with what it promises to people, or knows the specification in advance.
  *
+ * A short specification may ask for much memory. One whose counters, in a collector, have more than `limit` bytes is
+ * refused with `DPNOISE_STATUS_PARAMETER`, before any of it is allocated; `DPNOISE_COUNTER_LIMIT` suits what comes from
+ * others.
+ *
  * @pre `specification` points to `length` bytes, and `out` to a handle.
  */
-dpnoise_status dpnoise_protocol_from_json(const uint8_t *specification, size_t length, dpnoise_protocol *out);
+dpnoise_status dpnoise_protocol_from_json(const uint8_t *specification,
+                                          size_t length,
+                                          size_t limit,
+                                          dpnoise_protocol *out);
 
 /**
  * Makes the handle of a protocol with the memo of the people who answer, for protocols in which people keep one. `out`
  * then stands for this question alone: the same words, in UTF-8, must be given each time it is asked, and other words
- * for another question. A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before
- * `out`; the secrets are wiped when both the memo and all protocols made with it are freed.
+ * for another question. Give them in Unicode's normal form NFC, which is not checked here: two spellings of a text are
+ * two questions. A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before `out`; the
+ * secrets are wiped when both the memo and all protocols made with it are freed.
  *
  * @pre `question` points to `length` bytes, and `out` to a handle.
  */
@@ -389,6 +411,7 @@ dpnoise_status dpnoise_protocol_with_memo(dpnoise_protocol protocol,
  * - `keeps_memo`: 1 if people keep a memo, 0 if not.
  * - `k`: the number of values; for sketches that of columns, for RAPPOR that of bits.
  * - `report_bytes`: the bytes of a report. A message has `DPNOISE_HEADER_BYTES` more.
+ * - `counter_bytes`: the bytes of a collector's counters.
  *
  * @pre Each pointer that is not null points to one item.
  */
@@ -396,7 +419,8 @@ dpnoise_status dpnoise_protocol_facts(dpnoise_protocol protocol,
                                       uint32_t *takes,
                                       uint32_t *keeps_memo,
                                       uint32_t *k,
-                                      size_t *report_bytes);
+                                      size_t *report_bytes,
+                                      size_t *counter_bytes);
 
 /**
  * Writes the epsilon of a report, rounded up; of all reports on one value together where people keep a memo. This

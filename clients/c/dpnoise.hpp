@@ -29,6 +29,7 @@ enum class Status : std::int32_t {
     handle = DPNOISE_STATUS_HANDLE,
     memory = DPNOISE_STATUS_MEMORY,
     internal = DPNOISE_STATUS_INTERNAL,
+    allocation = DPNOISE_STATUS_ALLOCATION,
 };
 
 /// What every function of this interface throws, besides std::bad_alloc. The message has no private data.
@@ -257,12 +258,15 @@ enum class Form : std::uint32_t {
 class Protocol {
 public:
     /// Reads a specification: the bytes as they came. Its epsilon is the choice of whoever announced it: compare
-    /// `epsilon` with what the application promises to people.
-    static Protocol from_json(std::string_view specification) {
-        return Protocol(detail::make(dpnoise_protocol_from_json, detail::bytes(specification), specification.size()));
+    /// `epsilon` with what the application promises to people. A short specification may ask for much memory: one whose
+    /// counters have more than `limit` bytes is refused.
+    static Protocol from_json(std::string_view specification, std::size_t limit = DPNOISE_COUNTER_LIMIT) {
+        return Protocol(
+            detail::make(dpnoise_protocol_from_json, detail::bytes(specification), specification.size(), limit));
     }
 
-    /// The protocol of one question to the people with this memo. The same words must be given each time it is asked.
+    /// The protocol of one question to the people with this memo. The same words must be given each time it is asked,
+    /// in UTF-8 and Unicode's normal form NFC, which is not checked.
     [[nodiscard]] Protocol with_memo(const Memo& memo, std::string_view question) const {
         return Protocol(detail::make(
             dpnoise_protocol_with_memo, handle(), memo.handle(), detail::bytes(question), question.size()));
@@ -275,6 +279,8 @@ public:
     /// The number of values; for sketches that of columns, for RAPPOR that of bits.
     [[nodiscard]] std::uint32_t k() const noexcept { return k_; }
     [[nodiscard]] std::size_t report_bytes() const noexcept { return report_bytes_; }
+    /// The bytes of a collector's counters.
+    [[nodiscard]] std::size_t counter_bytes() const noexcept { return counter_bytes_; }
     /// The bytes of a row of this form.
     [[nodiscard]] std::size_t row_bytes(Form form) const noexcept {
         return report_bytes_ + (form == Form::messages ? DPNOISE_HEADER_BYTES : 0);
@@ -321,7 +327,7 @@ public:
 
 private:
     explicit Protocol(detail::Handle given) : handle_(std::move(given)) {
-        detail::check(dpnoise_protocol_facts(handle(), &takes_, &keeps_memo_, &k_, &report_bytes_));
+        detail::check(dpnoise_protocol_facts(handle(), &takes_, &keeps_memo_, &k_, &report_bytes_, &counter_bytes_));
     }
 
     template <class Function, class... Values>
@@ -352,6 +358,7 @@ private:
     std::uint32_t keeps_memo_ = 0;
     std::uint32_t k_ = 0;
     std::size_t report_bytes_ = 0;
+    std::size_t counter_bytes_ = 0;
 };
 
 /// How many people have each value: unbiased, and possibly negative.
@@ -366,9 +373,9 @@ public:
     explicit Accumulator(const Protocol& protocol)
         : handle_(detail::make(dpnoise_accumulator_new, protocol.handle())) {}
 
-    /// Reads a state, as `to_bytes`, Python or the command line wrote it.
-    static Accumulator from_bytes(View<std::uint8_t> bytes) {
-        return Accumulator(detail::make(dpnoise_accumulator_from_bytes, bytes.data(), bytes.size()));
+    /// Reads a state, as `to_bytes`, Python or the command line wrote it. Counters of more than `limit` bytes are refused.
+    static Accumulator from_bytes(View<std::uint8_t> bytes, std::size_t limit = DPNOISE_COUNTER_LIMIT) {
+        return Accumulator(detail::make(dpnoise_accumulator_from_bytes, bytes.data(), bytes.size(), limit));
     }
     [[nodiscard]] Bytes to_bytes() const { return detail::written<Bytes>(dpnoise_accumulator_to_bytes, handle_); }
 

@@ -149,11 +149,11 @@ int main(int argc, char **argv) {
 
     /* The bytes are used as they came: their hash is the id by which a collector knows the specification. */
     dpnoise_protocol protocol;
-    check("specification", dpnoise_protocol_from_json(specification, (size_t)length, &protocol));
+    check("specification", dpnoise_protocol_from_json(specification, (size_t)length, DPNOISE_COUNTER_LIMIT, &protocol));
     uint32_t keeps_memo;
     size_t report_bytes;
     double epsilon;
-    check("specification", dpnoise_protocol_facts(protocol, NULL, &keeps_memo, NULL, &report_bytes));
+    check("specification", dpnoise_protocol_facts(protocol, NULL, &keeps_memo, NULL, &report_bytes, NULL));
     check("specification", dpnoise_protocol_epsilon(protocol, &epsilon));
     if (epsilon > MAX_EPSILON) {
         stop("specification", "its epsilon is larger than what we promise");

@@ -23,10 +23,11 @@ func (p *Protocol) NewAccumulator() (*Accumulator, error) {
 }
 
 // ParseAccumulator reads the state of an accumulator of this protocol, as [Accumulator.MarshalBinary], Python or the
-// command line wrote it. One that is damaged, or of another protocol, is refused with [ErrState].
+// command line wrote it. One that is damaged, or of another protocol, is refused with [ErrState], and one with more
+// bytes of counters than [WithLimit] allows with [ErrParameter].
 func (p *Protocol) ParseAccumulator(state []byte) (*Accumulator, error) {
 	o, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {
-		return C.dpnoise_accumulator_from_bytes((*C.uint8_t)(pointer(state)), C.size_t(len(state)), handle)
+		return C.dpnoise_accumulator_from_bytes((*C.uint8_t)(pointer(state)), C.size_t(len(state)), p.limit, handle)
 	})
 	if err != nil {
 		return nil, err

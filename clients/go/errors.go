@@ -24,11 +24,13 @@ const (
 	ErrMemory Status = C.DPNOISE_STATUS_MEMORY
 	// ErrInternal: a defect of the library. Please report it.
 	ErrInternal Status = C.DPNOISE_STATUS_INTERNAL
+	// ErrAllocation: the C library could not allocate memory. Nothing was released, and all objects are as they were.
+	ErrAllocation Status = C.DPNOISE_STATUS_ALLOCATION
 )
 
 // Error is one word for the status.
 func (s Status) Error() string {
-	words := [...]string{"ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal"}
+	words := [...]string{"ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal", "allocation"}
 	if s < 0 || int(s) >= len(words) {
 		return fmt.Sprintf("status %d", int(s))
 	}

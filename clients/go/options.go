@@ -29,11 +29,12 @@ type Option func(*settings) error
 
 type settings struct {
 	threads   C.uint32_t
+	limit     C.size_t
 	generator *object // nil is the operating system's
 }
 
 func newSettings(options []Option) (settings, error) {
-	s := settings{threads: C.uint32_t(runtime.GOMAXPROCS(0))}
+	s := settings{threads: C.uint32_t(runtime.GOMAXPROCS(0)), limit: C.DPNOISE_COUNTER_LIMIT}
 	for _, option := range options {
 		if err := option(&s); err != nil {
 			return settings{}, err
@@ -50,6 +51,18 @@ func WithThreads(n int) Option {
 			return &Error{ErrParameter, fmt.Sprintf("threads must be from 1 to %d, got %d", math.MaxInt32, n)}
 		}
 		s.threads = C.uint32_t(n)
+		return nil
+	}
+}
+
+// WithLimit reads specifications and states whose counters have up to so many bytes. Without it there are 128 MiB, which
+// suits what comes from others.
+func WithLimit(bytes int) Option {
+	return func(s *settings) error {
+		if bytes < 0 {
+			return &Error{ErrParameter, fmt.Sprintf("limit must be at least 0, got %d", bytes)}
+		}
+		s.limit = C.size_t(bytes)
 		return nil
 	}
 }

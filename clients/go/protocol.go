@@ -41,12 +41,13 @@ func (k Kind) String() string {
 type Protocol struct {
 	*object
 	settings
-	takes       Kind
-	keepsMemo   bool
-	k           int
-	reportBytes int
-	epsilon     float64
-	header      [HeaderBytes]byte
+	takes        Kind
+	keepsMemo    bool
+	k            int
+	reportBytes  int
+	counterBytes int
+	epsilon      float64
+	header       [HeaderBytes]byte
 }
 
 // ParseProtocol reads a specification: the bytes as they came, never written again by a program. One that is damaged,
@@ -54,13 +55,17 @@ type Protocol struct {
 //
 // Whoever announces a specification chooses its epsilon. Compare [Protocol.Epsilon] with what the application
 // promises to people, or know the specification in advance.
+//
+// A short specification may ask for much memory. One whose counters have more bytes than [WithLimit] allows is refused
+// with [ErrParameter].
 func ParseProtocol(specification []byte, options ...Option) (*Protocol, error) {
 	settings, err := newSettings(options)
 	if err != nil {
 		return nil, err
 	}
 	o, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {
-		return C.dpnoise_protocol_from_json((*C.uint8_t)(pointer(specification)), C.size_t(len(specification)), handle)
+		return C.dpnoise_protocol_from_json(
+			(*C.uint8_t)(pointer(specification)), C.size_t(len(specification)), settings.limit, handle)
 	})
 	if err != nil {
 		return nil, err
@@ -76,11 +81,13 @@ func (p *Protocol) readFacts() error {
 	var facts struct {
 		takes, keepsMemo, k C.uint32_t
 		reportBytes         C.size_t
+		counterBytes        C.size_t
 		epsilon             C.double
 		header              [HeaderBytes]C.uint8_t
 	}
 	err := call(func() C.dpnoise_status {
-		status := C.dpnoise_protocol_facts(p.id(), &facts.takes, &facts.keepsMemo, &facts.k, &facts.reportBytes)
+		status := C.dpnoise_protocol_facts(
+			p.id(), &facts.takes, &facts.keepsMemo, &facts.k, &facts.reportBytes, &facts.counterBytes)
 		if status == C.DPNOISE_STATUS_OK {
 			status = C.dpnoise_protocol_epsilon(p.id(), &facts.epsilon)
 		}
@@ -93,7 +100,8 @@ func (p *Protocol) readFacts() error {
 		return err
 	}
 	p.takes, p.keepsMemo, p.k = Kind(facts.takes), facts.keepsMemo != 0, int(facts.k)
-	p.reportBytes, p.epsilon = int(facts.reportBytes), float64(facts.epsilon)
+	p.reportBytes, p.counterBytes = int(facts.reportBytes), int(facts.counterBytes)
+	p.epsilon = float64(facts.epsilon)
 	for i, b := range facts.header {
 		p.header[i] = byte(b)
 	}
@@ -102,7 +110,8 @@ func (p *Protocol) readFacts() error {
 
 // WithMemo is the protocol of one question to people who keep a memo, for protocols in which they do: a protocol of
 // its own, which is closed by itself. The same words must be given each time the question is asked, in UTF-8, and
-// other words for another question. This protocol and the memo may be closed before it.
+// other words for another question. Two spellings of a text are two questions: give Unicode's normal form NFC
+// (golang.org/x/text/unicode/norm), which is not checked. This protocol and the memo may be closed before it.
 func (p *Protocol) WithMemo(memo *Memo, question string) (*Protocol, error) {
 	words := []byte(question)
 	o, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {
@@ -128,6 +137,9 @@ func (p *Protocol) K() int { return p.k }
 
 // ReportBytes is the number of bytes of a report. A message has [HeaderBytes] more.
 func (p *Protocol) ReportBytes() int { return p.reportBytes }
+
+// CounterBytes is the number of bytes of the counters of an [Accumulator].
+func (p *Protocol) CounterBytes() int { return p.counterBytes }
 
 // Epsilon is what a report spends, rounded up; where people keep a memo, what all reports on one value spend together.
 func (p *Protocol) Epsilon() float64 { return p.epsilon }

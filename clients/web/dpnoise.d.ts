@@ -13,10 +13,10 @@ export class DpnoiseError extends Error {
    * - `state`: a specification, memo or state is damaged, or of another kind
    * - `randomness`: the source of randomness is missing or failed; `cause` is what it threw
    * - `handle`: the object was freed
-   * - `memory`: there is not enough memory
+   * - `allocation`: there is not enough memory; all objects are as they were
    * - `internal`: a defect of the library; all objects made before are lost
    */
-  readonly status: "parameter" | "data" | "state" | "randomness" | "handle" | "memory" | "internal";
+  readonly status: "parameter" | "data" | "state" | "randomness" | "handle" | "internal" | "allocation";
   private constructor();
 }
 
@@ -75,11 +75,22 @@ export type Values =
   | Float32Array
   | Float64Array;
 
-export interface ClientOptions {
+/** Properties of the object itself count, and none that it inherits. */
+export interface Limit {
+  /**
+   * The most bytes of counters, in a collector, that a specification or a state may have; 128 MiB if not given, as a
+   * short specification may ask for much memory. More is refused (`parameter`).
+   */
+  limit?: number;
+}
+
+/** Properties of the object itself count, and none that it inherits. */
+export interface ClientOptions extends Limit {
   /** The memo of the people who answer, for protocols in which they keep one. It may be freed afterwards. */
   memo?: Memo;
   /**
-   * The words of the question: the same each time it is asked, and others for another question. Given with `memo`.
+   * The words of the question: the same each time it is asked, and others for another question. Given with `memo`, in
+   * Unicode's normal form NFC, since two spellings of a text would be two questions.
    */
   question?: string;
   /** For tests: fills its argument with random bytes, in place of `crypto.getRandomValues`, or throws. */
@@ -122,6 +133,9 @@ export class Client {
   /** The length of a report. */
   readonly reportBytes: number;
 
+  /** The bytes of the counters of an accumulator. */
+  readonly counterBytes: number;
+
   /** The length of a message: 12 more. */
   readonly messageBytes: number;
 
@@ -158,10 +172,10 @@ export class Accumulator {
   private constructor();
 
   /** Makes empty counters for the messages of a protocol. */
-  static fromSpecification(specification: string | Uint8Array): Promise<Accumulator>;
+  static fromSpecification(specification: string | Uint8Array, options?: Limit): Promise<Accumulator>;
 
   /** Reads what `toBytes` wrote, here or in another language. */
-  static fromBytes(bytes: Uint8Array): Promise<Accumulator>;
+  static fromBytes(bytes: Uint8Array, options?: Limit): Promise<Accumulator>;
 
   /** The number of reports counted. */
   readonly n: number;

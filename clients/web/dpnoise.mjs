@@ -8,9 +8,13 @@ const HEADER_BYTES = 12;
 const REPORTS = 0;
 const MESSAGES = 1;
 const KINDS = ["integers", "numbers", "texts"];
-const STATUS = ["ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal"];
+const STATUS = ["ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal", "allocation"];
 const ENTROPY_BYTES = 65536; // what crypto.getRandomValues gives at once
 const MEMORY_BYTES = 0x7fffffff;
+const COUNTER_LIMIT = 2 ** 27;
+
+// Taken once: a script that replaces it later changes no report.
+const getRandomValues = globalThis.crypto?.getRandomValues?.bind(globalThis.crypto);
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -60,7 +64,7 @@ class Engine {
     try {
       for (const length of lengths) {
         const address = length > MEMORY_BYTES ? 0 : this.#run("allocate", length) >>> 0;
-        if (address === 0) throw new DpnoiseError("memory", `there is no memory for ${length} bytes`);
+        if (address === 0) throw new DpnoiseError("allocation", `there is no memory for ${length} bytes`);
         areas.push([address, length]);
       }
       return use(...areas.map(([address]) => address));
@@ -100,7 +104,7 @@ class Engine {
     return { number, handle: this.make("host_generator", number) };
   }
 
-  release({ handle, generator }) {
+  release(handle, generator) {
     if (this.dead) return;
     this.call("free", handle);
     if (generator) {
@@ -137,7 +141,7 @@ class Engine {
       if (number === 0) {
         for (let done = 0; done < length; done += ENTROPY_BYTES) {
           const piece = this.bytes(address + done, Math.min(ENTROPY_BYTES, length - done));
-          globalThis.crypto.getRandomValues(piece);
+          getRandomValues(piece);
         }
         return 0;
       }
@@ -173,7 +177,7 @@ const FILES = {
   client: () => new URL("dpnoise.wasm", import.meta.url),
   collector: () => new URL("dpnoise-collector.wasm", import.meta.url),
 };
-const engines = {};
+const engines = { __proto__: null };
 
 async function start(kind, source) {
   const starting = Engine.start(source);
@@ -198,15 +202,21 @@ export async function load(source) {
 
 /** What each object holds in the module: its engine, its handle, and the generator that was given. */
 const holdings = new WeakMap();
-const forgotten = new FinalizationRegistry((holding) => holding.engine.release(holding));
+const forgotten = new FinalizationRegistry(({ engine, handle, generator }) => engine.release(handle, generator));
+
+/** What an object has itself: a script may have added properties to Object.prototype, such as `random`. */
+function onlyOwn(object) {
+  return { __proto__: null, ...object };
+}
 
 class Held {
   constructor(holding) {
     if (!(holding?.engine instanceof Engine)) {
       throw new DpnoiseError("parameter", `a ${new.target.name} is made by its static functions, not by new`);
     }
-    holdings.set(this, holding);
-    forgotten.register(this, holding, this);
+    const own = onlyOwn(holding);
+    holdings.set(this, own);
+    forgotten.register(this, own, this);
   }
 
   free() {
@@ -214,7 +224,7 @@ class Held {
     if (!holding) return;
     holdings.delete(this);
     forgotten.unregister(this);
-    holding.engine.release(holding);
+    holding.engine.release(holding.handle, holding.generator);
   }
 
   [Symbol.dispose ?? Symbol("dispose")]() {
@@ -250,6 +260,14 @@ function withCopy(engine, bytes, make) {
   });
 }
 
+/** The most bytes of counters, as the module takes them. */
+function limited(limit = COUNTER_LIMIT) {
+  if (!Number.isSafeInteger(limit) || limit < 0) {
+    throw new DpnoiseError("parameter", `limit must be a number of bytes, at least 0, got ${limit}`);
+  }
+  return Math.min(limit, 0xffffffff);
+}
+
 export class Memo extends Held {
   static async create(n = 1) {
     if (!Number.isSafeInteger(n) || n < 0) {
@@ -276,19 +294,25 @@ export class Client extends Held {
   #takes;
   #k;
   #reportBytes;
+  #counterBytes;
   #keepsMemo;
   #header;
 
-  static async fromSpecification(specification, { memo, question, random } = {}) {
+  static async fromSpecification(specification, options) {
+    const { memo, question, random, limit } = onlyOwn(options);
+    const most = limited(limit);
     if (random !== undefined && typeof random !== "function") {
       throw new DpnoiseError("parameter", "random must be a function that fills a Uint8Array");
     }
     if ((memo === undefined) !== (question === undefined)) {
       throw new DpnoiseError("parameter", "memo and question must be given together");
     }
+    if (question !== undefined && (typeof question !== "string" || question !== question.normalize("NFC"))) {
+      throw new DpnoiseError("parameter", 'question must be a string that question.normalize("NFC") leaves as it is');
+    }
     const engine = memo === undefined ? await running("client") : holding(memo, Memo, "memo").engine;
     let handle = withBytes(engine, "specification", specification, (...area) =>
-      engine.make("protocol_from_json", ...area),
+      engine.make("protocol_from_json", ...area, most),
     );
     if (memo !== undefined) {
       const plain = handle;
@@ -297,7 +321,7 @@ export class Client extends Held {
           engine.make("protocol_with_memo", plain, holding(memo, Memo, "memo").handle, ...area),
         );
       } finally {
-        engine.release({ handle: plain });
+        engine.release(plain);
       }
     }
     return new Client({ engine, handle, generator: random && engine.generator(random), remembers: memo !== undefined });
@@ -306,14 +330,15 @@ export class Client extends Held {
   constructor(held) {
     super(held);
     const { engine, handle } = held;
-    engine.withMemory([4, 4, 4, 4, HEADER_BYTES], (takes, keepsMemo, k, reportBytes, header) => {
-      engine.call("protocol_facts", handle, takes, keepsMemo, k, reportBytes);
+    engine.withMemory([4, 4, 4, 4, 4, HEADER_BYTES], (takes, keepsMemo, k, reportBytes, counterBytes, header) => {
+      engine.call("protocol_facts", handle, takes, keepsMemo, k, reportBytes, counterBytes);
       engine.call("protocol_header", handle, header, HEADER_BYTES);
       const read = (address) => engine.view(address, 4).getUint32(0, true);
       this.#takes = KINDS[read(takes)];
       this.#keepsMemo = read(keepsMemo) === 1;
       this.#k = read(k);
       this.#reportBytes = read(reportBytes);
+      this.#counterBytes = read(counterBytes);
       this.#header = engine.bytes(header, HEADER_BYTES).slice();
     });
   }
@@ -340,6 +365,10 @@ export class Client extends Held {
 
   get reportBytes() {
     return this.#reportBytes;
+  }
+
+  get counterBytes() {
+    return this.#counterBytes;
   }
 
   get messageBytes() {
@@ -455,21 +484,23 @@ export class Client extends Held {
 }
 
 export class Accumulator extends Held {
-  static async fromSpecification(specification) {
+  static async fromSpecification(specification, options) {
+    const most = limited(onlyOwn(options).limit);
     const engine = await running("collector");
-    const make = (...area) => engine.make("protocol_from_json", ...area);
+    const make = (...area) => engine.make("protocol_from_json", ...area, most);
     const protocol = withBytes(engine, "specification", specification, make);
     try {
       return new Accumulator({ engine, handle: engine.make("accumulator_new", protocol) });
     } finally {
-      engine.release({ handle: protocol });
+      engine.release(protocol);
     }
   }
 
-  static async fromBytes(bytes) {
+  static async fromBytes(bytes, options) {
     if (!(bytes instanceof Uint8Array)) throw new DpnoiseError("parameter", "bytes must be a Uint8Array");
+    const most = limited(onlyOwn(options).limit);
     const engine = await running("collector");
-    const handle = withCopy(engine, bytes, (...area) => engine.make("accumulator_from_bytes", ...area));
+    const handle = withCopy(engine, bytes, (...area) => engine.make("accumulator_from_bytes", ...area, most));
     return new Accumulator({ engine, handle });
   }
 
@@ -552,12 +583,12 @@ export class Accumulator extends Held {
     const protocol = engine.make("accumulator_protocol", handle);
     try {
       return engine.withMemory([4, 4], (k, reportBytes) => {
-        engine.call("protocol_facts", protocol, 0, 0, k, reportBytes);
+        engine.call("protocol_facts", protocol, 0, 0, k, reportBytes, 0);
         const read = (address) => engine.view(address, 4).getUint32(0, true);
         return { k: read(k), reportBytes: read(reportBytes) };
       });
     } finally {
-      engine.release({ handle: protocol });
+      engine.release(protocol);
     }
   }
 }

@@ -13,14 +13,17 @@ A body is of type application/octet-stream and has at most 1 MiB. An upload has 
 hexadecimal digits, which are the same when a device tries again: so an upload whose answer was lost counts once. The
 answer 204 comes when the upload is on the disk; a collector that is killed loses no accepted report.
 
-Uploads wait in a journal until there are enough messages, or the program is stopped. Then these become a file, in
-random order and without tokens. No address, time or header of a device is stored or printed. TLS, limits per device and
-a server that forgets addresses as well belong in front of this program. It needs a POSIX system, and dpnoise.
+Uploads wait in a journal until there are enough messages, or the program is stopped. Then the messages become a file,
+in random order, and the tokens another one, sorted, by which uploads are known that come again. Remove
+``tokens-*.journal`` when no device can try again, and not before. No address, time or other header of a device is
+stored or printed. TLS, limits per device and a server that forgets addresses as well belong in front of this program.
+It needs a POSIX system, and dpnoise.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import fcntl
 import os
 import random
@@ -29,7 +32,7 @@ import signal
 import sys
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -38,8 +41,6 @@ from typing import Any
 from dpnoise import local
 
 LARGEST_BODY = 1 << 20  # bytes
-TOKEN_BYTES = 16
-HEAD_BYTES = 4 + 4 + TOKEN_BYTES  # of an upload in the journal: its length, CRC-32 and token
 
 
 class Refused(Exception):
@@ -67,6 +68,35 @@ def divided(stream: bytes) -> list[bytes]:
     return messages
 
 
+def packed(token: str, body: bytes = b"") -> bytes:
+    """Write an upload as a line of a journal, with a line end before it, too: so damage to one reaches one upload."""
+    upload = f"{token} {base64.b64encode(body).decode()}"
+    return f"\n{zlib.crc32(upload.encode()):08x} {upload}\n".encode()
+
+
+def uploads(journal: Path) -> Iterator[tuple[str, bytes]]:
+    """Give the tokens and bodies of a journal, and say which lines are skipped: damaged, or cut short by a kill."""
+    skipped = []
+    with journal.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            checksum, _, upload = line.strip(b"\n").partition(b" ")
+            if checksum == b"%08x" % zlib.crc32(upload):
+                token, _, body = upload.decode().partition(" ")
+                yield token, base64.b64decode(body)
+            elif line != b"\n":
+                skipped.append(str(number))
+    if skipped:
+        print(f"{journal}: skipped what is not whole, line {', '.join(skipped)}", file=sys.stderr, flush=True)
+
+
+def write(path: Path, parts: Iterable[bytes]) -> None:
+    """Write a file, on the disk when this returns."""
+    with path.open("wb") as file:
+        file.writelines(parts)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def to_disk(folder: Path) -> None:
     """Wait until the names of files in a folder are on the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
@@ -79,8 +109,10 @@ def to_disk(folder: Path) -> None:
 class Inbox:
     """A folder with a journal of uploads, and with the files that were made of earlier journals.
 
-    Journal ``uploads-7.journal`` becomes ``messages-7.bin``, and ``uploads-8.journal`` begins. If the program is killed
-    in between, the next one finds both, and removes the journal.
+    Journal ``uploads-7.journal`` becomes ``messages-7.bin`` and ``tokens-7.journal``, and ``uploads-8.journal`` begins
+    before that.
+    While the old journal is there, these are made anew; as soon as it is removed, they are what counts. So a program
+    that is killed at any time leaves each upload in one of the two.
     """
 
     def __init__(self, folder: Path, protocol: Any, batch: int) -> None:
@@ -89,31 +121,41 @@ class Inbox:
         self.lock = threading.Lock()
         self.alone = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT)
         fcntl.flock(self.alone, fcntl.LOCK_EX | fcntl.LOCK_NB)  # two collectors need two folders
-        made, journals = (
-            {int(path.stem.partition("-")[2]) for path in folder.glob(pattern)}
-            for pattern in ("messages-*.bin", "uploads-*.journal")
-        )
-        for number in made & journals:
-            (folder / f"uploads-{number}.journal").unlink()
-        self.open(max(journals - made, default=max(made, default=0) + 1))
+        self.hand_over()
+        journals, made = self.numbers("uploads"), self.numbers("tokens")
+        earlier = (self.path("tokens", number) for number in sorted(made - journals))
+        self.tokens = {token for path in earlier for token, _ in uploads(path)}
+        self.open(min(journals, default=max(made, default=0) + 1))
+
+    def path(self, kind: str, number: int, suffix: str = "journal") -> Path:
+        """Name a file."""
+        return self.folder / f"{kind}-{number}.{suffix}"
+
+    def numbers(self, kind: str) -> set[int]:
+        """Return which journals there are."""
+        found = (path.stem.partition("-")[2] for path in self.folder.glob(f"{kind}-*.journal"))
+        return {int(number) for number in found if number.isdigit()}
 
     def open(self, number: int) -> None:
-        """Begin a journal, or go on with it; what a kill left unfinished at its end was never accepted, and goes."""
+        """Begin a journal, or go on with it."""
         self.number = number
-        self.tokens: set[bytes] = set()
+        self.new: list[str] = []
         self.messages: list[bytes] = []
-        self.file = (self.folder / f"uploads-{number}.journal").open("a+b", buffering=0)
-        self.file.seek(0)
-        content, end = self.file.read(), 0
-        for token, body in uploads(content):
-            self.tokens.add(token)
-            self.messages += divided(body)
-            end += HEAD_BYTES + len(body)
-        self.file.truncate(end)
+        self.file = self.path("uploads", number).open("ab", buffering=0)
+        for token, body in uploads(self.path("uploads", number)):
+            self.keep(token, divided(body))
+        os.fsync(self.file.fileno())  # the killed program may not have waited for the last one
         to_disk(self.folder)
 
-    def add(self, token: bytes, messages: list[bytes]) -> None:
-        """Keep an upload, on the disk when this returns, unless it is there already."""
+    def keep(self, token: str, messages: list[bytes]) -> None:
+        """Remember an upload that is in the journal."""
+        if token not in self.tokens:
+            self.tokens.add(token)
+            self.new.append(token)
+            self.messages += messages
+
+    def add(self, token: str, messages: list[bytes]) -> None:
+        """Keep an upload, on the disk when this returns, unless it is known already."""
         check = self.protocol.accumulator()
         check.add_messages(messages)
         if check.rejected:
@@ -126,57 +168,38 @@ class Inbox:
                 self.close()
             if self.file.closed:
                 self.open(self.number + 1)
-            end = os.fstat(self.file.fileno()).st_size
-            try:
-                if self.file.write(record) < len(record):
-                    raise OSError("the disk is full")
-                os.fsync(self.file.fileno())
-            except OSError:
-                self.file.truncate(end)  # or later uploads would stand behind one that is not whole
-                raise
-            self.tokens.add(token)
-            self.messages += messages
+            if self.file.write(record) < len(record):
+                raise OSError("the disk is full")
+            os.fsync(self.file.fileno())
+            self.keep(token, messages)
 
     def close(self) -> None:
-        """Make a file of the journal, if there is anything in it."""
+        """Make files of the journal, if there is anything in it."""
         if not self.messages:
             return
         random.SystemRandom().shuffle(self.messages)
-        partial, complete = (self.folder / f"messages-{self.number}{end}" for end in (".partial", ".bin"))
-        with partial.open("wb") as file:
-            file.writelines(map(prefixed, self.messages))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(complete)
+        write(self.path("messages", self.number, "partial"), map(prefixed, self.messages))
+        write(self.path("tokens", self.number), map(packed, sorted(self.new)))
+        self.path("uploads", self.number + 1).touch()  # the numbers go on when files are moved away
         to_disk(self.folder)
-        print(f"{complete}: {len(self.messages)} messages", flush=True)
-        self.messages = []
+        self.path("uploads", self.number).unlink()
         self.file.close()
-        (self.folder / f"uploads-{self.number + 1}.journal").touch()  # the numbers go on when files are moved away
-        (self.folder / f"uploads-{self.number}.journal").unlink()
+        written, self.messages = len(self.messages), []
+        self.hand_over()
+        print(f"{self.path('messages', self.number, 'bin')}: {written} messages", flush=True)
+
+    def hand_over(self) -> None:
+        """Give messages whose journal is gone the name by which they are counted."""
+        to_disk(self.folder)
+        for partial in sorted(self.folder.glob("messages-*.partial")):
+            if not self.path("uploads", int(partial.stem.partition("-")[2])).exists():
+                partial.rename(partial.with_suffix(".bin"))
+        to_disk(self.folder)
 
     def leave(self) -> None:
         """Let go of the folder."""
         self.file.close()
         os.close(self.alone)
-
-
-def packed(token: bytes, body: bytes) -> bytes:
-    """Write an upload as it is in the journal."""
-    upload = token + body
-    return len(body).to_bytes(4, "little") + zlib.crc32(upload).to_bytes(4, "little") + upload
-
-
-def uploads(journal: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Give the tokens and bodies of a journal, up to its end or to an upload that is not whole."""
-    end = 0
-    while end + HEAD_BYTES <= len(journal):
-        start, length = end, int.from_bytes(journal[end : end + 4], "little")
-        end = start + HEAD_BYTES + length
-        token, body = journal[start + 8 : start + HEAD_BYTES], journal[start + HEAD_BYTES : end]
-        if packed(token, body) != journal[start:end]:
-            return
-        yield token, body
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -213,7 +236,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(HTTPStatus.NO_CONTENT)
 
-    def upload(self) -> tuple[bytes, list[bytes]]:
+    def upload(self) -> tuple[str, list[bytes]]:
         """Read the token and the messages."""
         body = self.body()
         if self.path not in ("/message", "/messages"):
@@ -223,7 +246,7 @@ class Handler(BaseHTTPRequestHandler):
         token = self.headers.get("Upload-Token", "")
         if not re.fullmatch("[0-9a-f]{32}", token):
             raise Refused(HTTPStatus.BAD_REQUEST, "Upload-Token must be 32 hexadecimal digits")
-        return bytes.fromhex(token), [body] if self.path == "/message" else divided(body)
+        return token, [body] if self.path == "/message" else divided(body)
 
     def body(self) -> bytes:
         """Read the body."""
@@ -302,9 +325,9 @@ def main() -> None:
         print(f"collecting on http://{given.host}:{server.server_port}", flush=True)
         os.read(signalled, 1)
         server.shutdown()
-    with Handler.inbox.lock:
-        Handler.inbox.close()
-        Handler.inbox.leave()
+    Handler.inbox.lock.acquire()  # for good: an upload that comes now must not begin a journal
+    Handler.inbox.close()
+    Handler.inbox.leave()
 
 
 if __name__ == "__main__":

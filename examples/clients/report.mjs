@@ -85,7 +85,9 @@ export class Client {
    * @param {number} [options.maxEpsilon] the largest epsilon that the application allows
    * @param {Draws} [options.draws] for tests only
    */
-  constructor(specification, { domain, normalization, maxEpsilon = Infinity, draws = new Draws() } = {}) {
+  constructor(specification, options) {
+    // Only what the object has itself: another script may have added `draws` to Object.prototype.
+    const { domain, normalization, maxEpsilon = Infinity, draws = new Draws() } = { __proto__: null, ...options };
     const text = Buffer.from(specification).toString("latin1").replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
     const spec = JSON.parse(text.replace(/(?<=":)[0-9]+(?=[,}])/g, '"$&"')); // JSON.parse would round numerators
     for (const [name, value] of Object.entries(spec)) {

@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,12 @@ def test_what_cannot_be_reported_on_is_refused(protocol: local.LongitudinalProto
     refuses(TypeError, "memo", protocol.perturb, [0, 1])
     refuses(TypeError, "question", protocol.perturb, [0, 1], memo)
     refuses(TypeError, "question must be a str, got int", protocol.perturb, [0, 1], memo, question=7)
+    for spelling in ("cafe\u0301", "\u212b", "\u1100\u1161", "plum \u0323\u0307 \u0307\u0323"):
+        message = f"in the normal form that unicodedata.normalize('NFC', question) gives, got {spelling!a}"
+        refuses(ParameterError, message, protocol.perturb, [0, 1], memo, question=spelling)
+        protocol.perturb([0, 1], memo, question=unicodedata.normalize("NFC", spelling))
+    message = "question must be Unicode text, without lone surrogates, got '\\ud800'"
+    refuses(ParameterError, message, protocol.perturb, [0, 1], memo, question="\ud800")
     refuses(TypeError, "values must be integers, got dtype float64", ask, protocol, [0.0, 1.0], memo)
     refuses(ParameterError, "threads", ask, protocol, [0, 1], memo, threads=0)
     refuses(ParameterError, "out", ask, protocol, [0, 1], memo, out=np.empty((3, protocol.report_bytes), np.uint8))

@@ -113,10 +113,18 @@ def test_the_prime_of_the_projective_space():
         refuses(ParameterError, "a prime number below 2**27, got", make, k=15, epsilon=1.0, prime=prime)
     for prime in (3.0, "3", True):
         refuses(TypeError, "prime must be an int, got", make, k=15, epsilon=1.0, prime=prime)
-    too_many = "the smallest space of k = 16777216 points has at most 2**27 of them, got 127"
+    too_many = "the smallest space of k = 16777216 points has at most 86093440 of them; the default is 3, got 127"
     refuses(ParameterError, too_many, make, k=2**24, epsilon=1.0, prime=127)
+    refuses(
+        ParameterError,
+        "has at most 12 of them; the default is 2, got 134217689",
+        make,
+        k=3,
+        epsilon=1.0,
+        prime=134_217_689,
+    )
     unreachable = "k, epsilon and prime must be such that"
-    refuses(ParameterError, unreachable, make, k=15, epsilon=1.0, prime=134_217_689)
+    refuses(ParameterError, unreachable, make, k=2**24, epsilon=2**-20, prime=16_777_259)
 
 
 def test_the_number_of_members():

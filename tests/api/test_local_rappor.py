@@ -147,6 +147,8 @@ def test_what_cannot_be_reported_on_is_refused() -> None:
     refuses(TypeError, "memo", RAPPOR.perturb, ["a", "b"], question="fruit")
     refuses(TypeError, "question", RAPPOR.perturb, ["a", "b"], memo)
     refuses(TypeError, "question must be a str, got int", RAPPOR.perturb, ["a", "b"], memo, question=1)
+    refuses(ParameterError, "question must be Unicode", RAPPOR.perturb, ["a", "b"], memo, question="cafe\u0301")
+    refuses(ParameterError, "question must be Unicode", RAPPOR.perturb, ["a", "b"], memo, question="\ud800")
 
 
 def collected(n: int = 3000) -> local.Accumulator:

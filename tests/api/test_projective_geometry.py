@@ -262,7 +262,10 @@ def test_reports_count_for_what_they_support(prime: int, dimension: int) -> None
     count, fewer, rng = points(prime, dimension), points(prime, dimension - 1), np.random.default_rng(prime)
     supports = incidence(prime, dimension).astype(np.int64)
     many = rng.integers(fewer + 1, count, 12).tolist() if count > 40 else range(max(2, fewer + 1), count)
-    for k in (max(2, fewer + 1), *many, count):
+    fewest = max(
+        2, fewer + 1, math.ceil(count / 4)
+    )  # for fewer values the default has less than a fourth of the points
+    for k in (fewest, *(k for k in many if k >= fewest), count):
         protocol = local.ProjectiveGeometryResponse(k=k, epsilon=2.0, prime=prime)
         reports = rng.integers(0, count, 50) * rng.integers(0, 2, 50)
         expected = supports[:k] @ np.bincount(reports, minlength=count)

@@ -16,8 +16,9 @@ bytes, the lowest one first; an integer is decimal.
     k counts and k standard errors, joined.
 ``memo BYTES``, ``newmemo``
     The bytes of the memo that was read from these; ``different`` for two new ones, if they can be read back.
-``facts SPECIFICATION``
-    KIND; 1 if people keep a memo, and else 0; k; the bytes of a report; epsilon; the header of messages.
+``facts SPECIFICATION LIMIT``
+    KIND; 1 if people keep a memo, and else 0; k; the bytes of a report, and those of the counters, of which there may
+    be LIMIT; epsilon; the header of messages.
 ``fill laplace|gaussian SCALE RANDOM N``
     N samples.
 ``release laplace EPSILON SENSITIVITY RANDOM VALUE...``, ``release gaussian EPSILON DELTA SENSITIVITY RANDOM VALUE...``
@@ -49,7 +50,7 @@ from tests.vectors import local_spec
 VECTORS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "vectors/local.json").read_text(encoding="utf-8")
 )
-STATUSES = ("parameter", "data", "state", "randomness", "handle", "memory", "internal")
+STATUSES = ("parameter", "data", "state", "randomness", "handle", "memory", "internal", "allocation")
 
 
 class Case(NamedTuple):
@@ -180,8 +181,10 @@ def facts(vector: dict[str, Any]) -> Case:
     spec = json.loads(vector["specification"])
     columns = spec.get("k") or spec.get("width") or spec.get("num_bloombits")
     header = local_spec.message_header(vector["specification"]).hex()
-    expected = f"ok {kind_of(protocol)} {keeps} {columns} {protocol.report_bytes} {double(protocol.epsilon)} {header}"
-    return Case(f"facts-{name_of(vector)}", f"facts {hexed(vector['specification'].encode())}", expected)
+    sizes = f"{protocol.report_bytes} {protocol.counter_bytes}"
+    expected = f"ok {kind_of(protocol)} {keeps} {columns} {sizes} {double(protocol.epsilon)} {header}"
+    line = f"facts {hexed(vector['specification'].encode())} {protocol.counter_bytes}"
+    return Case(f"facts-{name_of(vector)}", line, expected)
 
 
 def estimate(vector: dict[str, Any]) -> Case:
@@ -361,7 +364,10 @@ def of_specifications() -> Iterator[Case]:
     for name, specification in SPECIFICATIONS.items():
         line = perturb("messages", "integers", specification, [INTEGER], random=None)
         yield Case(f"specification-{name}", line, "error state", SECRETS)
-    yield Case("specification-of-facts", f"facts {SPECIFICATIONS['unknown'].hex()}", "error state")
+    yield Case("specification-of-facts", f"facts {SPECIFICATIONS['unknown'].hex()} 100", "error state")
+    large = local.HadamardCountMeanSketch(epsilon=1.0, rows=16, width=2**20)
+    yield Case("limit", f"facts {UNARY.encode().hex()} {8 * 15 - 1}", "error parameter")
+    yield Case("limit-by-default", f"collect {large.to_json().encode().hex()}", "error parameter")
     yield Case("specification-of-state", f"collect {SPECIFICATIONS['with-spaces'].hex()}", "error state")
     yield Case("specification-of-estimate", f"estimate {SPECIFICATIONS['cut'].hex()}", "error state")
 

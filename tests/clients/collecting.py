@@ -40,7 +40,7 @@ class Collector:
         """The origin of the collector."""
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, *, until_it_listens: bool = True) -> None:
         """Start it, and wait until it listens."""
         command = [sys.executable, collector.__file__, self.specification, self.inbox, "--port", str(self.port)]
         pipe = subprocess.PIPE
@@ -48,12 +48,16 @@ class Collector:
             [*map(str, command), *self._options], stdout=pipe, stderr=subprocess.STDOUT, env=ENVIRONMENT
         )
         assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.search(rb"collecting on http://127\.0\.0\.1:(\d+)", line)
-        assert found, line + process.stdout.read()
-        self.output += line
-        self.port = int(found[1])
         self._process = process
+        if not until_it_listens:
+            return
+        for line in process.stdout:
+            self.output += line
+            if found := re.match(rb"collecting on http://127\.0\.0\.1:(\d+)", line):
+                break
+        else:
+            raise AssertionError(self.output)
+        self.port = int(found[1])
 
     def kill(self) -> None:
         """End it without a chance to do anything."""
@@ -83,8 +87,8 @@ class Collector:
         made = [collector.divided(path.read_bytes()) for path in self.files]
         waiting = [
             collector.divided(body)
-            for path in self.inbox.glob("*.journal")
-            for _, body in collector.uploads(path.read_bytes())
+            for path in self.inbox.glob("uploads-*.journal")
+            for _, body in collector.uploads(path)
         ]
         return [message for part in (*made, *waiting) for message in part]
 

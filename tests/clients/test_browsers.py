@@ -40,14 +40,14 @@ def test_the_client_answers_as_python_does(site: Site, browser: str) -> None:
 
 
 RANDOMNESS = """
-import { Client } from "/clients/web/dist/dpnoise.mjs";
 const failures = {
   missing: () => Object.defineProperty(globalThis, "crypto", { value: undefined, configurable: true }),
   throws: () => { crypto.getRandomValues = () => { throw new Error("planted"); }; },
 };
 export default async ({ specification, fails }) => {
+  failures[fails]?.(); // the client takes its randomness when it is loaded
+  const { Client } = await import("/clients/web/dist/dpnoise.mjs");
   const client = await Client.fromSpecification(specification);
-  failures[fails]?.();
   try {
     return [...client.message(3)];
   } catch (error) {

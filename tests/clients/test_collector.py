@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import os
 import secrets
+import shutil
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -143,12 +147,11 @@ def test_nothing_is_said_of_devices(running: Collector) -> None:
     stored = b"".join(path.read_bytes() for path in running.inbox.iterdir()) + running.output
     assert b"127.0.0.1" not in stored.replace(f"collecting on http://127.0.0.1:{running.port}".encode(), b"")
     assert b"planted" not in stored
-    assert bytes.fromhex(TOKEN) not in stored
-    assert TOKEN.encode() not in stored
+    assert all(path.name.startswith("tokens-") for path in running.inbox.iterdir() if TOKEN in path.read_text("latin1"))
 
 
 @pytest.mark.parametrize("batch", [100, 10**9])
-def test_a_killed_collector_loses_no_accepted_report(tmp_path: Path, batch: int) -> None:
+def test_a_killed_collector_counts_every_upload_once(tmp_path: Path, batch: int) -> None:
     tokens = [secrets.token_hex(16) for _ in MESSAGES]
     with Collector(tmp_path, PROTOCOL.to_json(), batch=batch) as running:
         for most in (150, 300, 450, 600):
@@ -166,16 +169,13 @@ def test_a_killed_collector_loses_no_accepted_report(tmp_path: Path, batch: int)
                 thread.join()
             assert len(accepted) >= most // 3
             kept = running.messages()
-            assert all(kept.count(MESSAGES[number]) >= 1 for number in accepted)
+            assert all(kept.count(MESSAGES[number]) == 1 for number in accepted)
             running.start()
-        for number, message in enumerate(MESSAGES):
+        for number, message in enumerate(MESSAGES):  # whether it was accepted before or not
             assert send(running, "POST", "/message", message, token=tokens[number])[0] == 204
         running.stop()
-        if batch > len(MESSAGES):
-            assert sorted(running.messages()) == sorted(MESSAGES)
-        else:  # tokens are forgotten with their file: an upload that is sent again after that is another one
-            assert len(running.files) > 1
-            assert set(running.messages()) == set(MESSAGES)
+        assert len(running.files) == 1 if batch > len(MESSAGES) else len(running.files) > 1
+        assert sorted(running.messages()) == sorted(MESSAGES)
 
 
 def post_until_killed(running: Collector, tokens: list[str], numbers: range, accepted: list[int]) -> None:
@@ -188,39 +188,187 @@ def post_until_killed(running: Collector, tokens: list[str], numbers: range, acc
         accepted.append(number)
 
 
-@pytest.mark.parametrize("tail", [b"\1", bytes(100), b"\xff" * 100, collector.packed(bytes(16), b"planted")[:-1]])
-def test_an_upload_that_is_not_whole_goes(running: Collector, tail: bytes) -> None:
-    assert send(running, "POST", "/message", MESSAGES[0])[0] == 204
-    running.kill()
-    (journal,) = running.inbox.glob("*.journal")
-    with journal.open("ab") as file:
-        file.write(tail)
-    running.start()
-    assert send(running, "POST", "/message", MESSAGES[1], token=TOKEN[::-1])[0] == 204
-    running.kill()  # what stands behind such an upload would be lost now
-    running.start()
-    running.stop()
-    assert sorted(running.messages()) == sorted(MESSAGES[:2])
+@pytest.mark.long
+def test_200_kills_with_retries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The collector is killed whenever it likes, while it starts as well; devices go on until they are answered."""
+    tokens: dict[str, bytes] = {}
+    retries, stopping = [0] * 4, threading.Event()
+    reports = iter(PROTOCOL.messages(PROTOCOL.perturb([0] * 1_000_000)))
+
+    def device(number: int) -> None:
+        while not stopping.is_set():
+            token = secrets.token_hex(16)
+            tokens[token] = next(reports)
+            while True:
+                try:
+                    assert send(running, "POST", "/message", tokens[token], token=token)[0] == 204
+                    break
+                except (OSError, http.client.HTTPException):
+                    retries[number] += 1
+                    time.sleep(0.01)
+
+    with Collector(tmp_path, PROTOCOL.to_json(), batch=30) as running:
+        started = time.monotonic()
+        running.kill()
+        running.start()
+        longest = 3 * (time.monotonic() - started)
+        devices = [threading.Thread(target=device, args=(number,)) for number in range(len(retries))]
+        for thread in devices:
+            thread.start()
+        for _ in range(200):
+            time.sleep(longest * secrets.randbelow(1000) / 1000)
+            running.kill()
+            running.start(until_it_listens=False)
+        stopping.set()
+        for thread in devices:
+            thread.join()
+        running.stop()
+        assert running.estimates()["n"] == len(tokens)
+        assert sorted(running.messages()) == sorted(tokens.values())
+        assert b"skipped" not in b"".join(line for line in running.output.splitlines() if b"uploads" not in line)
+    with capsys.disabled():
+        print(f"\n200 kills: {len(tokens)} uploads counted once each, after {sum(retries)} retries")
 
 
-@pytest.mark.parametrize("moved", [False, True])
-def test_files_are_made_once(tmp_path: Path, moved: bool) -> None:
-    """A kill right after a file got its name leaves the journal, and the next start removes it."""
-    inbox = collector.Inbox(tmp_path, PROTOCOL, 2)
-    inbox.add(bytes(16), MESSAGES[:2])
-    journal = (tmp_path / "uploads-1.journal").read_bytes()
-    inbox.add(bytes(15) + b"\1", MESSAGES[2:3])
-    assert {path.name for path in tmp_path.glob("*-*")} == {"messages-1.bin", "uploads-2.journal"}
+UPLOADS = [(f"{number:032x}", MESSAGES[2 * number : 2 * number + 1 + number % 2]) for number in range(5)]
+
+
+def killed_at(step: int, folder: Path, uploads: list[tuple[str, list[bytes]]]) -> tuple[bool, list[int]]:
+    """Collect in a process that is killed before the `step`-th line of the collector; return what it accepted."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        lines = itertools.count()
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            if frame.f_code.co_filename != collector.__file__:
+                return None
+            if event == "line" and next(lines) == step:
+                os._exit(1)
+            return trace
+
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.settrace(trace)
+            inbox = collector.Inbox(folder, PROTOCOL, 2)
+            for number, upload in enumerate(uploads):
+                inbox.add(*upload)
+                os.write(writing, bytes([number]))
+            inbox.close()
+            os._exit(0)
+        finally:
+            os._exit(2)
+    os.close(writing)
+    with open(reading, "rb") as accepted:
+        numbers = list(accepted.read())
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 1)
+    return code == 1, numbers
+
+
+def kill_everywhere(folder: Path, uploads: list[tuple[str, list[bytes]]], kills: int) -> Iterator[Path]:
+    """Kill the collector everywhere, `kills` times in a row; devices try again what was not accepted."""
+    for step in itertools.count():
+        part = folder.with_name(f"{folder.name}-{step}")
+        if folder.exists():
+            shutil.copytree(folder, part)
+        killed, accepted = killed_at(step, part, uploads)
+        for counted in part.glob("*.bin"):  # are moved away
+            counted.rename(counted.with_suffix(f".counted-{kills}"))
+        rest = [upload for number, upload in enumerate(uploads) if number not in accepted]
+        if killed and kills > 1:
+            yield from kill_everywhere(part, rest, kills - 1)
+        else:
+            inbox = collector.Inbox(part, PROTOCOL, 2)
+            for upload in rest:
+                inbox.add(*upload)
+            inbox.close()
+            inbox.leave()
+            yield part
+        shutil.rmtree(part, ignore_errors=True)  # which the collector may not have made
+        if not killed:
+            return
+
+
+@pytest.mark.parametrize(("kills", "n"), [(1, 5), pytest.param(2, 1, marks=pytest.mark.long)])
+def test_a_kill_at_any_line(memory_path: Path, kills: int, n: int) -> None:
+    number = 0
+    for folder in kill_everywhere(memory_path / "inbox", UPLOADS[:n], kills):
+        number += 1
+        counted = [*folder.glob("*.counted-*"), *folder.glob("*.bin")]
+        written = [message for path in counted for message in collector.divided(path.read_bytes())]
+        assert sorted(written) == sorted(message for _, messages in UPLOADS[:n] for message in messages)
+    assert number > 1000 if kills > 1 else number > 200
+
+
+def stored(folder: Path) -> list[bytes]:
+    """Return the messages that a collector finds when it starts."""
+    inbox = collector.Inbox(folder, PROTOCOL, 100)
     inbox.leave()
-    if moved:
-        (tmp_path / "messages-1.bin").rename(tmp_path / "counted")
-    else:
-        (tmp_path / "uploads-1.journal").write_bytes(journal)
-    again = collector.Inbox(tmp_path, PROTOCOL, 2)
-    again.close()
-    again.leave()
-    assert (tmp_path / "messages-2.bin").read_bytes() == collector.prefixed(MESSAGES[2])
-    assert [path.name for path in tmp_path.glob("*.journal")] == ["uploads-3.journal"]
+    return inbox.messages
+
+
+@pytest.mark.parametrize("every_byte", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_damage_reaches_one_upload(memory_path: Path, capsys: pytest.CaptureFixture[str], every_byte: bool) -> None:
+    """Each bit of a journal is flipped, and each byte is lost; the long form replaces each byte by each other one."""
+    inbox = collector.Inbox(memory_path, PROTOCOL, 100)
+    for upload in UPLOADS:
+        inbox.add(*upload)
+    inbox.leave()
+    journal = memory_path / "uploads-1.journal"
+    whole = journal.read_bytes()
+    flips = range(1, 256) if every_byte else [1 << bit for bit in range(8)]
+    without = [[message for upload in UPLOADS if upload != lost for message in upload[1]] for lost in UPLOADS]
+    every = [message for upload in UPLOADS for message in upload[1]]
+    harmless = 0
+    capsys.readouterr()
+    for place, byte in enumerate(whole):
+        for other in (b"", b"\n\0\n\n" * 10, *(bytes([byte ^ flip]) for flip in flips)):
+            journal.write_bytes(whole[:place] + other + whole[place + 1 :])
+            kept, said = stored(memory_path), capsys.readouterr().err
+            if kept == every:
+                harmless += 1
+            else:
+                assert kept in without
+                assert said.startswith(f"{journal}: skipped ")
+    assert harmless < 0.03 * len(whole) * len(flips)  # at line ends only
+
+
+def test_an_upload_that_is_not_whole_is_skipped(running: Collector) -> None:
+    assert send(running, "POST", "/message", MESSAGES[0])[0] == 204
+    for number, tail in enumerate([b"\1", bytes(100), b"\xff" * 100, collector.packed(TOKEN, b"planted")[:-2]], 1):
+        running.kill()
+        (journal,) = running.inbox.glob("*.journal")
+        with journal.open("ab") as file:
+            file.write(tail)
+        running.start()
+        assert f"{journal}: skipped".encode() in running.output
+        assert send(running, "POST", "/message", MESSAGES[number], token=f"{number:032x}")[0] == 204
+    running.stop()
+    assert sorted(running.messages()) == sorted(MESSAGES[:5])
+
+
+def test_an_upload_that_comes_after_its_file_counts_once(tmp_path: Path) -> None:
+    for start in range(2):
+        inbox = collector.Inbox(tmp_path, PROTOCOL, 2)
+        for upload in UPLOADS:
+            inbox.add(*upload)
+            inbox.add(*upload)
+        inbox.close()
+        inbox.leave()
+        assert len(list(tmp_path.glob("messages-*.bin"))) == 3 * (1 - start)
+        assert [path.name for path in tmp_path.glob("uploads-*")] == ["uploads-4.journal"]
+        for path in tmp_path.glob("messages-*"):
+            path.rename(tmp_path / f"counted-{path.stem}")
+    for path in tmp_path.glob("tokens-*"):
+        tokens = [token for token, body in collector.uploads(path)]
+        assert tokens == sorted(tokens)
+        path.unlink()
+    inbox = collector.Inbox(tmp_path, PROTOCOL, 2)
+    inbox.add(*UPLOADS[0])
+    inbox.close()
+    inbox.leave()
+    assert len(list(tmp_path.glob("messages-4.bin"))) == 1  # the numbers go on
 
 
 def test_a_folder_has_one_collector(running: Collector) -> None:
@@ -230,13 +378,11 @@ def test_a_folder_has_one_collector(running: Collector) -> None:
 
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inbox = collector.Inbox(tmp_path, PROTOCOL, 100)
-    inbox.add(bytes(16), MESSAGES[:1])
+    inbox.add(TOKEN, MESSAGES[:1])
     with monkeypatch.context() as full:
         full.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
         with pytest.raises(OSError, match="full"):
-            inbox.add(bytes(15) + b"\1", MESSAGES[1:2])
-    inbox.add(bytes(15) + b"\1", MESSAGES[1:2])
+            inbox.add(TOKEN[::-1], MESSAGES[1:2])
+    inbox.add(TOKEN[::-1], MESSAGES[1:2])
     inbox.leave()
-    again = collector.Inbox(tmp_path, PROTOCOL, 100)
-    assert again.messages == MESSAGES[:2]
-    again.leave()
+    assert stored(tmp_path) == MESSAGES[:2]

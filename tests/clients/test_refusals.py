@@ -21,7 +21,7 @@ def test_it_is_refused(ask: Ask, case: cases.Case) -> None:
 
 
 def test_a_refusal_does_not_stop_the_runner(ask: Ask) -> None:
-    assert ask("facts 00").startswith("error state ")
+    assert ask("facts 00 100").startswith("error state ")
     assert ask("newmemo") == "ok different"
 
 

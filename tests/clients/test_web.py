@@ -60,11 +60,18 @@ FAULTS = {
         "areas.forEach((a) => this.bytes(...a).fill(0))",
     ),
     "a failing generator is ignored": ("      this.#cause = error;\n      return 1;", "      return 0;"),
-    "the system's generator is not used": ("globalThis.crypto.getRandomValues(piece)", "void piece"),
+    "the system's generator is not used": ("          getRandomValues(piece);", "          void piece;"),
+    "the system's generator is looked up at each call": (
+        "          getRandomValues(piece);",
+        "          globalThis.crypto.getRandomValues(piece);",
+    ),
+    "inherited options count": ("= onlyOwn(options);", "= options ?? {};"),
+    "inherited generators are freed": ("const own = onlyOwn(holding);", "const own = holding;"),
     "half a surrogate pair is replaced": ("!isWellFormed(text)", "false"),
+    "a question has several spellings": ('question !== question.normalize("NFC")', "false"),
     "large bigints wrap around": ("BigInt.asIntN(64, value) !== value", "false"),
     "the upper half of integers is lost": ("Math.floor(value / 2 ** 32)", "value < 0 ? -1 : 0"),
-    "what is forgotten is never freed": ("forgotten.register(this, holding, this);", ""),
+    "what is forgotten is never freed": ("forgotten.register(this, own, this);", ""),
     "clients share a generator": ("const number = ++this.#lastGenerator;", "const number = 1;"),
 }
 

@@ -48,6 +48,14 @@ const of = {
     const left = [bytes];
     return [Number(new Draws(taking(left)).noise(epsilon, BigInt(unit))), left[0].length];
   },
+  inherited: ({ specification, n }) => {
+    Object.prototype.draws = new Draws((count) => Buffer.alloc(count));
+    try {
+      return Array.from({ length: n }, () => new Client(specification).message(0).toString("hex"));
+    } finally {
+      delete Object.prototype.draws;
+    }
+  },
   laplace: ({ n }) => Array.from({ length: n }, () => Number(new Draws().discreteLaplace(1n, 1n))),
 };
 const answers = JSON.parse(readFileSync(0, "utf-8")).map(([job, given]) => {
@@ -173,6 +181,13 @@ def test_another_client_is_noticed(name: str, right: str, wrong: str, tmp_path: 
     one = job(name)
     (messages,) = in_node(one, client=tmp_path / "report.mjs")
     assert surprise(CLIENTS[name][0], one[1]["values"], messages) > LIMIT
+
+
+@needs_node
+def test_only_own_options_count() -> None:
+    specification = local.OptimizedUnaryEncoding(k=20, epsilon=1.0).to_json()
+    (messages,) = in_node(("inherited", {"specification": specification, "n": 100}))
+    assert len(set(messages)) > 1  # equal by chance with a probability below 1e-100
 
 
 @needs_node

@@ -47,6 +47,9 @@ class Accumulator(AnyAccumulator):
     ------
     TypeError
         When ``protocol`` is not a protocol of `dpnoise.local`.
+    MemoryError
+        When there is no memory for its ``counter_bytes``. Calls that need more memory than there is raise it, too, and
+        change nothing.
 
     Examples
     --------
@@ -77,13 +80,15 @@ class Accumulator(AnyAccumulator):
         self._state = _native.LocalAccumulator(protocol._native)
 
     @classmethod
-    def from_bytes(cls, state: bytes) -> Accumulator:
+    def from_bytes(cls, state: bytes, *, limit: int | None = _native.COUNTER_LIMIT) -> Accumulator:
         """Read the result of `to_bytes`.
 
         Parameters
         ----------
         state : bytes
             A whole state.
+        limit : int, optional
+            The most bytes that its counters may have: 128 MiB unless given. None is for states of your own.
 
         Returns
         -------
@@ -94,7 +99,8 @@ class Accumulator(AnyAccumulator):
         Raises
         ------
         ParameterError
-            When the state is truncated, damaged (CRC-32C), of a newer version, or not a state; the message says which.
+            When the state is truncated, damaged (CRC-32C), of a newer version, not a state, or its counters have more
+            than ``limit`` bytes; the message says which.
         TypeError
             When ``state`` is not bytes.
         """
@@ -102,7 +108,7 @@ class Accumulator(AnyAccumulator):
             raise ParameterError(
                 "state must be of one protocol, got that of several attributes: use AttributesAccumulator.from_bytes"
             )
-        return cls._of(_native.LocalAccumulator.from_bytes(state))
+        return cls._of(_native.LocalAccumulator.from_bytes(state, limit))
 
     @classmethod
     def _of(
@@ -342,4 +348,4 @@ class Accumulator(AnyAccumulator):
 
 
 def _unpickled(state: bytes, domain: Domain | None) -> Accumulator:
-    return Accumulator._of(_native.LocalAccumulator.from_bytes(state), domain)
+    return Accumulator._of(_native.LocalAccumulator.from_bytes(state, None), domain)

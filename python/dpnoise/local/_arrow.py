@@ -82,9 +82,9 @@ def check_protocol(found: Specification | None, protocol: Specification) -> None
 
 
 def protocol_of(metadata: Mapping[bytes, bytes]) -> Specification | None:
-    """Give the protocol that the metadata of a schema name, if any."""
+    """Give the protocol that the metadata of a schema name, if any: to compare it, or whoever counts limits it."""
     text = metadata.get(PROTOCOL_KEY)
-    return None if text is None else Specification.from_json(text.decode("utf-8", errors="replace"))
+    return None if text is None else Specification.from_json(text.decode("utf-8", errors="replace"), limit=None)
 
 
 def check_domain(found: list[str] | None, protocol: Specification) -> None:

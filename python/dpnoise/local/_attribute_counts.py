@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
+from dpnoise._native import COUNTER_LIMIT
 from dpnoise.local._accumulator import OF_ATTRIBUTES, Accumulator, AnyAccumulator
 from dpnoise.local._attribute_set import AttributeSet
 
@@ -195,13 +196,15 @@ class AttributesAccumulator(AnyAccumulator):
         return checked + struct.pack("<I", zlib.crc32(checked))
 
     @classmethod
-    def from_bytes(cls, state: bytes) -> AttributesAccumulator:
+    def from_bytes(cls, state: bytes, *, limit: int | None = COUNTER_LIMIT) -> AttributesAccumulator:
         """Read the result of `to_bytes`.
 
         Parameters
         ----------
         state : bytes
             A whole state.
+        limit : int, optional
+            The most bytes that its counters may have: 128 MiB unless given. None is for states of your own.
 
         Returns
         -------
@@ -211,8 +214,8 @@ class AttributesAccumulator(AnyAccumulator):
         Raises
         ------
         ParameterError
-            When the state is truncated, damaged (CRC-32), of a newer version, or not such a state; the message says
-            which.
+            When the state is truncated, damaged (CRC-32), of a newer version, not such a state, or its counters have
+            more than ``limit`` bytes; the message says which.
         TypeError
             When ``state`` is not bytes.
         """
@@ -221,18 +224,19 @@ class AttributesAccumulator(AnyAccumulator):
         body = _checked_body(state)
         try:
             (length,) = struct.unpack_from("<I", body)
-            protocol = AttributeSet.from_json(body[4 : 4 + length].decode())
+            protocol = AttributeSet.from_json(body[4 : 4 + length].decode(), limit=None)
             reasons, *rejected = struct.unpack_from(_REJECTED, body, 12 + length)
         except (struct.error, UnicodeDecodeError, ParameterError) as error:
             raise _damaged(str(error)) from None
         if body[4 + length : 12 + length].hex() != protocol.spec_id or reasons != len(REASONS):
             raise _damaged("its id is not that of its specification, or it has other reasons for rejection")
+        protocol._check_limit(limit)
         accumulator = cls(protocol)
         accumulator._rejected.update(dict(zip(REASONS, rejected, strict=True)))
         rest = body[12 + length + struct.calcsize(_REJECTED) :]
         for name, one in protocol.attributes.items():
             size = int.from_bytes(rest[8:16], "little")
-            accumulator._counts[name] = Accumulator.from_bytes(rest[:size])
+            accumulator._counts[name] = Accumulator.from_bytes(rest[:size], limit=None)
             if accumulator._counts[name].protocol != one:
                 raise _damaged(f"the protocol of attribute {name!r} is not that of its specification")
             rest = rest[size:]
@@ -285,7 +289,7 @@ class AttributesAccumulator(AnyAccumulator):
 
 def _unpickled(protocol: AttributeSet, state: bytes) -> AttributesAccumulator:
     accumulator = AttributesAccumulator(protocol)  # which may have labels
-    accumulator.merge(AttributesAccumulator.from_bytes(state))
+    accumulator.merge(AttributesAccumulator.from_bytes(state, limit=None))
     return accumulator
 
 

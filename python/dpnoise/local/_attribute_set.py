@@ -17,7 +17,8 @@ from dpnoise._arrays import array_for
 from dpnoise._domain import Labels, listing
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values, is_arrow, library_of, require_pyarrow
-from dpnoise._parameters import ByName
+from dpnoise._native import COUNTER_LIMIT
+from dpnoise._parameters import ByName, integer
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._longitudinal import LongitudinalProtocol
@@ -79,6 +80,11 @@ class AttributeSet(ByName):
         """The size of a report in bytes."""
 
     @property
+    def counter_bytes(self) -> int:
+        """The size of the counters of an accumulator in bytes: the sum of those of the attributes."""
+        return sum(protocol.counter_bytes for protocol in self._attributes.values())
+
+    @property
     def spec_id(self) -> str:
         """The first 8 bytes of the SHA-256 of the specification, in hexadecimal."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
@@ -95,7 +101,9 @@ class AttributeSet(ByName):
         return json.dumps({"attributes": pairs, "protocol": self._family, "version": 1}, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str, *, domains: Mapping[str, Labels] | None = None) -> Self:
+    def from_json(
+        cls, text: str, *, domains: Mapping[str, Labels] | None = None, limit: int | None = COUNTER_LIMIT
+    ) -> Self:
         """Read a specification and check that it does not contradict itself.
 
         Parameters
@@ -104,6 +112,9 @@ class AttributeSet(ByName):
             As `to_json` gave it; white space around it does not matter.
         domains : mapping of str to sequences of labels, optional
             The labels of the values of attributes by their names, which a specification does not contain.
+        limit : int, optional
+            The most bytes that the counters of all attributes together may have: 128 MiB unless given, as a short
+            specification may ask for much memory. None is for specifications of your own.
 
         Returns
         -------
@@ -114,8 +125,8 @@ class AttributeSet(ByName):
         ------
         ParameterError
             When ``text`` is no such specification, was written again by another program, is of the other class, or has
-            an attribute twice or with an invalid protocol; or when labels do not fit, or are of no attribute. The
-            message names the attribute.
+            an attribute twice or with an invalid protocol; when its counters have more than ``limit`` bytes; or when
+            labels do not fit, or are of no attribute. The message names the attribute.
         TypeError
             When ``text`` is not a str.
         """
@@ -132,7 +143,15 @@ class AttributeSet(ByName):
             raise ParameterError("the specification must be as to_json gave it, got one that was written again")
         if not isinstance(made, cls):
             raise ParameterError(f"the specification must be of {cls.__name__}, got one of {kind.__name__}")
+        made._check_limit(limit)
         return made
+
+    def _check_limit(self, limit: int | None) -> None:
+        """Refuse attributes whose counters together have more bytes."""
+        if limit is not None and self.counter_bytes > integer(limit, "limit", range(2**64)):
+            raise ParameterError(
+                f"limit must be at least {self.counter_bytes}, the bytes of the counters of all attributes, got {limit}"
+            )
 
     def perturb(
         self, columns: Any, *, out: NDArray[np.uint8] | None = None, threads: int | None = None
@@ -253,7 +272,7 @@ class AttributeSet(ByName):
 
 
 def _unpickled(text: str, domains: dict[str, Labels]) -> AttributeSet:
-    return AttributeSet.from_json(text, domains=domains)
+    return AttributeSet.from_json(text, domains=domains, limit=None)
 
 
 def check_names(given: Any, attributes: Collection[str], what: str, *, may_be_missing: bool = False) -> None:
@@ -304,7 +323,7 @@ def _parsed(text: str) -> tuple[type[AttributeSet], list[tuple[str, str]]]:
 
 def _read(name: str, specification: str, domain: Labels | None) -> Protocol:
     try:
-        return protocol_from_json(specification, domain=domain)
+        return protocol_from_json(specification, domain=domain, limit=None)
     except (ParameterError, TypeError) as error:
         raise type(error)(f"attribute {name!r}: {error}") from None
 

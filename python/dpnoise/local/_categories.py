@@ -306,8 +306,8 @@ class ProjectiveGeometryResponse(ValueProtocol):
     Raises
     ------
     ParameterError
-        When a parameter is out of range, ``prime`` is no prime number, the space has more than 2**27 points, or the
-        parameters need probabilities of more than 62 binary digits.
+        When a parameter is out of range, ``prime`` is no prime number, the space has more than 2**27 points or four
+        times those of the default, or the parameters need probabilities of more than 62 binary digits.
     TypeError
         When a parameter is of the wrong type.
 

@@ -46,6 +46,7 @@ class LongitudinalProtocol(FrequencyProtocol):
             The memo of n people: ``values[i]`` is the value of person i.
         question : str
             The name of the question: the same whenever it is asked again, and a different one for every other question.
+            Two spellings of a text are two names, so only Unicode's normal form NFC is taken.
             The permanent randomness of two questions is then independent, even if both have the same k and epsilon.
             With one name for both, reports would reveal whether the answers are the same.
         out : ndarray of uint8, shape (n, report_bytes), optional
@@ -66,7 +67,7 @@ class LongitudinalProtocol(FrequencyProtocol):
         ------
         ParameterError
             When a value is outside of [0, k), or is no label (the message does not say which), the memo has another
-            number of people, or ``out`` does not fit; nothing has been drawn then.
+            number of people, ``question`` is not Unicode in NFC, or ``out`` does not fit; nothing has been drawn then.
         TypeError
             When the values are not integers, or not of the labels' kind, ``memo`` is not a `ClientMemo`, ``question``
             is not a str, or ``out`` is not an array of uint8.

@@ -57,7 +57,9 @@ class ClientMemo:
         Raises
         ------
         ParameterError
-            When ``n`` is negative, or the secrets do not fit into memory.
+            When ``n`` is negative.
+        MemoryError
+            When the secrets do not fit into memory.
         TypeError
             When ``n`` is not an int.
         RandomnessError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import PathLike, fsencode, fspath
 from typing import Any, Final
 
 from dpnoise._errors import ParameterError
@@ -67,6 +67,11 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
         return ReportsFile(name, protocol, domain, file.metadata.num_rows)
 
 
+def native_file(path: str | PathLike[str]) -> Any:
+    """Open a file for Arrow, which takes each path that is a text for UTF-8."""
+    return require_pyarrow().OSFile(fsencode(path))
+
+
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
     pa = require_pyarrow()
@@ -74,10 +79,11 @@ def _opened(path: str) -> Iterator[Any]:
 
     open(path, "rb").close()  # a missing or unreadable file raises the system's own error
     try:
-        file = pq.ParquetFile(path, **READING)
+        source = native_file(path)
+        file = pq.ParquetFile(source, **READING)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise ParameterError(f"{path!r} is not a Parquet file, or was cut short") from None
-    with file:
+    with source, file:
         try:
             yield file
         except (pa.ArrowException, OSError) as error:

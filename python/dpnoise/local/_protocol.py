@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from dpnoise._arrays import array_for
 from dpnoise._domain import Domain, Labels
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Integers, Values
-from dpnoise._native import ScriptedRng, SeededRng
+from dpnoise._native import COUNTER_LIMIT, ScriptedRng, SeededRng
 from dpnoise.local import _arrow, _inputs
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._estimate import Estimate, Post, with_intervals
@@ -106,8 +107,7 @@ class Protocol(Specification):
         """Give a report for the value of each person of the memo; no other code may hold the array of values."""
         if not isinstance(memo, ClientMemo):
             raise TypeError(f"memo must be a ClientMemo, got {type(memo).__name__}")
-        if not isinstance(question, str):
-            raise TypeError(f"question must be a str, got {type(question).__name__}")
+        _check_question(question)
         reports = array_for((len(values), self._native.report_bytes), out, np.uint8)
         self._native.perturb_remembering(values, memo._secrets, question, reports, threads, rng)
         return reports
@@ -117,11 +117,25 @@ class Protocol(Specification):
         return _unpickled, (self.to_json(), self._domain)
 
 
+def _check_question(question: str) -> None:
+    """Refuse all spellings of a name but one: each has permanent answers of its own.
+
+    None is turned into another one, so that the answers do not depend on the version of Unicode of a device.
+    """
+    if not isinstance(question, str):
+        raise TypeError(f"question must be a str, got {type(question).__name__}")
+    if question != question.encode(errors="replace").decode():
+        raise ParameterError(f"question must be Unicode text, without lone surrogates, got {question!a}")
+    if not unicodedata.is_normalized("NFC", question):
+        allowed = "Unicode text in the normal form that unicodedata.normalize('NFC', question) gives"
+        raise ParameterError(f"question must be {allowed}, got {question!a}")
+
+
 def _unpickled(text: str, domain: Domain | None) -> Protocol:
-    return protocol_from_json(text, domain=domain)
+    return protocol_from_json(text, domain=domain, limit=None)
 
 
-def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
+def protocol_from_json(text: str, *, domain: Labels | None = None, limit: int | None = COUNTER_LIMIT) -> Protocol:
     """Read the specification of a protocol of any kind.
 
     Parameters
@@ -130,6 +144,9 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
         As ``to_json`` gave it; white space around it does not matter.
     domain : sequence of str, int or bool, optional
         The labels of the values, which a specification does not contain, in the order in which clients number them.
+    limit : int, optional
+        The most bytes that the counters of the protocol may have: 128 MiB unless given, as a short specification may
+        ask for much memory. None is for specifications of your own.
 
     Returns
     -------
@@ -139,11 +156,12 @@ def protocol_from_json(text: str, *, domain: Labels | None = None) -> Protocol:
     ------
     ParameterError
         When ``text`` is not a specification, was written again by another program, or its probabilities do not follow
-        from its epsilon; or when the domain has another length, or is invalid.
+        from its epsilon; when its counters have more than ``limit`` bytes; or when the domain has another length, or is
+        invalid.
     TypeError
         When ``text`` is not a str.
     """
-    return Protocol.from_json(text, domain=domain)
+    return Protocol.from_json(text, domain=domain, limit=limit)
 
 
 class FrequencyProtocol(Protocol):

@@ -168,6 +168,7 @@ class Rappor(Protocol):
             The memo of n people: ``values[i]`` is the text of person i.
         question : str
             The name of the question: the same whenever it is asked again, and a different one for every other question.
+            Two spellings of a text are two names, so only Unicode's normal form NFC is taken.
             The permanent randomness of two questions is then independent. With one name for both, reports would reveal
             whether the answers are the same.
         out : ndarray of uint8, shape (n, report_bytes), optional
@@ -185,8 +186,8 @@ class Rappor(Protocol):
         Raises
         ------
         ParameterError
-            When a text is not Unicode (the message does not say which), the memo has another number of people, or
-            ``out`` does not fit; nothing has been drawn then.
+            When a text is not Unicode (the message does not say which), the memo has another number of people,
+            ``question`` is not Unicode in NFC, or ``out`` does not fit; nothing has been drawn then.
         TypeError
             When the values are not texts, ``memo`` is not a `ClientMemo`, ``question`` is not a str, or ``out`` is not
             an array of uint8.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpnoise._domain import Domain, Labels, disagree
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import LocalProtocol
+from dpnoise._native import COUNTER_LIMIT, LocalProtocol
 from dpnoise._parameters import ByName
 from dpnoise.local import _inputs
 
@@ -64,6 +64,15 @@ class Specification(ByName):
         return self._native.report_bytes
 
     @property
+    def counter_bytes(self) -> int:
+        """The size of the counters of an accumulator in bytes.
+
+        A call of it takes up to three times as much more for a while, and with several threads about as much again as
+        the reports that it counts.
+        """
+        return self._native.counter_bytes
+
+    @property
     def spec_id(self) -> str:
         """The first 8 bytes of the SHA-256 of the specification, in hexadecimal."""
         return self._native.spec_id
@@ -94,7 +103,9 @@ class Specification(ByName):
         return protocol
 
     @classmethod
-    def from_json(cls: type[AnyProtocol], text: str, *, domain: Labels | None = None) -> AnyProtocol:
+    def from_json(
+        cls: type[AnyProtocol], text: str, *, domain: Labels | None = None, limit: int | None = COUNTER_LIMIT
+    ) -> AnyProtocol:
         """Read a specification and check that it does not contradict itself.
 
         Parameters
@@ -103,6 +114,9 @@ class Specification(ByName):
             As `to_json` gave it; white space around it does not matter.
         domain : sequence of str, int or bool, optional
             The labels of the values, which a specification does not contain.
+        limit : int, optional
+            The most bytes that the counters of the protocol may have: 128 MiB unless given, as a short specification
+            may ask for much memory. None is for specifications of your own.
 
         Returns
         -------
@@ -113,14 +127,15 @@ class Specification(ByName):
         ------
         ParameterError
             When ``text`` is not a specification, was written again by another program, is of another protocol, or its
-            probabilities do not follow from its epsilon; or when the domain has another length, or is invalid.
+            probabilities do not follow from its epsilon; when its counters have more than ``limit`` bytes; or when the
+            domain has another length, or is invalid.
         """
         if isinstance(text, str) and text.lstrip().startswith('{"attributes":'):
             raise ParameterError(
                 "text must be the specification of one protocol, got that of several attributes: use Sampled.from_json "
                 "or Split.from_json"
             )
-        protocol = wrap(LocalProtocol.from_json(text), None if domain is None else Domain(domain))
+        protocol = wrap(LocalProtocol.from_json(text, limit), None if domain is None else Domain(domain))
         if not isinstance(protocol, cls):
             wanted, found = cls.__name__, type(protocol).__name__
             raise ParameterError(f"the specification must be of {wanted}, got one of {found}: use protocol_from_json")

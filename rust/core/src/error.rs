@@ -5,6 +5,8 @@
 
 use core::fmt;
 
+use dpnoise_kernels::memory::OutOfMemory;
+
 /// An error of the crate. Nothing has been released when one is returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -31,6 +33,8 @@ pub enum Error {
     Halted(String),
     /// The source of random words failed or is exhausted.
     Randomness(String),
+    /// There is not enough memory. The message does not say for how much: that may follow from the number of rows.
+    Allocation,
     /// The caller ended a long call.
     Interrupted,
 }
@@ -59,9 +63,16 @@ impl fmt::Display for Error {
             Self::Data { argument, problem } => write!(f, "{argument} {problem}"),
             Self::State(problem) | Self::Halted(problem) => f.write_str(problem),
             Self::Randomness(cause) => write!(f, "the source of randomness failed, nothing was released: {cause}"),
+            Self::Allocation => f.write_str("there is not enough memory, and nothing was released"),
             Self::Interrupted => f.write_str("interrupted, and nothing was released"),
         }
     }
 }
 
 impl core::error::Error for Error {}
+
+impl From<OutOfMemory> for Error {
+    fn from(_: OutOfMemory) -> Self {
+        Self::Allocation
+    }
+}

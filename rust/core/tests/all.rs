@@ -1,5 +1,7 @@
 //! The integration tests, as one program.
 
+#![allow(clippy::disallowed_methods, reason = "tests may use powi")]
+
 mod any_rng;
 mod local_enumeration;
 mod local_longitudinal;

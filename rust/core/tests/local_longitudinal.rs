@@ -329,7 +329,7 @@ fn bits_are_told_as_often_as_announced() {
     let (n, k) = (40_000, 8);
     let rappor = rappor(2, 3, 0.3, 0.2, 0.9);
     let memo = ClientMemo::generate(n).unwrap();
-    let mut counts = Accumulator::new(rappor.into());
+    let mut counts = Accumulator::new(rappor.into()).unwrap();
     counts.add(&reports(rappor, &memo, &vec![77; n as usize]), 3, 1).unwrap();
     let mut set = [0; 6];
     rappor.set_bits(&[77], &mut set);
@@ -360,7 +360,7 @@ fn what_is_permanent_depends_on_the_memo_alone() {
         assert_eq!(out, all);
     }
     for (person, row) in all.chunks(width).enumerate() {
-        let alone = memo.select(std::iter::once(person));
+        let alone = memo.select(std::iter::once(person)).unwrap();
         assert_eq!(reports(flips, &alone, &values[person..=person]), row);
     }
 }
@@ -372,7 +372,7 @@ fn reports_show_sampled_values_alone() {
     let flips = Protocol::from(DBitFlip::new(k, 6.0, d).unwrap());
     let width = flips.report_bytes();
     for person in 0..20 {
-        let memo = memo(20).select((0..k as usize).map(|_| person));
+        let memo = memo(20).select((0..k as usize).map(|_| person)).unwrap();
         let values: Vec<i64> = (0..k as i64).collect();
         let all = reports(flips, &memo, &values);
         let mut shown = vec![0; width];
@@ -467,7 +467,7 @@ fn bloom_filters_out_of_range_name_what_is_allowed() {
 
 #[test]
 fn reports_of_no_cohort_are_malformed() {
-    let mut counts = Accumulator::new(Protocol::from(rappor(2, 3, 0.5, 0.5, 0.75)));
+    let mut counts = Accumulator::new(Protocol::from(rappor(2, 3, 0.5, 0.5, 0.75))).unwrap();
     counts.add(&[2, 0, 0xff, 3, 0, 0, 0, 1, 0], 3, 1).unwrap();
     assert_eq!((counts.n(), counts.counters()[2 * 9]), (1, 1));
     assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("cohort out of range", 2)]);
@@ -477,7 +477,7 @@ fn reports_of_no_cohort_are_malformed() {
 #[test]
 fn too_many_bits_are_malformed() {
     let protocol = Protocol::from(DBitFlip::new(12, 1.0, 2).unwrap());
-    let mut counts = Accumulator::new(protocol);
+    let mut counts = Accumulator::new(protocol).unwrap();
     counts.add(&[0b11, 0, 0b111, 0, 0, 0x10, 0, 0], 2, 1).unwrap();
     assert_eq!((counts.n(), counts.counters()[0]), (2, 1));
     assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("not a set of at most d values", 2)]);

@@ -501,7 +501,7 @@ fn supports_are_as_often_as_announced() {
         let (count, total) = reports(&protocol);
         let width = protocol.report_bytes();
         let supported = |report: usize| {
-            let mut counts = Accumulator::new(protocol);
+            let mut counts = Accumulator::new(protocol).unwrap();
             counts.add(&report.to_le_bytes()[..width], width, 1).unwrap();
             counts.counters().to_vec()
         };

@@ -138,7 +138,7 @@ fn threads_share_the_work_without_a_seam() {
         for threads in [1, 2, 3, 7] {
             let mut reports = vec![0; n * width(&encoding)];
             encoding.perturb(Values::Integers(&values), &mut reports, threads).unwrap();
-            let mut counts = Accumulator::new(encoding);
+            let mut counts = Accumulator::new(encoding).unwrap();
             counts.add(&reports, width(&encoding), 2).unwrap();
             assert_eq!((counts.n(), counts.rejected()), (n as u64, 0));
             // Seven standard deviations of a count of n trials with probability 3/4 or 1/4.
@@ -161,10 +161,10 @@ fn threads_share_single_values_without_a_seam() {
             let width = response.report_bytes();
             let mut reports = vec![0; values.len() * width];
             response.perturb(Values::Integers(&values), &mut reports, threads).unwrap();
-            let mut counts = Accumulator::new(response);
+            let mut counts = Accumulator::new(response).unwrap();
             counts.add(&reports, width, 2).unwrap();
             assert_eq!((counts.n(), counts.rejected()), (n as u64, 0));
-            let estimate = counts.estimate().unwrap();
+            let estimate = counts.estimate().unwrap().unwrap();
             for (value, expected) in [(0, n / 2 + 1), (1, n / 2), (2, 0)] {
                 let error = (estimate.counts[value] - f64::from(expected)).abs();
                 assert!(error < 7.0 * estimate.standard_errors[value], "k {k} threads {threads} value {value}");
@@ -309,9 +309,9 @@ fn no_reports_are_legal() {
     response.perturb(Values::Answers(&[]), &mut [], 4).unwrap();
     let response = Protocol::from(GeneralizedRandomizedResponse::new(15, 1.0).unwrap());
     response.perturb(Values::Integers(&[]), &mut [], 4).unwrap();
-    let mut counts = Accumulator::new(encoding);
+    let mut counts = Accumulator::new(encoding).unwrap();
     counts.add(&[], 2, 4).unwrap();
-    assert_eq!(counts.estimate().unwrap().counts, [0.0; 15]);
+    assert_eq!(counts.estimate().unwrap().unwrap().counts, [0.0; 15]);
 }
 
 #[test]
@@ -324,12 +324,12 @@ fn the_largest_k_works() {
 
 #[test]
 fn what_is_no_report_is_counted_with_its_reason() {
-    let mut counts = Accumulator::new(Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap()));
+    let mut counts = Accumulator::new(Protocol::from(OptimizedUnaryEncoding::new(15, 1.0).unwrap())).unwrap();
     counts.reject("missing report", 3).unwrap();
     counts.reject("wrong length", 4).unwrap();
     assert_eq!((counts.n(), counts.rejected()), (0, 7));
     assert_eq!(counts.rejected_reasons().collect::<Vec<_>>(), [("missing report", 3), ("wrong length", 4)]);
-    let before = counts.clone();
+    let before = counts.copy().unwrap();
     let unknown = counts.reject("no stamp", 1).unwrap_err().to_string();
     assert!(unknown.contains("one of tail bits set, missing report, wrong length, wrong header"), "{unknown}");
     let full = counts.reject("wrong length", u64::MAX).unwrap_err().to_string();

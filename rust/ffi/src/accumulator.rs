@@ -24,13 +24,14 @@ impl Counters {
 
     /// Adds what `add` adds to an empty accumulator.
     fn merge(&self, add: impl FnOnce(&mut Accumulator) -> Result<(), dpnoise_core::Error>) -> Outcome {
-        let mut part = Accumulator::new(*self.state().protocol());
+        let mut part = Accumulator::new(*self.state().protocol())?;
         add(&mut part)?;
         Ok(self.state().merge(&part)?)
     }
 }
 
-/// Makes the counters of a collector, all of them 0.
+/// Makes the counters of a collector, all of them 0; `DPNOISE_STATUS_ALLOCATION` if there is no memory for their
+/// `counter_bytes`.
 ///
 /// # Safety
 /// `out` points to a handle.
@@ -39,14 +40,15 @@ pub unsafe extern "C" fn dpnoise_accumulator_new(protocol: dpnoise_protocol, out
     run(|| {
         let make = || {
             let announced: Arc<Announced> = get("protocol", protocol)?;
-            Ok(Counters(Mutex::new(Accumulator::new(announced.protocol))))
+            Ok(Counters(Mutex::new(Accumulator::new(announced.protocol)?)))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
     })
 }
 
-/// Reads the state of a collector, as `dpnoise_accumulator_to_bytes`, Python or the command line wrote it.
+/// Reads the state of a collector, as `dpnoise_accumulator_to_bytes`, Python or the command line wrote it. Counters of
+/// more than `limit` bytes are refused, as by `dpnoise_protocol_from_json`.
 ///
 /// # Safety
 /// `bytes` points to `length` bytes, and `out` to a handle.
@@ -54,13 +56,14 @@ pub unsafe extern "C" fn dpnoise_accumulator_new(protocol: dpnoise_protocol, out
 pub unsafe extern "C" fn dpnoise_accumulator_from_bytes(
     bytes: *const u8,
     length: usize,
+    limit: usize,
     out: *mut dpnoise_accumulator,
 ) -> Status {
     run(|| {
         let make = || {
             // SAFETY: as promised by the caller.
             let bytes = unsafe { read("bytes", bytes, length) }?;
-            Ok(Counters(Mutex::new(Accumulator::from_bytes(bytes)?)))
+            Ok(Counters(Mutex::new(Accumulator::from_bytes(bytes, limit)?)))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
@@ -81,7 +84,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_to_bytes(
 ) -> Status {
     run(|| {
         let counters: Arc<Counters> = get("accumulator", accumulator)?;
-        let bytes = counters.state().to_bytes();
+        let bytes = counters.state().to_bytes()?;
         // SAFETY: as promised by the caller.
         unsafe { hand_over(&bytes, out, capacity, length) }
     })
@@ -163,7 +166,7 @@ pub extern "C" fn dpnoise_accumulator_merge(accumulator: dpnoise_accumulator, ot
         let counters: Arc<Counters> = get("accumulator", accumulator)?;
         let other: Arc<Counters> = get("other", other)?;
         // Copied first: the two may be the same, and no thread ever waits for one lock while it holds another.
-        let other = other.state().clone();
+        let other = other.state().copy()?;
         Ok(counters.state().merge(&other)?)
     })
 }
@@ -206,8 +209,8 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate(
 ) -> Status {
     run(|| {
         let held: Arc<Counters> = get("accumulator", accumulator)?;
-        let state = held.state().clone();
-        let Some(Estimate { counts: own, standard_errors: errors, .. }) = state.estimate() else {
+        let state = held.state().copy()?;
+        let Some(Estimate { counts: own, standard_errors: errors, .. }) = state.estimate()? else {
             let name = state.protocol().name();
             let message = format!("accumulator must be of reports that are counted by value, got {name}");
             return Err(Failure::new(Status::Parameter, message));

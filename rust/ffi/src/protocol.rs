@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use dpnoise_core::local::{ClientMemo, Protocol, Remembering, ValueKind, Values, fingerprints};
+use dpnoise_core::local::{COUNTER_LIMIT, ClientMemo, Protocol, Remembering, ValueKind, Values, fingerprints};
+use dpnoise_core::memory::{collected, zeroed};
 use zeroize::Zeroizing;
 
 use crate::generator::given;
@@ -12,6 +13,11 @@ use crate::status::{Failure, Outcome, Status, run};
 
 /// The bytes of a message before its report.
 pub const DPNOISE_HEADER_BYTES: usize = 12;
+
+/// The limit, in bytes, on a collector's counters for a specification that comes from others: 128 MiB.
+pub const DPNOISE_COUNTER_LIMIT: usize = 134_217_728;
+
+const _: () = assert!(DPNOISE_COUNTER_LIMIT == COUNTER_LIMIT);
 
 /// Bare reports are written.
 pub const DPNOISE_REPORTS: u32 = 0;
@@ -91,7 +97,7 @@ impl Announced {
             ValueKind::Answers => {
                 // What is no answer becomes 2, which is none either, without a branch.
                 let answer = |&value: &i64| value as u8 & 1 | u8::from(value as u64 > 1) << 1;
-                let answers = Zeroizing::new(values.iter().map(answer).collect::<Vec<u8>>());
+                let answers = Zeroizing::new(collected(values.iter().map(answer))?);
                 self.perturb(Values::Answers(&answers), call)
             }
             _ => self.perturb(Values::Integers(values), call),
@@ -115,7 +121,7 @@ impl Announced {
         if form == DPNOISE_REPORTS {
             return self.randomise(values, threads, generator, out);
         }
-        let mut reports = vec![0; n * self.width];
+        let mut reports = zeroed(n * self.width)?;
         self.randomise(values, threads, generator, &mut reports)?;
         for (message, report) in out.chunks_exact_mut(width).zip(reports.chunks_exact(self.width)) {
             let (header, body) = message.split_at_mut(DPNOISE_HEADER_BYTES);
@@ -163,12 +169,17 @@ fn text<'a>(argument: &str, bytes: &'a [u8], status: Status) -> Outcome<&'a str>
 /// with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon: an application compares
 /// `dpnoise_protocol_epsilon` with what it promises to people, or knows the specification in advance.
 ///
+/// A short specification may ask for much memory. One whose counters, in a collector, have more than `limit` bytes is
+/// refused with `DPNOISE_STATUS_PARAMETER`, before any of it is allocated; `DPNOISE_COUNTER_LIMIT` suits what comes from
+/// others.
+///
 /// # Safety
 /// `specification` points to `length` bytes, and `out` to a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dpnoise_protocol_from_json(
     specification: *const u8,
     length: usize,
+    limit: usize,
     out: *mut dpnoise_protocol,
 ) -> Status {
     run(|| {
@@ -176,7 +187,7 @@ pub unsafe extern "C" fn dpnoise_protocol_from_json(
             // SAFETY: as promised by the caller.
             let bytes = unsafe { read("specification", specification, length) }?;
             let json = text("specification", bytes, Status::State)?;
-            Ok(Announced::new(Protocol::from_json(json)?))
+            Ok(Announced::new(Protocol::from_json(json, limit)?))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
@@ -185,8 +196,9 @@ pub unsafe extern "C" fn dpnoise_protocol_from_json(
 
 /// Makes the handle of a protocol with the memo of the people who answer, for protocols in which people keep one. `out`
 /// then stands for this question alone: the same words, in UTF-8, must be given each time it is asked, and other words
-/// for another question. A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before
-/// `out`; the secrets are wiped when both the memo and all protocols made with it are freed.
+/// for another question. Give them in Unicode's normal form NFC, which is not checked here: two spellings of a text are
+/// two questions. A memo that `protocol` has already is not used. `protocol` and `memo` may be freed before `out`; the
+/// secrets are wiped when both the memo and all protocols made with it are freed.
 ///
 /// # Safety
 /// `question` points to `length` bytes, and `out` to a handle.
@@ -223,6 +235,7 @@ pub unsafe extern "C" fn dpnoise_protocol_with_memo(
 /// - `keeps_memo`: 1 if people keep a memo, 0 if not.
 /// - `k`: the number of values; for sketches that of columns, for RAPPOR that of bits.
 /// - `report_bytes`: the bytes of a report. A message has `DPNOISE_HEADER_BYTES` more.
+/// - `counter_bytes`: the bytes of a collector's counters.
 ///
 /// # Safety
 /// Each pointer that is not null points to one item.
@@ -233,6 +246,7 @@ pub unsafe extern "C" fn dpnoise_protocol_facts(
     keeps_memo: *mut u32,
     k: *mut u32,
     report_bytes: *mut usize,
+    counter_bytes: *mut usize,
 ) -> Status {
     run(|| {
         let announced: Arc<Announced> = get("protocol", protocol)?;
@@ -241,7 +255,8 @@ pub unsafe extern "C" fn dpnoise_protocol_facts(
             offer("takes", takes, announced.takes())?;
             offer("keeps_memo", keeps_memo, announced.is_longitudinal().into())?;
             offer("k", k, announced.protocol.k())?;
-            offer("report_bytes", report_bytes, announced.width)
+            offer("report_bytes", report_bytes, announced.width)?;
+            offer("counter_bytes", counter_bytes, announced.protocol.counter_bytes())
         }
     })
 }
@@ -366,7 +381,7 @@ pub unsafe extern "C" fn dpnoise_perturb_texts(
         check_apart(("out", out.as_mut_ptr(), length), ("texts", texts, bytes))?;
         // SAFETY: as promised by the caller.
         let texts = unsafe { read("texts", texts, bytes) }?;
-        let mut values = Zeroizing::new(vec![0; n]);
+        let mut values = Zeroizing::new(zeroed(n)?);
         fingerprints(texts, offsets, &mut values)?;
         announced.perturb_integers(&values, Call { n, form, threads, generator, out })
     })
@@ -413,6 +428,6 @@ pub unsafe extern "C" fn dpnoise_memo_to_bytes(
     run(|| {
         let memo: Arc<Memo> = get("memo", memo)?;
         // SAFETY: as promised by the caller.
-        unsafe { hand_over(&Zeroizing::new(memo.0.to_bytes()), out, capacity, length) }
+        unsafe { hand_over(&Zeroizing::new(memo.0.to_bytes()?), out, capacity, length) }
     })
 }

@@ -5,6 +5,7 @@ use core::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dpnoise_core::Error;
+use dpnoise_core::memory::OutOfMemory;
 
 /// What every function returns. `dpnoise_error_message` says more.
 #[repr(i32)]
@@ -27,6 +28,8 @@ pub enum Status {
     Memory = 6,
     /// A defect of the library.
     Internal = 7,
+    /// The library could not allocate memory. Nothing was released, and all objects are as they were.
+    Allocation = 8,
 }
 
 /// Why a call failed.
@@ -48,9 +51,16 @@ impl From<Error> for Failure {
             Error::Data { .. } => Status::Data,
             Error::State(_) => Status::State,
             Error::Randomness(_) => Status::Randomness,
+            Error::Allocation => Status::Allocation,
             _ => Status::Internal, // nothing here halts, or can be interrupted
         };
         Self::new(status, error.to_string())
+    }
+}
+
+impl From<OutOfMemory> for Failure {
+    fn from(error: OutOfMemory) -> Self {
+        Error::from(error).into()
     }
 }
 

@@ -6,6 +6,7 @@
     reason = "memory is as long as it is said to be, unless a call must notice"
 )]
 
+mod allocations;
 mod arguments;
 mod calls;
 mod header;
@@ -37,7 +38,8 @@ fn made(make: impl FnOnce(*mut u64) -> Status) -> u64 {
 
 /// The protocol with this specification.
 fn protocol(specification: &[u8]) -> u64 {
-    made(|out| unsafe { dpnoise::dpnoise_protocol_from_json(specification.as_ptr(), specification.len(), out) })
+    let (bytes, length, limit) = (specification.as_ptr(), specification.len(), dpnoise::DPNOISE_COUNTER_LIMIT);
+    made(|out| unsafe { dpnoise::dpnoise_protocol_from_json(bytes, length, limit, out) })
 }
 
 fn free(handle: u64) {

@@ -87,10 +87,10 @@ macro_rules! perturb {
     ($function:ident, $protocol:expr, $arguments:expr, [$($value:expr),*]) => {{
         let arguments: &mut Arguments = $arguments;
         let mut out = [CANARY; 600];
-        let mut width = 0;
+        let (mut width, mut counters) = (0, 0);
         let none = core::ptr::null_mut();
         let status = unsafe {
-            assert_eq!(dpnoise_protocol_facts($protocol, none, none, none, &raw mut width), Status::Ok);
+            assert_eq!(dpnoise_protocol_facts($protocol, none, none, none, &raw mut width, &raw mut counters), Status::Ok);
             $function(
                 arguments.handle("protocol", $protocol),
                 $($value,)*
@@ -130,7 +130,7 @@ const CALLS: [(&str, Call); 30] = [
     ("dpnoise_protocol_from_json", |_, arguments| {
         making(arguments, |arguments, out| unsafe {
             let bytes = arguments.read("specification", ANSWERS);
-            dpnoise_protocol_from_json(bytes, arguments.length("length", ANSWERS.len()), out)
+            dpnoise_protocol_from_json(bytes, arguments.length("length", ANSWERS.len()), 8, out)
         })
     }),
     ("dpnoise_protocol_with_memo", |objects, arguments| {
@@ -142,15 +142,17 @@ const CALLS: [(&str, Call); 30] = [
         })
     }),
     ("dpnoise_protocol_facts", |objects, arguments| unsafe {
-        let (mut takes, mut keeps_memo, mut k, mut width) = (9, 9, 0, 0);
+        let (mut takes, mut keeps_memo, mut k, mut width, mut counters) = (9, 9, 0, 0, 0);
         let status = dpnoise_protocol_facts(
             arguments.handle("protocol", objects.answers),
             arguments.optional("takes", &mut takes),
             arguments.optional("keeps_memo", &mut keeps_memo),
             arguments.optional("k", &mut k),
             arguments.optional("report_bytes", &mut width),
+            arguments.optional("counter_bytes", &mut counters),
         );
         assert!([0, 9].contains(&takes) && [0, 9].contains(&keeps_memo) && [0, 2].contains(&k) && width <= 1);
+        assert!([0, 8].contains(&counters));
         status
     }),
     ("dpnoise_protocol_epsilon", |objects, arguments| unsafe {
@@ -203,7 +205,7 @@ const CALLS: [(&str, Call); 30] = [
         let bytes = state(objects.accumulator);
         making(arguments, |arguments, out| unsafe {
             let pointer = arguments.read("bytes", &bytes);
-            dpnoise_accumulator_from_bytes(pointer, arguments.length("length", bytes.len()), out)
+            dpnoise_accumulator_from_bytes(pointer, arguments.length("length", bytes.len()), 8, out)
         })
     }),
     ("dpnoise_accumulator_to_bytes", |objects, arguments| unsafe {

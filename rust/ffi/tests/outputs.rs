@@ -157,7 +157,7 @@ fn a_generator_that_fails_leaves_no_report() {
 fn the_reports_are_those_of_the_core() {
     let random: Vec<u8> = (0..=255).cycle().take(1 << 12).collect();
     let json = String::from_utf8(specification("optimized_unary_encoding")).unwrap();
-    let (core, values) = (Protocol::from_json(&json).unwrap(), [14, 0, 7]);
+    let (core, values) = (Protocol::from_json(&json, DPNOISE_COUNTER_LIMIT).unwrap(), [14, 0, 7]);
     let mut expected = vec![0; 3 * core.report_bytes()];
     core.perturb_with(Values::Integers(&values), &mut expected, &mut ScriptedRng::new(random.clone())).unwrap();
     let (handle, generator) = (protocol(json.as_bytes()), Generator::of(&random));
@@ -256,7 +256,8 @@ fn messages_show_no_value() {
     {
         let handle = protocol(&specification);
         let mut width = 0;
-        let facts = unsafe { dpnoise_protocol_facts(handle, null_mut(), null_mut(), null_mut(), &raw mut width) };
+        let none = null_mut();
+        let facts = unsafe { dpnoise_protocol_facts(handle, none, none, none, &raw mut width, null_mut()) };
         assert_eq!(facts, Status::Ok);
         let mut out = vec![CANARY; 2 * width];
         let (pointer, length) = (out.as_mut_ptr(), out.len());

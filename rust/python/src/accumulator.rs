@@ -3,13 +3,15 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dpnoise_core::local::{Accumulator, Estimate};
+use dpnoise_core::memory;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 
+use crate::buffers::bytes_of;
 use crate::errors::to_py;
-use crate::local::{LocalProtocol, not_by_value};
+use crate::local::{LocalProtocol, most, not_by_value};
 use crate::runtime::Threads;
 use crate::{buffers, runtime};
 
@@ -20,17 +22,18 @@ pub(crate) struct LocalAccumulator(Mutex<Accumulator>);
 #[pymethods]
 impl LocalAccumulator {
     #[new]
-    fn new(protocol: &LocalProtocol) -> Self {
-        Self(Mutex::new(Accumulator::new(protocol.0)))
+    fn new(protocol: &LocalProtocol) -> PyResult<Self> {
+        Accumulator::new(protocol.0).map(|state| Self(Mutex::new(state))).map_err(to_py)
     }
 
     #[staticmethod]
-    fn from_bytes(state: &[u8]) -> PyResult<Self> {
-        Accumulator::from_bytes(state).map(|state| Self(Mutex::new(state))).map_err(to_py)
+    fn from_bytes(state: &[u8], limit: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Accumulator::from_bytes(state, most(limit)?).map(|state| Self(Mutex::new(state))).map_err(to_py)
     }
 
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.state().to_bytes())
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.state().to_bytes();
+        bytes_of(py, bytes)
     }
 
     #[pyo3(signature = (reports, row_bytes, threads))]
@@ -38,16 +41,20 @@ impl LocalAccumulator {
         let threads = threads.get();
         let reports = buffers::readable::<u8>(reports, "reports", "uint8")?;
         let reports = buffers::slice(&reports, "reports")?;
-        let mut part = Accumulator::new(*self.state().protocol());
+        let mut part = self.part()?;
         let part = runtime::detached(py, move || part.add(reports, row_bytes, threads).map(|()| part))?;
         self.state().merge(&part).map_err(to_py)
     }
 
     #[pyo3(signature = (messages, threads))]
-    fn add_messages(&self, py: Python<'_>, messages: Vec<PyBackedBytes>, threads: Threads) -> PyResult<()> {
-        let mut part = Accumulator::new(*self.state().protocol());
+    fn add_messages(&self, py: Python<'_>, messages: &Bound<'_, PyList>, threads: Threads) -> PyResult<()> {
+        let mut part = self.part()?;
+        let mut borrowed = memory::room(messages.len()).map_err(to_py)?;
+        for message in messages {
+            borrowed.push(message.extract::<PyBackedBytes>()?);
+        }
         let part = runtime::detached(py, move || {
-            part.add_messages(messages.iter().map(|message| &**message), threads.get()).map(|()| part)
+            part.add_messages(borrowed.iter().map(|message| &**message), threads.get()).map(|()| part)
         })?;
         self.state().merge(&part).map_err(to_py)
     }
@@ -58,7 +65,7 @@ impl LocalAccumulator {
 
     fn merge(&self, other: &Self) -> PyResult<()> {
         // Copied first: the two may be the same, and no thread ever waits for one lock while it holds another.
-        let other = other.state().clone();
+        let other = other.state().copy().map_err(to_py)?;
         self.state().merge(&other).map_err(to_py)
     }
 
@@ -79,18 +86,18 @@ impl LocalAccumulator {
 
     /// Counts, standard errors, n and the number of rejected reports, all of one moment.
     fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Estimated<'py>> {
-        let state = self.state().clone();
+        let state = self.copy()?;
         let (estimate, state) = py.detach(|| (state.estimate(), state));
-        estimated(py, &state, estimate)
+        estimated(py, &state, estimate.map_err(to_py)?)
     }
 
     /// What `estimate` gives, of the texts with these int64 fingerprints.
     fn estimate_candidates<'py>(&self, py: Python<'py>, candidates: &Bound<'py, PyAny>) -> PyResult<Estimated<'py>> {
         let candidates = buffers::readable::<i64>(candidates, "candidates", "int64")?;
         let candidates = buffers::slice(&candidates, "candidates")?;
-        let state = self.state().clone();
+        let state = self.copy()?;
         let (estimate, state) = py.detach(|| (state.estimate_candidates(candidates), state));
-        estimated(py, &state, estimate)
+        estimated(py, &state, estimate.map_err(to_py)?)
     }
 
     /// What `estimate` gives, of the values that begin like these int64 prefixes of a level.
@@ -102,15 +109,16 @@ impl LocalAccumulator {
     ) -> PyResult<Estimated<'py>> {
         let candidates = buffers::readable::<i64>(candidates, "candidates", "int64")?;
         let candidates = buffers::slice(&candidates, "candidates")?;
-        let state = self.state().clone();
+        let state = self.copy()?;
         let (estimate, state) = py.detach(|| (state.estimate_prefixes(level, candidates), state));
-        estimated(py, &state, estimate)
+        estimated(py, &state, estimate.map_err(to_py)?)
     }
 
     /// Counters, n and the number of rejected reports, all of one moment.
-    fn counters<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u64>>, u64, u64) {
-        let state = self.state().clone();
-        (PyArray1::from_slice(py, state.counters()), state.n(), state.rejected())
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray1<u64>>, u64, u64)> {
+        let state = self.copy()?;
+        let (n, rejected) = (state.n(), state.rejected());
+        Ok((state.into_counters().into_pyarray(py), n, rejected))
     }
 }
 
@@ -118,6 +126,16 @@ impl LocalAccumulator {
     fn state(&self) -> MutexGuard<'_, Accumulator> {
         // What panics under the lock has changed nothing yet: the checks of `merge` come first.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn copy(&self) -> PyResult<Accumulator> {
+        self.state().copy().map_err(to_py)
+    }
+
+    /// An empty accumulator of the same protocol.
+    fn part(&self) -> PyResult<Accumulator> {
+        let protocol = *self.state().protocol();
+        Accumulator::new(protocol).map_err(to_py)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{buffers, hazmat, runtime};
 pub(crate) struct SubsetVotes(bootstrap::Bootstrap);
 
 impl SubsetVotes {
-    fn of<S: Statistic + Clone + 'static>(statistic: &S, q: f64, threads: Threads) -> PyResult<Self> {
+    fn of(statistic: &dyn Statistic, q: f64, threads: Threads) -> PyResult<Self> {
         // Each thread has its own counters, so threads that cannot run at once would waste memory.
         let threads = threads.get().min(available_threads());
         bootstrap::Bootstrap::new(statistic, q, threads).map(Self).map_err(to_py)
@@ -51,8 +51,8 @@ impl SubsetVotes {
     }
 
     #[getter]
-    fn counts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.0.counts().into_pyarray(py)
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        self.0.counts().map(|counts| counts.into_pyarray(py)).map_err(to_py)
     }
 
     #[getter]

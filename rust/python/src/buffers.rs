@@ -5,11 +5,13 @@
 //! call. Arrays without secrets are used in place: `out`, to which only finished noise or reports are written, and
 //! reports that are added up. A write to them from another thread can spoil the result, not the privacy.
 
+use dpnoise_core::Error;
 use numpy::{Element, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
-use crate::errors::ParameterError;
+use crate::errors::{ParameterError, to_py};
 
 /// Borrows `array` for writing; `name` and `kind` are for the message.
 pub(crate) fn writable<'py, T: Element>(
@@ -47,6 +49,15 @@ pub(crate) fn slice<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: 
         .ok()
         .filter(|_| in_rows)
         .ok_or_else(|| ParameterError::new_err(format!("{name} must be C-contiguous")))
+}
+
+/// What was written, as an object of Python; `bytes` that it makes itself panic where there is no memory.
+pub(crate) fn bytes_of(py: Python<'_>, bytes: Result<Vec<u8>, Error>) -> PyResult<Bound<'_, PyBytes>> {
+    let bytes = bytes.map_err(to_py)?;
+    PyBytes::new_with(py, bytes.len(), |out| {
+        out.copy_from_slice(&bytes);
+        Ok(())
+    })
 }
 
 fn typed<'a, 'py, T: Element>(

@@ -4,12 +4,12 @@ use std::sync::OnceLock;
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    self, CountMeanSketch, DBitFlip, DuchiMean, Estimate, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
-    HadamardResponse, HierarchicalRange, HybridMean, LaplaceMean, Law, LocalHashing, Loloha, LongitudinalUnaryEncoding,
-    MAX_K, MIN_K, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension, Probabilities,
-    ProjectiveGeometryResponse, Protocol, RandomizedResponse, Rappor, Remembering, Sketch, SquareWave, SubsetSelection,
-    SummationHistogramEncoding, Support, SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding, ValueKind,
-    Values,
+    self, COUNTER_LIMIT, CountMeanSketch, DBitFlip, DuchiMean, Estimate, GeneralizedRandomizedResponse,
+    HadamardCountMeanSketch, HadamardResponse, HierarchicalRange, HybridMean, LaplaceMean, Law, LocalHashing, Loloha,
+    LongitudinalUnaryEncoding, MAX_K, MIN_K, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension,
+    Probabilities, ProjectiveGeometryResponse, Protocol, RandomizedResponse, Rappor, Remembering, Sketch, SquareWave,
+    SubsetSelection, SummationHistogramEncoding, Support, SymmetricUnaryEncoding, ThresholdHistogramEncoding,
+    UnaryEncoding, ValueKind, Values,
 };
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -245,8 +245,8 @@ impl LocalProtocol {
     }
 
     #[staticmethod]
-    fn from_json(text: &str) -> PyResult<Self> {
-        Protocol::from_json(text).map(Self::from).map_err(to_py)
+    fn from_json(text: &str, limit: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Protocol::from_json(text, most(limit)?).map(Self::from).map_err(to_py)
     }
 
     #[getter]
@@ -295,6 +295,11 @@ impl LocalProtocol {
     }
 
     #[getter]
+    fn counter_bytes(&self) -> usize {
+        self.0.counter_bytes()
+    }
+
+    #[getter]
     fn message_header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.0.message_header())
     }
@@ -326,7 +331,8 @@ impl LocalProtocol {
         supports: &Bound<'py, PyAny>,
     ) -> PyResult<Estimated<'py>> {
         let supports = buffers::readable::<u64>(supports, "supports", "uint64")?;
-        let Estimate { counts, standard_errors, .. } = self.law()?.estimate(n, buffers::slice(&supports, "supports")?);
+        let estimate = self.law()?.estimate(n, buffers::slice(&supports, "supports")?);
+        let Estimate { counts, standard_errors, .. } = estimate.map_err(to_py)?;
         Ok((counts.into_pyarray(py), standard_errors.into_pyarray(py)))
     }
 
@@ -462,6 +468,11 @@ pub(crate) fn not_by_value(protocol: &Protocol) -> PyErr {
     PyTypeError::new_err(format!("reports of {} are not counted by value", protocol.name()))
 }
 
+/// The most bytes of counters: all that there can be for None.
+pub(crate) fn most(limit: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if limit.is_none() { Ok(usize::MAX) } else { integer(limit, "limit", "None or an integer from 0 to 2**64 - 1") }
+}
+
 fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {
     integer(k, "k", &format!("an integer from {MIN_K} to {MAX_K}"))
 }
@@ -497,6 +508,7 @@ fn walsh_hadamard(numbers: &Bound<'_, PyAny>) -> PyResult<()> {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(walsh_hadamard, module)?)?;
+    module.add("COUNTER_LIMIT", COUNTER_LIMIT)?;
     module.add_class::<LocalProtocol>()?;
     module.add_class::<LocalMemo>()?;
     module.add_function(wrap_pyfunction!(text_fingerprints, module)?)

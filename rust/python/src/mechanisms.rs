@@ -6,7 +6,7 @@ use numpy::Element;
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
-use crate::numbers::{real, real_down, real_up};
+use crate::numbers::{optional, real, real_down, real_up};
 use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
@@ -312,10 +312,6 @@ impl Sum {
             None => runtime::detached(values.py(), || self.0.release(column, threads)),
         }
     }
-}
-
-fn optional(value: Option<&Bound<'_, PyAny>>, name: &'static str) -> PyResult<Option<f64>> {
-    value.map(|value| real(value, name)).transpose()
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,6 +5,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::buffers::bytes_of;
 use crate::errors::to_py;
 use crate::numbers::integer;
 use crate::runtime;
@@ -26,8 +27,8 @@ impl LocalMemo {
         ClientMemo::from_bytes(memo).map(Self).map_err(to_py)
     }
 
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.to_bytes())
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        bytes_of(py, self.0.to_bytes())
     }
 
     /// The memo of `count` people, the first of whom has the index `start`, and every next one an index `step` larger.
@@ -40,7 +41,7 @@ impl LocalMemo {
         if count > 0 && (index(0).is_none() || index(count - 1).is_none()) {
             return Err(PyIndexError::new_err("there are not so many people in the memo"));
         }
-        Ok(Self(self.0.select((0..count).map(|i| start.wrapping_add_signed(step * i as isize)))))
+        self.0.select((0..count).map(|i| start.wrapping_add_signed(step * i as isize))).map(Self).map_err(to_py)
     }
 
     fn __len__(&self) -> usize {

@@ -106,3 +106,8 @@ pub(crate) fn real(value: &Bound<'_, PyAny>, name: &'static str) -> PyResult<f64
     }
     Err(PyTypeError::new_err(format!("{name} must be a number, got {}", value.get_type().name()?)))
 }
+
+/// The same, where a value need not be given.
+pub(crate) fn optional(value: Option<&Bound<'_, PyAny>>, name: &'static str) -> PyResult<Option<f64>> {
+    value.map(|value| real(value, name)).transpose()
+}

@@ -181,7 +181,7 @@ struct handles {
 
 static dpnoise_status read_protocol(const char *hex, dpnoise_protocol *out) {
     struct bytes specification = from_hex(hex);
-    return dpnoise_protocol_from_json(specification.data, specification.length, out);
+    return dpnoise_protocol_from_json(specification.data, specification.length, DPNOISE_COUNTER_LIMIT, out);
 }
 
 static dpnoise_status perturb(char *line, struct handles *h) {
@@ -198,7 +198,7 @@ static dpnoise_status perturb(char *line, struct handles *h) {
         protocol = h->asked;
     }
     size_t n = count_fields(line), width = 0;
-    TRY(dpnoise_protocol_facts(protocol, NULL, NULL, NULL, &width));
+    TRY(dpnoise_protocol_facts(protocol, NULL, NULL, NULL, &width, NULL));
     width += form == DPNOISE_MESSAGES ? DPNOISE_HEADER_BYTES : 0;
     uint8_t *out = take(n * width);
     if (strcmp(kind, "integers") == 0) {
@@ -238,7 +238,7 @@ static dpnoise_status collect(char *line, struct handles *h) {
 static dpnoise_status estimate(char *line, struct handles *h) {
     TRY(collected(&line, h));
     uint32_t k;
-    TRY(dpnoise_protocol_facts(h->protocol, NULL, NULL, &k, NULL));
+    TRY(dpnoise_protocol_facts(h->protocol, NULL, NULL, &k, NULL, NULL));
     double *counts = take(2 * k * sizeof *counts);
     TRY(dpnoise_accumulator_estimate(h->accumulator, counts, counts + k, k));
     printf("ok ");
@@ -281,15 +281,17 @@ static dpnoise_status new_memo(char *line, struct handles *h) {
 
 static dpnoise_status facts(char *line, struct handles *h) {
     static const char *const KINDS[] = {"integers", "numbers", "texts"};
-    TRY(read_protocol(field(&line), &h->protocol));
+    struct bytes specification = from_hex(field(&line));
+    size_t limit = (size_t)strtoull(field(&line), NULL, 10);
+    TRY(dpnoise_protocol_from_json(specification.data, specification.length, limit, &h->protocol));
     uint32_t takes, keeps_memo, k;
-    size_t width;
+    size_t width, counters;
     double epsilon;
     uint8_t header[DPNOISE_HEADER_BYTES];
-    TRY(dpnoise_protocol_facts(h->protocol, &takes, &keeps_memo, &k, &width));
+    TRY(dpnoise_protocol_facts(h->protocol, &takes, &keeps_memo, &k, &width, &counters));
     TRY(dpnoise_protocol_epsilon(h->protocol, &epsilon));
     TRY(dpnoise_protocol_header(h->protocol, header, sizeof header));
-    printf("ok %s %" PRIu32 " %" PRIu32 " %zu ", KINDS[takes], keeps_memo, k, width);
+    printf("ok %s %" PRIu32 " %" PRIu32 " %zu %zu ", KINDS[takes], keeps_memo, k, width, counters);
     print_doubles(&epsilon, 1, "");
     printf(" ");
     print_hex(header, sizeof header);
@@ -353,7 +355,7 @@ static dpnoise_status release(char *line, struct handles *h) {
 static dpnoise_status freed(char *line, struct handles *h) {
     const char *what = field(&line);
     size_t length = 0;
-    TRY(dpnoise_protocol_from_json((const uint8_t *)RESPONSE, strlen(RESPONSE), &h->protocol));
+    TRY(dpnoise_protocol_from_json((const uint8_t *)RESPONSE, strlen(RESPONSE), DPNOISE_COUNTER_LIMIT, &h->protocol));
     if (strcmp(what, "protocol") == 0) {
         int64_t value = 1;
         uint8_t report = 0;
@@ -392,7 +394,7 @@ static dpnoise_status time_messages(char *line, struct handles *h) {
     size_t n = strtoull(field(&line), NULL, 10), width;
     uint32_t takes;
     TRY(read_protocol(field(&line), &h->protocol));
-    TRY(dpnoise_protocol_facts(h->protocol, &takes, NULL, NULL, &width));
+    TRY(dpnoise_protocol_facts(h->protocol, &takes, NULL, NULL, &width, NULL));
     width += DPNOISE_HEADER_BYTES;
     uint8_t *message = take(width);
     double start = nanoseconds(), number = 0;
@@ -437,7 +439,7 @@ static const struct {
 
 static void answer(char *line) {
     static const char *const STATUSES[] = {
-        "ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal",
+        "ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal", "allocation",
     };
     struct handles h = {0};
     const char *name = field(&line);

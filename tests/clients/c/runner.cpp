@@ -198,10 +198,11 @@ std::string new_memo(Fields&) {
 
 std::string facts(Fields& fields) {
     static const char* const kinds[] = {"integers", "numbers", "texts"};
-    const dpnoise::Protocol protocol = protocol_of(fields);
+    const auto specification = from_hex(field(fields));
+    const auto protocol = dpnoise::Protocol::from_json(text_of(specification), std::stoull(field(fields)));
     std::ostringstream out;
     out << kinds[static_cast<int>(protocol.takes())] << ' ' << protocol.keeps_memo() << ' ' << protocol.k() << ' '
-        << protocol.report_bytes() << ' ' << to_hex(protocol.epsilon()) << ' ' << to_hex(protocol.header());
+        << protocol.report_bytes() << ' ' << protocol.counter_bytes() << ' ' << to_hex(protocol.epsilon()) << ' ' << to_hex(protocol.header());
     return out.str();
 }
 
@@ -322,7 +323,7 @@ const std::map<std::string, std::string (*)(Fields&)> commands = {
 
 std::string answer(const std::string& line) {
     static const char* const statuses[] = {
-        "ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal",
+        "ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal", "allocation",
     };
     Fields fields(line);
     try {

@@ -257,7 +257,12 @@ func newMemo(*fields) (string, error) {
 }
 
 func facts(f *fields) (string, error) {
-	protocol, err := dpnoise.ParseProtocol(f.bytes())
+	specification := f.bytes()
+	limit, err := strconv.Atoi(f.text())
+	if err != nil {
+		return "", err
+	}
+	protocol, err := dpnoise.ParseProtocol(specification, dpnoise.WithLimit(limit))
 	if err != nil {
 		return "", err
 	}
@@ -266,8 +271,8 @@ func facts(f *fields) (string, error) {
 	if protocol.KeepsMemo() {
 		keeps = 1
 	}
-	return fmt.Sprintf("%v %d %d %d %s %x", protocol.Takes(), keeps, protocol.K(), protocol.ReportBytes(),
-		doubles([]float64{protocol.Epsilon()}), protocol.Header()), nil
+	return fmt.Sprintf("%v %d %d %d %d %s %x", protocol.Takes(), keeps, protocol.K(), protocol.ReportBytes(),
+		protocol.CounterBytes(), doubles([]float64{protocol.Epsilon()}), protocol.Header()), nil
 }
 
 func sampler(kind string, scale float64, options ...dpnoise.Option) (*dpnoise.Sampler, error) {

@@ -56,7 +56,7 @@ final class Runner {
             case "estimate" -> estimate(rest);
             case "memo" -> memo(rest.get(0));
             case "newmemo" -> newMemo();
-            case "facts" -> facts(rest.get(0));
+            case "facts" -> facts(rest.get(0), Long.parseLong(rest.get(1)));
             case "fill" -> fill(rest);
             case "release" -> release(rest);
             case "freed" -> freed(rest.get(0));
@@ -137,13 +137,14 @@ final class Runner {
         }
     }
 
-    private static String facts(String specification) {
-        try (Protocol protocol = Protocol.fromJson(bytes(specification))) {
+    private static String facts(String specification, long limit) {
+        try (Protocol protocol = Protocol.fromJson(bytes(specification), limit)) {
             return String.join(" ",
                     protocol.takes().name().toLowerCase(Locale.ROOT),
                     protocol.keepsMemo() ? "1" : "0",
                     Integer.toString(protocol.k()),
                     Integer.toString(protocol.reportBytes()),
+                    Long.toString(protocol.counterBytes()),
                     hex(protocol.epsilon()),
                     hex(protocol.header()));
         }

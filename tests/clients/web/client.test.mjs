@@ -160,23 +160,64 @@ test("a specification is its bytes", async () => {
   assert.ok(epsilon > 0.999 && epsilon <= 1);
 });
 
-test("there is no report without randomness", async () => {
-  const client = await Client.fromSpecification(UNARY);
+/** The module as it is when it is loaded while `crypto` is something else. */
+async function loadedWith(crypto, name) {
   const own = Object.getOwnPropertyDescriptor(globalThis, "crypto");
+  Object.defineProperty(globalThis, "crypto", { value: crypto, configurable: true });
+  try {
+    return await import(new URL(`dpnoise.mjs?${name}`, dist));
+  } finally {
+    Object.defineProperty(globalThis, "crypto", own);
+  }
+}
+
+test("there is no report without randomness", async () => {
   const planted = new Error("planted");
   const throwing = { getRandomValues: () => { throw planted; } };
-  for (const value of [undefined, {}, throwing]) {
-    Object.defineProperty(globalThis, "crypto", { value, configurable: true });
-    try {
-      assert.throws(() => client.message(3), refused("randomness"));
-      assert.throws(() => client.messages(new Int32Array(1000)), refused("randomness"));
-      await assert.rejects(Memo.create(), refused("randomness"));
-      if (value === throwing) assert.throws(() => client.message(3), { cause: planted });
-    } finally {
-      Object.defineProperty(globalThis, "crypto", own);
-    }
-    assert.equal(client.message(3).length, 14);
+  for (const [name, value] of Object.entries({ none: undefined, empty: {}, throwing })) {
+    const module = await loadedWith(value, name);
+    const status = (error) => error instanceof module.DpnoiseError && error.status === "randomness";
+    const client = await module.Client.fromSpecification(UNARY);
+    assert.throws(() => client.message(3), status);
+    assert.throws(() => client.messages(new Int32Array(1000)), status);
+    await assert.rejects(module.Memo.create(), status);
+    if (value === throwing) assert.throws(() => client.message(3), { cause: planted });
   }
+});
+
+test("randomness is the platform's, whatever other scripts do after the client is loaded", async () => {
+  const fill = (bytes) => bytes.fill(7);
+  const { getRandomValues } = Crypto.prototype;
+  const own = Object.getOwnPropertyDescriptor(globalThis, "crypto");
+  const names = ["random", "memo", "question", "engine", "handle", "generator", "remembers", "client", "collector"];
+  const work = async () => {
+    const client = await Client.fromSpecification(UNARY);
+    const reports = Array.from({ length: 100 }, () => hex(client.report(3)));
+    const memo = await Memo.create();
+    const counters = await Accumulator.fromSpecification(UNARY);
+    counters.addMessages(client.message(3));
+    const found = [new Set(reports).size, hex(memo.toBytes()), counters.n];
+    for (const object of [client, memo, counters]) object.free();
+    return found;
+  };
+  const before = await Client.fromSpecification(UNARY);
+  Crypto.prototype.getRandomValues = fill;
+  Object.defineProperty(globalThis, "crypto", { value: { getRandomValues: fill }, configurable: true });
+  for (const name of names) Object.defineProperty(Object.prototype, name, { value: fill, configurable: true });
+  const outcomes = [];
+  try {
+    outcomes.push(await work(), await work(), hex(before.report(3)), hex(before.report(3)));
+  } finally {
+    for (const name of names) delete Object.prototype[name];
+    Object.defineProperty(globalThis, "crypto", own);
+    Crypto.prototype.getRandomValues = getRandomValues;
+  }
+  const [[reports, memo, n], [again, other, m]] = outcomes;
+  // 100 reports of 15 bits are one with a probability below 1e-100.
+  assert.ok(reports > 1 && again > 1);
+  assert.notEqual(memo, other);
+  assert.deepEqual([n, m], [1, 1]);
+  assert.equal(before.message(3).length, 14, "what was made before is intact");
 });
 
 test("a generator that does not fill its argument is refused", async () => {
@@ -292,11 +333,14 @@ test("memos of no use are refused", async () => {
   }
   for (const given of [hex(bytes), null, [...bytes]]) await assert.rejects(Memo.fromBytes(given), refused("parameter"));
   for (const n of [-1, 1.5, NaN, "1", 1n]) await assert.rejects(Memo.create(n), refused("parameter"));
-  await assert.rejects(Memo.create(2 ** 40), refused("parameter"));
+  await assert.rejects(Memo.create(2 ** 40), refused("allocation"));
   const make = (specification, options) => Client.fromSpecification(specification, options);
   await assert.rejects(make(LOLOHA, { memo }), refused("parameter"));
   await assert.rejects(make(LOLOHA, { question: "colour" }), refused("parameter"));
-  await assert.rejects(make(LOLOHA, { memo, question: "\ud800" }), refused("parameter"));
+  for (const question of ["\ud800", "cafe\u0301", new Uint8Array(1), null]) {
+    await assert.rejects(make(LOLOHA, { memo, question }), refused("parameter"));
+  }
+  (await make(LOLOHA, { memo, question: "caf\u00e9" })).free();
   await assert.rejects(make(LOLOHA, { memo: bytes, question: "colour" }), refused("parameter"));
   await assert.rejects(make(UNARY, { memo, question: "colour" }), refused("parameter"));
   const client = await make(LOLOHA);
@@ -378,6 +422,60 @@ test("an accumulator refuses what are no reports", async () => {
   const state = counters.toBytes();
   await assert.rejects(Accumulator.fromBytes(state.subarray(1)), refused("state"));
   await assert.rejects(Accumulator.fromBytes("x"), refused("parameter"));
+});
+
+/** The module with a maximum, in pages of 64 KiB, on its memory. */
+function withMaximum(module, pages) {
+  const leb = (number) => (number < 128 ? [number] : [(number % 128) + 128, ...leb(Math.floor(number / 128))]);
+  const read = (at) => {
+    const [rest, end] = module[at] < 128 ? [0, at + 1] : read(at + 1);
+    return [(module[at] % 128) + 128 * rest, end];
+  };
+  let at = 8;
+  while (module[at] !== 5) {
+    const [length, start] = read(at + 1);
+    at = start + length;
+  }
+  const [length, start] = read(at + 1);
+  const [fewest] = read(start + 2); // after the number of memories, and a flag
+  const memory = [1, 1, ...leb(fewest), ...leb(pages)];
+  const [before, after] = [module.subarray(0, at + 1), module.subarray(start + length)];
+  return Buffer.concat([before, Buffer.from([...leb(memory.length), ...memory]), after]);
+}
+
+test("where memory ends there is an error, and all objects live", async () => {
+  const collector = new URL("dpnoise-collector.wasm", dist);
+  await load(withMaximum(readFileSync(collector), 2048));
+  const client = await Client.fromSpecification(UNARY);
+  const small = await Accumulator.fromSpecification(UNARY);
+  small.addMessages([client.message(3)]);
+  const k = 2 ** 22;
+  const LARGE = UNARY.replace('"k":15', `"k":${k}`); // counters of 32 MiB, of 128 MiB
+  const large = await Accumulator.fromSpecification(LARGE);
+  const device = await Client.fromSpecification(LARGE);
+  assert.equal(device.counterBytes, 8 * k);
+  const made = [];
+  const fill = async () => {
+    while (made.length < 4) made.push(await Accumulator.fromSpecification(LARGE));
+  };
+  await assert.rejects(fill, refused("allocation"));
+  for (const call of [
+    () => large.addReports(new Uint8Array(k / 8)),
+    () => large.addMessages([new Uint8Array(12 + k / 8)]),
+    () => large.merge(large),
+    () => large.toBytes(),
+    () => large.estimate(),
+    () => device.messages(new Int32Array(256)),
+  ]) {
+    assert.throws(call, refused("allocation"));
+  }
+  await assert.rejects(Memo.create(2 ** 27), refused("allocation"));
+  assert.deepEqual([large.n, small.n], [0, 1]);
+  made.forEach((counters) => counters.free());
+  large.addReports(device.report(3));
+  small.addMessages([client.message(3)]);
+  assert.deepEqual([large.n, small.n], [1, 2]);
+  await load(collector);
 });
 
 /** A module that has what is asked of it at first, and then ends in a trap. */

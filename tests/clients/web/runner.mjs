@@ -72,10 +72,10 @@ const COMMANDS = {
     return hex(one.toBytes()) === hex(other.toBytes()) ? "same" : "different";
   },
 
-  async facts(specification) {
-    const client = await Client.fromSpecification(bytes(specification));
-    const { takes, keepsMemo, k, reportBytes, epsilon, header } = client;
-    return [takes, Number(keepsMemo), k, reportBytes, doubles([epsilon]), hex(header)].join(" ");
+  async facts(specification, limit) {
+    const client = await Client.fromSpecification(bytes(specification), { limit: Number(limit) });
+    const { takes, keepsMemo, k, reportBytes, counterBytes, epsilon, header } = client;
+    return [takes, Number(keepsMemo), k, reportBytes, counterBytes, doubles([epsilon]), hex(header)].join(" ");
   },
 
   async freed(what) {

@@ -9,6 +9,8 @@
 //!
 //! Nothing here is private: it is computed from reports that their senders randomised.
 
+use dpnoise_kernels::memory::collected;
+
 use crate::error::Error;
 
 /// The probabilities p / one and q / one with which a report supports its sender's value and any other, where
@@ -86,14 +88,16 @@ impl Law {
     }
 
     /// The estimate for every value from the `counters` of `n` reports; zeros for no reports.
-    #[must_use]
-    pub fn estimate(self, n: u64, counters: &[u64]) -> Estimate {
-        let counts: Vec<f64> = counters.iter().map(|&counter| self.count(n, counter)).collect();
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn estimate(self, n: u64, counters: &[u64]) -> Result<Estimate, Error> {
+        let counts = counters.iter().map(|&counter| self.count(n, counter));
         let standard_error = |&count: &f64| {
             let frequency = if n == 0 { 0.0 } else { (count / n as f64).clamp(0.0, 1.0) };
             (n as f64 * self.variance_of_one(frequency)).sqrt()
         };
-        Estimate { standard_errors: counts.iter().map(standard_error).collect(), counts, n }
+        Estimate::new(n, counts, standard_error)
     }
 
     fn count(self, n: u64, counter: u64) -> f64 {
@@ -124,6 +128,18 @@ pub struct Estimate {
     pub n: u64,
 }
 
+impl Estimate {
+    /// The `counts`, each with its standard error.
+    pub(crate) fn new(
+        n: u64,
+        counts: impl ExactSizeIterator<Item = f64>,
+        standard_error: impl Fn(&f64) -> f64,
+    ) -> Result<Self, Error> {
+        let counts = collected(counts)?;
+        Ok(Self { standard_errors: collected(counts.iter().map(standard_error))?, counts, n })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,9 +148,9 @@ mod tests {
     fn exact_expectations_are_inverted_exactly() {
         let support = Support { p: 2, q: 1, one: 4 };
         // 100 people, 40 of them with the value: 40/2 + 60/4 = 35 set bits are expected.
-        assert_eq!(Law::Supports(support).estimate(100, &[35, 25, 50]).counts, [40.0, 0.0, 100.0]);
+        assert_eq!(Law::Supports(support).estimate(100, &[35, 25, 50]).unwrap().counts, [40.0, 0.0, 100.0]);
         let largest = Support { p: (1 << 62) - 1, q: 1, one: 1 << 62 };
-        let counts = Law::Supports(largest).estimate(u64::MAX, &[u64::MAX, 0]).counts;
+        let counts = Law::Supports(largest).estimate(u64::MAX, &[u64::MAX, 0]).unwrap().counts;
         assert!((counts[0] / u64::MAX as f64 - 1.0).abs() < 1e-15 && counts[1] < 0.0);
     }
 
@@ -151,7 +167,7 @@ mod tests {
 
     #[test]
     fn no_reports_give_zeros() {
-        let nothing = Law::Supports(Support { p: 2, q: 1, one: 4 }).estimate(0, &[0, 0]);
+        let nothing = Law::Supports(Support { p: 2, q: 1, one: 4 }).estimate(0, &[0, 0]).unwrap();
         assert_eq!((nothing.counts, nothing.standard_errors), (vec![0.0; 2], vec![0.0; 2]));
     }
 }

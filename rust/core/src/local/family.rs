@@ -97,19 +97,25 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     }
 
     /// Unbiased estimates of how many people have each value; `None` where reports are not counted by value.
-    fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
-        self.law().map(|law| law.estimate(n, counters))
+    fn estimate(&self, n: u64, counters: &[u64]) -> Result<Option<Estimate>, Error> {
+        self.law().map(|law| law.estimate(n, counters)).transpose()
     }
 
     /// Estimates of how many people have each of the `candidates`, fingerprints of texts; `None` except for sketches.
-    fn estimate_candidates(&self, _counters: &[u64], _candidates: &[i64]) -> Option<Estimate> {
-        None
+    fn estimate_candidates(&self, _counters: &[u64], _candidates: &[i64]) -> Result<Option<Estimate>, Error> {
+        Ok(None)
     }
 
     /// Estimates of how many people have values with each of the `candidates` as a prefix, all of one level; `None`
     /// where there is no such level.
-    fn estimate_prefixes(&self, _n: u64, _counters: &[u64], _level: u32, _candidates: &[i64]) -> Option<Estimate> {
-        None
+    fn estimate_prefixes(
+        &self,
+        _n: u64,
+        _counters: &[u64],
+        _level: u32,
+        _candidates: &[i64],
+    ) -> Result<Option<Estimate>, Error> {
+        Ok(None)
     }
 
     // --- what follows ------------------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@
 use core::fmt;
 use core::hint::black_box;
 
+use dpnoise_kernels::memory::room;
+
 use crate::error::Error;
 use crate::rng::{SecureRng, Wiped, fill_bytes};
 
@@ -35,25 +37,25 @@ impl ClientMemo {
     /// Draws the secrets of `n` people.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when they do not fit in memory, [`Error::Randomness`] when the system has no randomness.
+    /// [`Error::Allocation`] when there is no memory for 32 bytes for each, [`Error::Randomness`] when the system has no
+    /// randomness.
     pub fn generate(n: u64) -> Result<Self, Error> {
-        let length = usize::try_from(n).ok();
-        let Some(mut secrets) = length.and_then(Wiped::try_new) else {
-            return Err(Error::parameter("n", n, "a number of people whose secrets, of 32 bytes each, fit in memory"));
-        };
+        let mut secrets = Wiped::try_new(usize::try_from(n).unwrap_or(usize::MAX))?;
         fill_bytes(&mut SecureRng::new()?, secrets.as_flattened_mut())?;
         Ok(Self(secrets))
     }
 
     /// The memo of the people with these indices.
     ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    ///
     /// # Panics
     /// When an index is out of range.
-    #[must_use]
-    pub fn select(&self, indices: impl ExactSizeIterator<Item = usize>) -> Self {
-        let mut secrets = Wiped::new(indices.len());
+    pub fn select(&self, indices: impl ExactSizeIterator<Item = usize>) -> Result<Self, Error> {
+        let mut secrets = Wiped::try_new(indices.len())?;
         secrets.iter_mut().zip(indices).for_each(|(secret, index)| *secret = self.0[index]);
-        Self(secrets)
+        Ok(Self(secrets))
     }
 
     /// The secrets, one for each person.
@@ -63,21 +65,23 @@ impl ClientMemo {
     }
 
     /// The memo as bytes. Whoever has them has the secrets.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(PREAMBLE_BYTES + size_of_val(self.secrets()) + CHECKSUM_BYTES);
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let mut bytes = room(PREAMBLE_BYTES + size_of_val(self.secrets()) + CHECKSUM_BYTES)?;
         bytes.extend(MAGIC);
         bytes.extend([VERSION, 0, 0, 0]);
         bytes.extend((self.0.len() as u64).to_le_bytes());
         bytes.extend(self.0.as_flattened());
         bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
-        bytes
+        Ok(bytes)
     }
 
     /// Reads a memo back.
     ///
     /// # Errors
-    /// [`Error::State`] that says what is wrong, when the bytes are not a memo.
+    /// [`Error::State`] that says what is wrong, when the bytes are not a memo; [`Error::Allocation`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let wrong = |problem: &str| Err(Error::State(problem.into()));
         if bytes.len() < MAGIC.len() || !bytes.starts_with(&MAGIC) {
@@ -101,10 +105,7 @@ impl ClientMemo {
         if crc32c::crc32c(checked).to_le_bytes() != *checksum {
             return wrong("the memo is damaged: the checksum is wrong");
         }
-        let given = checked[PREAMBLE_BYTES..].as_chunks().0;
-        let mut secrets = Wiped::new(given.len());
-        secrets.copy_from_slice(given);
-        Ok(Self(secrets))
+        Wiped::copy_of(checked[PREAMBLE_BYTES..].as_chunks().0).map(Self)
     }
 }
 
@@ -132,9 +133,12 @@ mod tests {
     #[test]
     fn bytes_are_read_back_and_damage_is_named() {
         let memo = ClientMemo::generate(3).unwrap();
-        let bytes = memo.to_bytes();
+        let bytes = memo.to_bytes().unwrap();
         assert_eq!(ClientMemo::from_bytes(&bytes).unwrap(), memo);
-        assert_eq!(ClientMemo::from_bytes(&ClientMemo::generate(0).unwrap().to_bytes()).unwrap().secrets().len(), 0);
+        assert_eq!(
+            ClientMemo::from_bytes(&ClientMemo::generate(0).unwrap().to_bytes().unwrap()).unwrap().secrets().len(),
+            0
+        );
         let message = |bytes: &[u8]| ClientMemo::from_bytes(bytes).unwrap_err().to_string();
         for length in 0..bytes.len() {
             let expected = if length < 4 { "does not begin with DPNM" } else { "truncated" };
@@ -159,10 +163,10 @@ mod tests {
         let memo = ClientMemo::generate(100).unwrap();
         let distinct: std::collections::HashSet<_> = memo.secrets().iter().collect();
         assert_eq!(distinct.len(), 100);
-        assert_eq!(memo.select(0..100), memo);
-        assert!(memo.select(0..99) != memo && memo.select(1..100) != memo.select(0..99));
+        let some = |indices| memo.select(indices).unwrap();
+        assert_eq!(some(0..100), memo);
+        assert!(some(0..99) != memo && some(1..100) != some(0..99));
         assert_eq!(format!("{memo:?}"), "ClientMemo { people: 100, .. }");
-        let refused = ClientMemo::generate(u64::MAX).unwrap_err().to_string();
-        assert!(refused.starts_with("n must be a number of people whose secrets"), "{refused}");
+        assert_eq!(ClientMemo::generate(u64::MAX), Err(Error::Allocation));
     }
 }

@@ -25,9 +25,9 @@
 //! let mut reports = vec![0; answers.len() * protocol.report_bytes()];
 //! protocol.perturb(Values::Integers(&answers), &mut reports, 1)?; // on each person's device
 //!
-//! let mut collected = Accumulator::new(protocol);
+//! let mut collected = Accumulator::new(protocol)?;
 //! collected.add(&reports, protocol.report_bytes(), 1)?;
-//! assert_eq!(collected.estimate().unwrap().counts.len(), 15);
+//! assert_eq!(collected.estimate()?.unwrap().counts.len(), 15);
 //! # Ok::<(), dpnoise_core::Error>(())
 //! ```
 //!
@@ -65,7 +65,7 @@ pub use collect::Accumulator;
 pub use estimate::{Estimate, Law, Support};
 pub use families::*;
 pub use memo::{ClientMemo, Secret};
-pub use registry::Protocol;
+pub use registry::{COUNTER_LIMIT, Protocol};
 pub use reports::bits::one_hot;
 pub use reports::hadamard::{entry as hadamard_entry, walsh_hadamard};
 pub use reports::hashing::Hashing;

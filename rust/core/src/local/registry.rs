@@ -17,6 +17,12 @@ const MISSING_REPORT: &str = "missing report";
 pub(crate) const WRONG_LENGTH: &str = "wrong length";
 pub(crate) const WRONG_HEADER: &str = "wrong header";
 
+/// The most bytes of counters, 128 MiB, for a specification that comes from others and costs them nothing.
+pub const COUNTER_LIMIT: usize = 1 << 27;
+
+/// The name of that parameter.
+pub(crate) const LIMIT: &str = "limit";
+
 /// Makes the enumeration of these families, and `on_family!`, which evaluates one expression for a protocol of any
 /// family. That inner macro needs a `$` of its own, which is passed in.
 macro_rules! families {
@@ -24,18 +30,19 @@ macro_rules! families {
         /// The checked parameters of a local protocol. Public: they are part of what is announced.
         ///
         /// ```
-        /// use dpnoise_core::local::{Accumulator, Protocol, Values};
+        /// use dpnoise_core::local::{Accumulator, COUNTER_LIMIT, Protocol, Values};
         /// // What was announced:
         /// let protocol = Protocol::from_json(
         ///     r#"{"epsilon":1.0,"k":15,"keep":841,"planes":13,"protocol":"generalized_randomized_response","version":1}"#,
+        ///     COUNTER_LIMIT,
         /// )?;
         /// let answers = [3, 14, 3, 0];
         /// let mut reports = vec![0; answers.len() * protocol.report_bytes()];
         /// protocol.perturb(Values::Integers(&answers), &mut reports, 1)?; // on each person's device
         ///
-        /// let mut collected = Accumulator::new(protocol);
+        /// let mut collected = Accumulator::new(protocol)?;
         /// collected.add(&reports, protocol.report_bytes(), 1)?;
-        /// assert_eq!(collected.estimate().unwrap().counts.len(), 15);
+        /// assert_eq!(collected.estimate()?.unwrap().counts.len(), 15);
         /// # Ok::<(), dpnoise_core::Error>(())
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,18 +73,20 @@ macro_rules! families {
 
         impl Protocol {
             /// Reads a specification as [`Protocol::to_json`] gave it, with or without white space around it, and
-            /// checks that its probabilities are those that its epsilon gives.
+            /// checks that its probabilities are those that its epsilon gives. Its counters may have up to `limit`
+            /// bytes: [`COUNTER_LIMIT`] for specifications of others.
             ///
             /// # Errors
             /// [`Error::State`] when it is not a specification, contradicts itself or was written again in another
-            /// form, [`Error::Parameter`] when a parameter is out of range.
-            pub fn from_json(text: &str) -> Result<Self, Error> {
+            /// form, [`Error::Parameter`] when a parameter is out of range, or the counters have more bytes.
+            pub fn from_json(text: &str, limit: usize) -> Result<Self, Error> {
                 let given = Given::parse(text)?;
                 let protocol = match given.protocol()? {
                     $(<families::$family as Family>::NAME => family::read(&given).map(Self::$family)?,)*
                     other => return Err(spec::unknown(other, &[$(<families::$family as Family>::NAME),*])),
                 };
                 spec::check_canonical(text, &protocol.to_json())?;
+                protocol.check_limit(limit)?;
                 Ok(protocol)
             }
 
@@ -271,6 +280,23 @@ impl Protocol {
         on_family!(self, family => family.reports().counters())
     }
 
+    /// The bytes of these counters. A call of the collector takes a few times as much for a while, and with several
+    /// threads about as much again as the reports that it counts.
+    #[must_use]
+    pub fn counter_bytes(&self) -> usize {
+        size_of::<u64>() * self.counters()
+    }
+
+    fn check_limit(&self, limit: usize) -> Result<(), Error> {
+        let bytes = self.counter_bytes();
+        if bytes <= limit {
+            return Ok(());
+        }
+        let (name, of_values, k) = (self.name(), self.name_of_k(), self.k());
+        let allowed = format!("at least {bytes}, the bytes of the counters of {name} with {of_values} = {k}");
+        Err(Error::parameter(LIMIT, limit, allowed))
+    }
+
     /// How counts follow from the collector's counters; `None` where reports are not counted by value.
     #[must_use]
     pub fn law(&self) -> Option<Law> {
@@ -303,7 +329,7 @@ impl Protocol {
     }
 
     /// The counters of the well-formed rows, and the number of malformed ones.
-    pub(crate) fn count(&self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+    pub(crate) fn count(&self, instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error> {
         on_family!(self, family => family.reports().count(instructions, rows))
     }
 
@@ -312,11 +338,11 @@ impl Protocol {
         n <= self.most_reports() && on_family!(self, family => family.reports().are_possible(n, counters))
     }
 
-    pub(crate) fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
+    pub(crate) fn estimate(&self, n: u64, counters: &[u64]) -> Result<Option<Estimate>, Error> {
         on_family!(self, family => family.estimate(n, counters))
     }
 
-    pub(crate) fn estimate_candidates(&self, counters: &[u64], candidates: &[i64]) -> Option<Estimate> {
+    pub(crate) fn estimate_candidates(&self, counters: &[u64], candidates: &[i64]) -> Result<Option<Estimate>, Error> {
         on_family!(self, family => family.estimate_candidates(counters, candidates))
     }
 
@@ -326,7 +352,7 @@ impl Protocol {
         counters: &[u64],
         level: u32,
         candidates: &[i64],
-    ) -> Option<Estimate> {
+    ) -> Result<Option<Estimate>, Error> {
         on_family!(self, family => family.estimate_prefixes(n, counters, level, candidates))
     }
 }

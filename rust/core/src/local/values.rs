@@ -36,7 +36,7 @@ pub struct Remembering<'a> {
     /// One secret for each person, as [`ClientMemo`](super::ClientMemo) keeps them.
     pub secrets: &'a [Secret],
     /// The question. What is permanent in answers to one question is independent of what is permanent in answers to
-    /// another, even of the same form.
+    /// another, even of the same form, or in another spelling: give it in Unicode's normal form NFC, which is not checked.
     pub question: &'a str,
 }
 

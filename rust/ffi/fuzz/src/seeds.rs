@@ -37,7 +37,7 @@ pub(crate) fn write(folder: &Path) -> std::io::Result<()> {
         seed.extend([Call::AccumulatorFromBytes as u8, at, 0, 0, 0, 0, 0]);
         seed.extend([Call::Merge as u8, 0, 1, Call::Counts as u8, 0, 0, 0, Call::Estimate as u8, 1, 0, 0, 0, 0]);
         seed.extend([Call::ToBytes as u8, 1, 0, 0, 0, 0, 0, Call::ToBytes as u8, 0, 2, 0, 0, 0, 0]);
-        seed.extend([Call::Facts as u8, 0, 0, 0, 0, 0, 0, 0, 0]);
+        seed.extend([Call::Facts as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         seed.extend([Call::Free as u8, 0, Call::Free as u8, 241, Call::Free as u8, 1]);
         std::fs::write(folder.join(format!("{index:02}-{}", vector.name)), seed)?;
     }

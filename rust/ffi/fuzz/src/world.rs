@@ -6,7 +6,10 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use dpnoise::{DPNOISE_HEADER_BYTES, DPNOISE_INTEGERS, DPNOISE_MESSAGES, DPNOISE_NUMBERS, DPNOISE_REPORTS, Status};
+use dpnoise::{
+    DPNOISE_COUNTER_LIMIT, DPNOISE_HEADER_BYTES, DPNOISE_INTEGERS, DPNOISE_MESSAGES, DPNOISE_NUMBERS, DPNOISE_REPORTS,
+    Status,
+};
 
 use crate::checks::{checked, hides};
 use crate::input::Input;
@@ -220,7 +223,8 @@ impl World {
         let mut out = Block::for_words(1, input);
         let mut specification = Block::of_bytes(&json, input);
         let length = json.len() + usize::from(planted::is("read-past"));
-        let status = checked!(dpnoise_protocol_from_json(specification.pointer(), length, out.pointer()));
+        let limit = DPNOISE_COUNTER_LIMIT;
+        let status = checked!(dpnoise_protocol_from_json(specification.pointer(), length, limit, out.pointer()));
         if let Some(handle) = self.made(status, &out, Kind::Protocol(Facts::default())) {
             self.learn(handle, None);
         }
@@ -231,7 +235,7 @@ impl World {
         let mut facts = Facts { people, ..Facts::default() };
         let mut keeps_memo = 2;
         let (takes, k, width) = (&raw mut facts.takes, &raw mut facts.k, &raw mut facts.width);
-        let status = checked!(dpnoise_protocol_facts(handle, takes, &raw mut keeps_memo, k, width));
+        let status = checked!(dpnoise_protocol_facts(handle, takes, &raw mut keeps_memo, k, width, null_mut()));
         assert_eq!(status, Status::Ok);
         assert!(facts.takes <= 2 && keeps_memo <= 1 && facts.k >= 2 && facts.width >= 1);
         self.live.last_mut().expect("the new one").1 = Kind::Protocol(facts);
@@ -268,10 +272,11 @@ impl World {
 
     fn facts(&mut self, input: &mut Input<'_>) {
         let (protocol, facts) = self.pick_protocol(input);
-        let mut numbers = [0; 3].map(|_| Block::for_words(1, input));
-        let [takes, k, width] = &mut numbers;
+        let mut numbers = [0; 4].map(|_| Block::for_words(1, input));
+        let [takes, k, width, counters] = &mut numbers;
+        let (takes, k) = (takes.pointer(), k.pointer());
         let status =
-            checked!(dpnoise_protocol_facts(protocol, takes.pointer(), null_mut(), k.pointer(), width.pointer()));
+            checked!(dpnoise_protocol_facts(protocol, takes, null_mut(), k, width.pointer(), counters.pointer()));
         assert!(facts.is_some() || status == Status::Handle);
         let mut epsilon = Block::for_words(1, input);
         let status = checked!(dpnoise_protocol_epsilon(protocol, epsilon.pointer()));
@@ -425,7 +430,8 @@ impl World {
         }
         let mut out = Block::for_words(1, input);
         let mut state = Block::of_bytes(&bytes, input);
-        let status = checked!(dpnoise_accumulator_from_bytes(state.pointer(), bytes.len(), out.pointer()));
+        let limit = DPNOISE_COUNTER_LIMIT;
+        let status = checked!(dpnoise_accumulator_from_bytes(state.pointer(), bytes.len(), limit, out.pointer()));
         let Some(handle) = self.made(status, &out, Kind::Accumulator { protocol: Facts::default() }) else { return };
         let (size, again) = self.bytes_of(handle, bytes.len(), input);
         assert!(size == bytes.len() && again.is_none_or(|again| again == bytes), "a state has two forms");

@@ -6,6 +6,8 @@
 //!
 //! Reports are private already; nothing here needs to be constant-time.
 
+use dpnoise_kernels::memory::{collected, zeroed};
+
 use crate::error::Error;
 use crate::instruction_set;
 use crate::local::estimate::Estimate;
@@ -16,7 +18,7 @@ use crate::threads::{check_threads, on_threads};
 const BYTES_PER_THREAD: usize = 1 << 21;
 
 /// Counts reports of one protocol.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Accumulator {
     pub(crate) protocol: Protocol,
     pub(crate) n: u64,
@@ -28,10 +30,24 @@ pub struct Accumulator {
 
 impl Accumulator {
     /// No reports yet.
-    #[must_use]
-    pub fn new(protocol: Protocol) -> Self {
-        let rejected = vec![0; protocol.rejection_reasons().len()];
-        Self { protocol, n: 0, rejected, counters: vec![0; protocol.counters()] }
+    ///
+    /// # Errors
+    /// [`Error::Allocation`] when there is no memory for the [`counter_bytes`](Protocol::counter_bytes).
+    pub fn new(protocol: Protocol) -> Result<Self, Error> {
+        Ok(Self::of(protocol, 0, zeroed(protocol.counters())?))
+    }
+
+    fn of(protocol: Protocol, n: u64, counters: Vec<u64>) -> Self {
+        Self { protocol, n, rejected: vec![0; protocol.rejection_reasons().len()], counters }
+    }
+
+    /// A copy.
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn copy(&self) -> Result<Self, Error> {
+        let counters = collected(self.counters.iter().copied())?;
+        Ok(Self { rejected: self.rejected.clone(), ..Self::of(self.protocol, self.n, counters) })
     }
 
     /// The accumulator of `n` reports, of which `counters[i]` support value i.
@@ -47,7 +63,7 @@ impl Accumulator {
         if !protocol.are_possible(n, &counters) {
             return Err(Error::parameter("counters", "impossible ones", format!("possible for n = {n} reports")));
         }
-        Ok(Self { n, counters, ..Self::new(protocol) })
+        Ok(Self::of(protocol, n, counters))
     }
 
     /// Adds a matrix of reports with rows of `row_bytes` bytes, on up to `threads` threads.
@@ -57,7 +73,8 @@ impl Accumulator {
     ///
     /// # Errors
     /// [`Error::Parameter`] for rows of another width than the protocol's, bytes that are not whole rows, or zero
-    /// threads; [`Error::State`] when there would be more than 2^64 - 1 reports. Then nothing has been added.
+    /// threads; [`Error::State`] when there would be more than 2^64 - 1 reports; [`Error::Allocation`]. Then nothing has
+    /// been added.
     pub fn add(&mut self, reports: &[u8], row_bytes: usize, threads: usize) -> Result<(), Error> {
         check_threads(threads)?;
         let width = self.protocol.report_bytes();
@@ -71,11 +88,12 @@ impl Accumulator {
         }
         let rows = reports.len() / width;
         let total = self.total_with(rows as u64)?;
-        let threads = threads.min(1 + rows.saturating_mul(self.protocol.effort(rows)) / BYTES_PER_THREAD);
+        let threads = threads.min(self.most_threads(rows));
         let part_bytes = rows.div_ceil(threads).max(1) * width;
         let instructions = instruction_set::current()?;
         let protocol = &self.protocol;
         let parts = on_threads(reports.chunks(part_bytes).collect(), |part| protocol.count(instructions, part));
+        let parts: Vec<(Vec<u64>, u64)> = parts.into_iter().collect::<Result<_, Error>>()?;
         for (counters, rejected) in parts {
             // Counters stay at most n, and n at most the total, which fits.
             self.counters.iter_mut().zip(counters).for_each(|(total, count)| *total += count);
@@ -83,6 +101,12 @@ impl Accumulator {
         }
         self.n = total - self.rejected();
         Ok(())
+    }
+
+    /// How many threads `rows` reports are worth. Each has counters of its own, which must not take more memory than the
+    /// reports are worth.
+    fn most_threads(&self, rows: usize) -> usize {
+        1 + rows.saturating_mul(self.protocol.effort(rows)) / BYTES_PER_THREAD.max(self.protocol.counter_bytes())
     }
 
     /// Counts `count` rows as rejected for one of the reasons of the protocol's family. This is for inputs that are not
@@ -148,25 +172,37 @@ impl Accumulator {
         &self.counters
     }
 
+    /// The same, without a copy.
+    #[must_use]
+    pub fn into_counters(self) -> Vec<u64> {
+        self.counters
+    }
+
     /// Unbiased estimates of how many people have each value: k of them, for randomised response "no" and "yes"; `None`
     /// where reports are not counted by value.
-    #[must_use]
-    pub fn estimate(&self) -> Option<Estimate> {
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn estimate(&self) -> Result<Option<Estimate>, Error> {
         self.protocol.estimate(self.n, &self.counters)
     }
 
     /// Estimates, unbiased over reports and hash functions, of how many people have each of the `candidates`, which are
     /// fingerprints of texts; `None` if the protocol is not a sketch.
-    #[must_use]
-    pub fn estimate_candidates(&self, candidates: &[i64]) -> Option<Estimate> {
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn estimate_candidates(&self, candidates: &[i64]) -> Result<Option<Estimate>, Error> {
         self.protocol.estimate_candidates(&self.counters, candidates)
     }
 
     /// Estimates of how many people have values with each of the `candidates` as a prefix, all of one level of
     /// [`PrefixExtension`](crate::local::PrefixExtension); `None` for another protocol, and where there is no such
     /// level.
-    #[must_use]
-    pub fn estimate_prefixes(&self, level: u32, candidates: &[i64]) -> Option<Estimate> {
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn estimate_prefixes(&self, level: u32, candidates: &[i64]) -> Result<Option<Estimate>, Error> {
         self.protocol.estimate_prefixes(self.n, &self.counters, level, candidates)
     }
 
@@ -186,5 +222,24 @@ impl Accumulator {
         let Self { protocol, .. } = self;
         let (name, id) = (protocol.name(), protocol.spec_id_hex());
         format!("{name} with {} = {}, specification {id}", protocol.name_of_k(), protocol.k())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::OptimizedUnaryEncoding;
+
+    #[test]
+    fn further_threads_take_no_more_memory_than_the_reports() {
+        for (k, rows, threads) in
+            [(15, 1000, 1), (15, 1 << 20, 2), (1 << 21, 1, 1), (1 << 21, 256, 5), (1 << 24, 63, 1)]
+        {
+            let protocol = Protocol::OptimizedUnaryEncoding(OptimizedUnaryEncoding::new(k, 1.0).unwrap());
+            let accumulator = Accumulator::new(protocol).unwrap();
+            assert_eq!(accumulator.most_threads(rows), threads, "{k} {rows}");
+            let counters = (threads - 1) * accumulator.protocol.counter_bytes();
+            assert!(counters <= rows * accumulator.protocol.report_bytes());
+        }
     }
 }

@@ -10,6 +10,8 @@
 //!
 //! In bulk, where all reports are of one protocol, they are kept without headers, as a matrix or a column.
 
+use dpnoise_kernels::memory::OutOfMemory;
+
 use super::accumulator::Accumulator;
 use crate::error::Error;
 use crate::local::registry::{Protocol, WRONG_HEADER, WRONG_LENGTH};
@@ -41,11 +43,14 @@ impl Accumulator {
         threads: usize,
     ) -> Result<(), Error> {
         let (header, width) = (self.protocol().message_header(), self.protocol().report_bytes());
-        let mut part = Self::new(*self.protocol());
+        let mut part = Self::new(*self.protocol())?;
         let mut reports = vec![];
         for message in messages {
             match message.strip_prefix(&header) {
-                Some(report) if report.len() == width => reports.extend_from_slice(report),
+                Some(report) if report.len() == width => {
+                    reports.try_reserve(width).map_err(|_| OutOfMemory)?;
+                    reports.extend_from_slice(report);
+                }
                 Some(_) => part.reject(WRONG_LENGTH, 1)?,
                 None => part.reject(WRONG_HEADER, 1)?,
             }
@@ -74,7 +79,7 @@ mod tests {
             message(&protocol, &[])[..11].to_vec(),
             vec![],
         ];
-        let mut counts = Accumulator::new(protocol);
+        let mut counts = Accumulator::new(protocol).unwrap();
         counts.add_messages(messages.iter().map(Vec::as_slice), 1).unwrap();
         assert_eq!((counts.n(), counts.counters()), (1, &[1, 0, 0, 0, 0, 0, 0, 0, 1][..]));
         let reasons: Vec<_> = counts.rejected_reasons().collect();

@@ -19,9 +19,11 @@
 //! A state has exactly one form: writing what was read gives the same bytes. The checksum detects accidental damage; it
 //! does not protect against deliberate changes.
 
+use dpnoise_kernels::memory::{collected, room};
+
 use super::accumulator::Accumulator;
 use crate::error::Error;
-use crate::local::registry::Protocol;
+use crate::local::registry::{LIMIT, Protocol};
 
 const MAGIC: &[u8; 4] = b"DPNA";
 const FAMILY: u8 = 1;
@@ -31,12 +33,14 @@ const CHECKSUM_BYTES: usize = 4;
 
 impl Accumulator {
     /// The state as bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let spec = self.protocol.to_json();
         let numbers = 1 + self.rejected.len() + self.counters.len();
         let length = PREAMBLE_BYTES + 4 + spec.len() + 8 + 4 + 8 * numbers + CHECKSUM_BYTES;
-        let mut bytes = Vec::with_capacity(length);
+        let mut bytes = room(length)?;
         bytes.extend(MAGIC);
         bytes.extend([FAMILY, VERSION, 0, 0]);
         bytes.extend((length as u64).to_le_bytes());
@@ -49,19 +53,23 @@ impl Accumulator {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
-        bytes
+        Ok(bytes)
     }
 
     /// Reads a state back.
     ///
     /// # Errors
-    /// [`Error::State`] that says what is wrong, when the bytes are not the state of an accumulator.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+    /// [`Error::State`] that says what is wrong, when the bytes are not the state of an accumulator;
+    /// [`Error::Parameter`] when its counters have more than `limit` bytes; [`Error::Allocation`].
+    pub fn from_bytes(bytes: &[u8], limit: usize) -> Result<Self, Error> {
         let mut body = Reader(checked_body(bytes)?);
         let spec_length = u32::from_le_bytes(body.array("specification")?);
         let spec = body.take(spec_length as usize, "specification")?;
         let spec = str::from_utf8(spec).map_err(|_| damaged("the specification is not UTF-8"))?;
-        let protocol = Protocol::from_json(spec).map_err(|error| damaged(&error.to_string()))?;
+        let protocol = Protocol::from_json(spec, limit).map_err(|error| match error {
+            Error::Parameter { parameter: LIMIT, .. } => error,
+            error => damaged(&error.to_string()),
+        })?;
         if body.array("specification id")? != protocol.spec_id() {
             return Err(damaged("the specification id is not that of the specification"));
         }
@@ -83,7 +91,7 @@ impl Accumulator {
         if body.0.len() != 8 * expected {
             return Err(damaged(&format!("{} bytes of counters instead of {}", body.0.len(), 8 * expected)));
         }
-        let counters: Vec<u64> = body.0.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes)).collect();
+        let counters = collected(body.0.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes)))?;
         if !protocol.are_possible(n, &counters) {
             return Err(damaged("its counters are not possible for its number of reports"));
         }

@@ -18,6 +18,8 @@
 //! A report is the row in two bytes, little-endian, then the bits, least significant first. The collector counts, for each
 //! row, its reports, and then those with each bit set.
 
+use dpnoise_kernels::memory::collected;
+
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::mixture::{index_bytes, uniform};
@@ -118,7 +120,7 @@ impl Family for CountMeanSketch {
         let (width, bits_bytes, at_once) = (self.report_bytes(), self.bits_bytes(), self.reports_at_once());
         let values = &values[rows(first, out, width)];
         let mut flipper = Flipper::new(self.flip, values.len() * bits_bytes)?;
-        let mut private = Wiped::new(values.len().min(at_once) * bits_bytes);
+        let mut private = Wiped::try_new(values.len().min(at_once) * bits_bytes)?;
         let mut rows = vec![0; values.len().min(at_once)];
         for (values, out) in values.chunks(at_once).zip(out.chunks_mut(at_once * width)) {
             let (rows, private) = (&mut rows[..values.len()], &mut private[..values.len() * bits_bytes]);
@@ -136,9 +138,12 @@ impl Family for CountMeanSketch {
         Cohorts { groups: self.sketch.rows(), bits: self.sketch.width(), malformed: "row out of range" }
     }
 
-    fn estimate_candidates(&self, counters: &[u64], candidates: &[i64]) -> Option<Estimate> {
+    fn estimate_candidates(&self, counters: &[u64], candidates: &[i64]) -> Result<Option<Estimate>, Error> {
         let rows = (0..).zip(counters.chunks_exact(self.reports().of_group()));
-        let rows = rows.map(|(j, row)| Row { hash: self.sketch.hash(j), n: row[0], supports: row[1..].to_vec() });
-        Some(sketch::estimate(rows, self.k(), self.flip.support(), candidates))
+        let rows = rows.map(|(j, row)| {
+            let supports = collected(row[1..].iter().copied())?;
+            Ok(Row { hash: self.sketch.hash(j), n: row[0], supports })
+        });
+        sketch::estimate(rows, self.k(), self.flip.support(), candidates).map(Some)
     }
 }

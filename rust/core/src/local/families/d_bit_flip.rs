@@ -24,6 +24,7 @@
 //! A report has k bits, least significant first; those of values that are not sampled are 0.
 
 use dpnoise_kernels::arch::chacha_keys::{PEOPLE, Words};
+use dpnoise_kernels::memory::collected;
 
 use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Neighbours};
@@ -179,8 +180,8 @@ impl Family for DBitFlip {
     ) -> Result<(), Error> {
         let width = self.report_bytes();
         let mut streams = self.streams(people.question)?;
-        let (mut samples, mut tiles) = (Wiped::new(tiles(width)), Wiped::new(TILES));
-        let ranges: Vec<Range> = (1..=self.k).rev().map(Range::new).collect();
+        let (mut samples, mut tiles) = (Wiped::try_new(tiles(width))?, Wiped::new(TILES));
+        let ranges = collected((0..self.k).map(|values| Range::new(self.k - values)))?;
         people.in_chunks(width, first, out, |people, out| {
             for ((secrets, values), rows) in people.sixteens().zip(out.chunks_mut(PEOPLE * width)) {
                 let bits = values.map(|value| value as u32);

@@ -109,9 +109,9 @@ impl Family for HadamardCountMeanSketch {
         self.table.reports()
     }
 
-    fn estimate_candidates(&self, counters: &[u64], candidates: &[i64]) -> Option<Estimate> {
+    fn estimate_candidates(&self, counters: &[u64], candidates: &[i64]) -> Result<Option<Estimate>, Error> {
         let rows = self.table.rows(counters, 0..self.sketch().rows());
-        Some(sketch::estimate(rows, self.k(), self.table.support(), candidates))
+        sketch::estimate(rows, self.k(), self.table.support(), candidates).map(Some)
     }
 }
 

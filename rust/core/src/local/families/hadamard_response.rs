@@ -20,6 +20,7 @@
 //!
 //! A report is the number 2 j + s.
 
+use dpnoise_kernels::memory::zeroed;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
@@ -165,9 +166,9 @@ impl Reports for Entries {
         EFFORT
     }
 
-    fn count(self, _instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+    fn count(self, _instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error> {
         // For each column, the number of reports with entry 1 minus that with -1.
-        let mut balance = vec![0i64; self.end() as usize / 2];
+        let mut balance = zeroed::<i64>(self.end() as usize / 2)?;
         let width = self.bits().div_ceil(8);
         let rejected = for_each_number(rows, width, self.end(), |number| {
             balance[(number >> 1) as usize] += 1 - 2 * (number & 1) as i64;
@@ -175,7 +176,7 @@ impl Reports for Entries {
         let n = (rows.len() / width) as u64 - rejected;
         let mut counters = supports(balance, n);
         counters.truncate(self.counters());
-        (counters, rejected)
+        Ok((counters, rejected))
     }
 }
 
@@ -191,7 +192,7 @@ mod tests {
             let all = 2 * u64::from(response.order());
             let numbers: Vec<u64> = (0..500).map(|i| i * i % (all + 1).min(1 << (8 * width))).collect();
             let rows: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()[..width].to_vec()).collect();
-            let (counters, rejected) = reports.count(crate::instruction_set::current().unwrap(), &rows);
+            let (counters, rejected) = reports.count(crate::instruction_set::current().unwrap(), &rows).unwrap();
             let good: Vec<u64> = numbers.into_iter().filter(|&number| number < all).collect();
             assert_eq!(rejected as usize, 500 - good.len());
             for (v, &counter) in (0..).zip(&counters) {

@@ -208,11 +208,11 @@ impl Reports for Nodes {
         self.numbers().effort(reports)
     }
 
-    fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
-        let (mut counters, beyond) = self.numbers().count(instructions, rows);
+    fn count(self, instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error> {
+        let (mut counters, beyond) = self.numbers().count(instructions, rows)?;
         let between = counters.iter_mut().zip(0..).filter(|&(_, number)| !self.is_report(number));
         let rejected = between.fold(beyond, |rejected, (count, _)| rejected + core::mem::take(count));
-        (counters, rejected)
+        Ok((counters, rejected))
     }
 
     fn are_possible(self, n: u64, counters: &[u64]) -> bool {

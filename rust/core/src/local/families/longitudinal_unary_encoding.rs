@@ -134,7 +134,7 @@ impl Family for LongitudinalUnaryEncoding {
         let mut streams = self.streams(people.question)?;
         let mut tiles = Wiped::new(TILES);
         people.in_chunks(width, first, out, |people, out| {
-            let mut rows = Wiped::new(out.len());
+            let mut rows = Wiped::try_new(out.len())?;
             for ((secrets, values), rows) in people.sixteens().zip(rows.chunks_mut(PEOPLE * width)) {
                 streams.turn_to(secrets);
                 streams.begin_answer(&values.map(|value| value as u64), flip_words(permanent, width));

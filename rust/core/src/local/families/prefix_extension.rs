@@ -27,6 +27,7 @@
 //! j = `rows` * level + row; the collector counts each number.
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::memory::collected;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
@@ -180,24 +181,31 @@ impl Family for PrefixExtension {
         self.tables.reports()
     }
 
-    fn estimate_prefixes(&self, n: u64, counters: &[u64], level: u32, candidates: &[i64]) -> Option<Estimate> {
+    fn estimate_prefixes(
+        &self,
+        n: u64,
+        counters: &[u64],
+        level: u32,
+        candidates: &[i64],
+    ) -> Result<Option<Estimate>, Error> {
         if level > self.last_level() {
-            return None;
+            return Ok(None);
         }
         let first = level * self.rows;
         let rows = self.tables.rows(counters, first..first + self.rows);
-        let candidates: Vec<i64> = candidates.iter().map(|&prefix| hashed(prefix)).collect();
-        let sample = sketch::estimate(rows, self.k(), self.tables.support(), &candidates);
+        let candidates = collected(candidates.iter().map(|&prefix| hashed(prefix)))?;
+        let mut sample = sketch::estimate(rows, self.k(), self.tables.support(), &candidates)?;
         if sample.n == 0 {
-            return Some(Estimate { n, ..sample });
+            return Ok(Some(Estimate { n, ..sample }));
         }
         let (people, share) = (n as f64, n as f64 / sample.n as f64);
-        let standard_error = |(&error, &count): (&f64, &f64)| {
-            let frequency = (count / sample.n as f64).clamp(0.0, 1.0);
-            ((share * error).powi(2) + people * (share - 1.0) * frequency * (1.0 - frequency)).sqrt()
-        };
-        let standard_errors = sample.standard_errors.iter().zip(&sample.counts).map(standard_error).collect();
-        Some(Estimate { counts: sample.counts.iter().map(|count| count * share).collect(), standard_errors, n })
+        for (count, error) in sample.counts.iter_mut().zip(&mut sample.standard_errors) {
+            let frequency = (*count / sample.n as f64).clamp(0.0, 1.0);
+            let scaled = share * *error;
+            *error = (scaled * scaled + people * (share - 1.0) * frequency * (1.0 - frequency)).sqrt();
+            *count *= share;
+        }
+        Ok(Some(Estimate { n, ..sample }))
     }
 }
 

@@ -40,6 +40,9 @@ use crate::rng::AnyRng;
 /// What a space with twice as many points may save in variance: 2^0.01. The collector has a counter for each.
 const PRICE_OF_POINTS: f64 = 0.01;
 
+/// How many times the points of the default a requested prime may lead to.
+const MOST_TIMES_DEFAULT: u64 = 4;
+
 /// The largest prime with at most 2^27 points of three digits.
 const LARGEST_OF_THREE_DIGITS: u32 = 11_579;
 
@@ -62,13 +65,13 @@ impl ProjectiveGeometryResponse {
     ///
     /// # Errors
     /// [`Error::Parameter`] unless 2 <= k <= 2^24, 2^-20 <= epsilon <= 32, `prime` is a prime for which the space has
-    /// at most 2^27 points, and a denominator of 2^62 achieves 0.999 of epsilon.
+    /// at most 2^27 points and four times those of the default, and a denominator of 2^62 achieves 0.999 of epsilon.
     pub fn new(k: u64, epsilon: f64, prime: Option<u64>) -> Result<Self, Error> {
         let k = check_k(k)?;
         check_epsilon(epsilon)?;
         let space = match prime {
             None => best_space(k, epsilon),
-            Some(prime) => space_over(prime, k)?,
+            Some(prime) => space_over(prime, k, epsilon)?,
         };
         let (points, width) = (space.points() as u32, space.points_of_hyperplane() as u32);
         let mixture = Mixture::of_windows(points, width, epsilon).map_err(|_| {
@@ -114,13 +117,23 @@ fn digits(numerator: u128, denominator: u128) -> u64 {
     (((upper / denominator) << 31) + lower / denominator) as u64
 }
 
-/// The space for a requested prime.
-fn space_over(prime: u64, k: u32) -> Result<Space, Error> {
+/// The space for a requested prime. Points have counters, so a specification of a few bytes could ask for much memory.
+fn space_over(prime: u64, k: u32, epsilon: f64) -> Result<Space, Error> {
     let in_range = u32::try_from(prime).ok().filter(|&prime| u64::from(prime) < MAX_POINTS && is_prime(prime));
     let prime = in_range.ok_or_else(|| Error::parameter("prime", prime, "a prime number below 2**27"))?;
-    Space::with_points(prime, k).ok_or_else(|| {
-        let allowed =
-            format!("a prime number for which the smallest space of k = {k} points has at most 2**27 of them");
+    let space = Space::with_points(prime, k);
+    let is_within = |most: u64| space.filter(|space| space.points() <= most);
+    // The default, which takes longer to find, has at least k points.
+    if let Some(space) = is_within(MOST_TIMES_DEFAULT * u64::from(k)) {
+        return Ok(space);
+    }
+    let default = best_space(k, epsilon);
+    let most = MAX_POINTS.min(MOST_TIMES_DEFAULT * default.points());
+    is_within(most).ok_or_else(|| {
+        let allowed = format!(
+            "a prime number for which the smallest space of k = {k} points has at most {most} of them; the default is {}",
+            default.prime()
+        );
         Error::parameter("prime", prime, allowed)
     })
 }
@@ -204,8 +217,9 @@ impl Family for ProjectiveGeometryResponse {
         Some(Law::Supports(self.support()))
     }
 
-    fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
-        self.law().map(|law| law.estimate(n, &projective::supports(self.space, self.k, counters)))
+    fn estimate(&self, n: u64, counters: &[u64]) -> Result<Option<Estimate>, Error> {
+        let supports = projective::supports(self.space, self.k, counters)?;
+        self.law().map(|law| law.estimate(n, &supports)).transpose()
     }
 }
 
@@ -213,7 +227,7 @@ impl Family for ProjectiveGeometryResponse {
 mod tests {
     use super::*;
     use crate::local::chance::likelihood::{MAX_EPSILON, MIN_EPSILON};
-    use crate::local::registry::Protocol;
+    use crate::local::registry::{COUNTER_LIMIT, Protocol};
 
     fn prime_and_dimension(k: u64, epsilon: f64) -> (u32, u32) {
         let space = ProjectiveGeometryResponse::new(k, epsilon, None).unwrap().space();
@@ -260,13 +274,15 @@ mod tests {
             let expected = format!("prime must be a prime number below 2**27, got {prime}");
             assert_eq!(message(9, 1.0, Some(prime)), expected);
         }
-        // 11579 and 11587 are consecutive primes, and 22,000 values need three digits of them.
-        assert!(ProjectiveGeometryResponse::new(22_000, 1.0, Some(11_579)).is_ok());
-        assert_eq!(
-            message(22_000, 1.0, Some(11_587)),
-            "prime must be a prime number for which the smallest space of k = 22000 points has at most 2**27 of them, \
-             got 11587"
-        );
+        // The default, 3, has 29,524 points.
+        let allowed = (22_003..4 * 29_524).rev().find(|&prime| is_prime(prime)).unwrap();
+        let refused = (4 * 29_524..8 * 29_524).find(|&prime| is_prime(prime)).unwrap();
+        assert!(ProjectiveGeometryResponse::new(22_000, 1.0, Some(allowed.into())).is_ok());
+        for prime in [11_579, refused.into(), 134_217_689] {
+            let expected = "prime must be a prime number for which the smallest space of k = 22000 points has at most \
+                            118096 of them; the default is 3, got ";
+            assert_eq!(message(22_000, 1.0, Some(prime)), format!("{expected}{prime}"));
+        }
         assert_eq!(
             message(1 << 24, MIN_EPSILON, Some(16_777_259)),
             "k, epsilon and prime must be such that probabilities over a denominator of at most 2**62 achieve 0.999 of \
@@ -281,9 +297,9 @@ mod tests {
             let response = ProjectiveGeometryResponse::new(22_000, 1.0, prime).unwrap();
             let json = Protocol::from(response).to_json();
             assert!(json.contains(&format!("\"prime\":{},", prime.unwrap_or(3))), "{json}");
-            assert_eq!(Protocol::from_json(&json), Ok(response.into()));
+            assert_eq!(Protocol::from_json(&json, COUNTER_LIMIT), Ok(response.into()));
             let longer = json.replace("\"dimension\":", "\"dimension\":1");
-            assert!(Protocol::from_json(&longer).is_err(), "{longer}");
+            assert!(Protocol::from_json(&longer, COUNTER_LIMIT).is_err(), "{longer}");
         }
     }
 
@@ -300,7 +316,7 @@ mod tests {
             for report in 0..points as usize {
                 let mut counters = vec![0; points as usize];
                 counters[report] = 1;
-                let supports = projective::supports(space, k as u32, &counters);
+                let supports = projective::supports(space, k as u32, &counters).unwrap();
                 (0..k as usize).filter(|&v| supports[v] == 1).for_each(|v| supporting[v].push(report));
             }
             for (of_sender, of_other) in supporting.iter().flat_map(|v| supporting.iter().map(move |other| (v, other)))

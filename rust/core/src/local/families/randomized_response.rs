@@ -139,9 +139,10 @@ impl Family for RandomizedResponse {
     }
 
     /// Reports support only "yes"; the estimates are for "no" and "yes".
-    fn estimate(&self, n: u64, counters: &[u64]) -> Option<Estimate> {
-        let estimate = self.law()?.estimate(n, counters);
+    fn estimate(&self, n: u64, counters: &[u64]) -> Result<Option<Estimate>, Error> {
+        let Some(law) = self.law() else { return Ok(None) };
+        let estimate = law.estimate(n, counters)?;
         let (yes, error) = (estimate.counts[0], estimate.standard_errors[0]);
-        Some(Estimate { counts: vec![n as f64 - yes, yes], standard_errors: vec![error; 2], n })
+        Ok(Some(Estimate { counts: vec![n as f64 - yes, yes], standard_errors: vec![error; 2], n }))
     }
 }

@@ -291,7 +291,7 @@ impl Family for Rappor {
         let (mut bits, mut tiles) = (Wiped::new(self.num_hashes as usize), Wiped::new(TILES));
         let range = Range::new(self.num_cohorts());
         people.in_chunks(width, first, out, |people, out| {
-            let (mut cohorts, mut rows) = (vec![0; people.len()], Wiped::new(people.len() * bits_bytes));
+            let (mut cohorts, mut rows) = (vec![0; people.len()], Wiped::try_new(people.len() * bits_bytes)?);
             let told = cohorts.chunks_mut(PEOPLE).zip(rows.chunks_mut(PEOPLE * bits_bytes));
             for ((secrets, values), (cohorts, rows)) in people.sixteens().zip(told) {
                 streams.turn_to(secrets);

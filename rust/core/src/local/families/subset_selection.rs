@@ -25,6 +25,8 @@
 //!
 //! A report has k bits, least significant first, omega of them set.
 
+use dpnoise_kernels::memory::{collected, room};
+
 use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::{Law, Support};
@@ -92,8 +94,10 @@ impl SubsetSelection {
 
     /// The ranges of the numbers that index words are made into: k, k - 1, ..., 1 for the members, and omega for which
     /// member is replaced.
-    fn ranges(self) -> Vec<u32> {
-        (1..=self.mixture.k()).rev().chain([self.omega]).collect()
+    fn ranges(self) -> Result<Vec<u32>, Error> {
+        let mut ranges = room(self.mixture.k() as usize + 1)?;
+        ranges.extend((1..=self.mixture.k()).rev().chain([self.omega]));
+        Ok(ranges)
     }
 }
 
@@ -142,11 +146,11 @@ impl Family for SubsetSelection {
     fn randomise(&self, rng: &mut AnyRng<'_>, values: &[i64], first: usize, out: &mut [u8]) -> Result<(), Error> {
         let width = self.report_bytes();
         let values = &values[rows(first, out, width)];
-        let ranges = self.ranges();
-        let rejected_below: Vec<u32> = ranges.iter().map(|&range| rejected_below(range)).collect();
+        let ranges = self.ranges()?;
+        let rejected_below = collected(ranges.iter().map(|&range| rejected_below(range)))?;
         let chunk = self.chunk().min(values.len().max(1));
-        let mut random = Wiped::new(chunk * (INDEX_BYTES * ranges.len() + COIN_BYTES));
-        let mut members = Wiped::new(ranges.len() - 1);
+        let mut random = Wiped::try_new(chunk * (INDEX_BYTES * ranges.len() + COIN_BYTES))?;
+        let mut members = Wiped::try_new(ranges.len() - 1)?;
         for (values, out) in values.chunks(chunk).zip(out.chunks_mut(chunk * width)) {
             let random = &mut random[..values.len() * (INDEX_BYTES * ranges.len() + COIN_BYTES)];
             fill_bytes(rng, random)?;

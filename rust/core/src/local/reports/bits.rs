@@ -5,6 +5,7 @@ use dpnoise_kernels::arch::planes::TILE_BYTES;
 use dpnoise_kernels::arch::popcount::add_column_counts;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::mask;
+use dpnoise_kernels::memory::{room, zeroed};
 
 use super::Reports;
 use crate::error::Error;
@@ -85,17 +86,17 @@ impl Reports for Bits {
     }
 
     /// Malformed rows are searched for only if the count of an unused bit shows that there are some.
-    fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+    fn count(self, instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error> {
         let (width, unused) = (self.width(), self.unused());
-        let mut counters = vec![0; 8 * width];
+        let mut counters = zeroed(8 * width)?;
         let mut rejected = 0;
-        add_column_counts(instructions, rows, width, &mut counters);
+        add_column_counts(instructions, rows, width, &mut counters)?;
         if counters[self.bits()..].iter().any(|&count| count > 0) {
             counters.fill(0);
-            rejected = count_well_formed(instructions, rows, width, &mut counters, |row| row[width - 1] & unused != 0);
+            rejected = count_well_formed(instructions, rows, width, &mut counters, |row| row[width - 1] & unused != 0)?;
         }
         counters.truncate(self.bits());
-        (counters, rejected)
+        Ok((counters, rejected))
     }
 }
 
@@ -106,19 +107,21 @@ pub(crate) fn count_well_formed(
     width: usize,
     counters: &mut [u64],
     is_malformed: impl Fn(&[u8]) -> bool,
-) -> u64 {
+) -> Result<u64, Error> {
     let mut rejected = 0;
     for some in rows.chunks(ROWS_AT_ONCE.min(BYTES_AT_ONCE / width).max(1) * width) {
         let good = some.chunks_exact(width).filter(|row| !is_malformed(row));
         let bad = some.len() / width - good.clone().count();
         if bad == 0 {
-            add_column_counts(instructions, some, width, counters);
+            add_column_counts(instructions, some, width, counters)?;
         } else {
-            add_column_counts(instructions, &good.collect::<Vec<_>>().concat(), width, counters);
+            let mut rows = room(some.len() - bad * width)?;
+            good.for_each(|row| rows.extend_from_slice(row));
+            add_column_counts(instructions, &rows, width, counters)?;
         }
         rejected += bad as u64;
     }
-    rejected
+    Ok(rejected)
 }
 
 /// Writes a row of ceil(k / 8) bytes for every value, with only the value's bit set. **The rows are not private yet.**

@@ -4,8 +4,10 @@
 //! those in which it is set.
 
 use dpnoise_kernels::arch::popcount::add_column_counts;
+use dpnoise_kernels::memory::{OutOfMemory, zeroed};
 
 use super::Reports;
+use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 
 /// The bytes of a group's number.
@@ -39,10 +41,10 @@ impl Reports for Cohorts {
         64 + self.bits().div_ceil(8)
     }
 
-    fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
-        let mut counters = vec![0; self.counters()];
-        let rejected = count(instructions, rows, self.bits().div_ceil(8), &mut counters);
-        (counters, rejected)
+    fn count(self, instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error> {
+        let mut counters = zeroed(self.counters())?;
+        let rejected = count(instructions, rows, self.bits().div_ceil(8), &mut counters)?;
+        Ok((counters, rejected))
     }
 
     fn are_possible(self, n: u64, counters: &[u64]) -> bool {
@@ -74,22 +76,22 @@ pub(crate) fn write(groups: &[u64], bits: &[u8], out: &mut [u8]) {
 }
 
 /// Adds the reports of all groups to their `counters`, and returns the number of reports that are of no group.
-fn count(instructions: InstructionSet, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
+fn count(instructions: InstructionSet, reports: &[u8], width: usize, counters: &mut [u64]) -> Result<u64, Error> {
     let bits_bytes = width - HEADER_BYTES;
     let group_counters = 1 + 8 * bits_bytes;
     let groups = counters.len() / group_counters;
     let group_of = |row: &[u8]| usize::from(u16::from_le_bytes([row[0], row[1]]));
     let mut rejected = 0;
-    let mut bits = Vec::new();
+    let mut bits: Vec<u8> = vec![];
     for some in reports.chunks((BYTES_AT_ONCE / width).max(1) * width) {
         // A counting sort: where each group's reports begin, with those of no group at the end.
-        let mut ends = vec![0u32; groups + 1];
+        let mut ends = zeroed::<u32>(groups + 1)?;
         some.chunks_exact(width).for_each(|row| ends[group_of(row).min(groups)] += 1);
         let mut total = 0;
         for end in &mut ends {
             (*end, total) = (total, total + *end);
         }
-        let mut order = vec![0u32; total as usize];
+        let mut order = zeroed(total as usize)?;
         for (index, row) in (0..).zip(some.chunks_exact(width)) {
             let end = &mut ends[group_of(row).min(groups)];
             order[*end as usize] = index;
@@ -97,17 +99,19 @@ fn count(instructions: InstructionSet, reports: &[u8], width: usize, counters: &
         }
         let mut start = 0;
         for (&end, counters) in ends.iter().zip(counters.chunks_exact_mut(group_counters)) {
+            let own = &order[start..end as usize];
             bits.clear();
-            for &index in &order[start..end as usize] {
+            bits.try_reserve(own.len() * bits_bytes).map_err(|_| OutOfMemory)?;
+            for &index in own {
                 bits.extend_from_slice(&some[index as usize * width..][HEADER_BYTES..width]);
             }
             counters[0] += u64::from(end) - start as u64;
-            add_column_counts(instructions, &bits, bits_bytes, &mut counters[1..]);
+            add_column_counts(instructions, &bits, bits_bytes, &mut counters[1..])?;
             start = end as usize;
         }
         rejected += order.len() as u64 - start as u64;
     }
-    rejected
+    Ok(rejected)
 }
 
 #[cfg(test)]
@@ -123,7 +127,7 @@ mod tests {
             row[..2].copy_from_slice(&(i as u16 * 7 % 6).to_le_bytes()); // 5 is no group
         }
         let cohorts = Cohorts { groups: groups as u32, bits: 8 * bits_bytes as u32, malformed: "group out of range" };
-        let (mut counters, rejected) = cohorts.count(crate::instruction_set::current().unwrap(), &reports);
+        let (mut counters, rejected) = cohorts.count(crate::instruction_set::current().unwrap(), &reports).unwrap();
         let mut expected = vec![0; counters.len()];
         let mut others = 0;
         for row in reports.chunks_exact(width) {

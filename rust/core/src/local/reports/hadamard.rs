@@ -5,8 +5,11 @@
 
 use core::ops::Range;
 
+use dpnoise_kernels::memory::collected;
+
 use super::numbers::Numbers;
 use super::sketch::{Row, Sketch};
+use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::Support;
 
@@ -28,7 +31,7 @@ pub(crate) fn support_of_entries(mixture: Mixture) -> Support {
 /// with -1.
 pub(crate) fn supports(mut balance: Vec<i64>, n: u64) -> Vec<u64> {
     walsh_hadamard(&mut balance);
-    // The difference of the reports that support a row and the others; both add up to n.
+    // The difference of the reports that support a row and the others; both add up to n. The memory stays the same.
     balance.into_iter().map(|difference| i64::midpoint(n as i64, difference) as u64).collect()
 }
 
@@ -75,14 +78,14 @@ impl TransformedTable {
     }
 
     /// The reports and their supports for some rows of the table, from the `counters`.
-    pub(crate) fn rows(self, counters: &[u64], rows: Range<u32>) -> impl Iterator<Item = Row> {
+    pub(crate) fn rows(self, counters: &[u64], rows: Range<u32>) -> impl Iterator<Item = Result<Row, Error>> {
         let width = 2 * self.sketch.width() as usize;
         let counters = &counters[rows.start as usize * width..rows.end as usize * width];
         rows.zip(counters.chunks_exact(width)).map(move |(j, row)| {
-            let balance =
-                row.as_chunks().0.iter().map(|&[same, other]: &[u64; 2]| same as i64 - other as i64).collect();
+            let pairs = row.as_chunks().0.iter();
+            let balance = collected(pairs.map(|&[same, other]: &[u64; 2]| same as i64 - other as i64))?;
             let n = row.iter().sum();
-            Row { hash: self.sketch.hash(j), n, supports: supports(balance, n) }
+            Ok(Row { hash: self.sketch.hash(j), n, supports: supports(balance, n) })
         })
     }
 }

@@ -20,6 +20,7 @@
 use dpnoise_kernels::arch::hashing::{WALKERS, Walks, add_supports};
 use dpnoise_kernels::arith::divisor::Divisor;
 use dpnoise_kernels::arith::mask;
+use dpnoise_kernels::memory::{room, zeroed};
 use rand_core::TryCryptoRng;
 
 use super::Reports;
@@ -180,16 +181,22 @@ impl Reports for Hashing {
         if tabulation_pays(self, reports, self.counters()) { 32 } else { 256 + self.counters() }
     }
 
-    fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
-        let mut counters = vec![0; self.counters()];
-        let rejected = count(instructions, self, rows, self.bits().div_ceil(8), &mut counters);
-        (counters, rejected)
+    fn count(self, instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error> {
+        let mut counters = zeroed(self.counters())?;
+        let rejected = count(instructions, self, rows, self.bits().div_ceil(8), &mut counters)?;
+        Ok((counters, rejected))
     }
 }
 
 /// Adds to `counters` how many of the `reports` support each value, and returns the number of malformed ones.
-fn count(instructions: InstructionSet, hashing: Hashing, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
-    let arcs = Arcs::new(hashing);
+fn count(
+    instructions: InstructionSet,
+    hashing: Hashing,
+    reports: &[u8],
+    width: usize,
+    counters: &mut [u64],
+) -> Result<u64, Error> {
+    let arcs = Arcs::new(hashing)?;
     if tabulation_pays(hashing, reports.len() / width, counters.len()) {
         return tabulate(&arcs, hashing.reports(), reports, width, counters);
     }
@@ -214,7 +221,7 @@ fn count(instructions: InstructionSet, hashing: Hashing, reports: &[u8], width: 
         walk.lengths[(filled - 1) % WALKERS + 1..].fill([0; 4]); // left over from the batch before
     }
     add_supports(instructions, hashing.prime() as u32, last, counters);
-    rejected
+    Ok(rejected)
 }
 
 /// The values v that a report supports: those for which a v mod P is among the `length` residues from `begin` on,
@@ -234,10 +241,11 @@ struct Arcs {
 }
 
 impl Arcs {
-    fn new(hashing: Hashing) -> Self {
-        let g = Divisor::new(hashing.mixture().k());
-        let firsts = (0..=g.get()).map(|hash| hashing.first_residue(hash)).collect();
-        Self { prime: hashing.prime, g, firsts }
+    fn new(hashing: Hashing) -> Result<Self, Error> {
+        let g = hashing.mixture().k();
+        let mut firsts = room(g as usize + 1)?;
+        firsts.extend((0..=g).map(|hash| hashing.first_residue(hash.into())));
+        Ok(Self { prime: hashing.prime, g: Divisor::new(g), firsts })
     }
 
     fn arc(&self, number: u64) -> Arc {
@@ -260,9 +268,9 @@ fn tabulation_pays(hashing: Hashing, reports: usize, k: usize) -> bool {
 /// mod P is on an arc of the circle of residues: it adds 1 where the arc begins, and subtracts 1 behind its end.
 /// Running sums along each circle then give the number of arcs on each residue, and each value adds up its residues on
 /// the P circles.
-fn tabulate(arcs: &Arcs, most: u64, reports: &[u8], width: usize, counters: &mut [u64]) -> u64 {
+fn tabulate(arcs: &Arcs, most: u64, reports: &[u8], width: usize, counters: &mut [u64]) -> Result<u64, Error> {
     let prime = arcs.prime.get() as usize;
-    let mut changes = vec![0i32; prime * prime];
+    let mut changes = zeroed::<i32>(prime * prime)?;
     let mut add = |number: u64, times: i32| {
         let Arc { a, begin, length } = arcs.arc(number);
         let circle = &mut changes[a as usize * prime..][..prime];
@@ -275,7 +283,7 @@ fn tabulate(arcs: &Arcs, most: u64, reports: &[u8], width: usize, counters: &mut
     };
     let rejected = if most * REPORTS_PER_NUMBER <= (reports.len() / width) as u64 {
         // Most reports occur more than once: equal ones are processed once.
-        let mut times = vec![0; most as usize];
+        let mut times = zeroed(most as usize)?;
         let rejected = for_each_number(reports, width, most, |number| times[number as usize] += 1);
         (0..).zip(times).for_each(|(number, times)| add(number, times));
         rejected
@@ -295,7 +303,7 @@ fn tabulate(arcs: &Arcs, most: u64, reports: &[u8], width: usize, counters: &mut
             residue -= if residue < prime { 0 } else { prime };
         }
     }
-    rejected
+    Ok(rejected)
 }
 
 #[cfg(test)]
@@ -321,7 +329,7 @@ mod tests {
                 u64::from(hashing.hash(seed / hashing.prime(), seed % hashing.prime(), v)) == hash
             };
             for instructions in InstructionSet::available() {
-                let (counters, rejected) = hashing.count(instructions, &rows);
+                let (counters, rejected) = hashing.count(instructions, &rows).unwrap();
                 let good: Vec<u64> = numbers.iter().copied().filter(|&number| number < hashing.reports()).collect();
                 assert_eq!(rejected as usize, numbers.len() - good.len());
                 for (v, &counter) in (0..).zip(&counters) {

@@ -30,6 +30,7 @@ pub(crate) mod symbols;
 pub(crate) mod text_hash;
 pub(crate) mod tiles;
 
+use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 
 /// The form of the reports of a protocol. They are private already; nothing here needs to be constant-time.
@@ -52,7 +53,10 @@ pub(crate) trait Reports: Copy {
     fn effort(self, reports: usize) -> usize;
 
     /// The counters of the well-formed rows, and the number of malformed ones.
-    fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64);
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    fn count(self, instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error>;
 
     /// Whether these counters are possible for `n` reports.
     fn are_possible(self, n: u64, counters: &[u64]) -> bool {

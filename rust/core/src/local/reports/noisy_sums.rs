@@ -12,6 +12,7 @@
 
 use core::mem;
 
+use dpnoise_kernels::memory::zeroed;
 use rand_core::TryCryptoRng;
 
 use super::Reports;
@@ -123,10 +124,10 @@ impl NoisySums {
 impl NoisySums {
     /// Adds the well-formed rows to the counters, and returns the number of malformed ones. Words of 32 bits hold the sums
     /// of a few rows, so that most additions are of words half as long as counters.
-    fn add_rows(self, rows: &[u8], counters: &mut [u64]) -> u64 {
+    fn add_rows(self, rows: &[u8], counters: &mut [u64]) -> Result<u64, Error> {
         let width = NUMBER_BYTES * counters.len();
         let at_once = (u32::MAX / self.largest()) as usize;
-        let mut sums = vec![0u32; counters.len()];
+        let mut sums = zeroed::<u32>(counters.len())?;
         let mut rejected = 0;
         for some in rows.chunks(at_once * width) {
             for row in some.chunks_exact(width) {
@@ -149,7 +150,7 @@ impl NoisySums {
                 *counter = counter.wrapping_add(u64::from(mem::take(sum)));
             }
         }
-        rejected
+        Ok(rejected)
     }
 }
 
@@ -175,10 +176,10 @@ impl Reports for NoisySums {
     }
 
     /// Adds up the well-formed rows.
-    fn count(self, _instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
-        let mut counters = vec![0; self.counters()];
-        let rejected = self.add_rows(rows, &mut counters);
-        (counters, rejected)
+    fn count(self, _instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error> {
+        let mut counters = zeroed(self.counters())?;
+        let rejected = self.add_rows(rows, &mut counters)?;
+        Ok((counters, rejected))
     }
 
     fn are_possible(self, n: u64, counters: &[u64]) -> bool {
@@ -212,7 +213,7 @@ mod tests {
                     rows.extend(row.into_iter().flat_map(u32::to_le_bytes));
                 }
                 let instructions = crate::instruction_set::current().unwrap();
-                assert_eq!(sums.count(instructions, &rows), (expected, 33), "{epsilon} {columns}");
+                assert_eq!(sums.count(instructions, &rows), Ok((expected, 33)), "{epsilon} {columns}");
             }
         }
     }

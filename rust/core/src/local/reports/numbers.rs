@@ -1,5 +1,7 @@
 //! Reports that are a number, in as few little-endian bytes as hold the largest one.
 
+use dpnoise_kernels::memory::zeroed;
+
 use super::Reports;
 use crate::error::Error;
 use crate::instruction_set::InstructionSet;
@@ -61,11 +63,11 @@ impl Reports for Numbers {
         EFFORT
     }
 
-    fn count(self, _instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
-        let mut counters = vec![0; self.counters()];
+    fn count(self, _instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error> {
+        let mut counters = zeroed::<u64>(self.counters())?;
         let rejected =
             for_each_number(rows, self.bits().div_ceil(8), self.end, |number| counters[number as usize] += 1);
-        (counters, rejected)
+        Ok((counters, rejected))
     }
 
     fn are_possible(self, n: u64, counters: &[u64]) -> bool {

@@ -14,7 +14,9 @@
 use core::hint::black_box;
 
 use dpnoise_kernels::arith::divisor::SmallDivisor;
+use dpnoise_kernels::memory::{collected, zeroed};
 
+use crate::error::Error;
 use crate::local::chance::mixture::CHUNK;
 use crate::rng::Wiped;
 
@@ -173,9 +175,12 @@ const TILE: usize = 1 << 15;
 /// the number that reports have: 0...01 is 0, and point i followed by the digit u is 1 + i q + u.
 ///
 /// Suffixes are extended depth first, so that most sums are in cache when they are added.
-pub(crate) fn supports(space: Space, k: u32, counters: &[u64]) -> Vec<u64> {
+///
+/// # Errors
+/// [`Error::Allocation`].
+pub(crate) fn supports(space: Space, k: u32, counters: &[u64]) -> Result<Vec<u64>, Error> {
     let q = space.prime as usize;
-    let mut supports = vec![0; k as usize];
+    let mut supports = zeroed(k as usize)?;
     // Reports by their first j + 1 digits: those that begin with zeros, and the others.
     let (mut zeros, mut by_prefix) = (0, counters);
     let mut shortened: Vec<u64>;
@@ -185,15 +190,15 @@ pub(crate) fn supports(space: Space, k: u32, counters: &[u64]) -> Vec<u64> {
         if first < next {
             let supports = &mut supports[first..next];
             let suffixes = |l| supports.len().div_ceil(space.power(l) as usize).min(q);
-            let mut scratch = vec![0; (1..j).map(|l| suffixes(l) * q * space.offset(l) as usize).sum()];
+            let mut scratch = zeroed((1..j).map(|l| suffixes(l) * q * space.offset(l) as usize).sum())?;
             count(q, space.power(j) as usize, zeros, sums, &mut scratch, supports);
         }
         zeros += last_is_one;
-        shortened = sums.chunks_exact(q).map(|extended| extended.iter().sum()).collect();
+        shortened = collected(sums.chunks_exact(q).map(|extended| extended.iter().sum()))?;
         by_prefix = &shortened;
     }
     supports[0] = zeros;
-    supports
+    Ok(supports)
 }
 
 /// The supports of the values that end with a suffix b from place l on: of all q^l, which is `power`, or of the first.
@@ -339,7 +344,7 @@ mod tests {
             let counters = some_counters(space);
             let expected: Vec<u64> = (0..points).map(|value| supports_by_definition(space, value, &counters)).collect();
             for k in [2, 3, last_block, last_block + 1, points / 2, points - 1, points] {
-                assert_eq!(supports(space, k as u32, &counters), expected[..k as usize], "{space:?} {k}");
+                assert_eq!(supports(space, k as u32, &counters).unwrap(), expected[..k as usize], "{space:?} {k}");
             }
         }
     }
@@ -350,7 +355,7 @@ mod tests {
         assert!(TILE.div_ceil(211) < 211);
         let counters = some_counters(space);
         let k = 1 + 211 + 211 * 57 + 100; // ends within a suffix's values
-        let supports = supports(space, k, &counters);
+        let supports = supports(space, k, &counters).unwrap();
         assert_eq!(supports.len(), k as usize);
         for value in [0, 1, 2, 211, 212, 213, 422, 423, 424, 635, 5000, 12_238, 12_239, k - 1] {
             let expected = supports_by_definition(space, value.into(), &counters);

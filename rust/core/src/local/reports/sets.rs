@@ -8,6 +8,7 @@
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::mask;
+use dpnoise_kernels::memory::zeroed;
 use rand_core::TryCryptoRng;
 
 use super::Reports;
@@ -48,16 +49,16 @@ impl Reports for Sets {
         4 * Bits(self.k).width()
     }
 
-    fn count(self, instructions: InstructionSet, rows: &[u8]) -> (Vec<u64>, u64) {
+    fn count(self, instructions: InstructionSet, rows: &[u8]) -> Result<(Vec<u64>, u64), Error> {
         let (width, unused) = (Bits(self.k).width(), Bits(self.k).unused());
         let sizes = self.fewest..=self.most;
         let is_malformed = |row: &[u8]| {
             row[width - 1] & unused != 0 || !sizes.contains(&row.iter().map(|byte| byte.count_ones()).sum())
         };
-        let mut counters = vec![0; 8 * width];
-        let rejected = count_well_formed(instructions, rows, width, &mut counters, is_malformed);
+        let mut counters = zeroed(8 * width)?;
+        let rejected = count_well_formed(instructions, rows, width, &mut counters, is_malformed)?;
         counters.truncate(self.bits());
-        (counters, rejected)
+        Ok((counters, rejected))
     }
 }
 

@@ -31,6 +31,8 @@
 //! each ordered pair of people with the same value (including a person with themselves). A pair of different people
 //! with the same value is in the same row with probability 1/r.
 
+use dpnoise_kernels::memory::zeroed;
+
 use super::text_hash::RowHash;
 use crate::error::Error;
 use crate::local::estimate::{Estimate, Support};
@@ -123,15 +125,25 @@ pub(crate) struct Row {
 
 /// Estimates how many people have each of the `candidates`, from rows of `width` columns whose reports support with the
 /// probabilities `support`.
-pub(crate) fn estimate(rows: impl Iterator<Item = Row>, width: u32, support: Support, candidates: &[i64]) -> Estimate {
+///
+/// # Errors
+/// [`Error::Allocation`].
+pub(crate) fn estimate(
+    rows: impl Iterator<Item = Result<Row, Error>>,
+    width: u32,
+    support: Support,
+    candidates: &[i64],
+) -> Result<Estimate, Error> {
     let w = f64::from(width);
     let (mut n, mut number_of_rows, mut squares, mut by_chance) = (0, 0.0, 0.0, 0.0);
-    let mut supported = vec![0; candidates.len()];
+    let mut supported = zeroed::<u64>(candidates.len())?;
     for row in rows {
+        let row = row?;
         n += row.n;
         number_of_rows += 1.0;
-        squares += row.supports.iter().map(|&supports| support.count(row.n, supports).powi(2)).sum::<f64>();
-        by_chance += (row.n as f64).powi(2) / w;
+        let counts = row.supports.iter().map(|&supports| support.count(row.n, supports));
+        squares += counts.map(|count| count * count).sum::<f64>();
+        by_chance += row.n as f64 * row.n as f64 / w;
         for (supported, &candidate) in supported.iter_mut().zip(candidates) {
             *supported += row.supports[row.hash.column(candidate) as usize];
         }
@@ -140,14 +152,13 @@ pub(crate) fn estimate(rows: impl Iterator<Item = Row>, width: u32, support: Sup
     squares -= people * (support.variance(1.0) + (w - 1.0) * support.variance(0.0));
     let pairs = number_of_rows * ((squares - by_chance) * w / (w - 1.0) - people);
     let chances = Chances::new(support, w);
-    let counts: Vec<f64> =
-        supported.iter().map(|&supports| (support.count(n, supports) - people / w) * w / (w - 1.0)).collect();
+    let counts = supported.iter().map(|&supports| (support.count(n, supports) - people / w) * w / (w - 1.0));
     let standard_error = |&count: &f64| {
         let frequency = if n == 0 { 0.0 } else { (count / people).clamp(0.0, 1.0) };
         let collisions = (pairs - count * (count - 1.0)).max(0.0) / (number_of_rows * (w - 1.0));
         (people * chances.variance(frequency) + collisions).sqrt()
     };
-    Estimate { standard_errors: counts.iter().map(standard_error).collect(), counts, n }
+    Estimate::new(n, counts, standard_error)
 }
 
 /// The probabilities that a report supports its sender's value, and another one, over random hash functions.

@@ -29,12 +29,14 @@ public final class Accumulator implements AutoCloseable {
      * @param protocol the protocol of the reports
      * @param state what {@link #toBytes}, Python or the command line wrote
      * @return the accumulator
-     * @throws DpnoiseException if the state is damaged, or of another protocol
+     * @throws DpnoiseException if the state is damaged, or of another protocol; of status {@link Status#PARAMETER} if its
+     *     counters have more bytes than the limit with which the protocol was read
      */
     public static Accumulator fromBytes(Protocol protocol, byte[] state) {
         Pointer length = Library.size(state.length);
+        Pointer limit = Library.size(protocol.limit);
         Accumulator accumulator = new Accumulator(protocol);
-        try (Handle read = Handle.of(out -> CollectorLibrary.dpnoise_accumulator_from_bytes(state, length, out))) {
+        try (Handle read = Handle.of(out -> CollectorLibrary.dpnoise_accumulator_from_bytes(state, length, limit, out))) {
             accumulator.merge(read);
             return accumulator;
         } catch (DpnoiseException exception) {

@@ -15,13 +15,14 @@ final class ClientLibrary {
 
     private ClientLibrary() {}
 
-    static native int dpnoise_protocol_from_json(byte[] specification, Pointer length, long[] out);
+    static native int dpnoise_protocol_from_json(byte[] specification, Pointer length, Pointer limit, long[] out);
 
     static native int dpnoise_protocol_with_memo(
             long protocol, long memo, byte[] question, Pointer length, long[] out);
 
     static native int dpnoise_protocol_facts(
-            long protocol, int[] takes, int[] keepsMemo, int[] k, PointerByReference reportBytes);
+            long protocol, int[] takes, int[] keepsMemo, int[] k, PointerByReference reportBytes,
+            PointerByReference counterBytes);
 
     static native int dpnoise_protocol_epsilon(long protocol, double[] epsilon);
 

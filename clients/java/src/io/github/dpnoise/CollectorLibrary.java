@@ -13,7 +13,7 @@ final class CollectorLibrary {
 
     static native int dpnoise_accumulator_new(long protocol, long[] out);
 
-    static native int dpnoise_accumulator_from_bytes(byte[] bytes, Pointer length, long[] out);
+    static native int dpnoise_accumulator_from_bytes(byte[] bytes, Pointer length, Pointer limit, long[] out);
 
     static native int dpnoise_accumulator_to_bytes(
             long accumulator, byte[] out, Pointer capacity, PointerByReference length);

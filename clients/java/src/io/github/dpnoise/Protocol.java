@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.text.Normalizer;
 import java.util.Arrays;
 
 /**
@@ -19,25 +20,34 @@ import java.util.Arrays;
  * no report.
  */
 public final class Protocol implements AutoCloseable {
+    /** The most bytes of counters, 128 MiB, that specifications may have unless more are given. */
+    public static final long COUNTER_LIMIT = 1L << 27;
+
     private static final Source ALONE = Source.system(1);
 
     final Handle handle;
+    final long limit;
     private final ValueKind takes;
     private final boolean keepsMemo;
     private final int k;
     private final int reportBytes;
+    private final long counterBytes;
 
-    private Protocol(Handle handle) {
+    private Protocol(Handle handle, long limit) {
         this.handle = handle;
+        this.limit = limit;
         int[] takes = new int[1];
         int[] keepsMemo = new int[1];
         int[] k = new int[1];
         PointerByReference reportBytes = new PointerByReference();
-        handle.call(protocol -> ClientLibrary.dpnoise_protocol_facts(protocol, takes, keepsMemo, k, reportBytes));
+        PointerByReference counterBytes = new PointerByReference();
+        handle.call(protocol -> ClientLibrary.dpnoise_protocol_facts(
+                protocol, takes, keepsMemo, k, reportBytes, counterBytes));
         this.takes = ValueKind.values()[takes[0]];
         this.keepsMemo = keepsMemo[0] != 0;
         this.k = k[0];
         this.reportBytes = Math.toIntExact(Library.value(reportBytes));
+        this.counterBytes = Library.value(counterBytes);
     }
 
     /**
@@ -49,11 +59,31 @@ public final class Protocol implements AutoCloseable {
      * @param specification JSON in UTF-8
      * @return the protocol, worth keeping for many reports
      * @throws DpnoiseException of status {@link Status#STATE} if the specification is damaged, contradicts itself, or
-     *     has other probabilities than its epsilon gives
+     *     has other probabilities than its epsilon gives; {@link Status#PARAMETER} if its counters have more than
+     *     {@link #COUNTER_LIMIT} bytes
      */
     public static Protocol fromJson(byte[] specification) {
+        return fromJson(specification, COUNTER_LIMIT);
+    }
+
+    /**
+     * Reads a specification, as {@link #fromJson(byte[])} does, with another limit on the memory that it may ask for.
+     *
+     * @param specification JSON in UTF-8
+     * @param limit the most bytes of counters of an {@link Accumulator}
+     * @return the protocol
+     * @throws DpnoiseException of status {@link Status#STATE} if the specification cannot be used; of status
+     *     {@link Status#PARAMETER} if its counters have more bytes
+     */
+    public static Protocol fromJson(byte[] specification, long limit) {
+        if (limit < 0) {
+            throw new DpnoiseException(Status.PARAMETER, "limit must be at least 0, got " + limit);
+        }
         Pointer length = Library.size(specification.length);
-        return new Protocol(Handle.of(out -> ClientLibrary.dpnoise_protocol_from_json(specification, length, out)));
+        Pointer most = Library.size(limit);
+        Handle read =
+                Handle.of(out -> ClientLibrary.dpnoise_protocol_from_json(specification, length, most, out));
+        return new Protocol(read, limit);
     }
 
     /**
@@ -71,15 +101,19 @@ public final class Protocol implements AutoCloseable {
      * Makes a protocol with the memo of the person who answers, for protocols in which people keep one.
      *
      * @param memo the memo; it and this protocol may be closed before the result
-     * @param question the words of the question: the same each time it is asked, and others for another question
+     * @param question the words of the question: the same each time it is asked, and others for another question; in
+     *     Unicode's normal form NFC, since two spellings of a text would be two questions
      * @return the protocol, which stands for this question alone
-     * @throws DpnoiseException if people keep no memo in this protocol
+     * @throws DpnoiseException if people keep no memo in this protocol, or the question is not in NFC
      */
     public Protocol withMemo(Memo memo, String question) {
         byte[] words = utf8(question, Status.PARAMETER, "question");
+        if (!Normalizer.isNormalized(question, Normalizer.Form.NFC)) {
+            throw new DpnoiseException(Status.PARAMETER, "question must be in the normal form NFC: see Normalizer");
+        }
         Pointer length = Library.size(words.length);
         return new Protocol(Handle.of(out -> handle.status(protocol -> memo.handle.status(
-                secrets -> ClientLibrary.dpnoise_protocol_with_memo(protocol, secrets, words, length, out)))));
+                secrets -> ClientLibrary.dpnoise_protocol_with_memo(protocol, secrets, words, length, out)))), limit);
     }
 
     /** {@return what values are} */
@@ -100,6 +134,11 @@ public final class Protocol implements AutoCloseable {
     /** {@return the bytes of a report; a message has 12 more} */
     public int reportBytes() {
         return reportBytes;
+    }
+
+    /** {@return the bytes of the counters of an {@link Accumulator}} */
+    public long counterBytes() {
+        return counterBytes;
     }
 
     /**

@@ -15,7 +15,9 @@ public enum Status {
     /** Memory is too short. */
     MEMORY,
     /** A defect of the library. */
-    INTERNAL;
+    INTERNAL,
+    /** The library could not allocate memory. Nothing was released, and all objects are as they were. */
+    ALLOCATION;
 
     private static final Status[] ALL = values();
 

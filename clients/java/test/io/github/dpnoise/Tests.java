@@ -159,6 +159,8 @@ final class Tests {
                 refused(Status.PARAMETER, "question must be Unicode", () -> remembering.withMemo(memo, lone));
                 refused(Status.STATE, "specification must be Unicode", () -> Protocol.fromJson(UNARY + lone));
             }
+            remembering.withMemo(memo, "caf\u00e9").close();
+            refused(Status.PARAMETER, "question must be in", () -> remembering.withMemo(memo, "cafe\u0301"));
         }
     }
 

@@ -1,0 +1,391 @@
+//! Memory: what the shortest specifications may cost, and that no call aborts where there is none.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::ptr::null_mut;
+use std::time::Instant;
+
+use dpnoise::*;
+use dpnoise_core::Error;
+use dpnoise_core::local::*;
+use dpnoise_core::memory::zeroed;
+
+use crate::{free, made, message};
+
+/// Allocations of at least so many bytes may fail. Smaller ones have a size that does not come from outside.
+const LARGE: usize = 1 << 18;
+
+/// What a thread has allocated, and which of its large allocations fails.
+#[derive(Clone, Copy)]
+struct Plan {
+    held: isize,
+    most: isize,
+    large: usize,
+    fails_at: usize,
+}
+
+std::thread_local! {
+    static PLAN: Cell<Plan> = const { Cell::new(Plan { held: 0, most: 0, large: 0, fails_at: usize::MAX }) };
+}
+
+struct Planted;
+
+#[global_allocator]
+static ALLOCATOR: Planted = Planted;
+
+impl Planted {
+    /// Whether there is memory for one allocation, of `freed` bytes before.
+    fn grants(size: usize, freed: usize) -> bool {
+        let granted = PLAN.try_with(|cell| {
+            let mut plan = cell.get();
+            plan.large += usize::from(size >= LARGE);
+            let granted = size < LARGE || plan.large != plan.fails_at;
+            if granted {
+                plan.held += size as isize - freed as isize;
+                plan.most = plan.most.max(plan.held);
+            }
+            cell.set(plan);
+            granted
+        });
+        granted.unwrap_or(true) // the thread ends
+    }
+}
+
+// SAFETY: the system's allocator does the work, or nothing is allocated, which null says.
+unsafe impl GlobalAlloc for Planted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if Self::grants(layout.size(), 0) { unsafe { System.alloc(layout) } } else { null_mut() }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if Self::grants(layout.size(), 0) { unsafe { System.alloc_zeroed(layout) } } else { null_mut() }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if Self::grants(size, layout.size()) { unsafe { System.realloc(block, layout, size) } } else { null_mut() }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        let _ = PLAN.try_with(|cell| cell.set(Plan { held: cell.get().held - layout.size() as isize, ..cell.get() }));
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+/// The most bytes that this thread holds at a time during `work`, beside those that it holds already.
+fn most_during(work: impl FnOnce()) -> usize {
+    let before = PLAN.get().held;
+    PLAN.set(Plan { most: before, ..PLAN.get() });
+    work();
+    (PLAN.get().most - before).cast_unsigned()
+}
+
+/// The names of all families, in the order of the registry.
+fn families() -> Vec<String> {
+    let unknown = Protocol::from_json(r#"{"protocol":"none","version":1}"#, 0).unwrap_err().to_string();
+    unknown.rsplit_once("knows ").unwrap().1.split(", ").map(str::to_owned).collect()
+}
+
+/// Protocols of a family with `k` values, or with what takes their place, and this epsilon: for each other parameter
+/// its extremes, and for sketches so many cells. A new family needs a line here.
+fn extremes(family: &str, cells: u64, k: u64, epsilon: f64) -> Vec<Protocol> {
+    let mut found = vec![];
+    macro_rules! each {
+        ($($made:expr),*) => {{ $(found.extend($made.ok().map(Protocol::from));)* }};
+    }
+    let shapes = [cells / k, cells / (k + 1), 1].map(|rows| rows.min(1 << 16));
+    match family {
+        "randomized_response" => each!(RandomizedResponse::new(epsilon)),
+        "symmetric_unary_encoding" => each!(SymmetricUnaryEncoding::new(k, epsilon)),
+        "optimized_unary_encoding" => each!(OptimizedUnaryEncoding::new(k, epsilon)),
+        "unary_encoding" => each!(UnaryEncoding::new(k, 0.75, 0.25), UnaryEncoding::new(k, 0.5, 0.499)),
+        "generalized_randomized_response" => each!(GeneralizedRandomizedResponse::new(k, epsilon)),
+        "local_hashing" => {
+            each!(LocalHashing::new(k, epsilon, Some(2)), LocalHashing::new(k, epsilon, Some(LocalHashing::MAX_G)));
+        }
+        "hadamard_response" => each!(HadamardResponse::new(k, epsilon)),
+        "subset_selection" => {
+            each!(SubsetSelection::new(k, epsilon, Some(1)), SubsetSelection::new(k, epsilon, Some(k - 1)));
+        }
+        "longitudinal_unary_encoding" => {
+            each!(LongitudinalUnaryEncoding::new(k, epsilon, epsilon / 2.0, Permanent::Optimized));
+        }
+        "loloha" => {
+            each!(Loloha::new(k, epsilon, epsilon / 2.0, Some(2)), Loloha::new(k, epsilon, epsilon / 2.0, Some(256)));
+        }
+        "d_bit_flip" => each!(DBitFlip::new(k, epsilon, 1), DBitFlip::new(k, epsilon, k)),
+        "duchi_mean" => each!(DuchiMean::new(epsilon)),
+        "piecewise_mean" => each!(PiecewiseMean::new(epsilon)),
+        "hybrid_mean" => each!(HybridMean::new(epsilon)),
+        "laplace_mean" => each!(LaplaceMean::new(epsilon)),
+        "square_wave" => each!(SquareWave::new(k, epsilon)),
+        "threshold_histogram_encoding" => each!(ThresholdHistogramEncoding::new(k, epsilon)),
+        "summation_histogram_encoding" => each!(SummationHistogramEncoding::new(k, epsilon)),
+        "count_mean_sketch" => {
+            for rows in shapes {
+                each!(CountMeanSketch::new(epsilon, rows, k, 0));
+            }
+        }
+        "hadamard_count_mean_sketch" => {
+            for rows in shapes {
+                each!(HadamardCountMeanSketch::new(epsilon, rows / 2, k, 0));
+            }
+        }
+        "hierarchical_range" => {
+            each!(HierarchicalRange::new(k, epsilon, 2), HierarchicalRange::new(k, epsilon, 1024));
+        }
+        "prefix_extension" => {
+            for rows in shapes {
+                each!(PrefixExtension::new(63, epsilon, 16, rows / 8, k, 0));
+            }
+        }
+        "rappor" => {
+            let given = Probabilities { f: 0.5, p: 0.5, q: 0.75 };
+            for rows in shapes {
+                each!(Rappor::new(k, 1, rows, given), Rappor::new(k, 2, rows / 2, given));
+            }
+        }
+        "projective_geometry_response" => {
+            let default = ProjectiveGeometryResponse::new(k, epsilon, None);
+            let points = default.as_ref().map_or(0.0, |default| default.space().points() as f64);
+            // The largest prime that leads to four times as many points, for each number of digits.
+            for largest in (1..8).map(|digits| (4.1 * points).powf(1.0 / f64::from(digits)) as u64) {
+                let made = |prime| ProjectiveGeometryResponse::new(k, epsilon, Some(prime));
+                let primes = (2..=largest).rev().take(1 << 10).chain([134_217_689]);
+                found.extend(primes.filter_map(|prime| made(prime).ok()).take(1).map(Protocol::from));
+            }
+            each!(default);
+        }
+        other => panic!("{other} needs a line here"),
+    }
+    found
+}
+
+/// All that a specification leads to, on a device of a person and in a collector: reading it, a report, counting it,
+/// estimating, and the state written and read.
+fn everything(json: &str) -> Result<(), Error> {
+    let protocol = Protocol::from_json(json, COUNTER_LIMIT)?;
+    let (width, memo) = (protocol.report_bytes(), ClientMemo::generate(1)?);
+    let values = match protocol.takes() {
+        ValueKind::Numbers => Values::Numbers(&[0.0]),
+        ValueKind::Answers => Values::Answers(&[0]),
+        ValueKind::Remembering => {
+            Values::Remembering(Remembering { values: &[0], secrets: memo.secrets(), question: "" })
+        }
+        _ => Values::Integers(&[0]),
+    };
+    let mut report = zeroed(width)?;
+    protocol.perturb(values, &mut report, 1)?;
+    let mut counts = Accumulator::new(protocol)?;
+    counts.add(&report, width, 1)?;
+    assert_eq!((counts.n(), counts.rejected()), (1, 0));
+    drop(report);
+    counts.estimate()?;
+    counts.estimate_candidates(&[0])?;
+    counts.estimate_prefixes(0, &[0])?;
+    Accumulator::from_bytes(&counts.to_bytes()?, COUNTER_LIMIT).map(drop)
+}
+
+/// Of each family, some of the largest protocols that are read with this limit, by counters and estimates together.
+fn largest(limit: usize) -> impl Iterator<Item = Vec<Protocol>> {
+    families().into_iter().map(move |family| {
+        let counters = limit as u64 / 8;
+        let ks = (0..4).flat_map(|halved| [-1, 0, 1].map(|more| (counters >> halved).wrapping_add_signed(more)));
+        let epsilons = [MIN_EPSILON, 0.1, 1.0, 5.0, MAX_EPSILON];
+        let all = ks
+            .chain([2, 3, 8, 512, 1 << 12, 1 << 16, 1 << 20])
+            .flat_map(|k| epsilons.map(|epsilon| extremes(&family, counters, k, epsilon)));
+        let (mut read, refused): (Vec<_>, Vec<_>) =
+            all.flatten().partition(|protocol| Protocol::from_json(&protocol.to_json(), limit).is_ok());
+        for protocol in refused {
+            assert!(protocol.counter_bytes() > limit, "{}", protocol.to_json());
+            assert_eq!(Protocol::from_json(&protocol.to_json(), usize::MAX), Ok(protocol));
+        }
+        let size = |protocol: &Protocol| {
+            (protocol.counters() + protocol.k() as usize, protocol.counters(), protocol.report_bytes())
+        };
+        read.sort_by_key(|protocol| Reverse(size(protocol)));
+        read.dedup_by_key(|protocol| size(protocol));
+        assert!(!read.is_empty(), "{family}");
+        read.truncate(4);
+        read
+    })
+}
+
+/// Prints what the specifications cost that are read with this limit.
+fn check_costs(limit: usize) {
+    println!("| family | specification | counters | report | most memory | per byte | seconds |");
+    for protocols in largest(limit) {
+        let costs = protocols.iter().map(|protocol| {
+            let (json, start) = (protocol.to_json(), Instant::now());
+            let most = most_during(|| everything(&json).unwrap());
+            (most, json, protocol, start.elapsed().as_secs_f64())
+        });
+        let (most, json, protocol, seconds) = costs.max_by_key(|&(most, ..)| most).unwrap();
+        let (name, bytes, report) = (protocol.name(), json.len(), protocol.report_bytes());
+        let counters = protocol.counter_bytes();
+        println!("| {name} | {bytes} | {counters} | {report} | {most} | {} | {seconds:.2} |", most / bytes);
+        assert!(bytes <= 1000 && counters <= limit && most <= 5 * limit, "{json}: {most} bytes");
+    }
+}
+
+#[test]
+fn a_specification_costs_at_most_five_times_the_limit() {
+    check_costs(1 << 20);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_specification_costs_at_most_five_times_the_default_limit() {
+    check_costs(COUNTER_LIMIT);
+}
+
+/// Runs `call` with its first large allocation failing, with the second one, and so on until none fails; `check` looks
+/// at how it ended. Returns how many failed.
+fn fail_each<T>(mut call: impl FnMut() -> T, mut check: impl FnMut(T, bool)) -> usize {
+    for failing in 1.. {
+        PLAN.set(Plan { large: 0, fails_at: failing, ..PLAN.get() });
+        let ended = call();
+        let failed = PLAN.get().large >= failing;
+        PLAN.set(Plan { fails_at: usize::MAX, ..PLAN.get() });
+        check(ended, failed);
+        if !failed {
+            return failing - 1;
+        }
+    }
+    unreachable!("some call has enough memory")
+}
+
+#[test]
+fn protocols_of_all_families_survive_every_failure() {
+    for protocols in largest(8 * LARGE) {
+        let (protocol, json) = (protocols[0], protocols[0].to_json());
+        let failures = fail_each(
+            || everything(&json),
+            |ended, failed| assert_eq!(ended, if failed { Err(Error::Allocation) } else { Ok(()) }, "{json}"),
+        );
+        println!("{}: {failures}", protocol.name());
+        assert!(failures >= 4 || protocol.counter_bytes() < LARGE, "{json}: {failures}");
+    }
+}
+
+/// A call, and what it is called with.
+type Call<'a> = (&'static str, Box<dyn FnMut() -> Status + 'a>);
+
+/// Calls a function that makes an object, and frees that.
+fn freed(make: impl FnOnce(*mut u64) -> Status) -> Status {
+    let mut handle = 0;
+    let status = make(&raw mut handle);
+    assert_eq!(status == Status::Ok, handle != 0);
+    if handle != 0 {
+        free(handle);
+    }
+    status
+}
+
+fn count_of(accumulator: u64) -> u64 {
+    let mut n = 0;
+    assert_eq!(unsafe { dpnoise_accumulator_counts(accumulator, &raw mut n, null_mut()) }, Status::Ok);
+    n
+}
+
+/// A call with memory of its own.
+fn call<'a>(name: &'static str, call: impl FnMut() -> Status + 'a) -> Call<'a> {
+    (name, Box::new(call))
+}
+
+/// Checks that each call, with any of its large allocations failing, says so, and adds nothing to `accumulator`.
+fn check_calls(calls: Vec<Call<'_>>, accumulator: u64) {
+    for (name, mut call) in calls {
+        let mut n = count_of(accumulator);
+        let failures = fail_each(&mut *call, |status, failed| {
+            assert_eq!(status, if failed { Status::Allocation } else { Status::Ok }, "{name}");
+            assert!(!failed || message() == "there is not enough memory, and nothing was released", "{}", message());
+            let counted = count_of(accumulator);
+            assert!(counted == n || !failed, "{name} has added something");
+            n = counted;
+        });
+        println!("{name}: {failures}");
+        assert!(failures >= 1, "{name} allocates nothing");
+    }
+}
+
+/// The protocol whose counters have eight times [`LARGE`] bytes, and its row of bits [`LARGE`] / 8.
+const K: usize = LARGE;
+
+fn unary() -> u64 {
+    crate::protocol(Protocol::from(OptimizedUnaryEncoding::new(K as u64, 1.0).unwrap()).to_json().as_bytes())
+}
+
+#[test]
+fn collectors_survive_every_failure() {
+    let unary = unary();
+    let accumulator = made(|out| unsafe { dpnoise_accumulator_new(unary, out) });
+    let (people, reports) = (16, vec![0; 16 * K / 8]);
+    let mut header = [0; DPNOISE_HEADER_BYTES];
+    assert_eq!(unsafe { dpnoise_protocol_header(unary, header.as_mut_ptr(), header.len()) }, Status::Ok);
+    let messages: Vec<u8> = reports.chunks(K / 8).flat_map(|report| [&header, report].concat()).collect();
+    let offsets: Vec<i64> = (0..=people).map(|message| (messages.len() / people * message) as i64).collect();
+    let (state, mut written) = (crate::calls::state(accumulator), crate::calls::state(accumulator));
+    let (mut counts, mut errors) = (vec![0.0; K], vec![0.0; K]);
+    let calls = vec![
+        call("accumulator_new", || freed(|out| unsafe { dpnoise_accumulator_new(unary, out) })),
+        call("accumulator_from_bytes", || {
+            let (bytes, length) = (state.as_ptr(), state.len());
+            freed(|out| unsafe { dpnoise_accumulator_from_bytes(bytes, length, DPNOISE_COUNTER_LIMIT, out) })
+        }),
+        call("accumulator_to_bytes", || {
+            let (out, capacity, mut length) = (written.as_mut_ptr(), written.len(), 0);
+            unsafe { dpnoise_accumulator_to_bytes(accumulator, out, capacity, &raw mut length) }
+        }),
+        call("accumulator_add_reports", || unsafe {
+            dpnoise_accumulator_add_reports(accumulator, reports.as_ptr(), reports.len(), 1)
+        }),
+        call("accumulator_add_messages", || unsafe {
+            dpnoise_accumulator_add_messages(accumulator, messages.as_ptr(), offsets.as_ptr(), people, 1)
+        }),
+        call("accumulator_merge", || dpnoise_accumulator_merge(accumulator, accumulator)),
+        call("accumulator_estimate", || unsafe {
+            dpnoise_accumulator_estimate(accumulator, counts.as_mut_ptr(), errors.as_mut_ptr(), K)
+        }),
+    ];
+    check_calls(calls, accumulator);
+    assert!(count_of(accumulator) > 0);
+    [unary, accumulator].into_iter().for_each(free);
+}
+
+#[test]
+fn devices_survive_every_failure() {
+    let sketch = Protocol::from(CountMeanSketch::new(1.0, 2, 8, 0).unwrap()).to_json();
+    let [unary, answers, texts] = [unary(), crate::protocol(crate::ANSWERS), crate::protocol(sketch.as_bytes())];
+    let accumulator = made(|out| unsafe { dpnoise_accumulator_new(answers, out) });
+    let memo = made(|out| unsafe { dpnoise_memo_new(LARGE as u64 / 32, out) });
+    let save = |saved: &mut [u8]| {
+        let mut length = 0;
+        unsafe { dpnoise_memo_to_bytes(memo, saved.as_mut_ptr(), saved.len(), &raw mut length) }
+    };
+    let (mut saved, mut again) = (vec![0; LARGE + 20], vec![0; LARGE + 20]);
+    assert_eq!(save(&mut saved), Status::Ok);
+    let (values, ends) = (vec![0; LARGE], vec![0; LARGE + 1]);
+    let [mut messages, mut reports, mut rows] =
+        [16 * (K / 8 + DPNOISE_HEADER_BYTES), LARGE, 3 * LARGE].map(|length| vec![0; length]);
+    let calls = vec![
+        call("memo_new", || freed(|out| unsafe { dpnoise_memo_new(LARGE as u64 / 32, out) })),
+        call("memo_from_bytes", || freed(|out| unsafe { dpnoise_memo_from_bytes(saved.as_ptr(), saved.len(), out) })),
+        call("memo_to_bytes", || save(&mut again)),
+        call("perturb_integers, as messages", || {
+            let (values, out, length) = (values.as_ptr(), messages.as_mut_ptr(), messages.len());
+            unsafe { dpnoise_perturb_integers(unary, values, 16, DPNOISE_MESSAGES, 1, 0, out, length) }
+        }),
+        call("perturb_integers, as answers", || {
+            let (values, out, length) = (values.as_ptr(), reports.as_mut_ptr(), reports.len());
+            unsafe { dpnoise_perturb_integers(answers, values, LARGE, DPNOISE_REPORTS, 1, 0, out, length) }
+        }),
+        call("perturb_texts", || {
+            let (texts_of, ends, out, length) = ([].as_ptr(), ends.as_ptr(), rows.as_mut_ptr(), rows.len());
+            unsafe { dpnoise_perturb_texts(texts, texts_of, ends, LARGE, DPNOISE_REPORTS, 1, 0, out, length) }
+        }),
+    ];
+    check_calls(calls, accumulator);
+    [unary, answers, texts, accumulator, memo].into_iter().for_each(free);
+}
