@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from bisect import bisect_left
 from fractions import Fraction
+from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
-from vectors.noise_spec import Sampler, Words, shift_for
+from vectors.noise_spec import TAIL, Sampler, Words, shift_for
 
 from dpnoise import Laplace, _native, hazmat
 
@@ -92,6 +95,56 @@ def test_a_heavy_tail_equals_the_specification(shape: str, scale: Fraction, shif
         Sampler(shape, scale, shift), NATIVE[shape](scale, (eta_bits, shift)), min(N // 2, 4_000)
     )
     assert tails > trials / 2000
+
+
+# --- how rare the slow paths are -------------------------------------------------------------------------------------
+
+SECURITY = Path(__file__).parents[2] / "SECURITY.md"
+
+
+def test_the_tail_is_as_rare_as_promised() -> None:
+    assert "with a probability of at most 1.17 * 2^-64." in " ".join(SECURITY.read_text().split())
+    shares = {}
+    for scale in SCALES:
+        sampler = Sampler("laplace", scale, shift_for("laplace", scale))
+        shares[scale] = 2 * sampler.f(sampler.starts[TAIL]) / (1 + sampler.f(1)) * 2**64
+    assert max(shares.values()) == shares[Fraction(126, 89)]
+    assert 1.16 < shares.pop(Fraction(126, 89)) < 1.166
+    assert max(shares.values()) < 0.961
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 4), Fraction(22, 25), 1, Fraction(20, 3), 7, 10])
+def test_the_tail_of_a_gaussian_is_rarer(scale: Fraction) -> None:
+    sampler = Sampler("gaussian", Fraction(scale), shift_for("gaussian", scale))
+    start, reach = sampler.starts[TAIL], range(math.ceil(40 * scale))
+    total = 2 * sum(map(sampler.f, reach)) - 1
+    share = 2 * sum(sampler.f(start + k) for k in reach) / total
+    assert share <= sampler.f(start) * (1 + 1 / total)
+    assert (share < sampler.f(start)) == (scale > Fraction(4, 5))
+    assert share * 2**64 < 1
+
+
+def undecided(sampler: Sampler, h: int, x: int) -> int:
+    """Count the prefixes (but the last) that the comparison in doubles leaves open, with the best double for f(x)."""
+    f = float(mpmath.mpf(sampler.f(x)) * sampler.copies(h) * 2 ** (sampler.exponents[h] + 63))
+    lower, upper = (f * (sampler.amplitude * (1 + side * 2.0**-28)) for side in (-1, 1))
+    weight = float(sampler.weights[h])
+    prefixes = range(2**63 - 1)
+    accepted = bisect_left(prefixes, True, key=lambda u: float(u) * weight + weight >= lower)
+    return bisect_left(prefixes, True, key=lambda u: upper < float(u) * weight) - accepted
+
+
+@pytest.mark.parametrize(("shape", "slack"), [("laplace", 16), ("gaussian", 15)])
+def test_refinement_is_as_rare_as_the_proof_says(shape: str, slack: int) -> None:
+    beyond_ideal = 0
+    for scale in (Fraction(10), Fraction(1000)):
+        sampler = Sampler(shape, scale, shift_for(shape, scale))
+        for h in range(TAIL):
+            refined = mpmath.mpf(undecided(sampler, h, sampler.starts[h])) / 2**63
+            ideal = sampler.threshold(h, sampler.starts[h]) * mpmath.mpf(2) ** -27
+            assert refined <= ideal * (1 + mpmath.mpf(2) ** -slack) + mpmath.mpf(2) ** -62
+            beyond_ideal += refined > ideal + mpmath.mpf(2) ** -62
+    assert beyond_ideal > TAIL / 2, "the roundings count"
 
 
 @pytest.mark.parametrize("exponent", [-51, -48, -41])

@@ -135,7 +135,8 @@ fn column_counts(criterion: &mut Criterion) {
                 BenchmarkId::new(format!("rows of {row_bytes} bytes"), instructions.name()),
                 |bench| {
                     bench.iter(|| {
-                        popcount::add_column_counts(instructions, black_box(&matrix), row_bytes, &mut counters);
+                        popcount::add_column_counts(instructions, black_box(&matrix), row_bytes, &mut counters)
+                            .unwrap();
                     });
                 },
             );

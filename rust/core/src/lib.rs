@@ -16,6 +16,7 @@
 //! [`samplers`] has the exact promise, and its exceptions of negligible probability.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may use powi"))]
 
 pub mod error;
 pub mod instruction_set;
@@ -28,4 +29,5 @@ pub mod sgd;
 pub mod stability;
 pub mod threads;
 
+pub use dpnoise_kernels::memory;
 pub use error::Error;

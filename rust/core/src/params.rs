@@ -3,6 +3,8 @@
 
 use core::cmp::Ordering;
 
+use dpnoise_kernels::arith::power_of_two;
+
 use crate::error::Error;
 
 /// An exact positive rational number in lowest terms, both parts below 2^120.
@@ -212,7 +214,7 @@ impl RealScale {
     pub fn to_f64(self) -> f64 {
         // In two factors, as 2^exponent alone may be out of range.
         let half = self.exponent / 2;
-        self.ratio.to_f64() * 2f64.powi(half) * 2f64.powi(self.exponent - half)
+        self.ratio.to_f64() * power_of_two(half) * power_of_two(self.exponent - half)
     }
 
     /// The scale in steps of 2^exponent, or `None` when it is not a [`Scale`].

@@ -45,11 +45,11 @@ pub(crate) const ALL: [Calls; 13] = [
         client(ProjectiveGeometryResponse::new(22_000, 1.0, None)?, n)
     }),
     calls("estimate of projective geometry response, 22,000 values, value", 22_000, |k| {
-        let mut counts = Accumulator::new(ProjectiveGeometryResponse::new(k as u64, 1.0, None)?.into());
+        let mut counts = Accumulator::new(ProjectiveGeometryResponse::new(k as u64, 1.0, None)?.into())?;
         let width = counts.protocol().report_bytes();
         counts.add(&vec![1; k * width], width, 1)?;
         Ok(Box::new(move || {
-            black_box(counts.estimate());
+            black_box(counts.estimate().expect("it has memory"));
             Ok(())
         }))
     }),
@@ -102,6 +102,6 @@ fn server(protocol: impl Into<Protocol>, n: usize) -> Result<Call, Error> {
     let protocol = protocol.into();
     let (values, mut rows) = values(&protocol, n);
     reports(&protocol, &values, &mut rng()?, &mut rows)?;
-    let mut counts = Accumulator::new(protocol);
+    let mut counts = Accumulator::new(protocol)?;
     Ok(Box::new(move || counts.add(black_box(&rows), protocol.report_bytes(), 1)))
 }

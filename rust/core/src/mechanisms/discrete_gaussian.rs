@@ -68,11 +68,11 @@ impl DiscreteGaussian {
             let allowed = format!("such that sigma is {RANGE} (sensitivity is {sensitivity:?})");
             Error::parameter("rho", format!("{:?}", rho.get()), allowed)
         })?;
-        let goal = delta.map(|delta| {
+        let goal = |delta: Delta| -> Result<Goal, Error> {
             let epsilon = least_epsilon(delta, |epsilon| curve(epsilon, sigma, sensitivity, ANY_COUNT))?;
             Ok(Goal { epsilon, delta: delta.get() })
-        });
-        let goal = goal.transpose()?;
+        };
+        let goal = delta.map(goal).transpose()?;
         Ok(Self { goal, rho: Some(rho), sensitivity, noise: Arc::new(noise), last: LastNoise::default() })
     }
 

@@ -71,10 +71,11 @@ impl Gaussian {
         let delta = delta.map(Delta::new).transpose()?;
         check_sensitivity(sensitivity)?;
         let ratio = concentrated_ratio(rho);
-        let epsilon_for = |delta: Delta| {
-            least_epsilon(delta, |epsilon| continuous(epsilon, &Ball::from_f64(ratio, epsilon.precision())))
+        let goal = |delta: Delta| -> Result<Goal, Error> {
+            let curve = |epsilon: &Ball| continuous(epsilon, &Ball::from_f64(ratio, epsilon.precision()));
+            Ok(Goal { epsilon: least_epsilon(delta, curve)?, delta: delta.get() })
         };
-        let goal = delta.map(|delta| Ok(Goal { epsilon: epsilon_for(delta)?, delta: delta.get() })).transpose()?;
+        let goal = delta.map(goal).transpose()?;
         Self::calibrated(goal, Some(rho), ratio, sensitivity, granularity)
     }
 

@@ -3,6 +3,7 @@
 use core::ops::Deref;
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::power_of_two;
 
 use crate::error::Error;
 use crate::samplers::Histogram;
@@ -127,7 +128,7 @@ impl Grids {
 pub(super) fn ceil_log2_of_quotient(a: f64, b: f64) -> i32 {
     let split = |x: f64| {
         // A subnormal number is made normal first.
-        let (x, bias) = if x < f64::MIN_POSITIVE { (x * 2f64.powi(64), 1023 + 64) } else { (x, 1023) };
+        let (x, bias) = if x < f64::MIN_POSITIVE { (x * power_of_two(64), 1023 + 64) } else { (x, 1023) };
         let bits = x.to_bits();
         ((bits >> 52) as i32 - bias, bits & ((1 << 52) - 1))
     };

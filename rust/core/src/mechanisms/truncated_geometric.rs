@@ -4,7 +4,7 @@
 use core::fmt;
 
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
-use dpnoise_kernels::arith::mask;
+use dpnoise_kernels::arith::{mask, power_of_two};
 
 use crate::error::Error;
 use crate::rng::{SecureRng, WordBuffer};
@@ -115,7 +115,7 @@ impl TruncatedGeometric {
     /// [`Error::Data`] when the number is not whole, [`Error::Randomness`] when a refill of the words fails.
     pub fn should_keep(&mut self, people: f64) -> Result<bool, Error> {
         // Those beyond 2^50 are as good as whole.
-        let near = people.max(-(2f64.powi(50))).min(2f64.powi(50));
+        let near = people.max(-power_of_two(50)).min(power_of_two(50));
         let whole = (near + ROUNDER) - ROUNDER;
         if declassify(Reason::Refusal, (whole != near) | !people.is_finite()) {
             return Err(Error::data("num_users", "must be a whole number"));

@@ -2,6 +2,7 @@
 
 use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::power_of_two;
 use rand_core::TryCryptoRng;
 
 use super::sampler::Sampler;
@@ -44,9 +45,9 @@ impl Bernoulli {
             return Err(Error::parameter("p", format!("{p:?}"), "a probability from 0 to 1"));
         }
         // Scaling by powers of two is exact, upwards.
-        let digits = (0..=PLANES).find(|&k| (p * 2f64.powi(k as i32)).fract() == 0.0);
+        let digits = (0..=PLANES).find(|&k| (p * power_of_two(k as i32)).fract() == 0.0);
         let planes = digits.unwrap_or(PLANES);
-        let scaled = p * 2f64.powi(planes as i32);
+        let scaled = p * power_of_two(planes as i32);
         Ok(Self { p, planes, threshold: scaled as u64, open: digits.is_none() })
     }
 

@@ -33,7 +33,7 @@ impl<'a> Candidates<'a> {
     ///
     /// # Errors
     /// [`Error::Data`] when there are no scores or one is not finite, [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no
-    /// instruction set of this CPU.
+    /// instruction set of this CPU, [`Error::Allocation`].
     pub fn new(grid: Grid, scores: &'a [f64]) -> Result<Self, Error> {
         let Some(&last) = scores.last() else {
             return Err(Error::data("scores", "must not be empty"));
@@ -46,7 +46,7 @@ impl<'a> Candidates<'a> {
         of_scores.copy_from_slice(rest);
         // A score that is there already changes no extreme.
         padding.fill(last);
-        let mut bests = Wiped::new(scores.len().div_ceil(block).next_multiple_of(COLUMNS));
+        let mut bests = Wiped::try_new(scores.len().div_ceil(block).next_multiple_of(COLUMNS))?;
         bests.fill(RETIRED);
         let mut magnitude = 0;
         let blocks = front.chunks_exact(block).chain(Some(&*end).filter(|end| !end.is_empty()));

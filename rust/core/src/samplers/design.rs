@@ -7,6 +7,7 @@ use dpnoise_kernels::arch::trials::{BINS, COLUMN_BITS, Layout, Sides, TAIL, Tabl
 use dpnoise_kernels::arith::exp::Constants;
 use dpnoise_kernels::arith::fixed::Limbs;
 use dpnoise_kernels::arith::interval::Interval;
+use dpnoise_kernels::arith::power_of_two;
 
 use super::density::{Density, Shape};
 use crate::params::Ratio;
@@ -23,8 +24,8 @@ pub struct Design {
     pub eta_bits: u32,
 }
 
-/// The fast comparison allows for a relative error of 2^-29, so that a trial is left open with a probability of at most
-/// 4 * 2^-29 = 2^-27; the error that is proved is below 2^-40.
+/// The fast comparison allows for a relative error of 2^-29, so that a trial is left open with a probability of about
+/// 4 * 2^-29 = 2^-27 at most; the error that is proved is below 2^-40.
 const ETA_BITS: u32 = 29;
 
 impl Design {
@@ -92,7 +93,7 @@ pub(super) fn tables<L: Limbs>(
         sides,
         square: shape == Shape::Gaussian,
         rate: shape.rate(scale),
-        window: 2.0 * 0.5f64.powi(eta_bits as i32),
+        window: power_of_two(1 - eta_bits as i32),
     })
 }
 

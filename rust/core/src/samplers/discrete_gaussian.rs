@@ -6,6 +6,7 @@ use core::ops::Deref;
 
 use dpnoise_kernels::arith::ball::Ball;
 use dpnoise_kernels::arith::gaussian::DiscreteTails;
+use dpnoise_kernels::arith::power_of_two;
 
 use super::density::Shape;
 use super::design::Design;
@@ -76,7 +77,7 @@ impl DiscreteGaussian {
 
 fn check(sigma: Scale) -> Result<(), Error> {
     let value = sigma.ratio().to_f64();
-    if value >= 2f64.powi(-20) {
+    if value >= power_of_two(-20) {
         Ok(())
     } else {
         Err(Error::parameter("sigma", format!("{value:e}"), "from 2**-20 to 2**40"))

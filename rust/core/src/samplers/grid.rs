@@ -4,6 +4,7 @@ use dpnoise_kernels::arch::candidates;
 use dpnoise_kernels::arch::grid as kernel;
 pub use dpnoise_kernels::arch::grid::Reach;
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
+use dpnoise_kernels::arith::power_of_two;
 use zeroize::Zeroizing;
 
 use crate::error::Error;
@@ -47,7 +48,7 @@ impl Grid {
     /// The granularity g.
     #[must_use]
     pub fn granularity(self) -> f64 {
-        f64::from_bits(((self.exponent + 1023) as u64) << 52)
+        power_of_two(self.exponent)
     }
 
     /// The granularity's binary logarithm.
@@ -57,7 +58,7 @@ impl Grid {
 
     /// 1/g
     fn inverse(self) -> f64 {
-        f64::from_bits(((1023 - self.exponent) as u64) << 52)
+        power_of_two(-self.exponent)
     }
 
     /// The smallest whole number of steps that is at least `length`; `None` from 2^100 on. For public lengths.
@@ -65,7 +66,7 @@ impl Grid {
     pub fn steps_vartime(self, length: f64) -> Option<u128> {
         let steps = length * self.inverse(); // exact, or an underflow of a positive number, or an overflow
         let whole = if length > 0.0 { steps.ceil().max(1.0) } else { 0.0 };
-        (whole < 2f64.powi(100)).then_some(whole as u128)
+        (whole < power_of_two(100)).then_some(whole as u128)
     }
 
     /// The steps from `low` up to `high`, both rounded to the grid, half up: negative when it is down, and at most 2^51

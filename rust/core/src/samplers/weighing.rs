@@ -5,7 +5,7 @@ use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::exp::Constants;
 use dpnoise_kernels::arith::fixed::Fixed;
 use dpnoise_kernels::arith::interval::Interval;
-use dpnoise_kernels::arith::mask;
+use dpnoise_kernels::arith::{mask, power_of_two};
 use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
@@ -32,7 +32,7 @@ impl Weighing {
     pub(super) fn new(scale: Scale) -> Option<Self> {
         let rate = Shape::Exponential.rate(scale.ratio());
         let density = || Density::new(Shape::Exponential, scale.ratio(), Constants::first());
-        (rate <= 2f64.powi(11)).then(|| Self { scale, rate, density: density() })
+        (rate <= power_of_two(11)).then(|| Self { scale, rate, density: density() })
     }
 
     /// The scale.

@@ -8,9 +8,10 @@
 use core::array;
 
 use super::exp2::exp2_minus;
-use super::grid::{power_of_two, round};
+use super::grid::round;
 use super::instruction_set::{InstructionSet, dispatch};
 use super::lanes::{Lanes64, Vectors};
+use crate::arith::power_of_two;
 
 /// The candidates in a row. No vector has more lanes.
 pub const COLUMNS: usize = 8;

@@ -5,6 +5,7 @@ use zeroize::optimization_barrier;
 
 use super::instruction_set::{InstructionSet, dispatch};
 use super::lanes::{Lanes64, Vectors};
+use crate::arith::power_of_two;
 
 /// How far noise may reach for the kernel to add it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +57,6 @@ pub fn add_noise(instructions: InstructionSet, reach: Reach, exponent: i32, nois
         dispatch!(instructions, add_far(exponent: i32, noise: &[i64], values: &mut [f64], left: &mut u64));
     }
     lanes != 0
-}
-
-/// 2^exponent, for an exponent in [-1022, 1023].
-pub(super) fn power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 /// # Safety

@@ -9,9 +9,11 @@
 #![allow(unsafe_code, reason = "functions compiled for one instruction set")]
 
 use core::hint::black_box;
+use core::iter;
 
 use super::instruction_set::{InstructionSet, dispatch};
 use super::lanes::{Lanes64, Vectors};
+use crate::memory::{OutOfMemory, collected};
 
 /// The bytes of a strip, and its words.
 const STRIP_BYTES: usize = 64;
@@ -51,16 +53,24 @@ type Sums = [[i64; STRIP_WORDS]; FIELD_BITS];
 
 /// Adds to `counters[i]` the number of rows in which bit i, least significant bit of a byte first, is set.
 ///
+/// # Errors
+/// [`OutOfMemory`], where twelve times a row is too much; then some rows may have been added.
+///
 /// # Panics
 /// When `row_bytes` is zero, `rows` is not whole rows, there are not 8 `row_bytes` counters, or a counter overflows.
-pub fn add_column_counts(instructions: InstructionSet, rows: &[u8], row_bytes: usize, counters: &mut [u64]) {
+pub fn add_column_counts(
+    instructions: InstructionSet,
+    rows: &[u8],
+    row_bytes: usize,
+    counters: &mut [u64],
+) -> Result<(), OutOfMemory> {
     assert!(row_bytes > 0 && rows.len().is_multiple_of(row_bytes));
     assert_eq!(counters.len(), 8 * row_bytes);
     let super_row = super_row_bytes(row_bytes);
     let (super_rows, rest) = rows.split_at(rows.len() / super_row * super_row);
     let from_memory = rows.len() >= FROM_MEMORY_BYTES;
     for batch in super_rows.chunks(super_row * (GROUP * MAX_GROUPS + GROUP - 1)) {
-        add_batch(instructions, batch, super_row, row_bytes, from_memory, counters);
+        add_batch(instructions, batch, super_row, row_bytes, from_memory, counters)?;
     }
     for row in rest.chunks_exact(row_bytes) {
         for (&byte, counters) in row.iter().zip(counters.as_chunks_mut::<8>().0) {
@@ -69,6 +79,7 @@ pub fn add_column_counts(instructions: InstructionSet, rows: &[u8], row_bytes: u
             }
         }
     }
+    Ok(())
 }
 
 /// The bytes of a super-row: of the fewest rows that fill 15/16 of their strips, or more. 64 rows fill all of theirs.
@@ -93,8 +104,9 @@ fn add_batch(
     row_bytes: usize,
     from_memory: bool,
     counters: &mut [u64],
-) {
-    let mut sliced = vec![Counter([[0; STRIP_WORDS]; PLANES]); super_row.div_ceil(STRIP_BYTES)];
+) -> Result<(), OutOfMemory> {
+    let none = Counter([[0; STRIP_WORDS]; PLANES]);
+    let mut sliced = collected(iter::repeat_n(none, super_row.div_ceil(STRIP_BYTES)))?;
     let block_bytes = GROUP * super_row * (BLOCK_BYTES / (GROUP * super_row)).max(1);
     for block in batch.chunks(block_bytes) {
         let sliced = &mut sliced[..];
@@ -107,6 +119,7 @@ fn add_batch(
         dispatch!(instructions, gather(planes: &[[i64; STRIP_WORDS]], strip_sums: &mut Sums));
         spread(&sums, i, super_row, row_bytes, counters);
     }
+    Ok(())
 }
 
 /// Counts the super-rows of `block`, strip by strip; there is a counter for each strip.
@@ -290,7 +303,7 @@ mod tests {
                 let expected: Vec<u64> = naive(&matrix, row_bytes).iter().map(|count| count + 5).collect();
                 for instructions in InstructionSet::available() {
                     let mut counters = vec![5; 8 * row_bytes];
-                    add_column_counts(instructions, &matrix, row_bytes, &mut counters);
+                    add_column_counts(instructions, &matrix, row_bytes, &mut counters).unwrap();
                     assert_eq!(counters, expected, "{row_bytes} {rows} {}", instructions.name());
                 }
             }
@@ -306,7 +319,7 @@ mod tests {
             let expected = naive(&matrix, row_bytes);
             for instructions in InstructionSet::available() {
                 let mut counters = vec![0; 8 * row_bytes];
-                add_column_counts(instructions, &matrix, row_bytes, &mut counters);
+                add_column_counts(instructions, &matrix, row_bytes, &mut counters).unwrap();
                 assert_eq!(counters, expected, "{row_bytes} {}", instructions.name());
             }
         }
@@ -318,9 +331,9 @@ mod tests {
             let matrix = pseudo_random((FROM_MEMORY_BYTES / row_bytes + 1000) * row_bytes);
             for instructions in InstructionSet::available() {
                 let [mut whole, mut parts] = [(); 2].map(|()| vec![0; 8 * row_bytes]);
-                add_column_counts(instructions, &matrix, row_bytes, &mut whole);
+                add_column_counts(instructions, &matrix, row_bytes, &mut whole).unwrap();
                 for part in matrix.chunks(row_bytes * 3000) {
-                    add_column_counts(instructions, part, row_bytes, &mut parts);
+                    add_column_counts(instructions, part, row_bytes, &mut parts).unwrap();
                 }
                 assert_eq!(whole, parts, "{row_bytes} {}", instructions.name());
             }
@@ -335,7 +348,7 @@ mod tests {
             for rows in [full - 1, full, full + 1, 2 * full + 3] {
                 for instructions in InstructionSet::available() {
                     let mut counters = vec![0; 8 * row_bytes];
-                    add_column_counts(instructions, &vec![0xff; rows * row_bytes], row_bytes, &mut counters);
+                    add_column_counts(instructions, &vec![0xff; rows * row_bytes], row_bytes, &mut counters).unwrap();
                     assert!(
                         counters.iter().all(|&count| count == rows as u64),
                         "{row_bytes} {rows} {}",

@@ -14,12 +14,12 @@ pub enum Reason {
     /// Theorem 2 there: whether a trial was refined, and how, reveals next to nothing about its value.
     Refinement,
     /// "The tail" there: proposed with a probability that does not depend on data, and in the output with a
-    /// probability of at most 2^-64.
+    /// probability of at most 1.17 * 2^-64.
     Tail,
     /// `samplers/bernoulli.md`: 64 digits leave a coin open with a probability of at most 2^-64.
     OpenCoin,
     /// `samplers/selection.md`: more than the fixed number of attempts or bits is needed with a probability below
-    /// 2^-59.
+    /// 2^-57.
     Selection,
     /// `samplers/grid.md`: noise beyond the reach of the kernel has a probability below 2^-738.
     HugeNoise,
@@ -31,6 +31,10 @@ pub enum Reason {
     Overflow,
     /// `rng/noise_key.rs`: the fingerprint of a key is an output of a pseudo-random function under it.
     Fingerprint,
+    /// There, too: a seal is such an output, and whether one is right is all that its check tells.
+    Seal,
+    /// `SECURITY.md`: the time of a quantile depends on the values, because they are sorted.
+    Sorting,
 }
 
 /// Declares `secrets` to be secret from here on.
@@ -81,7 +85,7 @@ pub mod memcheck {
 
     impl Reason {
         /// All reasons, in the order of [`Counts::declassified`].
-        pub const ALL: [Self; 10] = [
+        pub const ALL: [Self; 12] = [
             Self::Rejection,
             Self::Refinement,
             Self::Tail,
@@ -92,6 +96,8 @@ pub mod memcheck {
             Self::Refusal,
             Self::Overflow,
             Self::Fingerprint,
+            Self::Seal,
+            Self::Sorting,
         ];
     }
 

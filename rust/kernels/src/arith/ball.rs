@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 use num_bigint::{BigInt, BigUint, Sign};
 
+use super::power_of_two;
+
 /// A real number in [(mantissa - radius) 2^exponent, (mantissa + radius) 2^exponent].
 #[derive(Clone, Debug)]
 pub struct Ball {
@@ -305,7 +307,7 @@ fn to_f64(mantissa: &BigInt, exponent: i64) -> f64 {
     let scale = (exponent + shift.max(0)).clamp(-2200, 2200) as i32;
     // In three factors, as a power of two alone may be out of range.
     let third = scale / 3;
-    let value = low_limb(&top) as f64 * 2f64.powi(third) * 2f64.powi(third) * 2f64.powi(scale - 2 * third);
+    let value = low_limb(&top) as f64 * power_of_two(third) * power_of_two(third) * power_of_two(scale - 2 * third);
     if mantissa.sign() == Sign::Minus { -value } else { value }
 }
 

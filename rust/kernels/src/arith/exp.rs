@@ -6,8 +6,8 @@
 //! - z is at most 2 ulps too small (ln 2 by less than 1, the product by less than 1).
 //! - Let a_n be the exact tail sum z^(m-n)/m! over m >= n, and e_n the error of its computed value. One step computes
 //!   c_n + z a_(n+1) with c_n = 1/n! too small by less than 1 ulp and the product by less than 1, so
-//!   e_n <= 2 + ln 2 e_(n+1) + 2 a_(n+1). As a_1 < 1.45 and a_m < 0.57 for m >= 2, e_1 < 3.14/(1 - ln 2) < 10.3 and
-//!   e_0 < 2 + 7.2 + 2.9 < 12.1 ulps; the series is cut where the rest is below 1 ulp.
+//!   e_n <= 2 + ln 2 e_(n+1) + 2 a_(n+1). As a_1 < 1.45 and a_m < 0.64 for m >= 2, e_1 < 3.28/(1 - ln 2) < 10.7 and
+//!   e_0 < 2 + 7.5 + 2.9 = 12.4 ulps; the series is cut where the rest is below 1 ulp.
 //! - Halving rounds down by less than 1 ulp.
 //!
 //! So 2^-r is too small by less than 8 ulps; [`ERROR_ULPS`] is twice that. An error of t by d ulps moves 2^-t by less

@@ -4,7 +4,7 @@
 //! runs in a time that depends on `n` alone, never on the value; rounding is always down. Callers that need an interval
 //! keep the error in ulps beside the number.
 
-use super::mask;
+use super::{mask, power_of_two};
 use crate::arch::secrecy::{Reason, declassify};
 
 use zeroize::Zeroize;
@@ -108,7 +108,7 @@ impl<L: Limbs> Fixed<L> {
         for limb in result.0.as_mut().iter_mut().rev() {
             let whole = rest as u64; // the integer part: rest < 2^64
             *limb = whole;
-            rest = (rest - whole as f64) * 2f64.powi(64); // both operations are exact
+            rest = (rest - whole as f64) * power_of_two(64); // both operations are exact
         }
         (rest == 0.0).then_some(result)
     }
@@ -134,7 +134,7 @@ impl<L: Limbs> Fixed<L> {
     /// The number, nearly.
     #[must_use]
     pub fn to_f64_vartime(&self) -> f64 {
-        self.0.as_ref().iter().fold(0.0, |below, &limb| below * 0.5f64.powi(64) + limb as f64)
+        self.0.as_ref().iter().fold(0.0, |below, &limb| below * power_of_two(-64) + limb as f64)
     }
 
     /// The same number without its integer part.

@@ -49,8 +49,8 @@ fn half_turn(square: &Ball) -> Ball {
 
 /// The Mills ratio of a positive x: 1 / (x + 1 / (x + 2 / (x + 3 / ...))), whose tails are between x and x + k / x.
 fn by_continued_fraction(x: &Ball) -> Ball {
-    let depth = (0.36 * x.precision() as f64 / x.upper_f64()).powi(2) / 2.0;
-    let depth = depth.min(1e6) as u64 + 8;
+    let root = 0.36 * x.precision() as f64 / x.upper_f64();
+    let depth = (root * root / 2.0).min(1e6) as u64 + 8;
     let mut tail = Ball::hull(x, &(x + &Ball::integer(depth, x.precision()).divided_by(x)));
     for k in (1..depth).rev() {
         tail = x + &Ball::integer(k, x.precision()).divided_by(&tail);

@@ -16,6 +16,14 @@ pub mod gaussian;
 pub mod interval;
 pub mod log;
 
+/// 2^exponent, for an exponent in [-1022, 1023]: exact, as [`f64::powi`] need not be.
+#[inline]
+#[must_use]
+pub const fn power_of_two(exponent: i32) -> f64 {
+    debug_assert!(-1022 <= exponent && exponent <= 1023, "the power must be a normal number");
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
 /// All ones if `condition`, else zero. `black_box` keeps the optimiser from turning the mask back into a branch.
 #[inline]
 #[must_use]

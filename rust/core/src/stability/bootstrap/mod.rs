@@ -15,6 +15,7 @@ pub mod subsets;
 pub use statistics::{ArgmaxColumnSum, Median, Mode, Statistic};
 pub use subsets::Subsets;
 
+use dpnoise_kernels::memory::collected;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
@@ -27,7 +28,7 @@ use crate::threads::on_threads;
 /// use dpnoise_core::stability::bootstrap::{Bootstrap, Mode};
 /// let mut votes = Bootstrap::new(&Mode::new(&[0, 1, 1, 1, 1, 1], 2)?, 0.4, 2)?;
 /// votes.add_vartime(10_000)?;
-/// let counts = votes.counts(); // for 0, for 1, and for none if the subset is empty
+/// let counts = votes.counts()?; // for 0, for 1, and for none if the subset is empty
 /// assert!(counts[1] > counts[0] && counts.iter().sum::<u64>() == 10_000);
 /// assert!(votes.most_appearances() < 5_000);
 /// # Ok::<(), dpnoise_core::Error>(())
@@ -47,17 +48,17 @@ impl Bootstrap {
     /// Prepares for subsets that have each position with probability `q`, and for this many threads.
     ///
     /// # Errors
-    /// As for [`Subsets::new`].
+    /// As for [`Subsets::new`], and [`Error::Allocation`].
     ///
     /// # Panics
     /// When `threads` is zero.
-    pub fn new<S: Statistic + Clone + 'static>(statistic: &S, q: f64, threads: usize) -> Result<Self, Error> {
+    pub fn new(statistic: &dyn Statistic, q: f64, threads: usize) -> Result<Self, Error> {
         assert!(threads > 0);
         let voter = || {
             Ok(Voter {
-                statistic: Box::new(statistic.clone()),
+                statistic: statistic.of_thread()?,
                 subsets: Subsets::new(statistic.positions(), q)?,
-                counts: Wiped::new(statistic.values() + 1),
+                counts: Wiped::try_new(statistic.values() + 1)?,
             })
         };
         Ok(Self { voters: (0..threads).map(|_| voter()).collect::<Result<_, Error>>()? })
@@ -84,10 +85,12 @@ impl Bootstrap {
     }
 
     /// The number of votes for each value; the last is that of empty subsets, which vote for none.
-    #[must_use]
-    pub fn counts(&self) -> Vec<u64> {
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    pub fn counts(&self) -> Result<Vec<u64>, Error> {
         let values = self.voters[0].counts.len();
-        (0..values).map(|value| self.voters.iter().map(|voter| voter.counts[value]).sum()).collect()
+        Ok(collected((0..values).map(|value| self.voters.iter().map(|voter| voter.counts[value]).sum()))?)
     }
 
     /// The largest number of subsets that contain the same position.
@@ -127,7 +130,7 @@ mod tests {
         for subsets in [1, 0, 2999, 7000] {
             parts.add_with_vartime(subsets, rng).unwrap();
         }
-        assert_eq!(parts.counts(), whole.counts());
+        assert_eq!(parts.counts().unwrap(), whole.counts().unwrap());
         assert_eq!(parts.most_appearances(), whole.most_appearances());
     }
 
@@ -138,7 +141,7 @@ mod tests {
             for subsets in [0, 1, 2, 7, 99_990] {
                 votes.add_vartime(subsets).unwrap();
             }
-            let counts = votes.counts();
+            let counts = votes.counts().unwrap();
             assert_eq!(counts.iter().sum::<u64>(), 100_000);
             // 0.7^4 of the subsets are empty; every position is in 0.3 of them. Both within 10 standard deviations.
             assert!(counts[3].abs_diff(24_010) < 1_400, "{counts:?}");

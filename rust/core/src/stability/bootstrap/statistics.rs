@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use dpnoise_kernels::arith::power_of_two;
+use dpnoise_kernels::memory::{room, zeroed};
+
 use crate::error::Error;
 use crate::rng::Wiped;
 
@@ -15,10 +18,15 @@ pub trait Statistic: Send + Sync {
 
     /// The value, below [`Self::values`], for the rows at these positions: at least one, in ascending order.
     fn value_vartime(&mut self, subset: &[u32]) -> usize;
+
+    /// The same function of the same data, with working memory of its own for another thread.
+    ///
+    /// # Errors
+    /// [`Error::Allocation`].
+    fn of_thread(&self) -> Result<Box<dyn Statistic>, Error>;
 }
 
 /// The most frequent code; of several, the smallest.
-#[derive(Clone)]
 pub struct Mode {
     codes: Codes,
     counts: Vec<u32>,
@@ -28,9 +36,14 @@ impl Mode {
     /// The mode of codes below `values`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when `values` is zero or above 2^32 - 1, [`Error::Data`] for a code that is not below it.
+    /// [`Error::Parameter`] when `values` is zero or above 2^32 - 1, [`Error::Data`] for a code that is not below it,
+    /// [`Error::Allocation`].
     pub fn new(codes: &[u32], values: usize) -> Result<Self, Error> {
-        Ok(Self { codes: Codes::new(codes, values)?, counts: vec![0; values] })
+        Self::of(Codes::new(codes, values)?)
+    }
+
+    fn of(codes: Codes) -> Result<Self, Error> {
+        Ok(Self { counts: zeroed(codes.values)?, codes })
     }
 }
 
@@ -53,13 +66,16 @@ impl Statistic for Mode {
         self.codes.at(subset).for_each(|code| self.counts[code] = 0);
         !(best as u32) as usize
     }
+
+    fn of_thread(&self) -> Result<Box<dyn Statistic>, Error> {
+        Ok(Box::new(Self::of(self.codes.clone())?))
+    }
 }
 
 /// Up to this many values counting is faster than selecting.
 const FEW_VALUES: usize = 256;
 
 /// The lower median: the code of rank ceil(size / 2).
-#[derive(Clone)]
 pub struct Median {
     codes: Codes,
     counts: Vec<u32>,
@@ -70,10 +86,16 @@ impl Median {
     /// The median of codes below `values`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when `values` is zero or above 2^32 - 1, [`Error::Data`] for a code that is not below it.
+    /// [`Error::Parameter`] when `values` is zero or above 2^32 - 1, [`Error::Data`] for a code that is not below it,
+    /// [`Error::Allocation`].
     pub fn new(codes: &[u32], values: usize) -> Result<Self, Error> {
-        let counts = vec![0; values.min(FEW_VALUES)];
-        Ok(Self { codes: Codes::new(codes, values)?, counts, found: vec![] })
+        Self::of(Codes::new(codes, values)?)
+    }
+
+    fn of(codes: Codes) -> Result<Self, Error> {
+        let few = codes.values <= FEW_VALUES;
+        let found = room(if few { 0 } else { codes.codes.len() })?;
+        Ok(Self { counts: vec![0; if few { codes.values } else { 0 }], found, codes })
     }
 }
 
@@ -105,14 +127,17 @@ impl Statistic for Median {
         self.found.extend(self.codes.at(subset).map(|code| code as u32));
         *self.found.select_nth_unstable(rank - 1).1 as usize
     }
+
+    fn of_thread(&self) -> Result<Box<dyn Statistic>, Error> {
+        Ok(Box::new(Self::of(self.codes.clone())?))
+    }
 }
 
 /// The sum of entries up to this is finite for any possible number of rows.
-const LARGEST: f64 = f64::from_bits((1023 + 990) << 52);
+const LARGEST: f64 = power_of_two(990);
 
 /// The column of a matrix with the largest sum; the first one of several.
 /// The sums are computed in double precision, row after row: rounded, but the same on every machine.
-#[derive(Clone)]
 pub struct ArgmaxColumnSum {
     matrix: Arc<Wiped<f64>>,
     columns: usize,
@@ -124,7 +149,7 @@ impl ArgmaxColumnSum {
     ///
     /// # Errors
     /// [`Error::Parameter`] when `columns` is zero or does not divide the length, [`Error::Data`] for an entry that is
-    /// NaN or above 2^990 in magnitude.
+    /// NaN or above 2^990 in magnitude, [`Error::Allocation`].
     pub fn new(matrix: &[f64], columns: usize) -> Result<Self, Error> {
         if columns == 0 || !matrix.len().is_multiple_of(columns) {
             return Err(Error::parameter("columns", columns, "a positive divisor of the number of entries"));
@@ -132,7 +157,11 @@ impl ArgmaxColumnSum {
         if !matrix.iter().all(|entry| entry.abs() <= LARGEST) {
             return Err(Error::data("data", "must be finite numbers of at most 2**990 in magnitude"));
         }
-        Ok(Self { matrix: Arc::new(copy_of(matrix)), columns, sums: vec![0.0; columns] })
+        Self::of(Arc::new(Wiped::copy_of(matrix)?), columns)
+    }
+
+    fn of(matrix: Arc<Wiped<f64>>, columns: usize) -> Result<Self, Error> {
+        Ok(Self { matrix, columns, sums: zeroed(columns)? })
     }
 }
 
@@ -160,6 +189,10 @@ impl Statistic for ArgmaxColumnSum {
         }
         best
     }
+
+    fn of_thread(&self) -> Result<Box<dyn Statistic>, Error> {
+        Ok(Box::new(Self::of(Arc::clone(&self.matrix), self.columns)?))
+    }
 }
 
 /// The codes of all rows.
@@ -177,18 +210,12 @@ impl Codes {
         if codes.iter().any(|&code| code as usize >= values) {
             return Err(Error::data("data", "must be codes below the number of values"));
         }
-        Ok(Self { codes: Arc::new(copy_of(codes)), values })
+        Ok(Self { codes: Arc::new(Wiped::copy_of(codes)?), values })
     }
 
     fn at(&self, subset: &[u32]) -> impl Iterator<Item = usize> {
         subset.iter().map(|&position| self.codes[position as usize] as usize)
     }
-}
-
-fn copy_of<T: Copy + Default>(items: &[T]) -> Wiped<T> {
-    let mut copy = Wiped::new(items.len());
-    copy.copy_from_slice(items);
-    copy
 }
 
 #[cfg(test)]

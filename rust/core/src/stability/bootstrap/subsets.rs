@@ -1,5 +1,6 @@
 //! Random subsets of positions.
 
+use dpnoise_kernels::memory::{room, zeroed};
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
@@ -30,7 +31,7 @@ impl Subsets {
     /// Subsets of `n` positions.
     ///
     /// # Errors
-    /// [`Error::Parameter`] when `n` is zero or above 2^32 - 1, or `q` is not between 2^-39 and 1.
+    /// [`Error::Parameter`] when `n` is zero or above 2^32 - 1, or `q` is not between 2^-39 and 1; [`Error::Allocation`].
     pub fn new(n: usize, q: f64) -> Result<Self, Error> {
         if n == 0 || u32::try_from(n).is_err() {
             return Err(Error::parameter("n", n, "from 1 to 2**32 - 1"));
@@ -43,8 +44,8 @@ impl Subsets {
             drawn: vec![0; SKIPS],
             used: SKIPS,
             next: None,
-            subset: vec![],
-            appearances: vec![0; n],
+            subset: room(n)?,
+            appearances: zeroed(n)?,
         })
     }
 

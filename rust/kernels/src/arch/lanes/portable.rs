@@ -5,6 +5,7 @@ use core::hint::black_box;
 
 use super::{Lanes32, Lanes64, Vectors, Widen};
 use crate::arch::secrecy::{Reason, declassify};
+use crate::arith::power_of_two;
 
 /// The instruction set that every CPU has.
 pub(crate) struct Portable;
@@ -154,7 +155,7 @@ impl<const N: usize> Lanes64 for Words64<N> {
 
     #[inline(always)]
     unsafe fn convert_f64_below_2_52(self) -> [f64; N] {
-        let base = 2f64.powi(52).to_bits();
+        let base = power_of_two(52).to_bits();
         self.0.map(|word| f64::from_bits(word | base) - f64::from_bits(base))
     }
 
