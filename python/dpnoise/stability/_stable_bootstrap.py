@@ -50,11 +50,12 @@ class StableBootstrap(StableMechanism):
         A callable is called with the rows of a subset in their order in the data, in the same kind of container (a list
         for a tuple). A subset may be empty. Subsets of arrays, tables and columns are rebuilt from their own rows, as
         `SubsampleAndAggregate` says: all numbers are float64. The value must depend on these rows only. If the function
-        kept state between calls, also in the items of a list, one row could change its values on other subsets. So
-        could the order of a set of texts, which differs between processes. The value must be hashable, and picklable
-        unless it is a number, text, bytes, None, or a tuple or frozenset of such. These may be nested at most 32 deep.
-        The released value is rebuilt from the pickle or its items, with whole numbers as int. Subsets on which the
-        function raises, or returns something else, count together as having no value, which is never released.
+        kept state between calls, also in the items of a list or in a global random generator, one row could change its
+        values on other subsets. So could the order of a set of texts, which differs between processes. The value must
+        be hashable, and picklable unless it is a number, text, bytes, None, or a tuple or frozenset of such. These may
+        be nested at most 32 deep. The released value is rebuilt from the pickle or its items, with whole numbers as
+        int. Subsets on which the function raises, or returns something else, count together as having no value, which
+        is never released.
     epsilon : float
         The total, below 32 ln(1/delta) and above ln(n/delta) ln(1/delta) 2**-25.
     delta : float

@@ -39,7 +39,9 @@ class SubsampleAndAggregate(StableMechanism):
         Called with a block of rows in random order, in the same kind of container as the data: a list for a tuple, a
         NumPy array for a tensor. Blocks of arrays, tables and columns are rebuilt from their own rows (see the notes).
         Its answer must depend on the block only: if it kept state between calls, one row could change the answers of
-        several blocks. So could the order of a set of texts, which differs between processes.
+        several blocks. A global random generator is such a state, as in an estimator of scikit-learn with
+        ``random_state=None``: give it a number, or a generator that ``f`` makes. The order of a set of texts, which
+        differs between processes, is another.
     blocks : int
         How many, from 1 to the number of rows.
     aggregate : str
