@@ -69,17 +69,19 @@ test-torch: $(VENV)/.native $(VENV)/.extra-test-torch ## test the backend of Opa
 statistical: $(VENV)/.native $(VENV)/.extra-test ## run the long forms of tests, with SAMPLES=10000000 each, and kill ledgers
 	DPNOISE_TEST_SAMPLES=$(SAMPLES) $(BIN)/python -m pytest tests/statistical \
 		tests/vectors/test_gaussian.py tests/vectors/test_noise.py tests/vectors/test_selection.py \
-		tests/api/test_any_input.py tests/security/test_ledger.py tests/security/test_subsample_and_aggregate_privacy.py \
+		tests/api/test_any_input.py tests/security/test_ledger*.py tests/security/test_subsample_and_aggregate_privacy.py \
 		--ignore=tests/statistical/backends --numprocesses $(WORKERS) --dist worksteal --durations=5
-	$(BIN)/python -m pytest -m long tests/api/test_sgd.py tests/test_readme.py tests/clients/test_browser_to_count.py \
-		--numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest -m long tests/api/test_audit.py tests/api/test_sgd.py tests/test_readme.py \
+		tests/clients/test_browser_to_count.py --numprocesses auto --dist worksteal
 	DPNOISE_TEST_SAMPLES=$(HOST_SAMPLES) $(BIN)/python -m pytest tests/statistical/backends --numprocesses auto --durations=5
 	PROPTEST_CASES=2000 cargo test --package dpnoise-core --locked --test all parameters::
+	cargo test --package dpnoise-ffi --locked --test all -- --ignored --nocapture
 
 everything: ## run what a release must pass: .ci/run, PyTorch, benchmarks, and 10^8 samples (6 GiB of memory, hours)
 	.ci/run
 	$(MAKE) test-torch
 	$(MAKE) statistical SAMPLES=100000000 HOST_SAMPLES=1000000 WORKERS=1
+	$(BIN)/python -m pytest -m long tests/clients/test_collector.py --numprocesses auto
 	$(MAKE) bench bench-tumult bench-oracles bench-rust instructions
 	$(MAKE) fuzz SECONDS=600
 	$(MAKE) release-check

@@ -27,9 +27,9 @@ def test_a_write_outside_of_an_object_is_noticed() -> None:
 
 
 def test_every_long_test_is_run() -> None:
-    recipe = re.search(r"^statistical:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert recipe is not None
-    run = [ROOT / path for path in re.findall(r"tests/[\w/.]+", recipe[1])]
+    makefile = (ROOT / "Makefile").read_text()
+    recipes = re.findall(r"^(?:statistical|everything):.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    run = [ROOT / path for recipe in recipes for path in re.findall(r"tests/[\w/.]+", recipe)]
     marked = [file for file in ROOT.glob("tests/**/test_*.py") if "mark.long" in file.read_text(encoding="utf-8")]
     marked.remove(Path(__file__))
     assert ROOT / "tests/statistical/test_audit.py" in marked

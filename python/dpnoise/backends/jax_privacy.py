@@ -5,7 +5,7 @@ same with noise. A sum is rounded to a grid, and the noise is in whole steps of 
 of the operating system. Noise that is correlated between steps has a `dpnoise.sgd.BandedToeplitz` for its matrix.
 
 The state holds the noise of the last steps, and nothing of the data. **It is secret**: whoever has it can subtract that
-noise from what was released.
+noise from what was released, and whoever can change it chooses what later steps take back.
 
 The input is a sum in floating point, whose sensitivity only the caller can know. `dpnoise.backends.optax` and
 `dpnoise.sgd.CorrelatedGradient` clip and add up themselves, and theirs is exact.
