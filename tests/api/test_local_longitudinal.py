@@ -175,19 +175,12 @@ def test_parameters_out_of_range() -> None:
         for first in (0.0, 2.0, 3.0):
             allowed = f"epsilon_first must be at least 2**-20 and below epsilon_permanent = 2.0, got {first}"
             refuses(ParameterError, allowed, make, k=15, epsilon_permanent=2.0, epsilon_first=first)
-        refuses(ParameterError, "k must be an integer", make, k=1, epsilon_permanent=2.0, epsilon_first=1.0)
-        refuses(TypeError, "epsilon_first must be", make, k=15, epsilon_permanent=2.0, epsilon_first="1")
     allowed = "together achieve 0.999 of both, got 32.0 and 0.001"
     refuses(ParameterError, allowed, encoding, k=15, epsilon_permanent=32.0, epsilon_first=1e-3)
     allowed = 'permanent must be "optimized" or "symmetric", got "none"'
     refuses(ParameterError, allowed, encoding, k=15, epsilon_permanent=2.0, epsilon_first=1.0, permanent="none")
-    for g in (1, 257):
-        allowed = f"g must be an integer from 2 to 256, got {g}"
-        refuses(ParameterError, allowed, loloha, k=15, epsilon_permanent=2.0, epsilon_first=1.0, g=g)
     for d in (0, 16):
         refuses(ParameterError, f"d must be an integer from 1 to k = 15, got {d}", flips, k=15, d=d, epsilon=1.0)
-    refuses(ParameterError, "epsilon must be between 2**-20 and 32, got 0.0", flips, k=15, d=1, epsilon=0.0)
-    refuses(TypeError, "d must be an int, got float", flips, k=15, d=1.0, epsilon=1.0)
 
 
 def test_reports_with_too_many_bits_are_rejected() -> None:

@@ -39,17 +39,6 @@ HASHED = [
 ]
 SUMMED = [local.SummationHistogramEncoding(k=15, epsilon=1.0), local.SummationHistogramEncoding(k=1000, epsilon=1e-4)]
 OF_VALUES = [*ENCODINGS, *DIRECT, *HASHED, *SUMMED]
-BY_EPSILON = [
-    local.OptimizedUnaryEncoding,
-    local.SymmetricUnaryEncoding,
-    local.GeneralizedRandomizedResponse,
-    local.LocalHashing,
-    local.HadamardResponse,
-    local.ProjectiveGeometryResponse,
-    local.SubsetSelection,
-    local.ThresholdHistogramEncoding,
-    local.SummationHistogramEncoding,
-]
 PROTOCOLS = [*OF_VALUES, *RESPONSES]
 
 
@@ -59,27 +48,6 @@ def refuses(kind: type[Exception], message: str, call, *args, **kwargs) -> None:
 
 
 # --- Parameters ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("k", [1, 0, -3, 2**24 + 1, 2**70])
-def test_k_out_of_range(k):
-    for make in BY_EPSILON:
-        refuses(ParameterError, f"k must be an integer from 2 to 16777216, got {k}", make, k=k, epsilon=1.0)
-    refuses(ParameterError, f"k must be an integer from 2 to 16777216, got {k}", local.UnaryEncoding, k=k, p=0.5, q=0.1)
-
-
-@pytest.mark.parametrize("k", [2.0, "2", None, True])
-def test_k_of_the_wrong_type(k):
-    for make in BY_EPSILON:
-        refuses(TypeError, "k must be an int, got", make, k=k, epsilon=1.0)
-
-
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e-7, 33.0])
-def test_epsilon_out_of_range(epsilon):
-    message = "epsilon must be between 2**-20 and 32, got"
-    for make in BY_EPSILON:
-        refuses(ParameterError, message, make, k=3, epsilon=epsilon)
-    refuses(ParameterError, message, local.RandomizedResponse, epsilon=epsilon)
 
 
 def test_many_values_and_a_small_epsilon_together():
@@ -97,10 +65,6 @@ def test_many_values_and_a_small_epsilon_together():
 def test_the_number_of_hashes():
     assert [local.LocalHashing(k=100, epsilon=e).g for e in (0.1, 1.0, 2.0, 32.0)] == [2, 4, 8, 100]
     assert local.LocalHashing(k=3, epsilon=5.0).g == 3
-    for g in (1, 0, -1, 2**16 + 1, 2**70):
-        refuses(ParameterError, "g must be", local.LocalHashing, k=3, epsilon=1.0, g=g)
-    for g in (2.0, "2", True):
-        refuses(TypeError, "g must be an int, got", local.LocalHashing, k=3, epsilon=1.0, g=g)
     refuses(ParameterError, "for more values take projective geometry", local.LocalHashing, k=2**16 + 1, epsilon=1.0)
 
 
@@ -109,10 +73,8 @@ def test_the_prime_of_the_projective_space():
     assert [make(k=22_000, epsilon=e).prime for e in (2**-20, 0.1, 1.0, 3.0, 5.0)] == [2, 2, 3, 19, 149]
     assert [make(k=k, epsilon=32.0).dimension for k in (2, 15, 10**6, 2**24)] == [2, 2, 2, 2]
     assert (make(k=22_000, epsilon=1.0).dimension, make(k=22_000, epsilon=1.0, prime=2).dimension) == (10, 15)
-    for prime in (0, 1, 4, 15, 2**27, -3, 2**70):
+    for prime in (0, 1, 4, 15, 2**27):
         refuses(ParameterError, "a prime number below 2**27, got", make, k=15, epsilon=1.0, prime=prime)
-    for prime in (3.0, "3", True):
-        refuses(TypeError, "prime must be an int, got", make, k=15, epsilon=1.0, prime=prime)
     too_many = "the smallest space of k = 16777216 points has at most 86093440 of them; the default is 3, got 127"
     refuses(ParameterError, too_many, make, k=2**24, epsilon=1.0, prime=127)
     refuses(
@@ -129,25 +91,15 @@ def test_the_prime_of_the_projective_space():
 
 def test_the_number_of_members():
     assert [local.SubsetSelection(k=100, epsilon=e).omega for e in (0.01, 1.0, 3.0, 30.0)] == [50, 27, 5, 1]
-    for omega in (0, -1, 15, 2**70):
+    for omega in (0, 15):
         refuses(ParameterError, "omega must be", local.SubsetSelection, k=15, epsilon=1.0, omega=omega)
-    refuses(TypeError, "omega must be an int, got float", local.SubsetSelection, k=15, epsilon=1.0, omega=2.0)
     message = "k must be an integer from 2 to 65536 for subset selection, got 65537"
     refuses(ParameterError, message, local.SubsetSelection, k=65_537, epsilon=1.0)
-
-
-def test_epsilon_of_the_wrong_type():
-    refuses(TypeError, "epsilon must be a number, got str", local.RandomizedResponse, epsilon="1")
-    refuses(TypeError, "p must be a number, got NoneType", local.UnaryEncoding, k=3, p=None, q=0.1)
 
 
 def test_probabilities_out_of_range():
     refuses(ParameterError, "p must be greater than q = 0.5, got 0.5", local.UnaryEncoding, k=3, p=0.5, q=0.5)
     refuses(ParameterError, "p must be greater than q = 0.5, got 0.2", local.UnaryEncoding, k=3, p=0.2, q=0.5)
-    for bad in (0.0, 1.0, -0.1, math.nan):
-        for name, other in (("p", {"q": 0.1}), ("q", {"p": 0.9})):
-            message = f"{name} must be a probability strictly between 0 and 1, got"
-            refuses(ParameterError, message, local.UnaryEncoding, k=3, **{name: bad}, **other)
     message = "p and q must be such that epsilon = ln(p (1 - q) / ((1 - p) q)) is between 2**-20 and 32, got p = 0.9"
     refuses(ParameterError, message, local.UnaryEncoding, k=3, p=0.9, q=1e-300)
 

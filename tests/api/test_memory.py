@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dpnoise import ParameterError, local
-from dpnoise.local._specification import _CLASSES
+from dpnoise.local._specification import CLASSES
 
 VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "vectors" / "local.json").read_text())
 HUGE = (
@@ -32,7 +32,7 @@ def test_a_prime_that_makes_many_counters_is_refused() -> None:
             make()
 
 
-@pytest.mark.parametrize("family", _CLASSES)
+@pytest.mark.parametrize("family", CLASSES)
 def test_the_limit_is_on_the_bytes_of_counters(family: str) -> None:
     texts = [one["specification"] for one in VECTORS if json.loads(one["specification"])["protocol"] == family]
     for text in texts:

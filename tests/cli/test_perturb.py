@@ -183,7 +183,7 @@ def test_refuses_to_guess_the_domain(refuse: Refuse, colours_csv: Path, reports:
     [
         (
             {"--protocol": "carrier-pigeon"},
-            "'carrier-pigeon' is not one of 'rr', 'grr', 'sue', 'oue', 'ue', 'the', 'she', 'lh', ",
+            "'carrier-pigeon' is not one of 'rr', 'sue', 'oue', 'ue', 'grr', 'lh', ",
         ),
         ({"--column": "color"}, "has no column 'color'; its first line names 3 columns"),
         ({"--epsilon": "0"}, "epsilon must be"),

@@ -97,7 +97,7 @@ def test_shells_complete_protocols_and_columns(completed: Completed, tmp_path: P
     assert completed("bash", f"dpnoise perturb {path} --column c") == ["colour", "city"]
     path.with_suffix(".csv").write_text("Carla,1\n", encoding="utf-8")  # no line of names: this is a person's row
     assert completed("bash", f"dpnoise perturb {path.with_suffix('.csv')} --column C") == []
-    assert completed("bash", "dpnoise perturb --protocol l") == ["lh", "laplace", "lue", "loloha"]
+    assert completed("bash", "dpnoise perturb --protocol l") == ["lh", "lue", "loloha", "laplace"]
 
 
 def test_an_open_quote_is_no_error(completed: Completed) -> None:

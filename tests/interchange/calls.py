@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import dpnoise
 from dpnoise import local, queries, sgd, stability
 from dpnoise.hazmat import SeededRng
+from tests import local_families
 
 Array = NDArray[Any]
 Call = tuple[Callable[[Any], Any], Array]
@@ -18,7 +19,6 @@ Call = tuple[Callable[[Any], Any], Array]
 N = 36
 INTEGERS = np.arange(N) * 5 % 13
 REALS = np.linspace(-40.0, 90.5, N) / 8
-UNIT = np.linspace(-1.0, 1.0, N)
 TRUTHS = INTEGERS % 3 == 0
 TEXTS = np.array(["tea", "coffee", "", "Wasser", "tea", "\N{HOT BEVERAGE}"] * (N // 6), object)
 MATRIX = np.outer(REALS, [1.0, -0.5, 0.0, 0.25])
@@ -30,10 +30,6 @@ REPLACE: Any = "substitute"
 
 def _seeded(release: Callable[..., Any], **options: Any) -> Callable[[Any], Any]:
     return lambda values: release(values, rng=SeededRng(8), **options)
-
-
-def _remembering(protocol: Any) -> Callable[[Any], Any]:
-    return lambda values: protocol.perturb(values, MEMO, question="beverage", rng=SeededRng(8))
 
 
 NOISE: dict[str, Call] = {
@@ -79,26 +75,22 @@ STABILITY: dict[str, Call] = {
     ),
 }
 
+
+def _protocol(protocol: Any) -> Call:
+    def reports(values: Any) -> Array:
+        return local_families.perturbed(protocol, values, MEMO, rng=SeededRng(8))
+
+    return reports, local_families.values_for(protocol, N)
+
+
+PROTOCOLS = {
+    type(protocol).__name__: _protocol(protocol)
+    for protocol in local_families.EXAMPLES.values()
+    if not isinstance(protocol, local_families.OF_TEXTS)
+}
 LOCAL: dict[str, Call] = {
-    "OptimizedUnaryEncoding": (_seeded(local.OptimizedUnaryEncoding(k=13, epsilon=1.0).perturb), INTEGERS),
+    **PROTOCOLS,
     "OptimizedUnaryEncoding.encode": (local.OptimizedUnaryEncoding(k=13, epsilon=1.0).encode, INTEGERS),
-    "GeneralizedRandomizedResponse": (
-        _seeded(local.GeneralizedRandomizedResponse(k=13, epsilon=1.0).perturb),
-        INTEGERS,
-    ),
-    "LocalHashing": (_seeded(local.LocalHashing(k=13, epsilon=1.0).perturb), INTEGERS),
-    "HadamardResponse": (_seeded(local.HadamardResponse(k=13, epsilon=1.0).perturb), INTEGERS),
-    "SubsetSelection": (_seeded(local.SubsetSelection(k=13, epsilon=1.0).perturb), INTEGERS),
-    "ProjectiveGeometryResponse": (_seeded(local.ProjectiveGeometryResponse(k=13, epsilon=1.0).perturb), INTEGERS),
-    "SummationHistogramEncoding": (_seeded(local.SummationHistogramEncoding(k=13, epsilon=1.0).perturb), INTEGERS),
-    "HierarchicalRange": (_seeded(local.HierarchicalRange(k=16, epsilon=1.0).perturb), INTEGERS),
-    "PrefixExtension": (_seeded(local.PrefixExtension(epsilon=1.0, bits=16, rows=4, width=16).perturb), INTEGERS),
-    "RandomizedResponse": (_seeded(local.RandomizedResponse(epsilon=1.0).perturb), TRUTHS),
-    "DuchiMean": (_seeded(local.DuchiMean(epsilon=1.0).perturb), UNIT),
-    "LaplaceMean": (_seeded(local.LaplaceMean(epsilon=1.0).perturb), UNIT),
-    "SquareWave": (_seeded(local.SquareWave(k=16, epsilon=1.0).perturb), abs(UNIT)),
-    "LOLOHA": (_remembering(local.LOLOHA(k=13, epsilon_permanent=2.0, epsilon_first=1.0)), INTEGERS),
-    "DBitFlip": (_remembering(local.DBitFlip(k=13, d=3, epsilon=2.0)), INTEGERS),
 }
 
 VECTORS = {**NOISE, **QUERIES, **STABILITY, **LOCAL}
@@ -108,10 +100,12 @@ SKETCH = local.CountMeanSketch(epsilon=1.0, rows=4, width=16)
 RAPPOR = local.Rappor(num_bloombits=16, num_hashes=2, num_cohorts=4, f=0.5, p=0.5, q=0.75)
 
 OF_TEXTS: dict[str, Call] = {
-    "CountMeanSketch": (_seeded(SKETCH.perturb), TEXTS),
+    **{
+        type(protocol).__name__: (_protocol(protocol)[0], TEXTS)
+        for protocol in local_families.EXAMPLES.values()
+        if isinstance(protocol, local_families.OF_TEXTS)
+    },
     "CountMeanSketch.estimate": (lambda texts: SKETCH.estimate(SKETCH.accumulator(), texts).candidates, TEXTS[:5]),
-    "Rappor": (_remembering(RAPPOR), TEXTS),
-    "HadamardCountMeanSketch": (_seeded(local.HadamardCountMeanSketch(epsilon=1.0, rows=4, width=16).perturb), TEXTS),
     "Histogram of categories": (_seeded(queries.Histogram(domain=["tea", ""], epsilon=1.0).release), TEXTS),
     "StabilityHistogram": (_seeded(queries.StabilityHistogram(epsilon=9.0, delta=0.1).release), TEXTS),
     "mode_distance": (stability.mode_distance, TEXTS),

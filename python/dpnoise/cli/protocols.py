@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, cast
 
 import typer
 
@@ -12,59 +12,37 @@ from dpnoise import ParameterError, local
 from dpnoise._domain import Domain
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import whole_number
+from dpnoise.local._specification import CLASSES, FAMILIES
 
 PROTOCOLS: Final[dict[str, type[local.Protocol]]] = {
-    "rr": local.RandomizedResponse,
-    "grr": local.GeneralizedRandomizedResponse,
-    "sue": local.SymmetricUnaryEncoding,
-    "oue": local.OptimizedUnaryEncoding,
-    "ue": local.UnaryEncoding,
-    "the": local.ThresholdHistogramEncoding,
-    "she": local.SummationHistogramEncoding,
-    "lh": local.LocalHashing,
-    "hr": local.HadamardResponse,
-    "ss": local.SubsetSelection,
-    "pgr": local.ProjectiveGeometryResponse,
-    "hierarchical": local.HierarchicalRange,
-    "pem": local.PrefixExtension,
-    "cms": local.CountMeanSketch,
-    "hcms": local.HadamardCountMeanSketch,
-    "duchi": local.DuchiMean,
-    "pm": local.PiecewiseMean,
-    "hm": local.HybridMean,
-    "laplace": local.LaplaceMean,
-    "sw": local.SquareWave,
-    "lue": local.LongitudinalUnaryEncoding,
-    "loloha": local.LOLOHA,
-    "dbitflip": local.DBitFlip,
-    "rappor": local.Rappor,
+    family.abbreviation: cast("type[local.Protocol]", CLASSES[family.name]) for family in FAMILIES.values()
 }
 """The classes by the abbreviations of the literature."""
 
-_HELP: Final[dict[str, tuple[type, str]]] = {
-    "epsilon": (float, "The privacy parameter of a person's report, from 2**-20 to 32."),
-    "k": (int, "How many values there are, if they are 0 to k - 1. sw: how many bins."),
-    "p": (float, "ue: the probability that a 1 is reported as 1. rappor: that a 0 is."),
-    "q": (float, "ue: the probability that a 0 is reported as 1. rappor: that a 1 is."),
-    "g": (int, "lh, loloha: how many hashes; the most accurate number if not given."),
-    "omega": (int, "ss: the size of the set; the most accurate one if not given."),
-    "prime": (int, "pgr: the number of elements of the field; if not given, that with the smallest variance."),
-    "branching": (int, "hierarchical: the children of a node, a power of two; 4 if not given."),
-    "bits": (int, "pem: the binary digits of a value."),
-    "step": (int, "pem: how many binary digits prefixes grow by; 8 if not given."),
-    "rows": (int, "cms, hcms, pem: how many hash functions there are."),
-    "width": (int, "cms, hcms, pem: how many columns the collector's table has, a power of two."),
-    "seed": (int, "cms, hcms, pem: the public number that the hash functions come from; 0 if not given."),
-    "epsilon_permanent": (float, "lue, loloha: the privacy parameter of all reports on one value."),
-    "epsilon_first": (float, "lue, loloha: the privacy parameter of one report."),
-    "permanent": (str, "lue: the permanent round, optimized (if not given) or symmetric."),
-    "d": (int, "dbitflip: how many values a person samples."),
-    "num_bloombits": (int, "rappor: the bits of a Bloom filter, a power of two."),
-    "num_hashes": (int, "rappor: how many hash functions a cohort has."),
-    "num_cohorts": (int, "rappor: how many cohorts there are."),
-    "f": (float, "rappor: the probability that the permanent round replaces a bit by a coin toss."),
-}
-"""The type and the help of each parameter."""
+
+def _parameters() -> dict[str, tuple[type, str]]:
+    """Return the type and the help of each parameter: what it means for most protocols, and then for others."""
+    kinds: dict[str, type] = {}
+    helps: dict[str, dict[str, list[str]]] = {}
+    for family in FAMILIES.values():
+        for parameter in family.parameters:
+            default = "the most accurate one" if parameter.default is None else parameter.default
+            text = parameter.help if parameter.required else f"{parameter.help}; {default} if not given"
+            kinds[parameter.name] = parameter.kind
+            helps.setdefault(parameter.name, {}).setdefault(text, []).append(family.abbreviation)
+    return {name: (kinds[name], " ".join(map(_help, texts, texts.values()))) for name, texts in helps.items()}
+
+
+def _help(text: str, protocols: list[str]) -> str:
+    if len(protocols) > _MANY:
+        return f"{text[0].upper()}{text[1:]}."
+    return f"{', '.join(protocols)}: {text}."
+
+
+_MANY: Final = 4
+"""The help of a parameter that more protocols share does not name them."""
+
+_HELP: Final = _parameters()
 
 
 def _name(text: str) -> str:
@@ -106,7 +84,7 @@ def with_parameters(*, memo: bool) -> Callable[[Callable[..., None]], Callable[.
 
 def keeps_memo(protocol: type[local.Protocol]) -> bool:
     """Return whether people keep something from one report to the next."""
-    return issubclass(protocol, local.LongitudinalProtocol | local.Rappor)
+    return FAMILIES[protocol._family].keeps_memo
 
 
 def _option(kind: type, text: str, *, hidden: bool) -> Any:

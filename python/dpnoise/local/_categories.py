@@ -50,12 +50,11 @@ class RandomizedResponse(FrequencyProtocol):
 
     __slots__ = ()
     _family = "randomized_response"
-    _parameters = ("requested_epsilon",)
 
     def __init__(self, *, domain: Labels | None = None, epsilon: float) -> None:
         if domain is not None and self._sized(None, domain) != 2:
             raise ParameterError(f"domain must have 2 values, for no and yes, got {len(self._domain or ())}")
-        self._native = _native.LocalProtocol.randomized_response(epsilon)
+        self._make(epsilon=epsilon)
 
     @classmethod
     def coin_flips(cls) -> RandomizedResponse:
@@ -164,10 +163,9 @@ class GeneralizedRandomizedResponse(ValueProtocol):
 
     __slots__ = ()
     _family = "generalized_randomized_response"
-    _parameters = ("k", "requested_epsilon")
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.generalized_randomized_response(self._sized(k, domain), epsilon)
+        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
     def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # Each report counts for one value: the true one if it is kept, otherwise a uniform one of all k.
@@ -222,12 +220,11 @@ class LocalHashing(ValueProtocol):
 
     __slots__ = ()
     _family = "local_hashing"
-    _parameters = ("k", "requested_epsilon", "g")
 
     def __init__(
         self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, g: int | None = None
     ) -> None:
-        self._native = _native.LocalProtocol.local_hashing(self._sized(k, domain), epsilon, g)
+        self._make(k=self._sized(k, domain), epsilon=epsilon, g=g)
 
     @property
     def g(self) -> int:
@@ -278,10 +275,9 @@ class HadamardResponse(ValueProtocol):
 
     __slots__ = ()
     _family = "hadamard_response"
-    _parameters = ("k", "requested_epsilon")
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.hadamard_response(self._sized(k, domain), epsilon)
+        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
 
 class ProjectiveGeometryResponse(ValueProtocol):
@@ -335,12 +331,11 @@ class ProjectiveGeometryResponse(ValueProtocol):
 
     __slots__ = ()
     _family = "projective_geometry_response"
-    _parameters = ("k", "requested_epsilon", "prime")
 
     def __init__(
         self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, prime: int | None = None
     ) -> None:
-        self._native = _native.LocalProtocol.projective_geometry_response(self._sized(k, domain), epsilon, prime)
+        self._make(k=self._sized(k, domain), epsilon=epsilon, prime=prime)
 
     @property
     def prime(self) -> int:
@@ -399,12 +394,11 @@ class SubsetSelection(ValueProtocol):
 
     __slots__ = ()
     _family = "subset_selection"
-    _parameters = ("k", "requested_epsilon", "omega")
 
     def __init__(
         self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, omega: int | None = None
     ) -> None:
-        self._native = _native.LocalProtocol.subset_selection(self._sized(k, domain), epsilon, omega)
+        self._make(k=self._sized(k, domain), epsilon=epsilon, omega=omega)
 
     @property
     def omega(self) -> int:

@@ -10,7 +10,6 @@ from itertools import islice
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpnoise import _native
 from dpnoise._display import Column
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
@@ -176,10 +175,9 @@ class SquareWave(NumberProtocol):
 
     __slots__ = ()
     _family = "square_wave"
-    _parameters = ("k", "requested_epsilon")
 
     def __init__(self, *, k: int, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.square_wave(k, epsilon)
+        self._make(k=k, epsilon=epsilon)
 
     @property
     def k(self) -> int:

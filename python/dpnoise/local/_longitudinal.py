@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _native
 from dpnoise._domain import Labels
 from dpnoise._interchange import Answers
 from dpnoise.local import _inputs
@@ -157,7 +156,6 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
 
     __slots__ = ()
     _family = "longitudinal_unary_encoding"
-    _parameters = ("k", "requested_epsilon_permanent", "requested_epsilon_first", "permanent")
 
     def __init__(
         self,
@@ -168,8 +166,11 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
         epsilon_first: float,
         permanent: Literal["optimized", "symmetric"] = "optimized",
     ) -> None:
-        self._native = _native.LocalProtocol.longitudinal_unary_encoding(
-            self._sized(k, domain), epsilon_permanent, epsilon_first, permanent
+        self._make(
+            k=self._sized(k, domain),
+            epsilon_permanent=epsilon_permanent,
+            epsilon_first=epsilon_first,
+            permanent=permanent,
         )
 
     @property
@@ -234,7 +235,6 @@ class LOLOHA(TwoRoundProtocol):
 
     __slots__ = ()
     _family = "loloha"
-    _parameters = ("k", "requested_epsilon_permanent", "requested_epsilon_first", "g")
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class LOLOHA(TwoRoundProtocol):
         epsilon_first: float,
         g: int | None = None,
     ) -> None:
-        self._native = _native.LocalProtocol.loloha(self._sized(k, domain), epsilon_permanent, epsilon_first, g)
+        self._make(k=self._sized(k, domain), epsilon_permanent=epsilon_permanent, epsilon_first=epsilon_first, g=g)
 
     @property
     def g(self) -> int:
@@ -311,10 +311,9 @@ class DBitFlip(LongitudinalProtocol):
 
     __slots__ = ()
     _family = "d_bit_flip"
-    _parameters = ("k", "requested_epsilon", "d")
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float, d: int) -> None:
-        self._native = _native.LocalProtocol.d_bit_flip(self._sized(k, domain), d, epsilon)
+        self._make(k=self._sized(k, domain), d=d, epsilon=epsilon)
 
     @property
     def d(self) -> int:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _native
 from dpnoise._display import Record
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Reals, Values
@@ -267,7 +266,6 @@ class _WindowMean(_OfWindows):
     """A mean by one window."""
 
     __slots__ = ()
-    _parameters = ("requested_epsilon",)
 
     def _window(self) -> Window:
         return Window.of_specification(self._specified())
@@ -315,7 +313,7 @@ class DuchiMean(_WindowMean):
     _family = "duchi_mean"
 
     def __init__(self, *, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.duchi_mean(epsilon)
+        self._make(epsilon=epsilon)
 
 
 class PiecewiseMean(_WindowMean):
@@ -361,7 +359,7 @@ class PiecewiseMean(_WindowMean):
     _family = "piecewise_mean"
 
     def __init__(self, *, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.piecewise_mean(epsilon)
+        self._make(epsilon=epsilon)
 
 
 class HybridMean(_OfWindows):
@@ -398,10 +396,9 @@ class HybridMean(_OfWindows):
 
     __slots__ = ()
     _family = "hybrid_mean"
-    _parameters = ("requested_epsilon",)
 
     def __init__(self, *, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.hybrid_mean(epsilon)
+        self._make(epsilon=epsilon)
 
     def _parts(self) -> tuple[float, Window, Window]:
         fields = self._specified()
@@ -459,10 +456,9 @@ class LaplaceMean(MeanProtocol):
 
     __slots__ = ()
     _family = "laplace_mean"
-    _parameters = ("requested_epsilon",)
 
     def __init__(self, *, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.laplace_mean(epsilon)
+        self._make(epsilon=epsilon)
 
     def _moments(self, counters: NDArray[np.uint64], n: int) -> tuple[float, float]:
         unit, bound = self._unit_and_bound()

@@ -7,38 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from statistics import NormalDist
-from typing import Final, overload
+from typing import Final, cast, overload
 
 from dpnoise._display import Column
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import fraction_of, real_down
 from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
-from dpnoise.local._categories import (
-    GeneralizedRandomizedResponse,
-    HadamardResponse,
-    LocalHashing,
-    ProjectiveGeometryResponse,
-    RandomizedResponse,
-    SubsetSelection,
-)
 from dpnoise.local._estimate import Tabular, significance_threshold
 from dpnoise.local._protocol import FrequencyProtocol
-from dpnoise.local._unary_encoding import OptimizedUnaryEncoding, SymmetricUnaryEncoding
+from dpnoise.local._specification import CLASSES, FAMILIES
+from dpnoise.local._unary_encoding import OptimizedUnaryEncoding
 
 _LEVEL: Final = 0.95
-
-_COUNTER: Final = "n"
-_BITS: Final = "n k bits"
-
-# The cheaper ones first: the plan has equally accurate ones in this order.
-_OTHERS: Final[tuple[tuple[Callable[..., FrequencyProtocol], str], ...]] = (
-    (GeneralizedRandomizedResponse, _COUNTER),
-    (ProjectiveGeometryResponse, "n + K + k q t"),
-    (SubsetSelection, _BITS),
-    (SymmetricUnaryEncoding, _BITS),
-    (LocalHashing, "n + k**2"),
-    (HadamardResponse, "n + k log k"),
-)
 
 
 @dataclass(frozen=True)
@@ -160,17 +140,19 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
     >>> plan[0].protocol.k
     1000
     """
-    # This protocol takes every k and epsilon in range, so it checks them for all.
-    candidates = [_candidate(OptimizedUnaryEncoding(k=k, epsilon=epsilon), _BITS, n)]
-    if k == 2:
-        candidates.append(_candidate(RandomizedResponse(epsilon=epsilon), _COUNTER, n))
-    for make, cost in _OTHERS:
+    OptimizedUnaryEncoding(k=k, epsilon=epsilon)  # it takes every k and epsilon in range, so it checks them for all
+    candidates = []
+    for family in FAMILIES.values():
+        sized = {"k": k} if any(parameter.name == "k" for parameter in family.parameters) else {}
+        if family.cost is None or not (sized or k == 2):
+            continue
+        make = cast("Callable[..., FrequencyProtocol]", CLASSES[family.name])
         try:
-            protocol = make(k=k, epsilon=epsilon)
+            protocol = make(**sized, epsilon=epsilon)
         except ParameterError:
             continue
-        candidates.append(_candidate(protocol, cost, n))
-    candidates.sort(key=lambda candidate: candidate.standard_deviation)
+        candidates.append(_candidate(protocol, family.cost, n))
+    candidates.sort(key=lambda candidate: (candidate.standard_deviation, candidate.report_bytes))
     return Plan(tuple(candidates), int(n), int(k), float(epsilon))
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _native
 from dpnoise._interchange import Integers, Values
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
@@ -71,10 +70,9 @@ class PrefixExtension(Protocol):
 
     __slots__ = ()
     _family = "prefix_extension"
-    _parameters = ("bits", "requested_epsilon", "step", "rows", "width", "seed")
 
     def __init__(self, *, bits: int, epsilon: float, step: int = 8, rows: int, width: int, seed: int = 0) -> None:
-        self._native = _native.LocalProtocol.prefix_extension(epsilon, bits, step, rows, width, seed)
+        self._make(epsilon=epsilon, bits=bits, step=step, rows=rows, width=width, seed=seed)
 
     @property
     def bits(self) -> int:

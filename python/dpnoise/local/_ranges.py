@@ -232,10 +232,9 @@ class HierarchicalRange(OfValues):
 
     __slots__ = ()
     _family = "hierarchical_range"
-    _parameters = ("k", "requested_epsilon", "branching")
 
     def __init__(self, *, k: int, epsilon: float, branching: int = 4) -> None:
-        self._native = _native.LocalProtocol.hierarchical_range(k, epsilon, branching)
+        self._make(k=k, epsilon=epsilon, branching=branching)
 
     @property
     def branching(self) -> int:

@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _native
 from dpnoise._interchange import Texts, Values
 from dpnoise.local import _bloom_decoding, _texts
 from dpnoise.local._accumulator import Accumulator
@@ -79,10 +78,9 @@ class Rappor(Protocol):
 
     __slots__ = ()
     _family = "rappor"
-    _parameters = ("num_bloombits", "num_hashes", "num_cohorts", "requested_f", "requested_p", "requested_q")
 
     def __init__(self, *, num_bloombits: int, num_hashes: int, num_cohorts: int, f: float, p: float, q: float) -> None:
-        self._native = _native.LocalProtocol.rappor(num_bloombits, num_hashes, num_cohorts, f, p, q)
+        self._make(num_bloombits=num_bloombits, num_hashes=num_hashes, num_cohorts=num_cohorts, f=f, p=p, q=q)
 
     @property
     def num_bloombits(self) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _native
 from dpnoise._interchange import Texts, Values
 from dpnoise.local import _texts
 from dpnoise.local._accumulator import Accumulator
@@ -20,7 +19,6 @@ class Sketch(Protocol):
     """A protocol for texts of an open domain: the collector names candidates when it estimates."""
 
     __slots__ = ()
-    _parameters = ("requested_epsilon", "rows", "width", "seed")
 
     @property
     def rows(self) -> int:
@@ -225,7 +223,7 @@ class CountMeanSketch(Sketch):
     _family = "count_mean_sketch"
 
     def __init__(self, *, epsilon: float, rows: int, width: int, seed: int = 0) -> None:
-        self._native = _native.LocalProtocol.count_mean_sketch(epsilon, rows, width, seed)
+        self._make(epsilon=epsilon, rows=rows, width=width, seed=seed)
 
 
 class HadamardCountMeanSketch(Sketch):
@@ -275,4 +273,4 @@ class HadamardCountMeanSketch(Sketch):
     _family = "hadamard_count_mean_sketch"
 
     def __init__(self, *, epsilon: float, rows: int, width: int, seed: int = 0) -> None:
-        self._native = _native.LocalProtocol.hadamard_count_mean_sketch(epsilon, rows, width, seed)
+        self._make(epsilon=epsilon, rows=rows, width=width, seed=seed)

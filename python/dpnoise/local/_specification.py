@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpnoise._domain import Domain, Labels, disagree
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import COUNTER_LIMIT, LocalProtocol
+from dpnoise._native import COUNTER_LIMIT, LOCAL_FAMILIES, LocalProtocol
 from dpnoise._parameters import ByName
 from dpnoise.local import _inputs
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 AnyProtocol = TypeVar("AnyProtocol", bound="Specification")
 
-_CLASSES: dict[str, type[Specification]] = {}
+FAMILIES: Final = {family.name: family for family in LOCAL_FAMILIES}
+"""The table of the core: parameters and properties of each family, by its name in specifications."""
+
+CLASSES: dict[str, type[Specification]] = {}
 """The class of each family, by its name in specifications."""
 
 
@@ -32,12 +35,11 @@ class Specification(ByName):
     _native: LocalProtocol
     _domain: Domain | None  # the labels; not part of the specification, which describes the randomiser only
     _family: ClassVar[str]
-    _parameters: ClassVar[tuple[str, ...]]
     _counts_values: ClassVar[bool] = False  # whether each report counts for some of k values
 
     def __init_subclass__(cls) -> None:
         if "_family" in vars(cls):
-            _CLASSES[cls._family] = cls
+            CLASSES[cls._family] = cls
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         """Make a protocol without labels; its initialiser may set them."""
@@ -47,6 +49,9 @@ class Specification(ByName):
 
     def __init__(self) -> None:
         raise TypeError("make one of the protocols of dpnoise.local, for example OptimizedUnaryEncoding")
+
+    def _make(self, **arguments: float | str | None) -> None:
+        self._native = LocalProtocol(self._family, **arguments)
 
     @property
     def epsilon(self) -> float:
@@ -184,7 +189,8 @@ class Specification(ByName):
 
     def __repr__(self) -> str:
         """Show the call that makes this protocol."""
-        parameters = {name.removeprefix("requested_"): getattr(self, name) for name in self._parameters}
+        names = [parameter.name for parameter in FAMILIES[self._family].parameters]
+        parameters = {name: getattr(self, f"requested_{name}", getattr(self, name, None)) for name in names}
         if self._domain is not None:
             parameters.pop("k", None)
             parameters = {"domain": self._domain, **parameters}
@@ -193,4 +199,4 @@ class Specification(ByName):
 
 def wrap(native: LocalProtocol, domain: Domain | None = None) -> Specification:
     """Wrap a native protocol in its class, with the labels of its values."""
-    return _CLASSES[native.family]._of(native, domain)
+    return CLASSES[native.family]._of(native, domain)

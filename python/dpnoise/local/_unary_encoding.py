@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise import _native
 from dpnoise._arrays import array_for
 from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
@@ -174,10 +173,9 @@ class SymmetricUnaryEncoding(UnaryRows):
 
     __slots__ = ()
     _family = "symmetric_unary_encoding"
-    _parameters = ("k", "requested_epsilon")
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.symmetric_unary_encoding(self._sized(k, domain), epsilon)
+        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
 
 class OptimizedUnaryEncoding(UnaryRows):
@@ -219,10 +217,9 @@ class OptimizedUnaryEncoding(UnaryRows):
 
     __slots__ = ()
     _family = "optimized_unary_encoding"
-    _parameters = ("k", "requested_epsilon")
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.optimized_unary_encoding(self._sized(k, domain), epsilon)
+        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
 
 class UnaryEncoding(UnaryRows):
@@ -256,10 +253,9 @@ class UnaryEncoding(UnaryRows):
 
     __slots__ = ()
     _family = "unary_encoding"
-    _parameters = ("k", "p", "q")
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, p: float, q: float) -> None:
-        self._native = _native.LocalProtocol.unary_encoding(self._sized(k, domain), p, q)
+        self._make(k=self._sized(k, domain), p=p, q=q)
 
     def __repr__(self) -> str:
         """Show a call that makes this encoding; one with p and q only if they were not rounded."""
@@ -304,10 +300,9 @@ class ThresholdHistogramEncoding(UnaryRows):
 
     __slots__ = ()
     _family = "threshold_histogram_encoding"
-    _parameters = ("k", "requested_epsilon")
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.threshold_histogram_encoding(self._sized(k, domain), epsilon)
+        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
     @property
     def epsilon(self) -> float:
@@ -352,10 +347,9 @@ class SummationHistogramEncoding(ValueProtocol):
 
     __slots__ = ()
     _family = "summation_histogram_encoding"
-    _parameters = ("k", "requested_epsilon")
 
     def __init__(self, *, k: int | None = None, domain: Labels | None = None, epsilon: float) -> None:
-        self._native = _native.LocalProtocol.summation_histogram_encoding(self._sized(k, domain), epsilon)
+        self._make(k=self._sized(k, domain), epsilon=epsilon)
 
     def _draw_supports(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         specification, n = self._specified(), int(counts.sum())

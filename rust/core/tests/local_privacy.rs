@@ -286,6 +286,27 @@ fn check_below(protocol: &Protocol) {
     assert!(!keeps_its_promise(protocol, achieved.next_down()), "the announced epsilon is the smallest double");
 }
 
+/// Every family is here or in local_longitudinal.rs: `weight` ends with an error for others.
+#[test]
+fn the_example_of_every_family_keeps_its_promise() {
+    for protocol in Protocol::FAMILIES.iter().map(|info| info.example().unwrap()) {
+        match protocol {
+            Protocol::DuchiMean(_) | Protocol::PiecewiseMean(_) | Protocol::HybridMean(_) | Protocol::SquareWave(_) => {
+                check_windows(&protocol);
+            }
+            // Exact noise, whose epsilon is the requested one, and two rounds.
+            Protocol::LaplaceMean(_)
+            | Protocol::SummationHistogramEncoding(_)
+            | Protocol::LongitudinalUnaryEncoding(_)
+            | Protocol::Loloha(_)
+            | Protocol::DBitFlip(_)
+            | Protocol::Rappor(_) => {}
+            Protocol::ThresholdHistogramEncoding(_) => check_below(&protocol),
+            _ => check(&protocol),
+        }
+    }
+}
+
 #[test]
 fn unary_encodings_keep_their_promise() {
     for epsilon in epsilons() {

@@ -2,44 +2,38 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    Accumulator, COUNTER_LIMIT, CountMeanSketch, DBitFlip, DuchiMean, GeneralizedRandomizedResponse,
-    HadamardCountMeanSketch, HierarchicalRange, HybridMean, Loloha, LongitudinalUnaryEncoding, OptimizedUnaryEncoding,
-    Permanent, PiecewiseMean, PrefixExtension, Probabilities, ProjectiveGeometryResponse, Protocol, RandomizedResponse,
-    Rappor, SquareWave, SymmetricUnaryEncoding, UnaryEncoding, Values,
+    Accumulator, Argument, COUNTER_LIMIT, CountMeanSketch, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
+    HierarchicalRange, HybridMean, Kind, Loloha, LongitudinalUnaryEncoding, OptimizedUnaryEncoding, Permanent,
+    ProjectiveGeometryResponse, Protocol, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding, Values,
 };
 use dpnoise_core::rng::SeededRng;
 
+/// The examples of all families, with each epsilon and pair of probabilities that they take, and others.
 fn protocols() -> Vec<Protocol> {
     let mut all = vec![Protocol::from(RandomizedResponse::coin_flips())];
-    for epsilon in [1e-6, 0.1, 1.0, 3f64.ln(), 5.5, 32.0] {
-        all.push(Protocol::from(RandomizedResponse::new(epsilon).unwrap()));
-        all.push(Protocol::from(SymmetricUnaryEncoding::new(15, epsilon).unwrap()));
-        all.push(Protocol::from(OptimizedUnaryEncoding::new(1000, epsilon).unwrap()));
-        all.push(Protocol::from(GeneralizedRandomizedResponse::new(15, epsilon).unwrap()));
-        all.push(Protocol::from(ProjectiveGeometryResponse::new(1000, epsilon, None).unwrap()));
-        all.push(Protocol::from(ProjectiveGeometryResponse::new(15, epsilon, Some(29)).unwrap()));
-        all.push(Protocol::from(DuchiMean::new(epsilon).unwrap()));
-        all.push(Protocol::from(PiecewiseMean::new(epsilon).unwrap()));
-        all.push(Protocol::from(HybridMean::new(epsilon).unwrap()));
-        all.push(Protocol::from(SquareWave::new(64, epsilon).unwrap()));
-        all.push(Protocol::from(CountMeanSketch::new(epsilon, 5, 64, 7).unwrap()));
-        all.push(Protocol::from(HadamardCountMeanSketch::new(epsilon, 5, 64, 7).unwrap()));
-        all.push(Protocol::from(PrefixExtension::new(32, epsilon, 7, 5, 64, 7).unwrap()));
+    for info in Protocol::FAMILIES {
+        let found = all.len();
+        for epsilon in [1e-6, 0.1, 1.0, 3f64.ln(), 5.5, 32.0] {
+            for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.61, 0.2), (1e-4, 1e-5), (0.5, 0.75), (0.01, 0.2), (0.1, 0.9)] {
+                let given = info.parameters.iter().map(|parameter| match (parameter.name, parameter.kind) {
+                    ("epsilon_first", _) => (parameter.name, Argument::Real(epsilon / 2.0)),
+                    (name, Kind::Epsilon) => (name, Argument::Real(epsilon)),
+                    ("p", _) => ("p", Argument::Real(p)),
+                    ("q", _) => ("q", Argument::Real(q)),
+                    (name, _) => (name, parameter.example),
+                });
+                all.extend(
+                    Protocol::new(info.name, &given.collect::<Vec<_>>()).ok().filter(|made| all.last() != Some(made)),
+                );
+            }
+        }
+        assert!(all.len() > found + 2, "{}", info.name);
     }
     for (permanent, first) in [(1.0, 0.1), (16.0, 1e-3), (3f64.ln(), 2f64.ln())] {
-        for round in [Permanent::Optimized, Permanent::Symmetric] {
-            all.push(Protocol::from(LongitudinalUnaryEncoding::new(15, permanent, first, round).unwrap()));
-        }
-        all.push(Protocol::from(Loloha::new(15, permanent, first, None).unwrap()));
-        all.push(Protocol::from(Loloha::new(15, permanent, first, Some(2)).unwrap()));
-        all.push(Protocol::from(DBitFlip::new(15, permanent, 4).unwrap()));
+        all.push(LongitudinalUnaryEncoding::new(15, permanent, first, Permanent::Symmetric).unwrap().into());
+        all.push(Loloha::new(15, permanent, first, None).unwrap().into());
     }
-    for (f, p, q) in [(0.5, 0.5, 0.75), (0.3, 0.01, 0.2), (1e-3, 0.1, 0.9)] {
-        all.push(Protocol::from(Rappor::new(64, 2, 5, Probabilities { f, p, q }).unwrap()));
-    }
-    for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.61, 0.2), (1e-4, 1e-5)] {
-        all.push(Protocol::from(UnaryEncoding::new(9, p, q).unwrap()));
-    }
+    all.push(ProjectiveGeometryResponse::new(1000, 1.0, None).unwrap().into());
     all
 }
 

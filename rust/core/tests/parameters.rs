@@ -2,11 +2,8 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    Accumulator, COUNTER_LIMIT, CountMeanSketch, DBitFlip, DuchiMean, Estimate, GeneralizedRandomizedResponse,
-    HadamardCountMeanSketch, HadamardResponse, HierarchicalRange, HybridMean, LaplaceMean, LocalHashing, Loloha,
-    LongitudinalUnaryEncoding, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension, Probabilities,
-    ProjectiveGeometryResponse, Protocol, RandomizedResponse, Rappor, Remembering, SquareWave, SubsetSelection,
-    SummationHistogramEncoding, SymmetricUnaryEncoding, ThresholdHistogramEncoding, UnaryEncoding, Values,
+    Accumulator, Argument, COUNTER_LIMIT, DefaultValue, Estimate, FamilyInfo, Kind, Parameter, Protocol, Remembering,
+    ValueKind, Values,
 };
 use dpnoise_core::mechanisms::{self, Method, Noisy};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
@@ -60,15 +57,43 @@ fn works(protocol: Protocol, (values, people): (Values<'_>, usize)) {
     assert_eq!(Protocol::from_json(&protocol.to_json(), COUNTER_LIMIT), Ok(protocol));
 }
 
-/// The protocol works with the values of so many people, or was refused.
-macro_rules! works_or_is_refused {
-    ($protocol:expr, $values:expr) => {
-        let made = $protocol;
-        prop_assert!(made.is_ok() || is_refusal(&made));
-        if let Ok(protocol) = made {
-            works(protocol.into(), $values);
-        }
+/// Any argument for a parameter; one in two is that of the example, so that all others are reached.
+fn arguments(parameter: &Parameter) -> BoxedStrategy<Argument> {
+    let any = match parameter.kind {
+        Kind::Integer(_) => prop_oneof![0..300u64, (0..12u32).prop_map(|exponent| 1 << exponent), any::<u64>()]
+            .prop_map(Argument::Integer)
+            .boxed(),
+        Kind::Epsilon | Kind::Probability => doubles().prop_map(Argument::Real).boxed(),
+        Kind::Word(words) => prop::sample::select(words).prop_map(Argument::Word).boxed(),
     };
+    prop_oneof![Just(parameter.example), any].boxed()
+}
+
+/// Any arguments for a family, optional ones sometimes left out.
+fn families() -> impl Strategy<Value = (FamilyInfo, Vec<(&'static str, Argument)>)> {
+    prop::sample::select(Protocol::FAMILIES).prop_flat_map(|info| {
+        let given = info.parameters.iter().map(|parameter| {
+            let required = parameter.default == DefaultValue::Required;
+            let present = if required { Just(true).boxed() } else { any::<bool>().boxed() };
+            (present, arguments(parameter)).prop_map(|(present, value)| present.then_some((parameter.name, value)))
+        });
+        let given = given.collect::<Vec<_>>().prop_map(|given| given.into_iter().flatten().collect());
+        (Just(info), given)
+    })
+}
+
+/// Reports on values of every kind.
+fn works_for(info: &FamilyInfo, protocol: Protocol) {
+    let integers: &[i64] = if info.takes_texts { &[0, i64::MIN, -1] } else { &[0, 1, 0] };
+    let values = match info.takes {
+        ValueKind::Answers => Values::Answers(&[0, 1, 1]),
+        ValueKind::Numbers => return works(protocol, (Values::Numbers(&[0.0, -0.0, 1.0, 0.3, 5e-324]), 5)),
+        ValueKind::Remembering => {
+            Values::Remembering(Remembering { values: integers, secrets: &[[7; 32]; 3], question: "question" })
+        }
+        _ => Values::Integers(integers),
+    };
+    works(protocol, (values, 3));
 }
 
 proptest! {
@@ -202,56 +227,57 @@ proptest! {
             }
         }
     }
+}
+
+proptest! {
+    // As many of each family.
+    #![proptest_config(ProptestConfig {
+        cases: 24 * ProptestConfig::default().cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn protocols_work_or_are_refused(
-        k in 0..300u64, p in doubles(), q in doubles(), epsilon in doubles(), g in prop::option::of(any::<u64>()),
-        few in 0..99u64, part in 0.0..1.01,
-    ) {
-        let first = part * epsilon;
-        let integers = &[0, 1, k as i64 - 1];
-        let values = (Values::Integers(integers), 3);
-        works_or_is_refused!(UnaryEncoding::new(k, p, q), values);
-        works_or_is_refused!(SymmetricUnaryEncoding::new(k, epsilon), values);
-        works_or_is_refused!(OptimizedUnaryEncoding::new(k, epsilon), values);
-        works_or_is_refused!(ThresholdHistogramEncoding::new(k, epsilon), values);
-        works_or_is_refused!(SummationHistogramEncoding::new(k, epsilon), values);
-        works_or_is_refused!(GeneralizedRandomizedResponse::new(k, epsilon), values);
-        works_or_is_refused!(HierarchicalRange::new(k, epsilon, few), values);
-        works_or_is_refused!(LocalHashing::new(k, epsilon, g), values);
-        works_or_is_refused!(LocalHashing::new(k, epsilon, Some(few)), values);
-        works_or_is_refused!(HadamardResponse::new(k, epsilon), values);
-        works_or_is_refused!(SubsetSelection::new(k, epsilon, g), values);
-        works_or_is_refused!(SubsetSelection::new(k, epsilon, Some(few)), values);
-        for prime in [None, g, Some(few)] {
-            works_or_is_refused!(ProjectiveGeometryResponse::new(k, epsilon, prime), values);
-        }
-        works_or_is_refused!(RandomizedResponse::new(epsilon), (Values::Answers(&[0, 1, 1]), 3));
-        let people = |values| (Values::Remembering(Remembering { values, secrets: &[[7; 32]; 3], question: "question" }), 3);
-        let (remembering, fingerprints) = (people(integers), people(&[0, i64::MIN, -1]));
-        for permanent in [Permanent::Optimized, Permanent::Symmetric] {
-            let encoding = LongitudinalUnaryEncoding::new(k, epsilon, first, permanent);
-            works_or_is_refused!(encoding, remembering);
-        }
-        works_or_is_refused!(Loloha::new(k, epsilon, first, g), remembering);
-        works_or_is_refused!(Loloha::new(k, epsilon, first, Some(few)), remembering);
-        works_or_is_refused!(DBitFlip::new(k, epsilon, few), remembering);
-        let given = Probabilities { f: epsilon, p, q };
-        for (bits, hashes, cohorts) in [(k, few, 7), (8 << (few % 7), k % 20, few)] {
-            let rappor = Rappor::new(bits, hashes, cohorts, given);
-            works_or_is_refused!(rappor, fingerprints);
-        }
-        let numbers = (Values::Numbers(&[0.0, -0.0, 1.0, 0.3, 5e-324]), 5);
-        works_or_is_refused!(LaplaceMean::new(epsilon), numbers);
-        works_or_is_refused!(DuchiMean::new(epsilon), numbers);
-        works_or_is_refused!(PiecewiseMean::new(epsilon), numbers);
-        works_or_is_refused!(HybridMean::new(epsilon), numbers);
-        works_or_is_refused!(SquareWave::new(k, epsilon), numbers);
-        let texts = (Values::Integers(&[0, i64::MIN, -1]), 3);
-        for (rows, width) in [(k, few), (few, k), (k, 8 << (few % 7)), (few, 8 << (few % 7))] {
-            works_or_is_refused!(CountMeanSketch::new(epsilon, rows, width, k), texts);
-            works_or_is_refused!(HadamardCountMeanSketch::new(epsilon, rows, width, k), texts);
-            works_or_is_refused!(PrefixExtension::new(few, epsilon, k % 20, rows, width, k), (Values::Integers(&[0, 1, 0]), 3));
+    fn a_protocol_with_any_arguments_works_or_is_refused((info, given) in families()) {
+        let made = Protocol::new(info.name, &given);
+        prop_assert!(made.is_ok() || is_refusal(&made), "{:?}", made);
+        if let Ok(protocol) = made {
+            works_for(&info, protocol);
         }
     }
+}
+
+/// Each example has the form that other tests rely on: the smallest values are valid, and k is small.
+#[test]
+fn the_example_of_every_family_works() {
+    for info in Protocol::FAMILIES {
+        let protocol = info.example().unwrap();
+        assert_eq!((protocol.name(), protocol.takes()), (info.name, info.takes));
+        works_for(info, protocol);
+    }
+}
+
+#[test]
+fn arguments_that_are_missing_or_unknown_are_refused() {
+    let message = |family: &str, given: &[(&str, Argument)]| Protocol::new(family, given).unwrap_err().to_string();
+    for info in Protocol::FAMILIES {
+        for parameter in info.parameters.iter().filter(|parameter| parameter.default == DefaultValue::Required) {
+            let others = info.parameters.iter().filter(|other| other.name != parameter.name);
+            let given: Vec<_> = others.map(|other| (other.name, other.example)).collect();
+            assert_eq!(message(info.name, &given), format!("{} must be given, got nothing", parameter.name));
+        }
+        for parameter in info.parameters {
+            let other = match parameter.example {
+                Argument::Integer(_) => Argument::Real(2.0),
+                Argument::Real(_) | Argument::Word(_) => Argument::Integer(2),
+            };
+            let given =
+                info.parameters.iter().map(|one| (one.name, if one == parameter { other } else { one.example }));
+            let refused = message(info.name, &given.collect::<Vec<_>>());
+            assert!(refused.starts_with(&format!("{} must be ", parameter.name)), "{refused}");
+        }
+    }
+    let unknown = message("duchi_mean", &[("k", Argument::Integer(2))]);
+    assert_eq!(unknown, "parameters must be epsilon, got k");
+    assert!(message("duchi", &[]).contains("unknown protocol \"duchi\"; this release knows randomized_response, "));
 }

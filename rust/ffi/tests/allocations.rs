@@ -81,84 +81,51 @@ fn most_during(work: impl FnOnce()) -> usize {
 }
 
 /// The names of all families, in the order of the registry.
-fn families() -> Vec<String> {
-    let unknown = Protocol::from_json(r#"{"protocol":"none","version":1}"#, 0).unwrap_err().to_string();
-    unknown.rsplit_once("knows ").unwrap().1.split(", ").map(str::to_owned).collect()
+/// Protocols of a family with `k` values, or with what takes their place, and this epsilon: for each other parameter
+/// its extremes, and for sketches so many cells. A parameter with a new name needs a line here.
+fn extremes(info: &FamilyInfo, cells: u64, k: u64, epsilon: f64) -> Vec<Protocol> {
+    let integers = |values: &[u64]| values.iter().copied().map(Argument::Integer).collect::<Vec<_>>();
+    let reals = |values: &[f64]| values.iter().copied().map(Argument::Real).collect::<Vec<_>>();
+    let rows = [1, 2, 8].map(|shares| [cells / k / shares, cells / (k + 1) / shares]).concat();
+    let rows: Vec<u64> = rows.into_iter().chain([1]).map(|rows| rows.min(1 << 16)).collect();
+    let mut all: Vec<Vec<(&str, Argument)>> = vec![vec![]];
+    for parameter in info.parameters {
+        let values = match parameter.name {
+            "k" | "width" | "num_bloombits" => integers(&[k]),
+            "epsilon" | "epsilon_permanent" => reals(&[epsilon]),
+            "epsilon_first" => reals(&[epsilon / 2.0]),
+            "p" => reals(&[0.75, 0.5]),
+            "q" => reals(&[0.25, 0.499, 0.75]),
+            "rows" | "num_cohorts" => integers(&rows),
+            "num_hashes" => integers(&[1, 2]),
+            "g" => integers(&[2, 1 << 8, 1 << 16]),
+            "omega" | "d" => integers(&[1, k - 1, k]),
+            "branching" => integers(&[2, 1 << 10]),
+            "bits" => integers(&[63]),
+            "step" => integers(&[16]),
+            "prime" => primes(k, epsilon),
+            "f" | "permanent" | "seed" => vec![parameter.example],
+            other => panic!("{other} needs a line here"),
+        };
+        all = all
+            .iter()
+            .flat_map(|given| values.iter().map(|&value| [&given[..], &[(parameter.name, value)]].concat()))
+            .collect();
+    }
+    all.iter().filter_map(|given| Protocol::new(info.name, given).ok()).collect()
 }
 
-/// Protocols of a family with `k` values, or with what takes their place, and this epsilon: for each other parameter
-/// its extremes, and for sketches so many cells. A new family needs a line here.
-fn extremes(family: &str, cells: u64, k: u64, epsilon: f64) -> Vec<Protocol> {
-    let mut found = vec![];
-    macro_rules! each {
-        ($($made:expr),*) => {{ $(found.extend($made.ok().map(Protocol::from));)* }};
-    }
-    let shapes = [cells / k, cells / (k + 1), 1].map(|rows| rows.min(1 << 16));
-    match family {
-        "randomized_response" => each!(RandomizedResponse::new(epsilon)),
-        "symmetric_unary_encoding" => each!(SymmetricUnaryEncoding::new(k, epsilon)),
-        "optimized_unary_encoding" => each!(OptimizedUnaryEncoding::new(k, epsilon)),
-        "unary_encoding" => each!(UnaryEncoding::new(k, 0.75, 0.25), UnaryEncoding::new(k, 0.5, 0.499)),
-        "generalized_randomized_response" => each!(GeneralizedRandomizedResponse::new(k, epsilon)),
-        "local_hashing" => {
-            each!(LocalHashing::new(k, epsilon, Some(2)), LocalHashing::new(k, epsilon, Some(LocalHashing::MAX_G)));
-        }
-        "hadamard_response" => each!(HadamardResponse::new(k, epsilon)),
-        "subset_selection" => {
-            each!(SubsetSelection::new(k, epsilon, Some(1)), SubsetSelection::new(k, epsilon, Some(k - 1)));
-        }
-        "longitudinal_unary_encoding" => {
-            each!(LongitudinalUnaryEncoding::new(k, epsilon, epsilon / 2.0, Permanent::Optimized));
-        }
-        "loloha" => {
-            each!(Loloha::new(k, epsilon, epsilon / 2.0, Some(2)), Loloha::new(k, epsilon, epsilon / 2.0, Some(256)));
-        }
-        "d_bit_flip" => each!(DBitFlip::new(k, epsilon, 1), DBitFlip::new(k, epsilon, k)),
-        "duchi_mean" => each!(DuchiMean::new(epsilon)),
-        "piecewise_mean" => each!(PiecewiseMean::new(epsilon)),
-        "hybrid_mean" => each!(HybridMean::new(epsilon)),
-        "laplace_mean" => each!(LaplaceMean::new(epsilon)),
-        "square_wave" => each!(SquareWave::new(k, epsilon)),
-        "threshold_histogram_encoding" => each!(ThresholdHistogramEncoding::new(k, epsilon)),
-        "summation_histogram_encoding" => each!(SummationHistogramEncoding::new(k, epsilon)),
-        "count_mean_sketch" => {
-            for rows in shapes {
-                each!(CountMeanSketch::new(epsilon, rows, k, 0));
-            }
-        }
-        "hadamard_count_mean_sketch" => {
-            for rows in shapes {
-                each!(HadamardCountMeanSketch::new(epsilon, rows / 2, k, 0));
-            }
-        }
-        "hierarchical_range" => {
-            each!(HierarchicalRange::new(k, epsilon, 2), HierarchicalRange::new(k, epsilon, 1024));
-        }
-        "prefix_extension" => {
-            for rows in shapes {
-                each!(PrefixExtension::new(63, epsilon, 16, rows / 8, k, 0));
-            }
-        }
-        "rappor" => {
-            let given = Probabilities { f: 0.5, p: 0.5, q: 0.75 };
-            for rows in shapes {
-                each!(Rappor::new(k, 1, rows, given), Rappor::new(k, 2, rows / 2, given));
-            }
-        }
-        "projective_geometry_response" => {
-            let default = ProjectiveGeometryResponse::new(k, epsilon, None);
-            let points = default.as_ref().map_or(0.0, |default| default.space().points() as f64);
-            // The largest prime that leads to four times as many points, for each number of digits.
-            for largest in (1..8).map(|digits| (4.1 * points).powf(1.0 / f64::from(digits)) as u64) {
-                let made = |prime| ProjectiveGeometryResponse::new(k, epsilon, Some(prime));
-                let primes = (2..=largest).rev().take(1 << 10).chain([134_217_689]);
-                found.extend(primes.filter_map(|prime| made(prime).ok()).take(1).map(Protocol::from));
-            }
-            each!(default);
-        }
-        other => panic!("{other} needs a line here"),
-    }
-    found
+/// For each number of digits the largest prime that leads to four times as many points as the default, which is the last.
+fn primes(k: u64, epsilon: f64) -> Vec<Argument> {
+    let made = |prime| ProjectiveGeometryResponse::new(k, epsilon, prime).ok();
+    let default = made(None).map(ProjectiveGeometryResponse::space);
+    let points = default.map_or(0.0, |space| space.points() as f64);
+    let largest = (1..8).map(|digits| (4.1 * points).powf(1.0 / f64::from(digits)) as u64);
+    let found = largest.filter_map(|largest| {
+        let mut primes = (2..=largest).rev().take(1 << 10).chain([134_217_689]);
+        primes.find(|&prime| made(Some(prime)).is_some())
+    });
+    found.chain(default.map(|space| space.prime().into())).map(Argument::Integer).collect()
 }
 
 /// All that a specification leads to, on a device of a person and in a collector: reading it, a report, counting it,
@@ -188,13 +155,13 @@ fn everything(json: &str) -> Result<(), Error> {
 
 /// Of each family, some of the largest protocols that are read with this limit, by counters and estimates together.
 fn largest(limit: usize) -> impl Iterator<Item = Vec<Protocol>> {
-    families().into_iter().map(move |family| {
+    Protocol::FAMILIES.iter().map(move |info| {
         let counters = limit as u64 / 8;
         let ks = (0..4).flat_map(|halved| [-1, 0, 1].map(|more| (counters >> halved).wrapping_add_signed(more)));
         let epsilons = [MIN_EPSILON, 0.1, 1.0, 5.0, MAX_EPSILON];
         let all = ks
             .chain([2, 3, 8, 512, 1 << 12, 1 << 16, 1 << 20])
-            .flat_map(|k| epsilons.map(|epsilon| extremes(&family, counters, k, epsilon)));
+            .flat_map(|k| epsilons.map(|epsilon| extremes(info, counters, k, epsilon)));
         let (mut read, refused): (Vec<_>, Vec<_>) =
             all.flatten().partition(|protocol| Protocol::from_json(&protocol.to_json(), limit).is_ok());
         for protocol in refused {
@@ -206,7 +173,7 @@ fn largest(limit: usize) -> impl Iterator<Item = Vec<Protocol>> {
         };
         read.sort_by_key(|protocol| Reverse(size(protocol)));
         read.dedup_by_key(|protocol| size(protocol));
-        assert!(!read.is_empty(), "{family}");
+        assert!(!read.is_empty(), "{}", info.name);
         read.truncate(4);
         read
     })

@@ -4,17 +4,14 @@ use std::sync::OnceLock;
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    self, COUNTER_LIMIT, CountMeanSketch, DBitFlip, DuchiMean, Estimate, GeneralizedRandomizedResponse,
-    HadamardCountMeanSketch, HadamardResponse, HierarchicalRange, HybridMean, LaplaceMean, Law, LocalHashing, Loloha,
-    LongitudinalUnaryEncoding, MAX_K, MIN_K, OptimizedUnaryEncoding, Permanent, PiecewiseMean, PrefixExtension,
-    Probabilities, ProjectiveGeometryResponse, Protocol, RandomizedResponse, Rappor, Remembering, Sketch, SquareWave,
-    SubsetSelection, SummationHistogramEncoding, Support, SymmetricUnaryEncoding, ThresholdHistogramEncoding,
-    UnaryEncoding, ValueKind, Values,
+    self, Argument, COUNTER_LIMIT, DefaultValue, Estimate, FamilyInfo, Kind, Law, Parameter, Protocol,
+    RandomizedResponse, Remembering, Support, ValueKind, Values,
 };
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
 
 use crate::errors::{ParameterError, to_py};
 use crate::memo::LocalMemo;
@@ -37,211 +34,26 @@ impl From<Protocol> for LocalProtocol {
 
 #[pymethods]
 impl LocalProtocol {
-    #[staticmethod]
-    fn randomized_response(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(RandomizedResponse::new(real_down(epsilon, "epsilon")?))
+    /// The protocol of a family with these arguments; None is for what is chosen.
+    #[new]
+    #[pyo3(signature = (family, **arguments))]
+    fn new(family: &str, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let parameters = Protocol::family(family).map_err(to_py)?.parameters;
+        let mut given = vec![];
+        for (name, value) in arguments.into_iter().flatten() {
+            let name: PyBackedStr = name.extract()?;
+            let known = parameters.iter().find(|parameter| parameter.name == &*name);
+            let parameter = known.ok_or_else(|| PyTypeError::new_err(format!("{family} takes no {name}")))?;
+            if !(value.is_none() && parameter.default == DefaultValue::MostAccurate) {
+                given.push((parameter.name, argument(&value, parameter)?));
+            }
+        }
+        Protocol::new(family, &given).map(Self::from).map_err(to_py)
     }
 
     #[staticmethod]
     fn coin_flips() -> Self {
         Protocol::from(RandomizedResponse::coin_flips()).into()
-    }
-
-    #[staticmethod]
-    fn symmetric_unary_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(SymmetricUnaryEncoding::new(number_of_values(k)?, real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    fn optimized_unary_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(OptimizedUnaryEncoding::new(number_of_values(k)?, real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    fn unary_encoding(k: &Bound<'_, PyAny>, p: &Bound<'_, PyAny>, q: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(UnaryEncoding::new(number_of_values(k)?, real(p, "p")?, real(q, "q")?))
-    }
-
-    #[staticmethod]
-    fn generalized_randomized_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(GeneralizedRandomizedResponse::new(number_of_values(k)?, real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (k, epsilon, g))]
-    fn local_hashing(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>, g: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let g =
-            g.map(|g| integer(g, "g", &format!("None or an integer from 2 to {}", LocalHashing::MAX_G))).transpose()?;
-        made(LocalHashing::new(number_of_values(k)?, real_down(epsilon, "epsilon")?, g))
-    }
-
-    #[staticmethod]
-    fn hadamard_response(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(HadamardResponse::new(number_of_values(k)?, real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (k, epsilon, prime))]
-    fn projective_geometry_response(
-        k: &Bound<'_, PyAny>,
-        epsilon: &Bound<'_, PyAny>,
-        prime: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let prime = prime.map(|prime| integer(prime, "prime", "None or a prime number below 2**27")).transpose()?;
-        made(ProjectiveGeometryResponse::new(number_of_values(k)?, real_down(epsilon, "epsilon")?, prime))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (k, epsilon, omega))]
-    fn subset_selection(
-        k: &Bound<'_, PyAny>,
-        epsilon: &Bound<'_, PyAny>,
-        omega: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let omega = omega.map(|omega| integer(omega, "omega", "None or an integer from 1 to k - 1")).transpose()?;
-        made(SubsetSelection::new(number_of_values(k)?, real_down(epsilon, "epsilon")?, omega))
-    }
-
-    #[staticmethod]
-    fn laplace_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(LaplaceMean::new(real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    fn longitudinal_unary_encoding(
-        k: &Bound<'_, PyAny>,
-        epsilon_permanent: &Bound<'_, PyAny>,
-        epsilon_first: &Bound<'_, PyAny>,
-        permanent: &str,
-    ) -> PyResult<Self> {
-        let permanent = match permanent {
-            "optimized" => Permanent::Optimized,
-            "symmetric" => Permanent::Symmetric,
-            other => {
-                return Err(to_py(Error::parameter(
-                    "permanent",
-                    format!("{other:?}"),
-                    "\"optimized\" or \"symmetric\"",
-                )));
-            }
-        };
-        let (k, epsilon_permanent) = (number_of_values(k)?, real_down(epsilon_permanent, "epsilon_permanent")?);
-        let epsilon_first = real_down(epsilon_first, "epsilon_first")?;
-        made(LongitudinalUnaryEncoding::new(k, epsilon_permanent, epsilon_first, permanent))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (k, epsilon_permanent, epsilon_first, g))]
-    fn loloha(
-        k: &Bound<'_, PyAny>,
-        epsilon_permanent: &Bound<'_, PyAny>,
-        epsilon_first: &Bound<'_, PyAny>,
-        g: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let g = g.map(|g| integer(g, "g", &format!("None or an integer from 2 to {}", Loloha::MAX_G))).transpose()?;
-        let (k, epsilon_permanent) = (number_of_values(k)?, real_down(epsilon_permanent, "epsilon_permanent")?);
-        made(Loloha::new(k, epsilon_permanent, real_down(epsilon_first, "epsilon_first")?, g))
-    }
-
-    #[staticmethod]
-    fn d_bit_flip(k: &Bound<'_, PyAny>, d: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let d = integer(d, "d", "an integer from 1 to k")?;
-        made(DBitFlip::new(number_of_values(k)?, real_down(epsilon, "epsilon")?, d))
-    }
-
-    #[staticmethod]
-    fn duchi_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(DuchiMean::new(real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    fn piecewise_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(PiecewiseMean::new(real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    fn hybrid_mean(epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(HybridMean::new(real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    fn square_wave(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let k = integer(k, "k", &format!("an integer from {MIN_K} to {}", SquareWave::MAX_K))?;
-        made(SquareWave::new(k, real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    fn threshold_histogram_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(ThresholdHistogramEncoding::new(number_of_values(k)?, real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    fn summation_histogram_encoding(k: &Bound<'_, PyAny>, epsilon: &Bound<'_, PyAny>) -> PyResult<Self> {
-        made(SummationHistogramEncoding::new(number_of_values(k)?, real_down(epsilon, "epsilon")?))
-    }
-
-    #[staticmethod]
-    fn hierarchical_range(
-        k: &Bound<'_, PyAny>,
-        epsilon: &Bound<'_, PyAny>,
-        branching: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let k = integer(k, "k", &format!("an integer from {MIN_K} to {}", HierarchicalRange::MAX_K))?;
-        let branching = integer(branching, "branching", "a power of two from 2 to 1024")?;
-        made(HierarchicalRange::new(k, real_down(epsilon, "epsilon")?, branching))
-    }
-
-    #[staticmethod]
-    fn count_mean_sketch(
-        epsilon: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        width: &Bound<'_, PyAny>,
-        seed: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
-        made(CountMeanSketch::new(real_down(epsilon, "epsilon")?, rows, width, seed))
-    }
-
-    #[staticmethod]
-    fn hadamard_count_mean_sketch(
-        epsilon: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        width: &Bound<'_, PyAny>,
-        seed: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
-        made(HadamardCountMeanSketch::new(real_down(epsilon, "epsilon")?, rows, width, seed))
-    }
-
-    #[staticmethod]
-    fn prefix_extension(
-        epsilon: &Bound<'_, PyAny>,
-        bits: &Bound<'_, PyAny>,
-        step: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        width: &Bound<'_, PyAny>,
-        seed: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let (bits, step) =
-            (integer(bits, "bits", PrefixExtension::BITS)?, integer(step, "step", PrefixExtension::STEPS)?);
-        let [rows, width, seed] = shape_of_sketch(rows, width, seed)?;
-        made(PrefixExtension::new(bits, real_down(epsilon, "epsilon")?, step, rows, width, seed))
-    }
-
-    #[staticmethod]
-    fn rappor(
-        num_bloombits: &Bound<'_, PyAny>,
-        num_hashes: &Bound<'_, PyAny>,
-        num_cohorts: &Bound<'_, PyAny>,
-        f: &Bound<'_, PyAny>,
-        p: &Bound<'_, PyAny>,
-        q: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let num_bloombits = integer(num_bloombits, "num_bloombits", Sketch::WIDTHS)?;
-        let num_hashes = integer(num_hashes, "num_hashes", &format!("an integer from 1 to {}", Rappor::MAX_HASHES))?;
-        let num_cohorts = integer(num_cohorts, "num_cohorts", Sketch::ROWS)?;
-        let given = Probabilities { f: real(f, "f")?, p: real(p, "p")?, q: real(q, "q")? };
-        made(Rappor::new(num_bloombits, num_hashes, num_cohorts, given))
     }
 
     #[staticmethod]
@@ -459,9 +271,20 @@ impl LocalProtocol {
     }
 }
 
-/// What was made, or why it was refused, as Python has it.
-fn made<F: Into<Protocol>>(made: Result<F, Error>) -> PyResult<LocalProtocol> {
-    made.map(|family| LocalProtocol::from(family.into())).map_err(to_py)
+fn argument(value: &Bound<'_, PyAny>, parameter: &Parameter) -> PyResult<Argument> {
+    let name = parameter.name;
+    Ok(match parameter.kind {
+        Kind::Integer(_) => Argument::Integer(integer(value, name, &parameter.allowed())?),
+        Kind::Epsilon => Argument::Real(real_down(value, name)?),
+        Kind::Probability => Argument::Real(real(value, name)?),
+        Kind::Word(words) => {
+            let Ok(given) = value.extract::<PyBackedStr>() else {
+                return Err(PyTypeError::new_err(format!("{name} must be a str, got {}", value.get_type().name()?)));
+            };
+            let refused = || to_py(Error::parameter(name, format!("{:?}", &*given), parameter.allowed()));
+            Argument::Word(words.iter().find(|&&word| word == &*given).ok_or_else(refused)?)
+        }
+    })
 }
 
 pub(crate) fn not_by_value(protocol: &Protocol) -> PyErr {
@@ -473,13 +296,71 @@ pub(crate) fn most(limit: &Bound<'_, PyAny>) -> PyResult<usize> {
     if limit.is_none() { Ok(usize::MAX) } else { integer(limit, "limit", "None or an integer from 0 to 2**64 - 1") }
 }
 
-fn number_of_values(k: &Bound<'_, PyAny>) -> PyResult<u64> {
-    integer(k, "k", &format!("an integer from {MIN_K} to {MAX_K}"))
+/// What all protocols of a family have in common.
+#[pyclass(module = "dpnoise._native", frozen, get_all)]
+struct LocalFamily {
+    name: &'static str,
+    abbreviation: &'static str,
+    code: u8,
+    keeps_memo: bool,
+    parameters: Vec<Py<LocalParameter>>,
+    cost: Option<&'static str>,
 }
 
-fn shape_of_sketch(rows: &Bound<'_, PyAny>, width: &Bound<'_, PyAny>, seed: &Bound<'_, PyAny>) -> PyResult<[u64; 3]> {
-    let (rows, width) = (integer(rows, "rows", Sketch::ROWS)?, integer(width, "width", Sketch::WIDTHS)?);
-    Ok([rows, width, integer(seed, "seed", Sketch::SEEDS)?])
+/// A parameter of a local protocol.
+#[pyclass(module = "dpnoise._native", frozen, get_all)]
+struct LocalParameter {
+    name: &'static str,
+    /// int, float or str.
+    kind: Py<PyType>,
+    required: bool,
+    /// None where a value is chosen.
+    default: Option<Value>,
+    example: Value,
+    help: &'static str,
+}
+
+/// An [`Argument`] in Python.
+#[derive(Clone, IntoPyObject, IntoPyObjectRef)]
+enum Value {
+    Integer(u64),
+    Real(f64),
+    Word(&'static str),
+}
+
+impl From<Argument> for Value {
+    fn from(argument: Argument) -> Self {
+        match argument {
+            Argument::Integer(integer) => Self::Integer(integer),
+            Argument::Real(real) => Self::Real(real),
+            Argument::Word(word) => Self::Word(word),
+        }
+    }
+}
+
+/// The table of all families.
+fn families(py: Python<'_>) -> PyResult<Vec<LocalFamily>> {
+    let described = |parameter: &Parameter| {
+        let kind = match parameter.kind {
+            Kind::Integer(_) => py.get_type::<PyInt>(),
+            Kind::Epsilon | Kind::Probability => py.get_type::<PyFloat>(),
+            Kind::Word(_) => py.get_type::<PyString>(),
+        };
+        let default = match parameter.default {
+            DefaultValue::Is(value) => Some(value.into()),
+            DefaultValue::Required | DefaultValue::MostAccurate => None,
+        };
+        let Parameter { name, example, help, .. } = *parameter;
+        let required = parameter.default == DefaultValue::Required;
+        Py::new(py, LocalParameter { name, kind: kind.unbind(), required, default, example: example.into(), help })
+    };
+    let all = Protocol::FAMILIES.iter().map(|info| {
+        let FamilyInfo { name, abbreviation, code, cost, .. } = *info;
+        let parameters = info.parameters.iter().map(described).collect::<PyResult<_>>()?;
+        let keeps_memo = info.takes == ValueKind::Remembering;
+        Ok(LocalFamily { name, abbreviation, code, keeps_memo, parameters, cost })
+    });
+    all.collect()
 }
 
 /// Fills int64 `out` with the fingerprints of texts: `data`, uint8, from one of the int64 `offsets` to the next.
@@ -509,6 +390,9 @@ fn walsh_hadamard(numbers: &Bound<'_, PyAny>) -> PyResult<()> {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(walsh_hadamard, module)?)?;
     module.add("COUNTER_LIMIT", COUNTER_LIMIT)?;
+    module.add_class::<LocalFamily>()?;
+    module.add_class::<LocalParameter>()?;
+    module.add("LOCAL_FAMILIES", PyTuple::new(module.py(), families(module.py())?)?)?;
     module.add_class::<LocalProtocol>()?;
     module.add_class::<LocalMemo>()?;
     module.add_function(wrap_pyfunction!(text_fingerprints, module)?)

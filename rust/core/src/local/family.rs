@@ -7,6 +7,7 @@ use rand_core::TryCryptoRng;
 use super::chance::likelihood::check_epsilon;
 use super::derivation::Streams;
 use super::estimate::{Estimate, Law};
+use super::parameters::{Arguments, Parameter};
 use super::reports::Reports;
 use super::spec::{self, Field, Given};
 use super::values::{Input, ValueKind, Values, check_out};
@@ -24,6 +25,15 @@ const PIECE_BYTES: usize = 1 << 24;
 pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// The name in specifications.
     const NAME: &'static str;
+
+    /// The abbreviation of the literature, which is the name on the command line.
+    const ABBREVIATION: &'static str;
+
+    /// The parameters of [`from_arguments`](Self::from_arguments).
+    const PARAMETERS: &'static [Parameter];
+
+    /// The order of the collector's work, for families that are compared when a collection is planned.
+    const COST: Option<&'static str>;
 
     /// The name of the number of values: for sketches it is that of the columns of their tables, for RAPPOR that of the
     /// bits of a row.
@@ -48,6 +58,9 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
 
     /// The parameters in specifications, except these two.
     fn fields(&self) -> Vec<Field>;
+
+    /// The protocol with these arguments.
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error>;
 
     /// The protocol with `k` values, the requested `epsilon`, which is in range, and the other `given` parameters. The
     /// caller checks afterwards that the given fields are those of the protocol.

@@ -7,9 +7,10 @@
 //! | --- | --- | --- |
 //! | `json` | the JSON of specifications, read and written | |
 //! | `spec` | specifications: parameters, canonical JSON, id | `json` |
+//! | `parameters` | the parameters of protocols, as data | `spec` |
 //! | `estimate` | unbiased counts and their standard errors | |
 //! | `memo` | what devices keep between reports: one secret per person | |
-//! | `chance` | exact probabilities, and the samplers that use them | `spec`, `estimate` |
+//! | `chance` | exact probabilities, and the samplers that use them | `spec`, `parameters`, `estimate` |
 //! | `derivation` | random words derived from people's secrets | `chance`, `memo` |
 //! | `values` | the values that reports are made of | `chance`, `memo` |
 //! | `reports` | the forms of reports: encoded, written, counted | those above |
@@ -51,6 +52,7 @@ mod families;
 mod family;
 mod json;
 mod memo;
+mod parameters;
 mod registry;
 mod reports;
 mod spec;
@@ -65,7 +67,8 @@ pub use collect::Accumulator;
 pub use estimate::{Estimate, Law, Support};
 pub use families::*;
 pub use memo::{ClientMemo, Secret};
-pub use registry::{COUNTER_LIMIT, Protocol};
+pub use parameters::{Argument, DefaultValue, Kind, Parameter};
+pub use registry::{COUNTER_LIMIT, FamilyInfo, Protocol};
 pub use reports::bits::one_hot;
 pub use reports::hadamard::{entry as hadamard_entry, walsh_hadamard};
 pub use reports::hashing::Hashing;

@@ -5,6 +5,7 @@ use rand_core::TryCryptoRng;
 use super::estimate::{Estimate, Law, Support};
 use super::families;
 use super::family::{self, Family};
+use super::parameters::{Argument, Arguments, Parameter};
 use super::reports::Reports;
 use super::spec::{self, Given};
 use super::values::{Input, ValueKind, Values};
@@ -22,6 +23,48 @@ pub const COUNTER_LIMIT: usize = 1 << 27;
 
 /// The name of that parameter.
 pub(crate) const LIMIT: &str = "limit";
+
+/// What all protocols of a family have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct FamilyInfo {
+    /// The name in specifications.
+    pub name: &'static str,
+    /// The abbreviation of the literature.
+    pub abbreviation: &'static str,
+    /// The number in messages.
+    pub code: u8,
+    /// The kind of values that reports are made of.
+    pub takes: ValueKind,
+    /// Whether the values are [`fingerprints`](super::fingerprints) of texts.
+    pub takes_texts: bool,
+    /// The parameters of [`Protocol::new`].
+    pub parameters: &'static [Parameter],
+    /// The order of the collector's work, for families that are compared when a collection is planned.
+    pub cost: Option<&'static str>,
+}
+
+impl FamilyInfo {
+    /// An example of the family.
+    ///
+    /// # Errors
+    /// Never: tests make them all.
+    pub fn example(&self) -> Result<Protocol, Error> {
+        let given: Vec<_> = self.parameters.iter().map(|parameter| (parameter.name, parameter.example)).collect();
+        Protocol::new(self.name, &given)
+    }
+
+    const fn of<F: Family>(code: u8) -> Self {
+        Self {
+            name: F::NAME,
+            abbreviation: F::ABBREVIATION,
+            code,
+            takes: <F::Values<'static> as Input>::KIND,
+            takes_texts: F::OF_TEXTS,
+            parameters: F::PARAMETERS,
+            cost: F::COST,
+        }
+    }
+}
 
 /// Makes the enumeration of these families, and `on_family!`, which evaluates one expression for a protocol of any
 /// family. That inner macro needs a `$` of its own, which is passed in.
@@ -72,6 +115,32 @@ macro_rules! families {
         }
 
         impl Protocol {
+            /// All families.
+            pub const FAMILIES: &'static [FamilyInfo] = &[$(FamilyInfo::of::<families::$family>($code),)*];
+
+            /// The protocol of this family, by its name in specifications, with these arguments.
+            ///
+            /// ```
+            /// use dpnoise_core::local::{Argument, OptimizedUnaryEncoding, Protocol};
+            /// let given = [("k", Argument::Integer(15)), ("epsilon", Argument::Real(1.0))];
+            /// let protocol = Protocol::new("optimized_unary_encoding", &given)?;
+            /// assert_eq!(protocol, OptimizedUnaryEncoding::new(15, 1.0)?.into());
+            /// # Ok::<(), dpnoise_core::Error>(())
+            /// ```
+            ///
+            /// # Errors
+            /// [`Error::State`] for an unknown family, [`Error::Parameter`] when a parameter is missing, unknown or out
+            /// of range.
+            pub fn new(family: &str, given: &[(&str, Argument)]) -> Result<Self, Error> {
+                match family {
+                    $(<families::$family as Family>::NAME => {
+                        let arguments = Arguments::new(<families::$family as Family>::PARAMETERS, given)?;
+                        <families::$family as Family>::from_arguments(&arguments).map(Self::$family)
+                    })*
+                    other => Err(spec::unknown(other, &[$(<families::$family as Family>::NAME),*])),
+                }
+            }
+
             /// Reads a specification as [`Protocol::to_json`] gave it, with or without white space around it, and
             /// checks that its probabilities are those that its epsilon gives. Its counters may have up to `limit`
             /// bytes: [`COUNTER_LIMIT`] for specifications of others.
@@ -166,6 +235,15 @@ include!(env!("DPNOISE_CHOSEN"));
 
 /// The parameters.
 impl Protocol {
+    /// The family of this name in specifications.
+    ///
+    /// # Errors
+    /// [`Error::State`] for an unknown family.
+    pub fn family(name: &str) -> Result<&'static FamilyInfo, Error> {
+        let found = Self::FAMILIES.iter().find(|info| info.name == name);
+        found.ok_or_else(|| spec::unknown(name, &Self::FAMILIES.iter().map(|info| info.name).collect::<Vec<_>>()))
+    }
+
     /// The number of values that an answer may have. It is the number of positions for protocols on numbers, of columns
     /// of a table for sketches, and of bits of a Bloom filter for RAPPOR.
     #[must_use]

@@ -25,6 +25,7 @@ use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::chance::mixture::{index_bytes, uniform};
 use crate::local::estimate::Estimate;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::bits::{CHUNK_BYTES, encode_part};
 use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
 use crate::local::reports::sketch::{self, Row, Sketch};
@@ -78,6 +79,9 @@ impl CountMeanSketch {
 
 impl Family for CountMeanSketch {
     const NAME: &'static str = "count_mean_sketch";
+    const ABBREVIATION: &'static str = "cms";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[Parameter::EPSILON, Sketch::ROWS, Sketch::WIDTH, Sketch::SEED];
     const NAME_OF_K: &'static str = "width";
     const OF_TEXTS: bool = true;
     type Reports = Cohorts;
@@ -93,6 +97,11 @@ impl Family for CountMeanSketch {
 
     fn fields(&self) -> Vec<Field> {
         self.flip.fields().into_iter().chain(self.sketch.fields()).collect()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let (epsilon, rows) = (arguments.real("epsilon")?, arguments.integer("rows")?);
+        Self::new(epsilon, rows, arguments.integer("width")?, arguments.integer("seed")?)
     }
 
     fn from_fields(width: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

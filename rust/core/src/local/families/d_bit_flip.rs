@@ -32,6 +32,7 @@ use crate::local::chance::likelihood::MAX_PLANES;
 use crate::local::derivation::{KEY_BYTES, Range, Streams, flip_words};
 use crate::local::estimate::{Law, Support};
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::sets::{MAX_K, Sets};
 use crate::local::reports::tiles::{Part, TILES, Tile, parts, same, set_bits, tiles, write_rows};
 use crate::local::spec::{Field, Given, check_k};
@@ -135,6 +136,13 @@ fn keep_sampled(tiles: &mut [Tile], samples: &[Tile]) {
 
 impl Family for DBitFlip {
     const NAME: &'static str = "d_bit_flip";
+    const ABBREVIATION: &'static str = "dbitflip";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::k("an integer from 2 to 65536"),
+        Parameter::EPSILON,
+        Parameter::integer("d", "an integer from 1 to k", 1, "how many values a person samples"),
+    ];
     type Reports = Sets;
     type Values<'a> = Remembering<'a>;
 
@@ -150,6 +158,10 @@ impl Family for DBitFlip {
         let mut fields = self.flip.fields();
         fields.push(("d", self.d.into()));
         fields
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.integer("k")?, arguments.real("epsilon")?, arguments.integer("d")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::Law;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::numbers::Numbers;
 use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given, check_k};
@@ -52,6 +53,9 @@ impl GeneralizedRandomizedResponse {
 
 impl Family for GeneralizedRandomizedResponse {
     const NAME: &'static str = "generalized_randomized_response";
+    const ABBREVIATION: &'static str = "grr";
+    const COST: Option<&'static str> = Some("n");
+    const PARAMETERS: &'static [Parameter] = &[Parameter::K, Parameter::EPSILON];
     type Reports = Numbers;
     type Values<'a> = &'a [i64];
 
@@ -65,6 +69,10 @@ impl Family for GeneralizedRandomizedResponse {
 
     fn fields(&self) -> Vec<Field> {
         self.mixture.fields()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.integer("k")?, arguments.real("epsilon")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {

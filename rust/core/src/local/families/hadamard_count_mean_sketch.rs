@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
 use crate::local::estimate::Estimate;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::hadamard::TransformedTable;
 use crate::local::reports::numbers::Numbers;
 use crate::local::reports::sketch::{self, Sketch};
@@ -67,6 +68,9 @@ impl HadamardCountMeanSketch {
 
 impl Family for HadamardCountMeanSketch {
     const NAME: &'static str = "hadamard_count_mean_sketch";
+    const ABBREVIATION: &'static str = "hcms";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[Parameter::EPSILON, Sketch::ROWS, Sketch::WIDTH, Sketch::SEED];
     const NAME_OF_K: &'static str = "width";
     const OF_TEXTS: bool = true;
     type Reports = Numbers;
@@ -82,6 +86,11 @@ impl Family for HadamardCountMeanSketch {
 
     fn fields(&self) -> Vec<Field> {
         self.mixture().fields().into_iter().chain(self.sketch().fields()).collect()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let (epsilon, rows) = (arguments.real("epsilon")?, arguments.integer("rows")?);
+        Self::new(epsilon, rows, arguments.integer("width")?, arguments.integer("seed")?)
     }
 
     fn from_fields(width: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

@@ -28,6 +28,7 @@ use crate::instruction_set::InstructionSet;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
 use crate::local::estimate::Law;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::Reports;
 use crate::local::reports::hadamard::{entry, support_of_entries, supports};
 use crate::local::reports::numbers::{EFFORT, OUT_OF_RANGE, bits_below, for_each_number};
@@ -71,6 +72,9 @@ impl HadamardResponse {
 
 impl Family for HadamardResponse {
     const NAME: &'static str = "hadamard_response";
+    const ABBREVIATION: &'static str = "hr";
+    const COST: Option<&'static str> = Some("n + k log k");
+    const PARAMETERS: &'static [Parameter] = &[Parameter::K, Parameter::EPSILON];
     type Reports = Entries;
     type Values<'a> = &'a [i64];
 
@@ -86,6 +90,10 @@ impl Family for HadamardResponse {
         let mut fields = self.mixture.fields();
         fields.push(("order", self.order().into()));
         fields
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.integer("k")?, arguments.real("epsilon")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {

@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::instruction_set::InstructionSet;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::Reports;
 use crate::local::reports::numbers::Numbers;
 use crate::local::reports::symbols::{self, Symbols};
@@ -47,6 +48,8 @@ pub struct HierarchicalRange {
     mixture: Mixture,
 }
 
+const BRANCHINGS: &str = "a power of two from 2 to 1024";
+
 impl HierarchicalRange {
     /// The largest number of values: every possible report has a counter, and there are four times as many.
     pub const MAX_K: u64 = 1 << 20;
@@ -61,7 +64,7 @@ impl HierarchicalRange {
             return Err(Error::parameter("k", k, format!("an integer from {MIN_K} to {}", Self::MAX_K)));
         }
         if !(branching.is_power_of_two() && (2..=1 << 10).contains(&branching)) {
-            return Err(Error::parameter("branching", branching, "a power of two from 2 to 1024"));
+            return Err(Error::parameter("branching", branching, BRANCHINGS));
         }
         let (depth, step) = (k.next_power_of_two().trailing_zeros(), branching.trailing_zeros());
         Ok(Self { k: k as u32, epsilon, depth, step, mixture: Mixture::new(2, epsilon)? })
@@ -94,6 +97,13 @@ impl HierarchicalRange {
 
 impl Family for HierarchicalRange {
     const NAME: &'static str = "hierarchical_range";
+    const ABBREVIATION: &'static str = "hierarchical";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::k("an integer from 2 to 1048576"),
+        Parameter::EPSILON,
+        Parameter::integer("branching", BRANCHINGS, 4, "the children of a node, a power of two").or(4),
+    ];
     type Reports = Nodes;
     type Values<'a> = &'a [i64];
 
@@ -109,6 +119,10 @@ impl Family for HierarchicalRange {
         let mut fields = self.mixture.fields();
         fields.push(("branching", self.branching().into()));
         fields
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.integer("k")?, arguments.real("epsilon")?, arguments.integer("branching")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

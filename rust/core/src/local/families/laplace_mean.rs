@@ -10,6 +10,7 @@
 use crate::error::Error;
 use crate::local::chance::mixture::CHUNK;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::grid::{ROUNDING_BYTES, check_signed, round_at_random};
 use crate::local::reports::noisy_sums::{NUMBER_BYTES, NoisySums};
 use crate::local::spec::{Field, Given};
@@ -37,6 +38,9 @@ impl LaplaceMean {
 
 impl Family for LaplaceMean {
     const NAME: &'static str = "laplace_mean";
+    const ABBREVIATION: &'static str = "laplace";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[Parameter::EPSILON];
     type Reports = NoisySums;
     type Values<'a> = &'a [f64];
 
@@ -51,6 +55,10 @@ impl Family for LaplaceMean {
 
     fn fields(&self) -> Vec<Field> {
         self.sums.fields()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.real("epsilon")?)
     }
 
     fn from_fields(_k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::Law;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::hashing::{Hashing, MAX_G, optimal_g};
 use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given, check_k};
@@ -73,6 +74,13 @@ impl LocalHashing {
 
 impl Family for LocalHashing {
     const NAME: &'static str = "local_hashing";
+    const ABBREVIATION: &'static str = "lh";
+    const COST: Option<&'static str> = Some("n + k**2");
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::k("an integer from 2 to 65536"),
+        Parameter::EPSILON,
+        Parameter::integer("g", "an integer from 2 to 65536", 2, "how many hashes").or_most_accurate(),
+    ];
     type Reports = Hashing;
     type Values<'a> = &'a [i64];
 
@@ -86,6 +94,10 @@ impl Family for LocalHashing {
 
     fn fields(&self) -> Vec<Field> {
         self.hashing.mixture().fields().into_iter().chain(self.hashing.fields()).collect()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.integer("k")?, arguments.real("epsilon")?, arguments.optional("g")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

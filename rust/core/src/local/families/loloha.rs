@@ -42,6 +42,7 @@ use crate::local::chance::two_rounds::{TwoMixtures, too_fine};
 use crate::local::derivation::{KEY_BYTES, Range};
 use crate::local::estimate::Law;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::hashing::{Hashing, optimal_g};
 use crate::local::reports::symbols::write_reports;
 use crate::local::reports::tiles::same;
@@ -101,6 +102,14 @@ impl Loloha {
 
 impl Family for Loloha {
     const NAME: &'static str = "loloha";
+    const ABBREVIATION: &'static str = "loloha";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::K,
+        Parameter::EPSILON_PERMANENT,
+        Parameter::EPSILON_FIRST,
+        Parameter::integer("g", "an integer from 2 to 256", 2, "how many hashes").or_most_accurate(),
+    ];
     type Reports = Hashing;
     type Values<'a> = Remembering<'a>;
 
@@ -117,6 +126,12 @@ impl Family for Loloha {
         fields.extend(self.hashing.fields());
         fields.push(("epsilon_first", self.epsilon_first.into()));
         fields
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let [epsilon_permanent, epsilon_first] =
+            ["epsilon_permanent", "epsilon_first"].map(|name| arguments.real(name));
+        Self::new(arguments.integer("k")?, epsilon_permanent?, epsilon_first?, arguments.optional("g")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

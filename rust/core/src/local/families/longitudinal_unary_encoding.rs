@@ -27,6 +27,7 @@ use crate::local::chance::two_rounds::{TwoFlips, too_fine};
 use crate::local::derivation::{KEY_BYTES, flip_words};
 use crate::local::estimate::Law;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::bits::Bits;
 use crate::local::reports::tiles::{Part, TILES, parts, set_bits, write_rows};
 use crate::local::spec::{Field, Given, check_k};
@@ -81,6 +82,14 @@ impl LongitudinalUnaryEncoding {
 
 impl Family for LongitudinalUnaryEncoding {
     const NAME: &'static str = "longitudinal_unary_encoding";
+    const ABBREVIATION: &'static str = "lue";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::K,
+        Parameter::EPSILON_PERMANENT,
+        Parameter::EPSILON_FIRST,
+        Parameter::word("permanent", &["optimized", "symmetric"], "the permanent round, optimized or symmetric"),
+    ];
     type Reports = Bits;
     type Values<'a> = Remembering<'a>;
 
@@ -96,6 +105,17 @@ impl Family for LongitudinalUnaryEncoding {
         let mut fields = self.flips.fields();
         fields.push(("epsilon_first", self.epsilon_first.into()));
         fields
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let permanent = match arguments.word("permanent")? {
+            "optimized" => Permanent::Optimized,
+            "symmetric" => Permanent::Symmetric,
+            other => return Err(Error::parameter("permanent", format!("{other:?}"), "\"optimized\" or \"symmetric\"")),
+        };
+        let [epsilon_permanent, epsilon_first] =
+            ["epsilon_permanent", "epsilon_first"].map(|name| arguments.real(name));
+        Self::new(arguments.integer("k")?, epsilon_permanent?, epsilon_first?, permanent)
     }
 
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

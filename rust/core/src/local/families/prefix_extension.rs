@@ -34,6 +34,7 @@ use crate::error::Error;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
 use crate::local::estimate::Estimate;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::hadamard::TransformedTable;
 use crate::local::reports::numbers::Numbers;
 use crate::local::reports::sketch::{self, Sketch};
@@ -127,6 +128,16 @@ fn hashed(prefix: i64) -> i64 {
 
 impl Family for PrefixExtension {
     const NAME: &'static str = "prefix_extension";
+    const ABBREVIATION: &'static str = "pem";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::integer("bits", Self::BITS, 8, "the binary digits of a value"),
+        Parameter::EPSILON,
+        Parameter::integer("step", Self::STEPS, 4, "how many binary digits prefixes grow by").or(8),
+        Sketch::ROWS,
+        Sketch::WIDTH,
+        Sketch::SEED,
+    ];
     const NAME_OF_K: &'static str = "width";
     type Reports = Numbers;
     type Values<'a> = &'a [i64];
@@ -147,6 +158,12 @@ impl Family for PrefixExtension {
             ("step", self.step.into()),
         ];
         self.mixture().fields().into_iter().chain(own).collect()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let [bits, step, rows, width, seed] =
+            ["bits", "step", "rows", "width", "seed"].map(|name| arguments.integer(name));
+        Self::new(bits?, arguments.real("epsilon")?, step?, rows?, width?, seed?)
     }
 
     fn from_fields(width: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

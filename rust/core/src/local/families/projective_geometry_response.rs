@@ -30,6 +30,7 @@ use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::mixture::{Mixer, Mixture, index_bytes, uniform};
 use crate::local::estimate::{Estimate, Law, Support};
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::hashing::is_prime;
 use crate::local::reports::numbers::{Numbers, fill_numbers};
 use crate::local::reports::projective::{self, Hyperplanes, MAX_POINTS, Space};
@@ -162,6 +163,14 @@ fn variance(space: Space, epsilon: f64) -> f64 {
 
 impl Family for ProjectiveGeometryResponse {
     const NAME: &'static str = "projective_geometry_response";
+    const ABBREVIATION: &'static str = "pgr";
+    const COST: Option<&'static str> = Some("n + K + k q t");
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::K,
+        Parameter::EPSILON,
+        Parameter::integer("prime", "a prime number below 2**27", 3, "the number of elements of the field")
+            .or_most_accurate(),
+    ];
     type Reports = Numbers;
     type Values<'a> = &'a [i64];
 
@@ -177,6 +186,10 @@ impl Family for ProjectiveGeometryResponse {
         let mut fields = self.mixture.fields();
         fields.extend([("dimension", self.space.dimension().into()), ("prime", self.space.prime().into())]);
         fields
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.integer("k")?, arguments.real("epsilon")?, arguments.optional("prime")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::estimate::{Estimate, Law};
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::bits::Bits;
 use crate::local::spec::{Field, Given};
 use crate::rng::{AnyRng, Wiped};
@@ -71,6 +72,9 @@ impl RandomizedResponse {
 
 impl Family for RandomizedResponse {
     const NAME: &'static str = "randomized_response";
+    const ABBREVIATION: &'static str = "rr";
+    const COST: Option<&'static str> = Some("n");
+    const PARAMETERS: &'static [Parameter] = &[Parameter::EPSILON];
     type Reports = Bits;
     /// 0 or 1.
     type Values<'a> = &'a [u8];
@@ -85,6 +89,10 @@ impl Family for RandomizedResponse {
 
     fn fields(&self) -> Vec<Field> {
         self.flip.fields()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.real("epsilon")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {

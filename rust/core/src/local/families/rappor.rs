@@ -39,6 +39,7 @@ use crate::local::chance::likelihood::{LikelihoodRatio, MAX_EPSILON, MAX_PLANES,
 use crate::local::chance::two_rounds::TwoFlips;
 use crate::local::derivation::{KEY_BYTES, Range, flip_words};
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::cohorts::{self, Cohorts, HEADER_BYTES};
 use crate::local::reports::sketch::Sketch;
 use crate::local::reports::tiles::{Part, TILES, parts, set_bits, write_rows};
@@ -159,7 +160,7 @@ fn times(count: u32, number: f64) -> f64 {
 
 fn check_shape(num_bloombits: u64, num_hashes: u64, num_cohorts: u64) -> Result<Sketch, Error> {
     if !((8..=1 << 20).contains(&num_bloombits) && num_bloombits.is_power_of_two()) {
-        return Err(Error::parameter("num_bloombits", num_bloombits, Sketch::WIDTHS));
+        return Err(Error::parameter("num_bloombits", num_bloombits, Sketch::ALLOWED_WIDTHS));
     }
     let most = Rappor::MAX_HASHES.min(num_bloombits / 2);
     if !(1..=most).contains(&num_hashes) {
@@ -167,7 +168,7 @@ fn check_shape(num_bloombits: u64, num_hashes: u64, num_cohorts: u64) -> Result<
         return Err(Error::parameter("num_hashes", num_hashes, allowed));
     }
     if !(1..=1 << 16).contains(&num_cohorts) {
-        return Err(Error::parameter("num_cohorts", num_cohorts, Sketch::ROWS));
+        return Err(Error::parameter("num_cohorts", num_cohorts, Sketch::ALLOWED_ROWS));
     }
     Sketch::new(num_cohorts * num_hashes, num_bloombits, SEED).map_err(|_| {
         let given = format!("{num_bloombits}, {num_hashes} and {num_cohorts}");
@@ -227,6 +228,16 @@ fn is_allowed(epsilon: f64) -> bool {
 
 impl Family for Rappor {
     const NAME: &'static str = "rappor";
+    const ABBREVIATION: &'static str = "rappor";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::integer("num_bloombits", Sketch::ALLOWED_WIDTHS, 8, "the bits of a Bloom filter, a power of two"),
+        Parameter::integer("num_hashes", "an integer from 1 to 16", 2, "how many hash functions a cohort has"),
+        Parameter::integer("num_cohorts", Sketch::ALLOWED_ROWS, 4, "how many cohorts there are"),
+        Parameter::probability("f", 0.5, "the probability that the permanent round replaces a bit by a coin toss"),
+        Parameter::probability("p", 0.5, "the probability that a 0 of the permanent row is reported as 1"),
+        Parameter::probability("q", 0.75, "the probability that a 1 of the permanent row is reported as 1"),
+    ];
     const NAME_OF_K: &'static str = "num_bloombits";
     const OF_TEXTS: bool = true;
     type Reports = Cohorts;
@@ -250,6 +261,13 @@ impl Family for Rappor {
             ("prob_q", q.into()),
         ];
         self.flips.fields().into_iter().chain(own).collect()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        let [f, p, q] = ["f", "p", "q"].map(|name| arguments.real(name));
+        let [bits, hashes, cohorts] =
+            ["num_bloombits", "num_hashes", "num_cohorts"].map(|name| arguments.integer(name));
+        Self::new(bits?, hashes?, cohorts?, Probabilities { f: f?, p: p?, q: q? })
     }
 
     /// The epsilon follows from the probabilities.

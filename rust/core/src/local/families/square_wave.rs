@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::window::{Slider, Window};
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::grid::{bin, check_unsigned};
 use crate::local::reports::numbers::{Numbers, fill_numbers};
 use crate::local::spec::{Field, Given};
@@ -73,6 +74,10 @@ fn half_width(epsilon: f64) -> f64 {
 
 impl Family for SquareWave {
     const NAME: &'static str = "square_wave";
+    const ABBREVIATION: &'static str = "sw";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter::integer("k", "an integer from 2 to 4096", 16, "how many bins"), Parameter::EPSILON];
     type Reports = Numbers;
     type Values<'a> = &'a [f64];
 
@@ -86,6 +91,10 @@ impl Family for SquareWave {
 
     fn fields(&self) -> Vec<Field> {
         self.window.fields()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.integer("k")?, arguments.real("epsilon")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {

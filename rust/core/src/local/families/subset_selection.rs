@@ -31,6 +31,7 @@ use crate::error::Error;
 use crate::local::chance::mixture::Mixture;
 use crate::local::estimate::{Law, Support};
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::sets::{INDEX_BYTES, MAX_K, Sets, number, pack, rejected_below, replace_rejected, select};
 use crate::local::spec::{Field, Given, check_k};
 use crate::local::values::{check_below, rows};
@@ -103,6 +104,13 @@ impl SubsetSelection {
 
 impl Family for SubsetSelection {
     const NAME: &'static str = "subset_selection";
+    const ABBREVIATION: &'static str = "ss";
+    const COST: Option<&'static str> = Some("n k bits");
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::k("an integer from 2 to 65536"),
+        Parameter::EPSILON,
+        Parameter::integer("omega", "an integer from 1 to k - 1", 1, "the size of the set").or_most_accurate(),
+    ];
     type Reports = Sets;
     type Values<'a> = &'a [i64];
 
@@ -118,6 +126,10 @@ impl Family for SubsetSelection {
         let mut fields = self.mixture.fields();
         fields.push(("omega", self.omega.into()));
         fields
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.integer("k")?, arguments.real("epsilon")?, arguments.optional("omega")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

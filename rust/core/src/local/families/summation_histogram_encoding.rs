@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::local::chance::mixture::CHUNK;
 use crate::local::estimate::Law;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::bits::encode_rows;
 use crate::local::reports::noisy_sums::{NUMBER_BYTES, NoisySums};
 use crate::local::spec::{Field, Given, check_k};
@@ -53,6 +54,9 @@ impl SummationHistogramEncoding {
 
 impl Family for SummationHistogramEncoding {
     const NAME: &'static str = "summation_histogram_encoding";
+    const ABBREVIATION: &'static str = "she";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[Parameter::K, Parameter::EPSILON];
     type Reports = NoisySums;
     type Values<'a> = &'a [i64];
 
@@ -66,6 +70,10 @@ impl Family for SummationHistogramEncoding {
 
     fn fields(&self) -> Vec<Field> {
         self.sums.fields()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.integer("k")?, arguments.real("epsilon")?)
     }
 
     fn from_fields(k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {

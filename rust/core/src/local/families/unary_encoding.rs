@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::local::chance::bit_flip::{BitFlip, Flipper, Neighbours};
 use crate::local::estimate::Law;
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::bits::{Bits, CHUNK_BYTES, encode_from};
 use crate::local::spec::{Field, Given, check_k, inconsistent};
 use crate::local::values::{Input, ValueKind, Values, check_below};
@@ -130,6 +131,18 @@ pub(crate) trait Kind: Copy + Debug + PartialEq + Sync {
     /// The name in specifications.
     const NAME: &'static str;
 
+    /// See [`Family`].
+    const ABBREVIATION: &'static str;
+
+    /// See [`Family`].
+    const COST: Option<&'static str> = None;
+
+    /// See [`Family`].
+    const PARAMETERS: &'static [Parameter] = &[Parameter::K, Parameter::EPSILON];
+
+    /// The encoding with these arguments.
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Unary<Self>, Error>;
+
     /// The flip for `epsilon`, and what else is `given`.
     fn from_fields(epsilon: f64, given: &Given) -> Result<BitFlip, Error>;
 }
@@ -140,6 +153,12 @@ pub struct Symmetric;
 
 impl Kind for Symmetric {
     const NAME: &'static str = "symmetric_unary_encoding";
+    const ABBREVIATION: &'static str = "sue";
+    const COST: Option<&'static str> = Some("n k bits");
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Unary<Self>, Error> {
+        Unary::<Self>::new(arguments.integer("k")?, arguments.real("epsilon")?)
+    }
 
     fn from_fields(epsilon: f64, _given: &Given) -> Result<BitFlip, Error> {
         BitFlip::symmetric(epsilon, Neighbours::OneHot)
@@ -152,6 +171,12 @@ pub struct Optimized;
 
 impl Kind for Optimized {
     const NAME: &'static str = "optimized_unary_encoding";
+    const ABBREVIATION: &'static str = "oue";
+    const COST: Option<&'static str> = Some("n k bits");
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Unary<Self>, Error> {
+        Unary::<Self>::new(arguments.integer("k")?, arguments.real("epsilon")?)
+    }
 
     fn from_fields(epsilon: f64, _given: &Given) -> Result<BitFlip, Error> {
         BitFlip::optimized(epsilon)
@@ -164,6 +189,11 @@ pub struct Threshold;
 
 impl Kind for Threshold {
     const NAME: &'static str = "threshold_histogram_encoding";
+    const ABBREVIATION: &'static str = "the";
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Unary<Self>, Error> {
+        Unary::<Self>::new(arguments.integer("k")?, arguments.real("epsilon")?)
+    }
 
     fn from_fields(epsilon: f64, _given: &Given) -> Result<BitFlip, Error> {
         BitFlip::threshold(epsilon)
@@ -176,6 +206,16 @@ pub struct Custom;
 
 impl Kind for Custom {
     const NAME: &'static str = "unary_encoding";
+    const ABBREVIATION: &'static str = "ue";
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter::K,
+        Parameter::probability("p", 0.75, "the probability that a 1 is reported as 1"),
+        Parameter::probability("q", 0.25, "the probability that a 0 is reported as 1"),
+    ];
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<UnaryEncoding, Error> {
+        UnaryEncoding::new(arguments.integer("k")?, arguments.real("p")?, arguments.real("q")?)
+    }
 
     /// The requested doubles are not recorded; the guarantee can be checked without them.
     fn from_fields(epsilon: f64, given: &Given) -> Result<BitFlip, Error> {
@@ -220,6 +260,9 @@ impl<'a> Input<'a> for Encoded<'a> {
 
 impl<K: Kind> Family for Unary<K> {
     const NAME: &'static str = K::NAME;
+    const ABBREVIATION: &'static str = K::ABBREVIATION;
+    const COST: Option<&'static str> = K::COST;
+    const PARAMETERS: &'static [Parameter] = K::PARAMETERS;
     type Reports = Bits;
     type Values<'a> = Encoded<'a>;
 
@@ -233,6 +276,10 @@ impl<K: Kind> Family for Unary<K> {
 
     fn fields(&self) -> Vec<Field> {
         self.flip.fields()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        K::from_arguments(arguments)
     }
 
     fn from_fields(k: u64, epsilon: f64, given: &Given) -> Result<Self, Error> {

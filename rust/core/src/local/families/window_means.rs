@@ -36,6 +36,7 @@ use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::mixture::CHUNK;
 use crate::local::chance::window::{Slider, Window};
 use crate::local::family::Family;
+use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::grid::{ROUNDING_BYTES, check_signed, round_at_random};
 use crate::local::reports::numbers::{Numbers, fill_numbers};
 use crate::local::spec::{Field, Given};
@@ -109,6 +110,9 @@ pub(crate) trait Kind: Copy + Debug + PartialEq + Sync {
     /// The name in specifications.
     const NAME: &'static str;
 
+    /// See [`Family`].
+    const ABBREVIATION: &'static str;
+
     fn window(epsilon: f64) -> Result<Window, Error>;
 }
 
@@ -118,6 +122,7 @@ pub struct Duchi;
 
 impl Kind for Duchi {
     const NAME: &'static str = "duchi_mean";
+    const ABBREVIATION: &'static str = "duchi";
 
     fn window(epsilon: f64) -> Result<Window, Error> {
         Window::new(2, 1, epsilon)
@@ -130,6 +135,7 @@ pub struct Piecewise;
 
 impl Kind for Piecewise {
     const NAME: &'static str = "piecewise_mean";
+    const ABBREVIATION: &'static str = "pm";
 
     /// The widest window for which [`MAX_OUTPUTS`] outputs are enough, and the number of outputs of which it is the
     /// right share.
@@ -148,6 +154,9 @@ fn with_windows<K: Kind>(epsilon: f64) -> Result<WindowMean<K>, Error> {
 
 impl<K: Kind> Family for WindowMean<K> {
     const NAME: &'static str = K::NAME;
+    const ABBREVIATION: &'static str = K::ABBREVIATION;
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[Parameter::EPSILON];
     type Reports = Numbers;
     type Values<'a> = &'a [f64];
 
@@ -161,6 +170,10 @@ impl<K: Kind> Family for WindowMean<K> {
 
     fn fields(&self) -> Vec<Field> {
         self.window.fields()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        with_windows(arguments.real("epsilon")?)
     }
 
     fn from_fields(_k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {
@@ -235,6 +248,9 @@ impl HybridMean {
 
 impl Family for HybridMean {
     const NAME: &'static str = "hybrid_mean";
+    const ABBREVIATION: &'static str = "hm";
+    const COST: Option<&'static str> = None;
+    const PARAMETERS: &'static [Parameter] = &[Parameter::EPSILON];
     type Reports = Numbers;
     type Values<'a> = &'a [f64];
 
@@ -254,6 +270,10 @@ impl Family for HybridMean {
             ("duchi_planes", duchi.planes().into()),
         ];
         self.window.fields().into_iter().chain(others).collect()
+    }
+
+    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Error> {
+        Self::new(arguments.real("epsilon")?)
     }
 
     fn from_fields(_k: u64, epsilon: f64, _given: &Given) -> Result<Self, Error> {

@@ -36,6 +36,7 @@ use dpnoise_kernels::memory::zeroed;
 use super::text_hash::RowHash;
 use crate::error::Error;
 use crate::local::estimate::{Estimate, Support};
+use crate::local::parameters::Parameter;
 use crate::local::spec::Field;
 
 /// The largest number of cells.
@@ -51,13 +52,24 @@ pub struct Sketch {
 
 impl Sketch {
     /// The allowed numbers of rows: a row's number has two bytes.
-    pub const ROWS: &str = "an integer from 1 to 65536";
+    pub(crate) const ALLOWED_ROWS: &str = "an integer from 1 to 65536";
 
     /// The allowed widths.
-    pub const WIDTHS: &str = "a power of two from 8 to 2**20";
+    pub(crate) const ALLOWED_WIDTHS: &str = "a power of two from 8 to 2**20";
 
-    /// The allowed seeds.
-    pub const SEEDS: &str = "an integer from 0 to 2**32 - 1";
+    const ALLOWED_SEEDS: &str = "an integer from 0 to 2**32 - 1";
+
+    /// The parameters of protocols whose collector has a table.
+    pub(crate) const ROWS: Parameter =
+        Parameter::integer("rows", Self::ALLOWED_ROWS, 2, "how many hash functions there are");
+    pub(crate) const WIDTH: Parameter = Parameter::integer(
+        "width",
+        Self::ALLOWED_WIDTHS,
+        8,
+        "how many columns the collector's table has, a power of two",
+    );
+    pub(crate) const SEED: Parameter =
+        Parameter::integer("seed", Self::ALLOWED_SEEDS, 7, "the public number that the hash functions come from").or(0);
 
     /// A table of `rows` rows of `width` columns, with the hash functions of `seed`.
     ///
@@ -66,16 +78,16 @@ impl Sketch {
     /// seed < 2^32.
     pub fn new(rows: u64, width: u64, seed: u64) -> Result<Self, Error> {
         if !(1..=1 << 16).contains(&rows) {
-            return Err(Error::parameter("rows", rows, Self::ROWS));
+            return Err(Error::parameter("rows", rows, Self::ALLOWED_ROWS));
         }
         if !((8..=1 << 20).contains(&width) && width.is_power_of_two()) {
-            return Err(Error::parameter("width", width, Self::WIDTHS));
+            return Err(Error::parameter("width", width, Self::ALLOWED_WIDTHS));
         }
         if rows * width > MAX_CELLS {
             let given = format!("rows = {rows}, width = {width}");
             return Err(Error::parameter("rows and width", given, "such that rows * width is at most 2**24"));
         }
-        let seed = u32::try_from(seed).map_err(|_| Error::parameter("seed", seed, Self::SEEDS))?;
+        let seed = u32::try_from(seed).map_err(|_| Error::parameter("seed", seed, Self::ALLOWED_SEEDS))?;
         Ok(Self { rows: rows as u32, width: width as u32, seed })
     }
 

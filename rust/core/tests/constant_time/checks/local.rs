@@ -4,12 +4,13 @@ use dpnoise_core::instruction_set;
 use dpnoise_core::local::{
     GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, OptimizedUnaryEncoding,
     ProjectiveGeometryResponse, Protocol, RandomizedResponse, SubsetSelection, SummationHistogramEncoding,
-    SymmetricUnaryEncoding, Values, one_hot,
+    SymmetricUnaryEncoding, ValueKind, Values, one_hot,
 };
 use dpnoise_core::rng::SeededRng;
 use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
 
-use super::{Check, assert_secret, perturbed, secret, table};
+use super::longitudinal::report_with_memo;
+use super::{Check, assert_secret, perturbed, reports_on, secret, table};
 
 /// Numbers of values whose rows have no whole word, some, and more than one chunk.
 const SIZES: [u64; 5] = [2, 15, 128, 1000, 40_000];
@@ -28,6 +29,17 @@ fn values_and_rows(encoding: &Protocol) -> (Vec<i64>, Vec<u8>) {
 #[allow(clippy::too_many_lines, reason = "a table")]
 pub(super) fn checks() -> Vec<Check> {
     table(&[
+        ("the example of every family", || {
+            for info in Protocol::FAMILIES {
+                let protocol = info.example().unwrap();
+                match info.takes {
+                    ValueKind::Answers => drop(reports_on(&protocol, Values::Answers(&secret(&[0, 1, 1])), 3)),
+                    ValueKind::Numbers => drop(reports_on(&protocol, Values::Numbers(&secret(&[0.0, 0.3, 1.0])), 3)),
+                    ValueKind::Remembering => report_with_memo(protocol),
+                    _ => drop(perturbed(&protocol, &[0, 1, 3].repeat(700))),
+                }
+            }
+        }),
         ("flipping bits, the kernel", || {
             for (planes, p, q) in [(2, 3, 1), (13, 5000, 1), (62, 1 << 61, 12_345)] {
                 let random = secret(&vec![0x5a; planes as usize * 6 * TILE_BYTES]);
@@ -75,10 +87,7 @@ pub(super) fn checks() -> Vec<Check> {
             // All sizes of coins, index words and reports.
             for (k, epsilon) in [(2, 1.0), (255, 4.0), (15, 1e-4), (3, 25.0), (1000, 5.0), (70_001, 20.0)] {
                 let response = Protocol::from(GeneralizedRandomizedResponse::new(k, epsilon).unwrap());
-                let values = secret(&[0, 1, k as i64 - 1].repeat(700));
-                let mut out = vec![0; values.len() * response.report_bytes()];
-                response.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
-                assert_secret(&out);
+                assert_secret(&perturbed(&response, &[0, 1, k as i64 - 1].repeat(700)));
             }
         }),
         ("generalised randomised response, a value that is refused", || {
@@ -91,26 +100,19 @@ pub(super) fn checks() -> Vec<Check> {
                 [(2, 2, 1.0), (15, 4, 1.0), (128, 300, 1e-4), (1000, 4, 25.0), (60_001, 9, 4.0), (1 << 16, 3000, 9.0)]
             {
                 let hashing = Protocol::from(LocalHashing::new(k, epsilon, Some(g)).unwrap());
-                let values = secret(&[0, 1, k as i64 - 1].repeat(700));
-                let mut out = vec![0; values.len() * hashing.report_bytes()];
-                hashing.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                perturbed(&hashing, &[0, 1, k as i64 - 1].repeat(700));
             }
         }),
         ("Hadamard response", || {
             for (k, epsilon) in [(2, 1.0), (200, 1e-4), (1000, 25.0), (1 << 24, 1.0)] {
                 let response = Protocol::from(HadamardResponse::new(k, epsilon).unwrap());
-                let values = secret(&[0, 1, k as i64 - 1].repeat(700));
-                let mut out = vec![0; values.len() * response.report_bytes()];
-                response.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                perturbed(&response, &[0, 1, k as i64 - 1].repeat(700));
             }
         }),
         ("subset selection", || {
             for (k, epsilon) in [(2, 1.0), (15, 1e-4), (128, 1.0), (5000, 3.0)] {
                 let selection = Protocol::from(SubsetSelection::new(k, epsilon, None).unwrap());
-                let values = secret(&[0, 1, k as i64 - 1].repeat(20));
-                let mut out = vec![0; values.len() * selection.report_bytes()];
-                selection.perturb_with(Values::Integers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
-                assert_secret(&out);
+                assert_secret(&perturbed(&selection, &[0, 1, k as i64 - 1].repeat(20)));
             }
         }),
         ("projective geometry response", || {

@@ -1,9 +1,8 @@
 //! The local randomisers of numbers.
 
 use dpnoise_core::local::{DuchiMean, HybridMean, LaplaceMean, PiecewiseMean, Protocol, SquareWave, Values};
-use dpnoise_core::rng::SeededRng;
 
-use super::{Check, secret, table};
+use super::{Check, reports_on, secret, table};
 
 pub(super) fn checks() -> Vec<Check> {
     table(&[
@@ -17,8 +16,7 @@ pub(super) fn checks() -> Vec<Check> {
                 ];
                 for mean in means {
                     let values = secret(&[0.0, 5e-324, -1e-30, 0.3, -1.0].repeat(420));
-                    let mut out = vec![0; values.len() * mean.report_bytes()];
-                    mean.perturb_with(Values::Numbers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                    reports_on(&mean, Values::Numbers(&values), values.len());
                 }
             }
         }),
@@ -30,16 +28,14 @@ pub(super) fn checks() -> Vec<Check> {
             for epsilon in [1e-4, 1.0, 30.0] {
                 let mean = Protocol::from(LaplaceMean::new(epsilon).unwrap());
                 let values = secret(&[0.0, 5e-324, -1e-30, 0.3, -1.0].repeat(420));
-                let mut out = vec![0; values.len() * mean.report_bytes()];
-                mean.perturb_with(Values::Numbers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                reports_on(&mean, Values::Numbers(&values), values.len());
             }
         }),
         ("square wave", || {
             for (k, epsilon) in [(2, 1.0), (64, 1e-4), (100, 1.0), (4096, 30.0)] {
                 let wave = Protocol::from(SquareWave::new(k, epsilon).unwrap());
                 let values = secret(&[0.0, 5e-324, -0.0, 0.3, 1.0].repeat(420));
-                let mut out = vec![0; values.len() * wave.report_bytes()];
-                wave.perturb_with(Values::Numbers(&values), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+                reports_on(&wave, Values::Numbers(&values), values.len());
             }
         }),
         ("square wave, a number that is refused", || {

@@ -55,8 +55,13 @@ fn secret<T: Clone>(values: &[T]) -> Vec<T> {
 
 /// The reports on such values.
 fn perturbed(protocol: &Protocol, values: &[i64]) -> Vec<u8> {
-    let mut out = vec![0; values.len() * protocol.report_bytes()];
-    protocol.perturb_with(Values::Integers(&secret(values)), &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
+    reports_on(protocol, Values::Integers(&secret(values)), values.len())
+}
+
+/// The reports of so many people on values that are secret.
+fn reports_on(protocol: &Protocol, values: Values<'_>, people: usize) -> Vec<u8> {
+    let mut out = vec![0; people * protocol.report_bytes()];
+    protocol.perturb_with(values, &mut out, &mut SeededRng::new(1).unwrap()).unwrap();
     out
 }
 
