@@ -8,12 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import local
-from dpnoise.local._specification import CLASSES, FAMILIES
 
-EXAMPLES: dict[str, Any] = {
-    name: CLASSES[name](**{parameter.name: parameter.example for parameter in family.parameters})
-    for name, family in FAMILIES.items()
-}
+EXAMPLES: dict[str, Any] = {name: family.example() for name, family in local.FAMILIES.items()}
 """A protocol of each family, by its name in specifications."""
 
 OF_TEXTS = (local.CountMeanSketch, local.HadamardCountMeanSketch, local.Rappor)
@@ -33,7 +29,7 @@ def values_for(protocol: Any, n: int) -> NDArray[Any]:
 
 def perturbed(protocol: Any, values: Any, memo: local.ClientMemo | None = None, **options: Any) -> NDArray[np.uint8]:
     """Return reports, of people with a new memo if they need one and have none."""
-    if FAMILIES[protocol._family].keeps_memo:
+    if local.FAMILIES[protocol._family].keeps_memo:
         memo = local.ClientMemo.generate(len(values)) if memo is None else memo
         return np.asarray(protocol.perturb(values, memo, question="beverage", **options))
     return np.asarray(protocol.perturb(values, **options))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,6 @@ from typing_extensions import CapsuleType, disjoint_base
 
 __all__ = [
     "COUNTER_LIMIT",
-    "LOCAL_FAMILIES",
     "AboveThreshold",
     "AboveThresholdRun",
     "CorrelatedGradient",
@@ -20,9 +19,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "LocalAccumulator",
-    "LocalFamily",
     "LocalMemo",
-    "LocalParameter",
     "LocalProtocol",
     "NoiseKey",
     "NoisyGradient",
@@ -45,6 +42,7 @@ __all__ = [
     "instruction_set",
     "interquartile_range",
     "iqr_distance",
+    "local_families",
     "log2_interval",
     "median_distance",
     "mode",
@@ -427,39 +425,8 @@ class FloatSums:
 
 COUNTER_LIMIT: int
 
+def local_families() -> list[tuple[Any, ...]]: ...
 def walsh_hadamard(numbers: NDArray[np.int64]) -> None: ...
-
-@final
-class LocalFamily:
-    @property
-    def name(self) -> str: ...
-    @property
-    def abbreviation(self) -> str: ...
-    @property
-    def code(self) -> int: ...
-    @property
-    def keeps_memo(self) -> bool: ...
-    @property
-    def parameters(self) -> list[LocalParameter]: ...
-    @property
-    def cost(self) -> str | None: ...
-
-@final
-class LocalParameter:
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> type[int] | type[float] | type[str]: ...
-    @property
-    def required(self) -> bool: ...
-    @property
-    def default(self) -> int | str | None: ...
-    @property
-    def example(self) -> float | str: ...
-    @property
-    def help(self) -> str: ...
-
-LOCAL_FAMILIES: Final[tuple[LocalFamily, ...]]
 
 @final
 class LocalProtocol:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from dpnoise import ParameterError, local
-from dpnoise.local._specification import CLASSES
 
 VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "vectors" / "local.json").read_text())
 HUGE = (
@@ -32,7 +31,7 @@ def test_a_prime_that_makes_many_counters_is_refused() -> None:
             make()
 
 
-@pytest.mark.parametrize("family", CLASSES)
+@pytest.mark.parametrize("family", local.FAMILIES)
 def test_the_limit_is_on_the_bytes_of_counters(family: str) -> None:
     texts = [one["specification"] for one in VECTORS if json.loads(one["specification"])["protocol"] == family]
     for text in texts:

@@ -1,10 +1,10 @@
-"""The mechanisms of the self-audit: one line for each mechanism."""
+"""The mechanisms of the self-audit: one line for each mechanism, and all local protocols of one epsilon."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,28 @@ def _numbers(make: Callable[..., local.SummationHistogramEncoding], *, epsilon: 
     """Read the numbers in reports: single bytes carry less information."""
     protocol = make(epsilon=epsilon)
     return lambda x: protocol.perturb(x).view(np.dtype("<u4"))
+
+
+def _local_case(family: local.Family) -> Case:
+    """Compare the two values that are the furthest apart."""
+    name, make, vectorized = family.protocol.__name__, cast("Callable[..., Any]", family.example), False
+    pair: tuple[Any, Any]
+    match protocol := make():
+        case local.CountMeanSketch() | local.HadamardCountMeanSketch():
+            make, pair = partial(make, rows=1), ("a", "c")  # in two columns
+        case local.MeanProtocol():
+            pair = (-1.0, 1.0)
+        case local.SquareWave():
+            pair = (0.0, 1.0)
+        case local.RandomizedResponse():
+            pair = (False, True)
+        case local.PrefixExtension():
+            pair = (0, 2**protocol.bits - 1)
+        case local.SummationHistogramEncoding():
+            make, pair, vectorized = partial(_numbers, make), (0, 1), True
+        case _:
+            pair = (0, protocol.k - 1)
+    return Case(name, make, pair[0], pair[1], vectorized)
 
 
 def _two_answers(
@@ -60,6 +82,12 @@ def _votes(*, epsilon: float) -> stability.SubsampleAndAggregate:
         f=lambda block: block[0], blocks=2, aggregate="noisy_max", candidates=["tea", "coffee"], epsilon=epsilon
     )
 
+
+_FAMILIES: Final = [
+    family
+    for family in local.FAMILIES.values()
+    if not family.keeps_memo and any(parameter.name == "epsilon" for parameter in family.parameters)
+]
 
 CASES: Final = (
     Case("Laplace", mechanisms.Laplace, 0.0, 1.0),
@@ -107,31 +135,7 @@ CASES: Final = (
     Case("SubsampleAndAggregate", _votes, ["tea", "tea"], ["tea", "coffee"]),
     Case("samplers.laplace", partial(_sampler, samplers.laplace), 0.0, 1.0, vectorized=True),
     Case("samplers.discrete_laplace", partial(_sampler, samplers.discrete_laplace), 0, 1, vectorized=True),
-    Case("RandomizedResponse", local.RandomizedResponse, False, True),
-    Case("GeneralizedRandomizedResponse", partial(local.GeneralizedRandomizedResponse, k=4), 0, 1),
-    Case("SymmetricUnaryEncoding", partial(local.SymmetricUnaryEncoding, k=4), 0, 1),
-    Case("OptimizedUnaryEncoding", partial(local.OptimizedUnaryEncoding, k=4), 0, 1),
-    Case("ThresholdHistogramEncoding", partial(local.ThresholdHistogramEncoding, k=4), 0, 1),
-    Case(
-        "SummationHistogramEncoding",
-        partial(_numbers, partial(local.SummationHistogramEncoding, k=4)),
-        0,
-        1,
-        vectorized=True,
-    ),
-    Case("LocalHashing", partial(local.LocalHashing, k=4), 0, 1),
-    Case("HadamardResponse", partial(local.HadamardResponse, k=4), 0, 1),
-    Case("SubsetSelection", partial(local.SubsetSelection, k=4), 0, 1),
-    Case("ProjectiveGeometryResponse", partial(local.ProjectiveGeometryResponse, k=4), 0, 1),
-    Case("CountMeanSketch", partial(local.CountMeanSketch, rows=1, width=8), "a", "c"),
-    Case("HadamardCountMeanSketch", partial(local.HadamardCountMeanSketch, rows=1, width=8), "a", "c"),
-    Case("PrefixExtension", partial(local.PrefixExtension, bits=8, step=4, rows=2, width=16), 0, 255),
-    Case("HierarchicalRange", partial(local.HierarchicalRange, k=4), 0, 3),
-    Case("SquareWave", partial(local.SquareWave, k=16), 0.0, 1.0),
-    Case("DuchiMean", local.DuchiMean, -1.0, 1.0),
-    Case("PiecewiseMean", local.PiecewiseMean, -1.0, 1.0),
-    Case("HybridMean", local.HybridMean, -1.0, 1.0),
-    Case("LaplaceMean", local.LaplaceMean, -1.0, 1.0),
+    *map(_local_case, _FAMILIES),
     Case("Sampled", partial(_two_answers, local.Sampled, share=1.0), (0, 0), (1, 1), vectorized=True),
     Case("Split", partial(_two_answers, local.Split, share=0.5), (0, 0), (1, 1), vectorized=True),
 )

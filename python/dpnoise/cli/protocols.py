@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -12,10 +12,9 @@ from dpnoise import ParameterError, local
 from dpnoise._domain import Domain
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import whole_number
-from dpnoise.local._specification import CLASSES, FAMILIES
 
 PROTOCOLS: Final[dict[str, type[local.Protocol]]] = {
-    family.abbreviation: cast("type[local.Protocol]", CLASSES[family.name]) for family in FAMILIES.values()
+    family.abbreviation: family.protocol for family in local.FAMILIES.values()
 }
 """The classes by the abbreviations of the literature."""
 
@@ -24,7 +23,7 @@ def _parameters() -> dict[str, tuple[type, str]]:
     """Return the type and the help of each parameter: what it means for most protocols, and then for others."""
     kinds: dict[str, type] = {}
     helps: dict[str, dict[str, list[str]]] = {}
-    for family in FAMILIES.values():
+    for family in local.FAMILIES.values():
         for parameter in family.parameters:
             default = "the most accurate one" if parameter.default is None else parameter.default
             text = parameter.help if parameter.required else f"{parameter.help}; {default} if not given"
@@ -84,7 +83,7 @@ def with_parameters(*, memo: bool) -> Callable[[Callable[..., None]], Callable[.
 
 def keeps_memo(protocol: type[local.Protocol]) -> bool:
     """Return whether people keep something from one report to the next."""
-    return FAMILIES[protocol._family].keeps_memo
+    return next(family.keeps_memo for family in local.FAMILIES.values() if family.protocol is protocol)
 
 
 def _option(kind: type, text: str, *, hidden: bool) -> Any:

@@ -33,6 +33,7 @@ from dpnoise.local._categories import (
 )
 from dpnoise.local._density import DensityEstimate, SquareWave
 from dpnoise.local._estimate import CountEstimate, Estimate
+from dpnoise.local._families import FAMILIES, Family, Parameter
 from dpnoise.local._longitudinal import LOLOHA, DBitFlip, LongitudinalProtocol, LongitudinalUnaryEncoding
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._numbers import DuchiMean, HybridMean, LaplaceMean, MeanEstimate, MeanProtocol, PiecewiseMean
@@ -52,6 +53,7 @@ from dpnoise.local._unary_encoding import (
 )
 
 __all__ = [
+    "FAMILIES",
     "LOLOHA",
     "Accumulator",
     "AttributesAccumulator",
@@ -66,6 +68,7 @@ __all__ = [
     "DensityEstimate",
     "DuchiMean",
     "Estimate",
+    "Family",
     "FrequencyProtocol",
     "GeneralizedRandomizedResponse",
     "HadamardCountMeanSketch",
@@ -80,6 +83,7 @@ __all__ = [
     "MeanEstimate",
     "MeanProtocol",
     "OptimizedUnaryEncoding",
+    "Parameter",
     "PiecewiseMean",
     "Plan",
     "PopcountCheck",

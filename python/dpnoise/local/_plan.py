@@ -14,8 +14,8 @@ from dpnoise._errors import ParameterError
 from dpnoise._parameters import fraction_of, real_down
 from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
 from dpnoise.local._estimate import Tabular, significance_threshold
+from dpnoise.local._families import FAMILIES
 from dpnoise.local._protocol import FrequencyProtocol
-from dpnoise.local._specification import CLASSES, FAMILIES
 from dpnoise.local._unary_encoding import OptimizedUnaryEncoding
 
 _LEVEL: Final = 0.95
@@ -144,14 +144,14 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
     candidates = []
     for family in FAMILIES.values():
         sized = {"k": k} if any(parameter.name == "k" for parameter in family.parameters) else {}
-        if family.cost is None or not (sized or k == 2):
+        if family.server_cost is None or not (sized or k == 2):
             continue
-        make = cast("Callable[..., FrequencyProtocol]", CLASSES[family.name])
+        make = cast("Callable[..., FrequencyProtocol]", family.protocol)
         try:
             protocol = make(**sized, epsilon=epsilon)
         except ParameterError:
             continue
-        candidates.append(_candidate(protocol, family.cost, n))
+        candidates.append(_candidate(protocol, family.server_cost, n))
     candidates.sort(key=lambda candidate: (candidate.standard_deviation, candidate.report_bytes))
     return Plan(tuple(candidates), int(n), int(k), float(epsilon))
 

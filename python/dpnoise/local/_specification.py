@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,20 +11,15 @@ from numpy.typing import NDArray
 from dpnoise._domain import Domain, Labels, disagree
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import COUNTER_LIMIT, LOCAL_FAMILIES, LocalProtocol
+from dpnoise._native import COUNTER_LIMIT, LocalProtocol
 from dpnoise._parameters import ByName
 from dpnoise.local import _inputs
+from dpnoise.local._families import CLASSES, FAMILIES
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 AnyProtocol = TypeVar("AnyProtocol", bound="Specification")
-
-FAMILIES: Final = {family.name: family for family in LOCAL_FAMILIES}
-"""The table of the core: parameters and properties of each family, by its name in specifications."""
-
-CLASSES: dict[str, type[Specification]] = {}
-"""The class of each family, by its name in specifications."""
 
 
 class Specification(ByName):
@@ -199,4 +194,5 @@ class Specification(ByName):
 
 def wrap(native: LocalProtocol, domain: Domain | None = None) -> Specification:
     """Wrap a native protocol in its class, with the labels of its values."""
-    return CLASSES[native.family]._of(native, domain)
+    protocol: Specification = CLASSES[native.family]._of(native, domain)
+    return protocol

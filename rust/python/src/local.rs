@@ -4,14 +4,14 @@ use std::sync::OnceLock;
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    self, Argument, COUNTER_LIMIT, DefaultValue, Estimate, FamilyInfo, Kind, Law, Parameter, Protocol,
-    RandomizedResponse, Remembering, Support, ValueKind, Values,
+    self, Argument, COUNTER_LIMIT, DefaultValue, Estimate, Kind, Law, Parameter, Protocol, RandomizedResponse,
+    Remembering, Support, ValueKind, Values,
 };
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyString, PyType};
 
 use crate::errors::{ParameterError, to_py};
 use crate::memo::LocalMemo;
@@ -296,32 +296,14 @@ pub(crate) fn most(limit: &Bound<'_, PyAny>) -> PyResult<usize> {
     if limit.is_none() { Ok(usize::MAX) } else { integer(limit, "limit", "None or an integer from 0 to 2**64 - 1") }
 }
 
-/// What all protocols of a family have in common.
-#[pyclass(module = "dpnoise._native", frozen, get_all)]
-struct LocalFamily {
-    name: &'static str,
-    abbreviation: &'static str,
-    code: u8,
-    keeps_memo: bool,
-    parameters: Vec<Py<LocalParameter>>,
-    cost: Option<&'static str>,
-}
+/// The fields of `dpnoise.local.Parameter`.
+type ParameterRow<'py> = (&'static str, Bound<'py, PyType>, bool, Option<Value>, Value, &'static str);
 
-/// A parameter of a local protocol.
-#[pyclass(module = "dpnoise._native", frozen, get_all)]
-struct LocalParameter {
-    name: &'static str,
-    /// int, float or str.
-    kind: Py<PyType>,
-    required: bool,
-    /// None where a value is chosen.
-    default: Option<Value>,
-    example: Value,
-    help: &'static str,
-}
+/// The fields of `dpnoise.local.Family`.
+type FamilyRow<'py> = (&'static str, &'static str, u8, bool, Vec<ParameterRow<'py>>, Option<&'static str>);
 
 /// An [`Argument`] in Python.
-#[derive(Clone, IntoPyObject, IntoPyObjectRef)]
+#[derive(IntoPyObject)]
 enum Value {
     Integer(u64),
     Real(f64),
@@ -338,9 +320,10 @@ impl From<Argument> for Value {
     }
 }
 
-/// The table of all families.
-fn families(py: Python<'_>) -> PyResult<Vec<LocalFamily>> {
-    let described = |parameter: &Parameter| {
+/// The table of families.
+#[pyfunction]
+fn local_families(py: Python<'_>) -> Vec<FamilyRow<'_>> {
+    let row = |parameter: &Parameter| {
         let kind = match parameter.kind {
             Kind::Integer(_) => py.get_type::<PyInt>(),
             Kind::Epsilon | Kind::Probability => py.get_type::<PyFloat>(),
@@ -350,17 +333,15 @@ fn families(py: Python<'_>) -> PyResult<Vec<LocalFamily>> {
             DefaultValue::Is(value) => Some(value.into()),
             DefaultValue::Required | DefaultValue::MostAccurate => None,
         };
-        let Parameter { name, example, help, .. } = *parameter;
         let required = parameter.default == DefaultValue::Required;
-        Py::new(py, LocalParameter { name, kind: kind.unbind(), required, default, example: example.into(), help })
+        (parameter.name, kind, required, default, parameter.example.into(), parameter.help)
     };
-    let all = Protocol::FAMILIES.iter().map(|info| {
-        let FamilyInfo { name, abbreviation, code, cost, .. } = *info;
-        let parameters = info.parameters.iter().map(described).collect::<PyResult<_>>()?;
+    let rows = Protocol::FAMILIES.iter().map(|info| {
         let keeps_memo = info.takes == ValueKind::Remembering;
-        Ok(LocalFamily { name, abbreviation, code, keeps_memo, parameters, cost })
+        let parameters = info.parameters.iter().map(row).collect();
+        (info.name, info.abbreviation, info.code, keeps_memo, parameters, info.cost)
     });
-    all.collect()
+    rows.collect()
 }
 
 /// Fills int64 `out` with the fingerprints of texts: `data`, uint8, from one of the int64 `offsets` to the next.
@@ -390,9 +371,7 @@ fn walsh_hadamard(numbers: &Bound<'_, PyAny>) -> PyResult<()> {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(walsh_hadamard, module)?)?;
     module.add("COUNTER_LIMIT", COUNTER_LIMIT)?;
-    module.add_class::<LocalFamily>()?;
-    module.add_class::<LocalParameter>()?;
-    module.add("LOCAL_FAMILIES", PyTuple::new(module.py(), families(module.py())?)?)?;
+    module.add_function(wrap_pyfunction!(local_families, module)?)?;
     module.add_class::<LocalProtocol>()?;
     module.add_class::<LocalMemo>()?;
     module.add_function(wrap_pyfunction!(text_fingerprints, module)?)

@@ -1,0 +1,107 @@
+"""The table of the families of protocols, as the core has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from dpnoise._native import local_families
+
+if TYPE_CHECKING:
+    from dpnoise.local._protocol import Protocol
+
+CLASSES: Final[dict[str, type[Any]]] = {}
+"""The class of each family, by its name in specifications; a class enters itself."""
+
+
+class Parameter(NamedTuple):
+    """A parameter of a protocol.
+
+    Attributes
+    ----------
+    name : str
+        The name, in all languages.
+    kind : type
+        ``int``, ``float`` or ``str``.
+    required : bool
+        Whether it must be given. In Python a domain may stand in for ``k``.
+    default : int, str or None
+        What it is when it is not given; None where the most accurate value is chosen.
+    example : int, float or str
+        A small value that is allowed together with the examples of the other parameters.
+    help : str
+        What it means: a phrase of one line.
+    """
+
+    name: str
+    kind: type
+    required: bool
+    default: int | str | None
+    example: float | str
+    help: str
+
+
+class Family(NamedTuple):
+    """What all protocols of a class have in common, for programs that offer a choice of protocols.
+
+    Attributes
+    ----------
+    name : str
+        The name in specifications.
+    abbreviation : str
+        The abbreviation of the literature.
+    code : int
+        The number in messages.
+    keeps_memo : bool
+        Whether people keep a `ClientMemo` from one report to the next.
+    parameters : tuple of Parameter
+        The parameters of the class.
+    server_cost : str or None
+        The order of the collector's work, as in `Candidate`, where `plan` compares the family.
+    """
+
+    name: str
+    abbreviation: str
+    code: int
+    keeps_memo: bool
+    parameters: tuple[Parameter, ...]
+    server_cost: str | None
+
+    @property
+    def protocol(self) -> type[Protocol]:
+        """The class of its protocols."""
+        return CLASSES[self.name]
+
+    def example(self, **parameters: Any) -> Protocol:
+        """Make a small protocol of the family.
+
+        Parameters
+        ----------
+        **parameters
+            Parameters that are not to be those of the example.
+
+        Returns
+        -------
+        Protocol
+
+        Raises
+        ------
+        ParameterError
+            When a parameter is out of range.
+        TypeError
+            When a parameter is of the wrong type, or not one of the family.
+
+        Examples
+        --------
+        >>> from dpnoise import local
+        >>> local.FAMILIES["local_hashing"].example(epsilon=1.0)
+        LocalHashing(k=4, epsilon=1.0, g=2)
+        """
+        return self.protocol(**{parameter.name: parameter.example for parameter in self.parameters} | parameters)
+
+
+_ALL: Final = [Family(*row)._replace(parameters=tuple(Parameter(*one) for one in row[4])) for row in local_families()]
+
+FAMILIES: Final[Mapping[str, Family]] = MappingProxyType({family.name: family for family in _ALL})
+"""All families, by their names in specifications."""
