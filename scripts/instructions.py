@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,11 @@ def table(counts: Counts) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def to_json(record: dict[str, Any]) -> str:
+    """Return the record with a line for each case."""
+    return re.sub(r"\[\s+(\S+)\s+(\S+)\s+\]", r"[\1 \2]", json.dumps(record, indent=1)) + "\n"
+
+
 def compiler() -> str:
     """Return the compiler and its version."""
     return subprocess.run(["rustc", "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.split(" (")[0]
@@ -82,8 +88,7 @@ def main() -> int:
     print(table(counts))
     record: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {"counts": {}}
     if keep:
-        text = json.dumps({"compiler": compiler(), "counts": record["counts"] | counts}, indent=1)
-        RECORD.write_text(text + "\n", encoding="utf-8")
+        RECORD.write_text(to_json({"compiler": compiler(), "counts": record["counts"] | counts}), encoding="utf-8")
         return 0
     found = changes(record["counts"], counts)
     print(*found, sep="\n")

@@ -45,7 +45,9 @@ def test_what_differs_is_named(gate: Any, counted: dict[str, Any], found: list[s
 
 
 def test_the_record_has_every_instruction_set_that_can_be_counted(gate: Any) -> None:
-    record = json.loads(gate.RECORD.read_text(encoding="utf-8"))
+    text = gate.RECORD.read_text(encoding="utf-8")
+    record = json.loads(text)
+    assert gate.to_json(record) == text
     sets = {"x86_64, portable", "x86_64, avx2", "aarch64, portable", "aarch64, neon"}
     assert record["counts"].keys() == sets
     assert len({tuple(cases) for cases in record["counts"].values()}) == 1, "every column has the same cases"
