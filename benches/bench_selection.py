@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from benches import peers
+from benches.machine import OURS
 from benches.noise import GENERATORS
-from benches.targets import OURS
 from benches.timing import Entrant
 from dpnoise import Exponential, ReportNoisyMax, TopK
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benches.machine import OURS
 from benches.noise import GENERATORS
-from benches.targets import OURS
 from benches.timing import Entrant
 from dpnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, samplers
 

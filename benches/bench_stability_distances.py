@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from benches.machine import OURS
 from benches.record import Record
-from benches.targets import OURS
 from benches.timing import Entrant
 from dpnoise import _native, stability
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +14,10 @@ from typing import Any
 import pytest
 
 import dpnoise
-from benches import machine, page, peers
-from benches.record import FOLDER, Record
-from benches.report import report
-from benches.targets import INSTRUCTION_SETS, OURS, TARGETS, TWO_THREADS
+from benches import machine, page
+from benches.machine import OURS, TWO_THREADS
+from benches.record import FOLDER, WHOLE, Record
+from benches.targets import INSTRUCTION_SETS
 from benches.timing import Entrant, interleaved
 
 RECORD = pytest.StashKey[Record]()
@@ -27,27 +26,23 @@ WATCH = pytest.StashKey[machine.Watch]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--record", nargs="?", const="", metavar="PART", help="keep the record of this run, or part, in benches/records"
+        "--record",
+        nargs="?",
+        const=WHOLE,
+        metavar="PART",
+        help="keep the record of this run, or part",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     everything = [Path(argument).resolve() for argument in config.args] == [FOLDER.parent]
-    if config.getoption("--record") == "" and (not everything or config.getoption("keyword")):
+    if config.getoption("--record") == WHOLE and (not everything or config.getoption("keyword")):
         raise pytest.UsageError(
             "--record keeps the record of all benchmarks, got a part of them: run `make bench`, or name the part, "
             "as in --record=gaussian"
         )
     config.stash[WATCH] = machine.Watch()
-    config.stash[RECORD] = Record(
-        date=datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat(),
-        part=config.getoption("--record"),
-        cpu=machine.cpu(),
-        cores=os.cpu_count() or 1,
-        ours=OURS,
-        versions=machine.versions() | peers.versions(),
-        targets=list(TARGETS),
-    )
+    config.stash[RECORD] = machine.new_record(config.getoption("--record"))
 
 
 @pytest.fixture
@@ -106,14 +101,10 @@ def ours(other_instruction_sets: dict[str, Executor]) -> Callable[..., list[Entr
 
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
     record = config.stash[RECORD]
-    if not record.tables and not record.texts:
+    if not record.tables:
         return
     record.others = config.stash[WATCH].share()
-    terminalreporter.write_line(f"\n{report(record)}")
-    if record.part is None or exitstatus:
-        return
-    path = FOLDER / f"{record.name}.json"
-    path.write_text(record.to_json(), encoding="utf-8")
-    path.with_suffix(".md").write_text(report(record), encoding="utf-8")
-    page.write()
-    terminalreporter.write_line(f"written to {path.relative_to(config.rootpath)}, and drawn in docs/benchmarks.md")
+    terminalreporter.write_line(f"\n{page.report(record)}")
+    if record.kind is not None and not exitstatus:
+        path = page.keep(record).relative_to(config.rootpath)
+        terminalreporter.write_line(f"written to {path}, and shown by docs/benchmarks.md")

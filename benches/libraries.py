@@ -17,17 +17,17 @@ class Library(NamedTuple):
     """Where the bits come from, and the arithmetic."""
 
     @property
-    def kind(self) -> int:
-        """Return its number in `KINDS`."""
-        return {("yes", "yes"): 1, ("no", "yes"): 2, ("no", "no"): 3}[self.exact, self.secure]
+    def kind(self) -> str:
+        """Return which of `KINDS` it is."""
+        return KINDS[{("yes", "yes"): 1, ("no", "yes"): 2, ("no", "no"): 3}[self.exact, self.secure]]
 
 
-KINDS = {
-    0: "dpnoise: exact and secure",
-    1: "another library: exact and secure",
-    2: "another library: secure, not exact",
-    3: "another library: neither exact nor secure",
-}
+KINDS = (
+    "dpnoise: exact and secure",
+    "another library: exact and secure",
+    "another library: secure, not exact",
+    "another library: neither exact nor secure",
+)
 LIBRARIES = {
     "dpnoise": Library("yes", "yes", "ChaCha12 with keys from the operating system; exact arithmetic in constant time"),
     "opendp": Library("yes", "yes", "OpenSSL; exact arithmetic"),
@@ -51,5 +51,5 @@ def library(entrant: str) -> str:
     return re.split(r"[ ,]", entrant, maxsplit=1)[0]
 
 
-def kind_of(entrant: str) -> int:
-    return 0 if entrant.startswith("dpnoise") else LIBRARIES[library(entrant)].kind
+def kind_of(entrant: str) -> str:
+    return KINDS[0] if entrant.startswith("dpnoise") else LIBRARIES[library(entrant)].kind

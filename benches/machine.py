@@ -1,7 +1,8 @@
-"""The machine that a record is of, and who else used it meanwhile."""
+"""The machine that a record is of, our entrants on it, and who else used it meanwhile."""
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 import subprocess
@@ -12,6 +13,12 @@ from pathlib import Path
 import numpy as np
 
 import dpnoise
+from benches import peers
+from benches.record import Record
+from benches.targets import INSTRUCTION_SETS
+
+OURS = INSTRUCTION_SETS[dpnoise.instruction_set()]
+TWO_THREADS = f"{OURS}, 2 threads"
 
 
 def cpu() -> str:
@@ -38,6 +45,18 @@ def _processor_time() -> tuple[float, float]:
     user, nice, system, _idle, _waiting, interrupts, soft_interrupts, steal = map(int, fields[1:9])
     ticks = user + nice + system + interrupts + soft_interrupts + steal
     return ticks / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
+
+
+def new_record(kind: str | None) -> Record:
+    """Return an empty record of today on this machine."""
+    return Record(
+        kind=kind,
+        date=datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat(),
+        cpu=cpu(),
+        cores=os.cpu_count() or 1,
+        ours=OURS,
+        versions=versions() | peers.versions(),
+    )
 
 
 class Watch:

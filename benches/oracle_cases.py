@@ -7,12 +7,20 @@ and Gursoy (2025), arXiv 2507.05872, as far as its data can be had. Inputs are d
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpnoise import datasets, local
+
+def protocol(name: str, **parameters: Any) -> Callable[..., Any]:
+    """Return what makes one of our protocols. The pages read these cases without dpnoise."""
+
+    def make(**more: Any) -> Any:
+        from dpnoise import local
+
+        return getattr(local, name)(**parameters, **more)
+
+    return make
 
 
 class Oracle(NamedTuple):
@@ -29,15 +37,17 @@ class Oracle(NamedTuple):
 
 BITS = "a report has k bits"
 ORACLES = {
-    "ProjectiveGeometryResponse": Oracle(local.ProjectiveGeometryResponse),
-    "SubsetSelection": Oracle(local.SubsetSelection, "Subset selection", 1 << 16, BITS),
-    "LocalHashing": Oracle(local.LocalHashing, "Local hashing", 1 << 16, "its collector takes n k steps"),
-    "HadamardResponse": Oracle(local.HadamardResponse, "Hadamard response of Acharya et al."),
-    "OptimizedUnaryEncoding": Oracle(local.OptimizedUnaryEncoding, "Unary encoding", 1 << 16, BITS),
-    "SymmetricUnaryEncoding": Oracle(local.SymmetricUnaryEncoding, "Symmetric unary encoding", 1 << 16, BITS),
-    "GeneralizedRandomizedResponse": Oracle(local.GeneralizedRandomizedResponse, "Generalised randomised response"),
+    "ProjectiveGeometryResponse": Oracle(protocol("ProjectiveGeometryResponse")),
+    "SubsetSelection": Oracle(protocol("SubsetSelection"), "Subset selection", 1 << 16, BITS),
+    "LocalHashing": Oracle(protocol("LocalHashing"), "Local hashing", 1 << 16, "its collector takes n k steps"),
+    "HadamardResponse": Oracle(protocol("HadamardResponse"), "Hadamard response of Acharya et al."),
+    "OptimizedUnaryEncoding": Oracle(protocol("OptimizedUnaryEncoding"), "Unary encoding", 1 << 16, BITS),
+    "SymmetricUnaryEncoding": Oracle(protocol("SymmetricUnaryEncoding"), "Symmetric unary encoding", 1 << 16, BITS),
+    "GeneralizedRandomizedResponse": Oracle(
+        protocol("GeneralizedRandomizedResponse"), "Generalised randomised response"
+    ),
 }
-LDP3_ORACLES = ORACLES | {"LocalHashing(g=2)": Oracle(partial(local.LocalHashing, g=2))}
+LDP3_ORACLES = ORACLES | {"LocalHashing(g=2)": Oracle(protocol("LocalHashing", g=2))}
 """LDP^3 has binary local hashing, too."""
 POSTS = ("base-cut", "norm", "norm-mul", "norm-sub", "norm-cut")
 NO_POST = "none"
@@ -79,12 +89,19 @@ def gaussian(case: Case) -> np.ndarray:
     return np.clip(drawn, 0, case.k - 1).astype(np.int64)
 
 
+def adult(case: Case) -> np.ndarray:
+    """Return the occupations, or the years above 17, of the people of Adult."""
+    from dpnoise import datasets
+
+    return datasets.adult_occupations()[0] if case.input == "occupation" else datasets.adult_ages() - 17
+
+
 INPUTS: dict[str, Callable[[Case], np.ndarray]] = {
     "zipf": zipf,
     "junta": junta,
     "spike": lambda case: np.zeros(case.n, np.int64),
-    "occupation": lambda case: datasets.adult_occupations()[0],
-    "age": lambda case: datasets.adult_ages() - 17,
+    "occupation": adult,
+    "age": adult,
     "gaussian": gaussian,
 }
 

@@ -1,15 +1,13 @@
 """Frequency oracles at published settings: errors beside the law, sizes and times, ours beside other libraries.
 
-``make bench-oracles`` runs it, keeps the record and draws docs/benchmarks/frequency_oracles.md. Errors are of real
+``make bench-oracles`` runs it, keeps the record and writes docs/benchmarks/frequency_oracles.md. Errors are of real
 reports. `benches.oracle_cases` has the settings.
 """
 
 from __future__ import annotations
 
-import datetime
 import math
 import multiprocessing
-import os
 import sys
 from collections.abc import Callable, Sequence
 from statistics import fmean, median, stdev
@@ -40,9 +38,7 @@ from benches.oracle_cases import (
     Case,
     by_post_title,
 )
-from benches.record import FOLDER, Record, Table
-from benches.report import report
-from benches.targets import OURS
+from benches.record import Record, Table
 
 SECONDS = 3.0
 """How long each of our protocols collects in a case, if it needs that long for `COLLECTIONS`."""
@@ -228,26 +224,15 @@ def measure_libraries(record: Record, case: Case) -> None:
 
 def main() -> None:
     watch = machine.Watch()
-    record = Record(
-        date=datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat(),
-        part="oracles",
-        cpu=machine.cpu(),
-        cores=os.cpu_count() or 1,
-        ours=OURS,
-        versions=machine.versions() | peers.versions(),
-        targets=[],
-    )
+    record = machine.new_record("oracles")
     for case in (*PUBLISHED.values(), *LARGE, *LARGEST, *LDP3):
         print(case, file=sys.stderr, flush=True)
         measure(record, case)
         if case.libraries:
             measure_libraries(record, case)
     record.others = watch.share()
-    path = FOLDER / f"{record.name}.json"
-    path.write_text(record.to_json(), encoding="utf-8")
-    path.with_suffix(".md").write_text(report(record), encoding="utf-8")
-    page.write()
-    print(report(record))
+    page.keep(record)
+    print(page.report(record))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,22 @@
 """What a run measured, and what follows: ratios, the targets that are reached, and where another entrant is better.
 
-A record is kept as JSON. The Markdown beside it (`benches.report`) and the page of the site with its pictures
-(`benches.page`) are made from that alone.
+A record is a JSON file in benches/records, one of each kind; a new one replaces it. The site is built from records
+without dpnoise, so nothing here imports it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from benches.targets import INSTRUCTION_SETS, Target
+from benches.targets import INSTRUCTION_SETS, TARGETS, Target
 
 FOLDER = Path(__file__).parent / "records"
+WHOLE = "all"
+"""The kind of a record of all benchmarks. Other kinds are of parts."""
 IDLE = 0.05
 """A second thread has a core of its own only where other programs take no more of the processors' time than this."""
 PARTIAL = {"reading the memory", "NumPy sort", "NumPy partition"}
@@ -48,12 +49,12 @@ class Table:
     """The amounts that entrants reach at a piece of work, by case."""
 
     title: str
-    unit: str
+    unit: str = ""
     higher_is_better: bool = False
-    amounts: dict[str, dict[str, float]] = field(default_factory=dict)
-    """By entrant and column, to four digits."""
     missing: dict[str, str] = field(default_factory=dict)
     """Why an entrant has no amounts."""
+    amounts: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By entrant and column, to four digits."""
 
     def add(self, column: str, amounts: dict[str, float]) -> None:
         for entrant, amount in amounts.items():
@@ -79,27 +80,44 @@ class Table:
             if best and against[best] < 1:
                 yield Loss(self, column, entrant, best, against[best])
 
+    def to_json(self) -> str:
+        """Return the table with a line for each entrant."""
+        head = {name: value for name, value in vars(self).items() if value and name != "amounts"}
+        columns = self.columns
+        rows = (
+            f"\n   {_json(entrant)}: {_json([amounts.get(column) for column in columns])}"
+            for entrant, amounts in self.amounts.items()
+        )
+        return f'{_json(head | {"columns": columns})[:-1]}, "amounts": {{{",".join(rows)}}}}}'
+
+    @classmethod
+    def from_fields(cls, columns: list[str], amounts: dict[str, list[float | None]], **fields: Any) -> Table:
+        rows = {entrant: zip(columns, row, strict=True) for entrant, row in amounts.items()}
+        known = {entrant: {name: x for name, x in row if x is not None} for entrant, row in rows.items()}
+        return cls(amounts=known, **fields)
+
 
 @dataclass
 class Record:
     """A run on one machine."""
 
+    kind: str | None
+    """None for a run that is not kept."""
     date: str
-    part: str | None
-    """Empty for all benchmarks, else the name of those that were run; None for a run that is not kept."""
     cpu: str
     cores: int
     ours: str
     """The entrant that uses one thread, and the best instruction set of the machine."""
     versions: dict[str, str]
-    targets: list[Target]
-    """At the time."""
     others: float | None = None
     """The share of the processors' time that other programs took, where anything tells."""
     notes: list[str] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
-    """What has a form of its own, in Markdown."""
+    targets: Sequence[Target] = field(default=TARGETS, compare=False)
+    """Those of today, which are not kept with the record."""
+
+    def __post_init__(self) -> None:
+        self.targets = [target.of(self.ours) for target in self.targets]
 
     def table(self, title: str, unit: str, higher_is_better: bool = False) -> Table:
         return self.tables.setdefault(title, Table(title, unit, higher_is_better))
@@ -109,20 +127,22 @@ class Record:
         return f"{self.ours}, 2 threads"
 
     @property
-    def name(self) -> str:
-        return "-".join(filter(None, (self.date, self.part)))
+    def instruction_set(self) -> str:
+        return self.ours.removeprefix("dpnoise, ")
 
-    def is_idle(self) -> bool:
-        """Return whether the processors were idle but for this run, as far as it is known."""
-        return self.cores >= 2 and self.others is not None and self.others <= IDLE
+    @property
+    def busy(self) -> str:
+        """The share of other programs, in words."""
+        return "an unknown share" if self.others is None else f"{self.others:.0%}"
 
     def is_judged(self, target: Target) -> bool:
-        """Return whether the machine allowed to judge a target."""
-        return target.entrant != self.two_threads or self.is_idle()
+        """Return whether the machine allowed to judge a target: two threads need a core each."""
+        idle = self.cores >= 2 and self.others is not None and self.others <= IDLE
+        return idle or target.entrant != self.two_threads
 
     def results(self, target: Target) -> list[Result]:
         """Return how a target was met, in the columns that it is about and that were measured."""
-        table = self.tables.get(target.table, Table("", ""))
+        table = self.tables.get(target.table, Table(""))
         factors = table.factors(target.entrant, target.against)
         measured = factors if isinstance(target.against, str) else table.amounts.get(target.entrant, {})
         return [
@@ -155,18 +175,22 @@ class Record:
                     yield entrant, table, losses
 
     def to_json(self) -> str:
-        fields = {**vars(self), "targets": [target._asdict() for target in self.targets]}
-        fields["tables"] = [dataclasses.asdict(table) for table in self.tables.values()]
-        return json.dumps(fields, indent=1) + "\n"
+        fields = {name: value for name, value in vars(self).items() if name not in ("tables", "targets")}
+        lines = [f" {_json(name)}: {_json(value)}" for name, value in fields.items()]
+        tables = ",\n  ".join(table.to_json() for table in self.tables.values())
+        return "{\n" + ",\n".join([*lines, f' "tables": [\n  {tables}\n ]']) + "\n}\n"
 
     @classmethod
     def from_json(cls, text: str) -> Record:
         fields = json.loads(text)
-        fields["targets"] = [Target(**target) for target in fields["targets"]]
-        fields["tables"] = {table["title"]: Table(**table) for table in fields["tables"]}
+        fields["tables"] = {table["title"]: Table.from_fields(**table) for table in fields["tables"]}
         return cls(**fields)
 
 
-def kept() -> list[Record]:
-    """Return all records that are kept."""
-    return [Record.from_json(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))]
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def kept() -> dict[str, Record]:
+    """Return all records by their kinds."""
+    return {path.stem: Record.from_json(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}

@@ -9,8 +9,8 @@ import pytest
 
 from benches import moments
 from benches.backends.entrants import LONG, calls, entrants
+from benches.machine import OURS
 from benches.peers import INSTALLED
-from benches.targets import OURS
 
 # A classical Gaussian of epsilon 1 has a scale of the sensitivity for it.
 DELTA = 1.25 * np.exp(-0.5)

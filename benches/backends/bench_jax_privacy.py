@@ -9,8 +9,8 @@ import pytest
 
 from benches import moments
 from benches.backends.entrants import LONG
+from benches.machine import OURS
 from benches.peers import version
-from benches.targets import OURS
 from benches.timing import Entrant
 
 BANDS = {"1 band": 1, "4 bands": 4, "16 bands": 16, "64 bands": 64}

@@ -11,7 +11,7 @@ import pytest
 
 from benches import moments
 from benches.backends.entrants import LONG
-from benches.targets import OURS, TWO_THREADS
+from benches.machine import OURS, TWO_THREADS
 from benches.timing import Entrant
 
 pytest.importorskip("opacus", reason="Opacus is not installed")

@@ -10,8 +10,8 @@ import pytest
 
 from benches import moments
 from benches.backends.entrants import LONG, SHORT, calls, entrants
+from benches.machine import OURS
 from benches.peers import INSTALLED
-from benches.targets import OURS
 
 OPENDP = {
     "make_laplace": (float, "l1_distance", moments.laplace(10)),

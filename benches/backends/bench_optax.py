@@ -10,8 +10,8 @@ import pytest
 
 from benches import moments
 from benches.backends.entrants import LONG, entrants
+from benches.machine import OURS
 from benches.peers import version
-from benches.targets import OURS
 
 ROWS = {"1 row": 1, "64 rows": 64}
 

@@ -12,7 +12,7 @@ import pytest
 
 from benches import moments
 from benches.backends.entrants import LONG, SHORT, entrants
-from benches.targets import OURS
+from benches.machine import OURS
 
 MISSING = util.find_spec("pipeline_dp") is None
 SCALE = 10.0

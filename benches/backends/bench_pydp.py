@@ -9,8 +9,8 @@ import pytest
 
 from benches import moments
 from benches.backends.entrants import LONG, calls, entrants
+from benches.machine import OURS
 from benches.peers import INSTALLED
-from benches.targets import OURS
 
 MECHANISMS = {
     "LaplaceMechanism": ((0.1,), moments.laplace(10)),

@@ -31,7 +31,7 @@ from tmlt.core.measurements.spark_measurements import AddNoiseToColumn
 
 from benches import moments
 from benches.backends.entrants import LONG, SHORT, calls, entrants
-from benches.targets import OURS
+from benches.machine import OURS
 from dpnoise.backends.tumult import patched
 
 HOST = f"tmlt.core {metadata.version('tmlt.core')}"

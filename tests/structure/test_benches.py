@@ -1,26 +1,33 @@
-"""What a record of the benchmarks says follows from what was measured, and so does the page with its pictures."""
+"""What a record of the benchmarks says follows from what was measured, and so do the pages and their pictures."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import subprocess
+import sys
 from dataclasses import replace
-from itertools import pairwise
-from xml.etree import ElementTree
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from benches import page, pictures, svg
+from benches import page
 from benches.libraries import LIBRARIES
-from benches.record import FOLDER, IDLE, Record, kept
-from benches.report import judgement, report
-from benches.targets import Target
+from benches.page import judgement, report
+from benches.record import IDLE, Record, kept
+from benches.targets import BEST, BEST_ON_TWO_THREADS, TARGETS, Target
+
+ROOT = Path(__file__).parents[2]
 
 OURS = "dpnoise, avx512"
 AMOUNTS = {OURS: (2.0, 4.0), "rival": (10.0, 12.0)}
 
 
 def new_record(**fields) -> Record:
-    return Record("2026-01-01", "", "a CPU", 2, OURS, {"dpnoise": "1"}, **{"targets": [], **fields})
+    return Record("all", "2026-01-01", "a CPU", 2, OURS, {"dpnoise": "1"}, **{"targets": [], **fields})
 
 
 def judged(target: Target, higher_is_better: bool) -> list[str]:
@@ -47,6 +54,12 @@ def judged(target: Target, higher_is_better: bool) -> list[str]:
 )
 def test_a_target_is_judged_by_the_measurements(target: Target, higher_is_better: bool, expected: list[str]) -> None:
     assert judged(target, higher_is_better) == expected
+
+
+def test_a_target_is_for_the_best_of_the_machine_that_a_record_is_of() -> None:
+    target = Target("work", BEST, 1.8, entrant=BEST_ON_TWO_THREADS)
+    assert target.of("dpnoise, neon")[1:] == ("dpnoise, neon", 1.8, "", "dpnoise, neon, 2 threads", None)
+    assert {target.of(OURS).entrant for target in TARGETS} == {OURS, f"{OURS}, 2 threads", "dpnoise, avx2"}
 
 
 @pytest.mark.parametrize(
@@ -99,44 +112,40 @@ def test_losses_are_the_cases_where_another_entrant_is_better() -> None:
     ]
 
 
-def test_a_record_is_kept_whole() -> None:
+def test_a_record_is_kept_whole_with_a_line_for_each_entrant() -> None:
     record = planted()
-    record.texts["text"] = "of its own"
-    assert Record.from_json(record.to_json()) == record
+    record.notes.append("a note")
+    record.tables["times"].missing["nobody"] = "it is slow"
+    text = record.to_json()
+    assert Record.from_json(text) == record
+    assert '\n   "rival": [4.0, 2.0, null, 4.0],' in text
 
 
 @pytest.fixture(scope="module")
-def records():
+def records() -> dict[str, Record]:
     return kept()
 
 
-@pytest.fixture(scope="module")
-def files():
-    return page.files()
-
-
-def texts_of(picture):
-    elements = ElementTree.fromstring(picture).iter()  # noqa: S314, since the picture is ours
-    return [(element.text, element) for element in elements if element.tag.endswith("text")]
-
-
-def test_the_pages_are_those_of_the_newest_records(files):
+def test_the_pages_are_those_of_the_records() -> None:
+    files = page.files()
     assert {path: path.read_text(encoding="utf-8") for path in files} == files, "run python -m benches.page"
-    assert set(page.PICTURES.iterdir()) == files.keys() - {page.PAGE}
-    shown = [
-        at.parent / name for at in (page.PAGE, page.ORACLES) for name in re.findall(r"\]\(([\w/]+\.svg)\)", files[at])
-    ]
-    assert sorted(shown) == sorted(page.PICTURES.glob("*.svg"))
-    assert all(path.stat().st_size < 60_000 for path in page.PICTURES.iterdir())
 
 
-def test_the_markdown_of_a_record_is_that_of_its_numbers(records):
-    for record in records:
-        assert (FOLDER / f"{record.name}.md").read_text(encoding="utf-8") == report(record)
+def test_another_figure_in_a_record_is_another_page(records: dict[str, Record], monkeypatch: Any) -> None:
+    table = records["all"].tables["LOLOHA, client"]
+    planted = {entrant: {column: 2 * x for column, x in row.items()} for entrant, row in table.amounts.items()}
+    tables = records["all"].tables | {table.title: replace(table, amounts=table.amounts | {OURS: planted[OURS]})}
+    monkeypatch.setattr(page, "kept", lambda: records | {"all": replace(records["all"], tables=tables)})
+    assert page.files()[page.PAGE] != page.PAGE.read_text(encoding="utf-8")
 
 
-def test_every_library_is_said_to_be_exact_and_secure_or_not(records):
-    for record in records:
+def test_every_record_has_a_page(records: dict[str, Record]) -> None:
+    assert {path.stem for path in ROOT.glob("docs/records/*.md")} == records.keys()
+    assert all(record.kind == kind for kind, record in records.items())
+
+
+def test_every_library_is_said_to_be_exact_and_secure_or_not(records: dict[str, Record]) -> None:
+    for record in records.values():
         assert record.versions.keys() - {"rustc", "CPython"} <= LIBRARIES.keys()
 
 
@@ -153,51 +162,65 @@ def test_where_we_lose_has_the_cases_that_were_planted():
     ]
 
 
-def test_records_of_parts_add_what_the_newest_of_all_benchmarks_lacks():
+def test_records_of_parts_add_what_that_of_all_benchmarks_lacks() -> None:
     whole = planted()
-    older, part = replace(whole, date="2025-12-31"), replace(whole, part="part")
-    newer = replace(part, date="2026-01-02", tables={"new": whole.tables["times"]})
+    older, newer = replace(whole, kind="older"), replace(whole, kind="newer", date="2026-01-02")
+    newer = replace(newer, tables={"new": whole.tables["times"], "rates": whole.tables["rates"]})
     lacking = replace(whole, tables={"times": whole.tables["times"]})
-    found = page.current([older, lacking, part, newer])
-    assert [(record.name, list(record.tables)) for record in found] == [
-        ("2026-01-01", ["times"]),
-        ("2026-01-02-part", ["new"]),
-        ("2026-01-01-part", ["rates", "threads"]),
+    found = page.current([older, newer, lacking])
+    assert [(record.kind, list(record.tables)) for record in found] == [
+        ("all", ["times"]),
+        ("newer", ["new", "rates"]),
+        ("older", ["threads"]),
     ]
-    assert page.current([older, part, newer, whole])[0] == whole
 
 
-def test_a_page_without_marks_is_refused():
+def test_a_page_without_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="no marks of losses"):
         page.fill("<!-- from the records: newest -->\n<!-- end -->\n", {"newest": "text", "losses": "text"})
 
 
-def test_the_picture_of_a_sampler_names_all_entrants_from_fastest_to_slowest_on_a_logarithmic_axis():
-    table = new_record().table("Discrete Laplace", "ns per sample")
-    for scale, factor in (("1", 1.0), ("1000", 2.0)):
-        amounts = {"NumPy random() < p, SFC64": 30.0, OURS: 3.0, "opendp": 6000.0, "python-dp": 2000.0}
-        table.add(scale, {entrant: factor * amount for entrant, amount in amounts.items()})
-    picture = pictures.noise(table)
-    texts = texts_of(picture)
-    names = [text for text, _ in texts if text in table.amounts]
-    assert names == [OURS, "NumPy random() < p, SFC64", "python-dp", "opendp"]
-    assert "ns per sample, logarithmic" in dict(texts)
-    assert {text.partition(": ")[2] for text, _ in texts} >= {
-        "exact and secure",
-        "secure, not exact",
-        "neither exact nor secure",
-    }
-    ticks = [float(dict(texts)[name].get("x")) for name in ("1", "10", "100", "1000", "10⁴", "10⁵")]
-    steps = [after - before for before, after in pairwise(ticks)]
-    assert steps == pytest.approx([steps[0]] * 5, abs=0.11)
-    assert steps[0] > 50
-    first = float(re.search(r"translate\((\S+) ", picture[picture.index("3.00 to 6.00") :])[1])
-    assert ticks[0] < first < ticks[1]
+@pytest.fixture(scope="module")
+def hook() -> Any:
+    spec = importlib.util.spec_from_file_location("benchmarks", ROOT / "scripts/benchmarks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_a_mark_stands_where_its_logarithm_says():
-    axis = svg.LogAxis([2.0, 300.0], 100, 400)
-    assert axis.ticks == [1, 10, 100, 1000]
-    assert [axis(amount) for amount in (1, 10**0.5, 1000)] == pytest.approx([100, 150, 400])
-    assert svg.LogAxis([0.6, 1.7], 0, 1).ticks == [0.5, 1, 2]
-    assert svg.LogAxis([10.0], 0, 1).ticks == [10, 20]
+def test_the_pictures_of_the_pages_are_drawn(hook: Any, records: dict[str, Record]) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (page.PAGE, page.ORACLES_PAGE)]
+    shown = {name for text in texts for name in re.findall(r"(\w+)\.svg\)", text)}
+    drawn = hook.pictures(records["all"], records["oracles"])
+    assert drawn.keys() == shown
+    noise = hook.svg(drawn["noise"])
+    names = [name for name in re.findall(r">([^<>]+)</text>", noise) if name in hook.NOISE or name == "opendp"]
+    assert sorted(names) == sorted([*hook.NOISE, *["opendp"] * 4])
+    assert "7016 to 7486" in noise
+
+
+def test_a_picture_needs_no_library_that_is_not_installed(hook: Any, records: dict[str, Record]) -> None:
+    def without(*libraries: str) -> str:
+        tables = {title: replace(table, amounts=dict(table.amounts)) for title, table in records["all"].tables.items()}
+        for table in tables.values():
+            for name in libraries:
+                table.amounts.pop(name, None)
+        return hook.svg(partial(hook.noise, replace(records["all"], tables=tables)))
+
+    assert "secure, not exact" in without("opendp")
+    assert "secure, not exact" not in without("diffprivlib", "python-dp")
+
+
+def test_the_page_of_a_record_is_its_report(hook: Any, records: dict[str, Record]) -> None:
+    def shown(path: str) -> str:
+        return hook.on_page_markdown("text", page=SimpleNamespace(file=SimpleNamespace(src_uri=path)))
+
+    assert shown("records/opacus.md") == report(records["opacus"])
+    assert shown("guide/sgd.md") == "text"
+
+
+def test_the_site_needs_no_dpnoise() -> None:
+    program = "import sys; sys.modules['dpnoise'] = None; sys.path.append('scripts'); import benchmarks"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+from benches.page import number
+from benches.record import kept
+
 ROOT = Path(__file__).parents[2]
 LABELS = {
     "dpnoise, AVX-512": "dpnoise, avx512",
@@ -18,25 +21,16 @@ def chart(page):
     return {LABELS.get(label, label): numbers for label, *numbers in rows}
 
 
-def recorded(record):
-    """Return the numbers for scale 10 in the first table on discrete Laplace noise."""
-    table = record.partition("## Discrete Laplace\n\n")[2].partition("\n\n")[0]
-    header, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
-    return {row[0]: row[header.index("10")] for row in rows}
-
-
 def test_the_chart_shows_the_record():
     page = (ROOT / "docs/index.md").read_text(encoding="utf-8")
-    [date] = re.findall(r"Medians of ([\d-]+)", page)
-    measured = recorded((ROOT / f"benches/records/{date}.md").read_text(encoding="utf-8"))
+    record = kept()["all"]
+    assert re.findall(r"Medians of ([\d-]+)", page) == [record.date]
+    measured = record.tables["Discrete Laplace"].amounts
     shown = chart(page)
     assert len(shown) == 7
-    assert shown == {label: [measured[label]] * 2 for label in shown}
+    assert shown == {label: [number(measured[label]["10"])] * 2 for label in shown}
 
 
 def test_another_figure_is_noticed():
     row = '<tr><th>OpenDP</th><td style="--ns: 7016">7061</td></tr>'
     assert chart(row) == {"opendp": ["7016", "7061"]}
-    assert recorded("## Discrete Laplace\n\n| ns | 1 | 10 |\n| --- | --- | --- |\n| opendp | 3 | 7016 |\n\n") == {
-        "opendp": "7016"
-    }

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benches import oracle_cases, oracles, oracles_page
+from benches import oracle_cases, oracles, page
 from benches.oracle_cases import (
     BYTES,
     LAW,
@@ -36,7 +36,7 @@ except with a probability of 1e-12. Three are enough for many values."""
 
 @pytest.fixture
 def record():
-    return Record("2026-01-01", "oracles", "a CPU", 2, "dpnoise, avx512", {"dpnoise": "1"}, [])
+    return Record("oracles", "2026-01-01", "a CPU", 2, "dpnoise, avx512", {"dpnoise": "1"})
 
 
 def test_inputs_are_those_of_their_definitions():
@@ -86,7 +86,7 @@ def test_every_protocol_is_measured_or_left_out_with_a_reason(record):
     table = record.tables[str(many)]
     assert {name for name in ORACLES if ORACLES[name].reason} == {name.split()[1] for name in table.missing}
     assert table.amounts.keys() | table.missing.keys() == {f"dpnoise {name}" for name in ORACLES}
-    assert f"dpnoise LocalHashing: {ORACLES['LocalHashing'].reason}." in oracles.report(record)
+    assert f"dpnoise LocalHashing: {ORACLES['LocalHashing'].reason}." in page.report(record)
 
 
 def test_post_processing_is_measured_where_it_is_asked_for(record):
@@ -150,7 +150,7 @@ def test_the_smallest_law_of_a_column_is_bold(record):
         table.missing["dpnoise C"] = "it is slow"
         for name in "AB":
             oracles.put(table, f"dpnoise {name}", {MSE: 10.0, LAW: 9.5 if name == better else 10.5, MAXIMUM: 20.0})
-    assert oracles_page.by_epsilon(record, cases).splitlines()[4:] == [
+    assert page.by_epsilon(record, cases).splitlines()[4:] == [
         "| `A` | 10.0 (**9.50**), 20.0 | 10.0 (10.5), 20.0 |",
         "| `B` | 10.0 (10.5), 20.0 | 10.0 (**9.50**), 20.0 |",
         "| `C` | it is slow |  |",
@@ -164,7 +164,7 @@ def test_a_library_that_changes_its_counts_is_set_beside_ours_of_that_kind(recor
     oracles.put(
         table, "multi-freq-ldpy A", oracles.amounts([oracles.Collection(2000.0, 7.0, {"norm-mul": (3.5, 8.0)})])
     )
-    assert oracles_page.costs(table).splitlines()[2:] == [
+    assert page.costs(table).splitlines()[2:] == [
         "|  | MSE/n | MSE/n, norm-mul | bytes | client, ns per report | collector, ms |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
         "| `A` | 4.00 | 3.00 | 2 | 30 | 0.500 |",
@@ -177,7 +177,7 @@ def test_errors_are_shown_with_the_digits_that_are_known(record):
         table = record.table(str(case), "")
         for name in FELDMAN_2022["zipf 1.0"]:
             oracles.put(table, f"dpnoise {name}", {MSE: 0.02746, MSE_ERROR: 3.1e-5, LAW: 0.02741})
-    rows = oracles_page.published(record, MSE, MSE_ERROR).splitlines()[4:]
+    rows = page.published(record, MSE, MSE_ERROR).splitlines()[4:]
     assert len(rows) == len(FELDMAN_2022)
     ours = "0.02746 ± 0.00003 | 0.02741"
     assert rows[2] == f"| zipf 1.0 | {ours} | 0.02725 ± 0.00002 | {ours} | 0.02731 ± 0.00002 |"
