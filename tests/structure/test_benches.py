@@ -144,6 +144,31 @@ def test_every_record_has_a_page(records: dict[str, Record]) -> None:
     assert all(record.kind == kind for kind, record in records.items())
 
 
+def anchor(title: str) -> str:
+    """Return what links call the heading of a table."""
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", title).lower())
+
+
+def wrong_figures(text: str, records: dict[str, Record]) -> list[str]:
+    """Return the figures of links to tables of records that are no amount and no ratio of the table."""
+    wrong = []
+    for words, kind, heading in re.findall(r"\[([\d.; to]+)\]\([./]*records/(\w+)\.md#([\w-]+)\)", text):
+        [table] = [table for title, table in records[kind].tables.items() if anchor(title) == heading]
+        known = [amount for amounts in table.amounts.values() for amount in amounts.values()]
+        known += [x for one in table.amounts for other in table.amounts for x in table.factors(one, other).values()]
+        for figure in re.findall(r"[\d.]+", words):
+            digits = len(figure.partition(".")[2])
+            if figure not in {f"{x:.{digits}f}" for x in known}:
+                wrong.append(figure)
+    return wrong
+
+
+def test_the_figures_that_link_to_a_record_are_those_of_the_record(records: dict[str, Record]) -> None:
+    compared = (ROOT / "docs/compare.md").read_text(encoding="utf-8")
+    assert wrong_figures(compared, records) == []
+    assert wrong_figures(compared.replace("[273; 199]", "[247; 199]"), records) == ["247"]
+
+
 def test_every_library_is_said_to_be_exact_and_secure_or_not(records: dict[str, Record]) -> None:
     for record in records.values():
         assert record.versions.keys() - {"rustc", "CPython"} <= LIBRARIES.keys()
