@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from dpnoise._native import local_families
-
-if TYPE_CHECKING:
-    from dpnoise.local._protocol import Protocol
-
-CLASSES: Final[dict[str, type[Any]]] = {}
-"""The class of each family, by its name in specifications; a class enters itself."""
+from dpnoise.local._protocol import Protocol
+from dpnoise.local._specification import CLASSES
 
 
 class Parameter(NamedTuple):
@@ -71,7 +67,7 @@ class Family(NamedTuple):
     @property
     def protocol(self) -> type[Protocol]:
         """The class of its protocols."""
-        return CLASSES[self.name]
+        return cast(type[Protocol], CLASSES[self.name])
 
     def example(self, **parameters: Any) -> Protocol:
         """Make a small protocol of the family.

@@ -11,15 +11,20 @@ from numpy.typing import NDArray
 from dpnoise._domain import Domain, Labels, disagree
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import COUNTER_LIMIT, LocalProtocol
+from dpnoise._native import COUNTER_LIMIT, LocalProtocol, local_families
 from dpnoise._parameters import ByName
 from dpnoise.local import _inputs
-from dpnoise.local._families import CLASSES, FAMILIES
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 AnyProtocol = TypeVar("AnyProtocol", bound="Specification")
+
+
+_PARAMETERS = {name: [parameter[0] for parameter in parameters] for name, *_, parameters, _ in local_families()}
+
+CLASSES: dict[str, type[Specification]] = {}
+"""The class of each family, by its name in specifications; a class enters itself."""
 
 
 class Specification(ByName):
@@ -184,8 +189,10 @@ class Specification(ByName):
 
     def __repr__(self) -> str:
         """Show the call that makes this protocol."""
-        names = [parameter.name for parameter in FAMILIES[self._family].parameters]
-        parameters = {name: getattr(self, f"requested_{name}", getattr(self, name, None)) for name in names}
+        requested = {name: f"requested_{name}" for name in _PARAMETERS[self._family]}
+        parameters = {
+            name: getattr(self, other if hasattr(type(self), other) else name) for name, other in requested.items()
+        }
         if self._domain is not None:
             parameters.pop("k", None)
             parameters = {"domain": self._domain, **parameters}
@@ -194,5 +201,4 @@ class Specification(ByName):
 
 def wrap(native: LocalProtocol, domain: Domain | None = None) -> Specification:
     """Wrap a native protocol in its class, with the labels of its values."""
-    protocol: Specification = CLASSES[native.family]._of(native, domain)
-    return protocol
+    return CLASSES[native.family]._of(native, domain)
