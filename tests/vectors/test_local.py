@@ -267,6 +267,7 @@ def test_the_documentation_has_the_codes_of_all_protocols() -> None:
     page = (Path(__file__).parents[2] / "docs/reference/wire_format.md").read_text(encoding="utf-8")
     (row,) = re.findall(r"^\| 1 \| the protocol: .*$", page, re.MULTILINE)
     assert {name: int(code) for code, name in re.findall(r"(\d+) `(\w+)`", row)} == local_spec.CODES
+    assert {family.name: family.code for family in local.FAMILIES.values()} == local_spec.CODES
 
 
 def test_the_vectors_are_those_of_this_release() -> None:
