@@ -22,14 +22,11 @@ The areas:
 - `dpnoise.hazmat`: reproducible generators, for tests only.
 """
 
-from dpnoise import _starting as _starting  # first: it handles signals while the rest is imported
-
-# isort: split
-from typing import TYPE_CHECKING
-
 from dpnoise._errors import Error, HaltedError, NoErrorBound, ParameterError, RandomnessError
 from dpnoise._lazy import lazily
 from dpnoise._native import __version__, instruction_set
+
+TYPE_CHECKING = False  # as type checkers have it: importing typing takes as long as all else
 
 __all__ = [
     "AboveThreshold",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # as type checkers have it: importing typing takes as long as all else
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def lazily(package: str, names: Sequence[str], **modules: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

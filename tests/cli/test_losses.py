@@ -23,11 +23,11 @@ pytest.importorskip("typer", reason="the extra `cli` is not installed")
 pytest.importorskip("rich", reason="the extra `cli` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `cli` is not installed")
 
-from dpnoise import _files, _signals, _starting, local
+from dpnoise import _files, local
 from dpnoise.accounting import Ledger
 from dpnoise.audit import _self_audit, self_audit
 from dpnoise.audit._cases import CASES
-from dpnoise.cli import app, collect, main, tables
+from dpnoise.cli import app, collect, main, signals, starting, tables
 
 Run = Callable[..., Any]
 Refuse = Callable[..., str]
@@ -217,9 +217,9 @@ def test_a_signal_during_imports_is_one_line(tmp_path: Path, number: int) -> Non
         )
         stopped = f"dpnoise: stopped by {signal.Signals(number).name}\n"
         assert (process.returncode, process.stdout, process.stderr) == (128 + number, "", stopped)
-    # Another program keeps its own handlers.
-    other = tmp_path / "other.py"
-    other.write_text(SCRIPT, encoding="utf-8")
+    # A program that only imports the package keeps its own handlers.
+    other = tmp_path / "dpnoise"
+    other.write_text("import dpnoise.cli\nimport numpy\n", encoding="utf-8")
     process = subprocess.run(
         [sys.executable, str(other), "plan"], capture_output=True, check=False, timeout=60, env=environment
     )
@@ -235,7 +235,7 @@ def killed_by_itself(step: int, number: int, words: list[str]) -> tuple[int, str
 
         def trace(frame: FrameType, event: str, _: object) -> Any:
             caller = frame.f_back if frame.f_code.co_filename == contextlib.__file__ else frame
-            if caller is None or caller.f_code.co_filename not in (app.__file__, _signals.__file__):
+            if caller is None or caller.f_code.co_filename not in (app.__file__, signals.__file__):
                 return None
             if event == "line" and next(lines) == step:
                 sys.settrace(None)
@@ -248,7 +248,7 @@ def killed_by_itself(step: int, number: int, words: list[str]) -> tuple[int, str
             sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
             sys.argv = ["dpnoise", *words]
             for each in SIGNALS:
-                signal.signal(each, _starting.end)
+                signal.signal(each, starting.end)
             sys.settrace(trace)
             try:
                 code = main()
@@ -309,8 +309,8 @@ def test_a_signal_in_a_finalizer_is_not_lost(
         for _ in range(60_000):
             time.sleep(0.001)
 
-    start = _signals.start_new_thread
-    monkeypatch.setattr(_signals, "start_new_thread", start_at_once)
+    start = signals.start_new_thread
+    monkeypatch.setattr(signals, "start_new_thread", start_at_once)
 
     monkeypatch.setattr("dpnoise.cli.plan.local.plan", work)
     outcome = run("plan", "--n", 10, "--k", 3, "--epsilon", 1)
@@ -423,7 +423,7 @@ def test_signals_are_answered_before_anything_is_imported() -> None:
     program = (
         "import os, sys\nbefore = set(sys.modules)\nexec(open(sys.argv[1]).read())\nprint(set(sys.modules) - before)"
     )
-    command = [sys.executable, "-I", "-S", "-c", program, _starting.__file__]
+    command = [sys.executable, "-I", "-S", "-c", program, starting.__file__]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("set()\n", "")
 

@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Sequence
 
+from dpnoise.cli.starting import answer_signals
+
 __all__ = ["main"]
 
 _EXTRA = frozenset({"typer", "click", "rich", "pyarrow"})
@@ -25,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         number of the signal if one has stopped the program: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP. A line on
         stderr, or the report of the audit, says which.
     """
+    if arguments is None:  # this process is the program
+        answer_signals()
     try:
         from dpnoise.cli.app import app_for, run
 

@@ -9,10 +9,9 @@ from typing import Annotated, Final
 import typer
 
 import dpnoise
-from dpnoise import _signals
 from dpnoise._errors import LedgerError
 from dpnoise._files import InUse, NotWritten
-from dpnoise.cli import completion
+from dpnoise.cli import completion, signals
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError, guarded_stdout
 
@@ -88,7 +87,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str] | None, received: list[i
     """Run a command; return its exit code and, after a failure, the line for stderr."""
     words = None if arguments is None else list(arguments)
     try:
-        with _signals.raised(received):
+        with signals.raised(received):
             result = app(args=words, prog_name="dpnoise", standalone_mode=False)
             sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):

@@ -10,9 +10,10 @@ from typing import Final
 
 import typer
 
-from dpnoise import ParameterError, _signals, local
+from dpnoise import ParameterError, local
 from dpnoise._files import NotWritten
 from dpnoise._progress import progress
+from dpnoise.cli import signals
 from dpnoise.cli.agreement import Agreement
 from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError
@@ -40,7 +41,7 @@ class Collection:
     def save(self) -> None:
         """Write the state if it has changed; signals are deferred until it is written."""
         if self.target is not None and self.state is not None and self.counted > self.saved:
-            with _signals.deferred():
+            with signals.deferred():
                 self.target.write(self.state)
                 self.saved = self.counted
 
@@ -74,7 +75,7 @@ def collected(
     except (OutputError, typer.Exit):  # saving it has been tried
         raise
     except BaseException as error:
-        with _signals.ignored():
+        with signals.ignored():
             collection.save()
         if target is None or not isinstance(error, KeyboardInterrupt):
             raise
@@ -161,7 +162,7 @@ def _take_in(part: State, name: str, collection: Collection) -> None:
         collection.repeated[name] = state.sources[identity]
         return
     # A signal cannot separate the two: the counts and the list of counted files always agree.
-    with _signals.deferred():
+    with signals.deferred():
         collection.state = part if state is None else state.joined(part)
         collection.counted += 1
 

@@ -13,7 +13,7 @@ from traceback import walk_stack
 from types import FrameType
 from typing import Any
 
-from dpnoise._starting import NAMES, end
+from dpnoise.cli.starting import NAMES, end
 
 
 @contextmanager
