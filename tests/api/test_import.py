@@ -15,19 +15,9 @@ PACKAGE = Path(dpnoise.__file__).parent
 LIGHT = {"dpnoise", "dpnoise._errors", "dpnoise._lazy", "dpnoise._native"}
 HEAVY = {
     *("asyncio", "ctypes", "dataclasses", "decimal", "fractions", "hashlib", "inspect", "json", "multiprocessing"),
-    *(
-        "pathlib",
-        "random",
-        "secrets",
-        "socket",
-        "sqlite3",
-        "statistics",
-        "subprocess",
-        "tempfile",
-        "threading",
-        "typing",
-    ),
-    *("numpy", "matplotlib", "pandas", "polars", "pyarrow", "rich", "scipy", "typer", "dp_accounting", "dask"),
+    *("pathlib", "random", "secrets", "socket", "sqlite3", "statistics", "subprocess", "tempfile", "threading"),
+    *("typing", "numpy", "matplotlib", "pandas", "polars", "pyarrow", "rich", "scipy", "typer", "dp_accounting"),
+    "dask",
 }
 LAZY = ["dpnoise", "dpnoise.accounting"]
 
