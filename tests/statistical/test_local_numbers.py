@@ -60,7 +60,9 @@ def too_often_random(protocol: local.MeanProtocol, numbers: NDArray[np.float64])
 def clipped(protocol: local.MeanProtocol, numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Report no number outside of [-1, 1], as if that were what the numbers say."""
     reports = protocol.perturb(numbers).view("<u2")
-    outputs = np.flatnonzero(np.abs(protocol._values()) <= 1)
+    window = Window.of_specification(json.loads(protocol.to_json()))
+    from_middle = np.arange(window.outputs) - (window.outputs - 1) / 2
+    outputs = np.flatnonzero(np.abs(from_middle) <= window.kept * (window.k - 1) / 2)
     return np.clip(reports, outputs[0], outputs[-1]).astype("<u2").view(np.uint8)
 
 

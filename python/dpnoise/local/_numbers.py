@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._display import Record
-from dpnoise._errors import ParameterError
 from dpnoise._interchange import Reals, Values
-from dpnoise._parameters import integer, real
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import normal_quantile
@@ -100,26 +96,6 @@ class Window(NamedTuple):
         """The number of outputs."""
         return self.k + self.width - 1
 
-    def unbiased_values(self) -> NDArray[np.float64]:
-        """Give for each output the number that it stands for: its expectation is the sender's number in [-1, 1]."""
-        outputs = np.arange(self.outputs)
-        return np.asarray((2.0 * outputs - (self.outputs - 1)) / (self.kept * (self.k - 1)), np.float64)
-
-    def variance(self, x: float) -> float:
-        """Give the variance of the unbiased value for a sender with the number ``x``."""
-        steps = self.k - 1
-        upwards = math.modf((1.0 + x) / 2.0 * steps)[0]
-        rounding = upwards * (1.0 - upwards)
-        inside = (self.width**2 - 1) / 12.0 + rounding
-        anywhere = (self.outputs**2 - 1) / 12.0
-        between = self.kept * self.replaced * (x * steps / 2.0) ** 2
-        return (self.kept * inside + self.replaced * anywhere + between) * (2.0 / (self.kept * steps)) ** 2
-
-    def least_variance(self) -> float:
-        """Give a lower bound on that variance: without rounding, and with the window in the middle."""
-        inside, anywhere = (self.width**2 - 1) / 12.0, (self.outputs**2 - 1) / 12.0
-        return (self.kept * inside + self.replaced * anywhere) * (2.0 / (self.kept * (self.k - 1))) ** 2
-
     def spread(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the probabilities of all outputs when the positions have those of ``shares``."""
         # Not differences of running sums, whose cancellation errors are larger than some of these probabilities.
@@ -196,14 +172,7 @@ class MeanProtocol(NumberProtocol):
             When the dtype is wrong.
         """
         quantile = normal_quantile(level)
-        counters, n, rejected = self._collected(collected, threads)._state.counters()
-        if n == 0:
-            raise ParameterError("collected must have at least one report, got none")
-        mean, square = self._moments(counters, n)
-        # The true mean is within [-1, 1]. The randomisation alone has a known variance, which is a lower bound: a few
-        # reports may happen to be alike.
-        variance = max(square - min(max(mean, -1.0), 1.0) ** 2, self._least_variance())
-        error = math.sqrt(variance / n)
+        mean, error, n, rejected = self._collected(collected, threads)._state.estimate_mean()
         return MeanEstimate(mean, error, mean - quantile * error, mean + quantile * error, n, rejected, float(level))
 
     def variance(self, n: int, x: float) -> float:
@@ -229,58 +198,10 @@ class MeanProtocol(NumberProtocol):
         TypeError
             When a parameter is not a number.
         """
-        people = integer(n, "n", range(1, 2**64))
-        number = real(x, "x")
-        if not -1.0 <= number <= 1.0:
-            raise ParameterError(f"x must be between -1 and 1, got {x!r}")
-        return self._variance_of_one(number) / people
-
-    @abstractmethod
-    def _moments(self, counters: NDArray[np.uint64], n: int) -> tuple[float, float]:
-        """Give the mean of the numbers that reports stand for, and that of their squares or an upper bound on it."""
-
-    @abstractmethod
-    def _variance_of_one(self, x: float) -> float:
-        """Give the variance of the number that a report stands for, for a sender with the number ``x``."""
-
-    @abstractmethod
-    def _least_variance(self) -> float:
-        """Give a lower bound on that variance, for all ``x``."""
+        return self._native.variance_of_mean(n, x)
 
 
-class _OfWindows(MeanProtocol):
-    """A mean from a histogram of the reports."""
-
-    __slots__ = ()
-
-    def _moments(self, counters: NDArray[np.uint64], n: int) -> tuple[float, float]:
-        shares, values = counters / n, self._values()
-        return float(shares @ values), float(shares @ values**2)
-
-    @abstractmethod
-    def _values(self) -> NDArray[np.float64]:
-        """Give the number that each report stands for."""
-
-
-class _WindowMean(_OfWindows):
-    """A mean by one window."""
-
-    __slots__ = ()
-
-    def _window(self) -> Window:
-        return Window.of_specification(self._specified())
-
-    def _values(self) -> NDArray[np.float64]:
-        return self._window().unbiased_values()
-
-    def _variance_of_one(self, x: float) -> float:
-        return self._window().variance(x)
-
-    def _least_variance(self) -> float:
-        return self._window().least_variance()
-
-
-class DuchiMean(_WindowMean):
+class DuchiMean(MeanProtocol):
     """Duchi's mechanism: a number in [-1, 1] is rounded at random to -1 or 1, and that sign is randomised.
 
     The variance per person is ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2 - x**2`` for a sender with the number
@@ -316,7 +237,7 @@ class DuchiMean(_WindowMean):
         self._make(epsilon=epsilon)
 
 
-class PiecewiseMean(_WindowMean):
+class PiecewiseMean(MeanProtocol):
     """The piecewise mechanism: a number in [-1, 1] is moved at random, more often than not within a window around it.
 
     With ``s = exp(epsilon / 2)`` the variance per person is ``x**2 / (s - 1) + (s + 3) / (3 (s - 1)**2)`` for a sender
@@ -362,7 +283,7 @@ class PiecewiseMean(_WindowMean):
         self._make(epsilon=epsilon)
 
 
-class HybridMean(_OfWindows):
+class HybridMean(MeanProtocol):
     """The hybrid mechanism: `PiecewiseMean` or `DuchiMean`, at random, each report by itself.
 
     With ``s = exp(epsilon / 2)`` the first is chosen with probability ``1 - 1 / s`` if epsilon is above 0.61, and never
@@ -399,23 +320,6 @@ class HybridMean(_OfWindows):
 
     def __init__(self, *, epsilon: float) -> None:
         self._make(epsilon=epsilon)
-
-    def _parts(self) -> tuple[float, Window, Window]:
-        fields = self._specified()
-        duchi = Window.of(2, 1, fields["duchi_keep"], fields["duchi_planes"])
-        return fields["alpha"] / 2**24, Window.of_specification(fields), duchi
-
-    def _values(self) -> NDArray[np.float64]:
-        _, piecewise, duchi = self._parts()
-        return np.concatenate([piecewise.unbiased_values(), duchi.unbiased_values()])
-
-    def _variance_of_one(self, x: float) -> float:
-        alpha, piecewise, duchi = self._parts()
-        return alpha * piecewise.variance(x) + (1.0 - alpha) * duchi.variance(x)
-
-    def _least_variance(self) -> float:
-        alpha, piecewise, duchi = self._parts()
-        return alpha * piecewise.least_variance() + (1.0 - alpha) * duchi.least_variance()
 
 
 class LaplaceMean(MeanProtocol):
@@ -459,25 +363,3 @@ class LaplaceMean(MeanProtocol):
 
     def __init__(self, *, epsilon: float) -> None:
         self._make(epsilon=epsilon)
-
-    def _moments(self, counters: NDArray[np.uint64], n: int) -> tuple[float, float]:
-        unit, bound = self._unit_and_bound()
-        mean = (int(counters[0]) - n * bound) / (n * unit)
-        return mean, self._noise() + 1.0
-
-    def _variance_of_one(self, x: float) -> float:
-        unit, _ = self._unit_and_bound()
-        upwards = math.modf((1.0 + x) * unit)[0]
-        return self._noise() + upwards * (1.0 - upwards) / unit**2
-
-    def _least_variance(self) -> float:
-        return self._noise()
-
-    def _noise(self) -> float:
-        """Give the variance of discrete Laplace noise of scale 2 unit / epsilon, divided by unit**2."""
-        unit, _ = self._unit_and_bound()
-        return 0.5 / (unit * math.sinh(self.epsilon / (4.0 * unit))) ** 2
-
-    def _unit_and_bound(self) -> tuple[int, int]:
-        specification = self._specified()
-        return specification["unit"], specification["bound"]

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::buffers::bytes_of;
 use crate::errors::to_py;
-use crate::local::{LocalProtocol, most, not_by_value};
+use crate::local::{LocalProtocol, most, not_by_value, of_no_mean};
 use crate::runtime::Threads;
 use crate::{buffers, runtime};
 
@@ -89,6 +89,13 @@ impl LocalAccumulator {
         let state = self.copy()?;
         let (estimate, state) = py.detach(|| (state.estimate(), state));
         estimated(py, &state, estimate.map_err(to_py)?)
+    }
+
+    /// The mean, its standard error, n and the number of rejected reports, all of one moment.
+    fn estimate_mean(&self) -> PyResult<(f64, f64, u64, u64)> {
+        let state = self.copy()?;
+        let estimate = state.estimate_mean().map_err(to_py)?.ok_or_else(|| of_no_mean(state.protocol()))?;
+        Ok((estimate.mean, estimate.standard_error, estimate.n, state.rejected()))
     }
 
     /// What `estimate` gives, of the texts with these int64 fingerprints.

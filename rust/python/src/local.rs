@@ -135,6 +135,12 @@ impl LocalProtocol {
         self.law()?.variance(n, real(frequency, "frequency")?).map_err(to_py)
     }
 
+    fn variance_of_mean(&self, n: &Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
+        let n = integer(n, "n", &format!("an integer from 1 to {}", u64::MAX))?;
+        let law = self.0.mean_law().ok_or_else(|| of_no_mean(&self.0))?;
+        law.variance(n, real(x, "x")?).map_err(to_py)
+    }
+
     /// The counts and standard errors that follow from how many of `n` reports support each value, as uint64.
     fn estimate_supports<'py>(
         &self,
@@ -289,6 +295,10 @@ fn argument(value: &Bound<'_, PyAny>, parameter: &Parameter) -> PyResult<Argumen
 
 pub(crate) fn not_by_value(protocol: &Protocol) -> PyErr {
     PyTypeError::new_err(format!("reports of {} are not counted by value", protocol.name()))
+}
+
+pub(crate) fn of_no_mean(protocol: &Protocol) -> PyErr {
+    PyTypeError::new_err(format!("reports of {} do not stand for numbers", protocol.name()))
 }
 
 /// The most bytes of counters: all that there can be for None.

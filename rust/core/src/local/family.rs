@@ -7,6 +7,7 @@ use rand_core::TryCryptoRng;
 use super::chance::likelihood::check_epsilon;
 use super::derivation::Streams;
 use super::estimate::{Estimate, Law};
+use super::mean::MeanLaw;
 use super::parameters::{Arguments, Parameter};
 use super::reports::Reports;
 use super::spec::{self, Field, Given};
@@ -112,6 +113,11 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
     /// Unbiased estimates of how many people have each value; `None` where reports are not counted by value.
     fn estimate(&self, n: u64, counters: &[u64]) -> Result<Option<Estimate>, Error> {
         self.law().map(|law| law.estimate(n, counters)).transpose()
+    }
+
+    /// How a mean follows from the collector's counters; `None` where reports do not stand for numbers in [-1, 1].
+    fn mean_law(&self) -> Option<MeanLaw> {
+        None
     }
 
     /// Estimates of how many people have each of the `candidates`, fingerprints of texts; `None` except for sketches.

@@ -14,6 +14,7 @@
 //! | `derivation` | random words derived from people's secrets | `chance`, `memo` |
 //! | `values` | the values that reports are made of | `chance`, `memo` |
 //! | `reports` | the forms of reports: encoded, written, counted | those above |
+//! | `mean` | unbiased means and their standard errors | `chance`, `reports` |
 //! | `family` | what a family of protocols consists of, and reports in bulk | those above |
 //! | `families` | the families, a file each | those above |
 //! | `registry` | all of them as one type, a line each | those above |
@@ -51,6 +52,7 @@ mod estimate;
 mod families;
 mod family;
 mod json;
+mod mean;
 mod memo;
 mod parameters;
 mod registry;
@@ -66,6 +68,7 @@ pub use chance::window::Window;
 pub use collect::Accumulator;
 pub use estimate::{Estimate, Law, Support};
 pub use families::*;
+pub use mean::{MeanEstimate, MeanLaw};
 pub use memo::{ClientMemo, Secret};
 pub use parameters::{Argument, DefaultValue, Kind, Parameter};
 pub use registry::{COUNTER_LIMIT, FamilyInfo, Protocol};

@@ -5,6 +5,7 @@ use rand_core::TryCryptoRng;
 use super::estimate::{Estimate, Law, Support};
 use super::families;
 use super::family::{self, Family};
+use super::mean::MeanLaw;
 use super::parameters::{Argument, Arguments, Parameter};
 use super::reports::Reports;
 use super::spec::{self, Given};
@@ -379,6 +380,13 @@ impl Protocol {
     #[must_use]
     pub fn law(&self) -> Option<Law> {
         on_family!(self, family => family.law())
+    }
+
+    /// How the mean of people's numbers follows from the collector's counters; `None` where reports do not stand for
+    /// numbers in [-1, 1].
+    #[must_use]
+    pub fn mean_law(&self) -> Option<MeanLaw> {
+        on_family!(self, family => family.mean_law())
     }
 
     /// The probabilities with which a report supports its sender's value and any other; `None` where reports do not

@@ -11,6 +11,7 @@ use dpnoise_kernels::memory::{collected, zeroed};
 use crate::error::Error;
 use crate::instruction_set;
 use crate::local::estimate::Estimate;
+use crate::local::mean::MeanEstimate;
 use crate::local::registry::Protocol;
 use crate::threads::{check_threads, on_threads};
 
@@ -185,6 +186,14 @@ impl Accumulator {
     /// [`Error::Allocation`].
     pub fn estimate(&self) -> Result<Option<Estimate>, Error> {
         self.protocol.estimate(self.n, &self.counters)
+    }
+
+    /// The mean of people's numbers; `None` if reports do not stand for numbers in [-1, 1].
+    ///
+    /// # Errors
+    /// [`Error::Data`] when no report was counted.
+    pub fn estimate_mean(&self) -> Result<Option<MeanEstimate>, Error> {
+        self.protocol.mean_law().map(|law| law.estimate(self.n, &self.counters)).transpose()
     }
 
     /// Estimates, unbiased over reports and hash functions, of how many people have each of the `candidates`, which are

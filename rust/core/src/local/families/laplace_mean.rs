@@ -10,6 +10,7 @@
 use crate::error::Error;
 use crate::local::chance::mixture::CHUNK;
 use crate::local::family::Family;
+use crate::local::mean::MeanLaw;
 use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::grid::{ROUNDING_BYTES, check_signed, round_at_random};
 use crate::local::reports::noisy_sums::{NUMBER_BYTES, NoisySums};
@@ -97,5 +98,9 @@ impl Family for LaplaceMean {
 
     fn reports(&self) -> NoisySums {
         self.sums
+    }
+
+    fn mean_law(&self) -> Option<MeanLaw> {
+        Some(MeanLaw::Sum { sums: self.sums, noise: self.sums.variance(self.epsilon) })
     }
 }

@@ -36,6 +36,7 @@ use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::mixture::CHUNK;
 use crate::local::chance::window::{Slider, Window};
 use crate::local::family::Family;
+use crate::local::mean::MeanLaw;
 use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::grid::{ROUNDING_BYTES, check_signed, round_at_random};
 use crate::local::reports::numbers::{Numbers, fill_numbers};
@@ -202,6 +203,10 @@ impl<K: Kind> Family for WindowMean<K> {
     fn reports(&self) -> Numbers {
         Numbers::below(self.window.outputs())
     }
+
+    fn mean_law(&self) -> Option<MeanLaw> {
+        Some(MeanLaw::Windows { share: 1.0, first: self.window, second: None })
+    }
 }
 
 /// The hybrid protocol: one of the two others, at random.
@@ -318,6 +323,11 @@ impl Family for HybridMean {
 
     fn reports(&self) -> Numbers {
         Numbers::below(self.window.outputs() + self.duchi.outputs())
+    }
+
+    fn mean_law(&self) -> Option<MeanLaw> {
+        let share = f64::from(self.alpha) / f64::from(1 << ALPHA_DIGITS);
+        Some(MeanLaw::Windows { share, first: self.window, second: Some(self.duchi) })
     }
 }
 

@@ -91,7 +91,7 @@ impl NoisySums {
     }
 
     /// The variance of a report's number, divided by the square of the unit.
-    fn variance(self, epsilon: f64) -> f64 {
+    pub(crate) fn variance(self, epsilon: f64) -> f64 {
         let unit = f64::from(self.unit);
         let sinh = (epsilon / (4.0 * unit)).sinh() * unit;
         0.5 / (sinh * sinh)
