@@ -254,6 +254,15 @@ impl Epsilon {
     }
 }
 
+/// Refuses a level that is not in (0, 1).
+pub(crate) fn check_level(level: f64) -> Result<(), Error> {
+    if level > 0.0 && level < 1.0 {
+        Ok(())
+    } else {
+        Err(Error::parameter("level", format!("{level:?}"), "between 0 and 1, both excluded"))
+    }
+}
+
 /// The privacy parameter delta: a double between 0 and 1, taken at its exact value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delta(f64);

@@ -5,7 +5,7 @@ use core::fmt;
 use chacha20::ChaCha20Rng;
 use dpnoise_core::Error;
 use dpnoise_core::local::{GeneralizedRandomizedResponse, LaplaceMean, OptimizedUnaryEncoding, Protocol, Values};
-use dpnoise_core::mechanisms::{Gaussian, Laplace, Method, Noisy};
+use dpnoise_core::mechanisms::{Gaussian, Laplace, Method};
 use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::SecureRng;
 use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Sampler};

@@ -5,7 +5,7 @@ use dpnoise_core::local::{
     Accumulator, Argument, COUNTER_LIMIT, DefaultValue, Estimate, FamilyInfo, Kind, Parameter, Protocol, Remembering,
     ValueKind, Values,
 };
-use dpnoise_core::mechanisms::{self, Method, Noisy};
+use dpnoise_core::mechanisms::{self, Method};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
 use dpnoise_core::rng::SeededRng;
 use dpnoise_core::samplers::{Bernoulli, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise, Sampler};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dpnoise_core::Error;
-use dpnoise_core::mechanisms::{self, Method, Noisy};
+use dpnoise_core::mechanisms::{self, Additive, Calibration, Method, Numbers};
 use dpnoise_core::params::Scale;
 use dpnoise_core::samplers::{self, Histogram, Sampler};
 
@@ -243,7 +243,12 @@ fn grid(granularity: f64) -> Option<f64> {
     (granularity != 0.0).then_some(granularity)
 }
 
-fn release<M: Noisy>(mechanism: &M, values: &mut [M::Value], threads: u32, generator: dpnoise_generator) -> Outcome {
+fn release<P: Calibration<V>, V: Numbers>(
+    mechanism: &Additive<P, V>,
+    values: &mut [V::Value],
+    threads: u32,
+    generator: dpnoise_generator,
+) -> Outcome {
     let released = match given(generator, threads)? {
         None => mechanism.release(values, threads as usize),
         Some(generator) => mechanism.release_with(values, &mut *generator.lock()?),

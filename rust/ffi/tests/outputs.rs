@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use dpnoise::*;
 use dpnoise_core::local::{Protocol, Values};
-use dpnoise_core::mechanisms::{DiscreteGaussian, Gaussian, Laplace, Method, Noisy};
+use dpnoise_core::mechanisms::{DiscreteGaussian, Gaussian, Laplace, Method};
 use dpnoise_core::params::Scale;
 use dpnoise_core::rng::ScriptedRng;
 use dpnoise_core::samplers::{self, Sampler};

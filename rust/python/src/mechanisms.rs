@@ -1,6 +1,6 @@
 //! The mechanisms.
 
-use dpnoise_core::mechanisms::{self, Method, Noisy};
+use dpnoise_core::mechanisms::{self, Additive, Calibration, Method, Numbers};
 use dpnoise_core::params::Relation;
 use numpy::Element;
 use pyo3::prelude::*;
@@ -11,18 +11,15 @@ use crate::runtime::Threads;
 use crate::{buffers, hazmat, runtime};
 
 /// Replaces the values of `array`, to which no other code has a reference, by their releases.
-fn release<M: Noisy>(
-    mechanism: &M,
+fn release<P: Calibration<V>, V: Numbers<Value: Element>>(
+    mechanism: &Additive<P, V>,
     array: &Bound<'_, PyAny>,
     kind: &str,
     threads: Threads,
     rng: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()>
-where
-    M::Value: Element,
-{
+) -> PyResult<()> {
     let threads = threads.get();
-    let mut values = buffers::writable::<M::Value>(array, "x", kind)?;
+    let mut values = buffers::writable::<V::Value>(array, "x", kind)?;
     let values = buffers::elements(&mut values, "x")?;
     if let Some(mut rng) = hazmat::given(rng)? {
         return mechanism.release_with(values, &mut *rng).map_err(to_py);
@@ -30,7 +27,11 @@ where
     runtime::pausing(array.py(), |pause| mechanism.release_pausing(values, threads, pause))
 }
 
-fn release_one<M: Noisy>(mechanism: &M, value: M::Value, rng: Option<&Bound<'_, PyAny>>) -> PyResult<M::Value> {
+fn release_one<P: Calibration<V>, V: Numbers>(
+    mechanism: &Additive<P, V>,
+    value: V::Value,
+    rng: Option<&Bound<'_, PyAny>>,
+) -> PyResult<V::Value> {
     match hazmat::given(rng)? {
         Some(mut rng) => {
             let mut values = [value];

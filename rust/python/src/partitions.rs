@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use dpnoise_core::Error;
-use dpnoise_core::mechanisms::{self, Law, NoiseBuffer};
+use dpnoise_core::mechanisms::{self, GaussianPrivacy, Law, NoiseBuffer, Reals};
+use dpnoise_core::params::Epsilon;
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
@@ -15,8 +16,8 @@ use crate::numbers::real;
 pub(crate) struct NoisyUsers(Mutex<Kind>);
 
 enum Kind {
-    Laplace(NoiseBuffer<mechanisms::Laplace>),
-    Gaussian(NoiseBuffer<mechanisms::Gaussian>),
+    Laplace(NoiseBuffer<Epsilon, Reals>),
+    Gaussian(NoiseBuffer<GaussianPrivacy, Reals>),
 }
 
 impl NoisyUsers {
@@ -29,12 +30,12 @@ impl NoisyUsers {
 impl NoisyUsers {
     #[staticmethod]
     fn laplace(mechanism: &Laplace) -> PyResult<Self> {
-        Self::new(NoiseBuffer::new(mechanism.0.clone()).map(Kind::Laplace))
+        Self::new(NoiseBuffer::new(&mechanism.0).map(Kind::Laplace))
     }
 
     #[staticmethod]
     fn gaussian(mechanism: &Gaussian) -> PyResult<Self> {
-        Self::new(NoiseBuffer::new(mechanism.0.clone()).map(Kind::Gaussian))
+        Self::new(NoiseBuffer::new(&mechanism.0).map(Kind::Gaussian))
     }
 
     fn release(&self, num_users: &Bound<'_, PyAny>) -> PyResult<f64> {

@@ -2,33 +2,24 @@
 //!
 //! [`super::calibration`] has the proof that the release is private, of one integer and of many.
 
-use std::sync::Arc;
-
 use dpnoise_kernels::arith::ball::Ball;
 
-use super::calibration::{ANY_COUNT, Goal, Method, certain_delta, concentrated_ratio, discrete, least_epsilon, vector};
-use super::{Noisy, add_saturating};
+use super::additive::{Additive, Calibration, Integers, OnGrid};
+use super::calibration::{ANY_COUNT, Goal, Method, concentrated_ratio, discrete, least_epsilon, vector};
+use super::gaussian_privacy::{GaussianCurve, GaussianPrivacy};
 use crate::error::Error;
-use crate::params::{Delta, Epsilon, Rho, Scale};
-use crate::samplers::{self, LastNoise};
+use crate::params::{Delta, Rho, Scale};
+use crate::samplers;
 
 /// Adds discrete Gaussian noise to integers.
 ///
 /// ```
-/// use dpnoise_core::mechanisms::{DiscreteGaussian, Noisy};
+/// use dpnoise_core::mechanisms::DiscreteGaussian;
 /// let mut counts = [120, 5, 0];
 /// DiscreteGaussian::new(1.0, 1e-6, 1.0)?.release(&mut counts, 1)?;
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct DiscreteGaussian {
-    goal: Option<Goal>,
-    rho: Option<Rho>,
-    sensitivity: f64,
-    /// The noise for one value.
-    noise: Arc<samplers::DiscreteGaussian>,
-    last: LastNoise<samplers::DiscreteGaussian>,
-}
+pub type DiscreteGaussian = Additive<GaussianPrivacy, Integers>;
 
 /// The largest sensitivity.
 const LARGEST: f64 = (1u64 << 40) as f64;
@@ -50,8 +41,8 @@ impl DiscreteGaussian {
             // At least the sigma of continuous noise, which is nearly sufficient.
             None => goal.sigma(goal.ratio(Method::Analytic)? * sensitivity, &Ball::from_f64(sensitivity, 128), 1),
         };
-        let noise = sigma.and_then(noise_of).ok_or_else(|| goal.out_of_range(RANGE))?;
-        Ok(Self { goal: Some(goal), rho: None, sensitivity, noise: Arc::new(noise), last: LastNoise::default() })
+        let least = sigma.ok_or_else(|| goal.out_of_range(RANGE))?;
+        Self::calibrated(GaussianPrivacy { goal: Some(goal), rho: None, least }, sensitivity, Integers)
     }
 
     /// The mechanism that is `rho`-zero-concentrated differentially private. A `delta` determines an epsilon, which
@@ -64,74 +55,13 @@ impl DiscreteGaussian {
         let delta = delta.map(Delta::new).transpose()?;
         check_sensitivity(sensitivity)?;
         let sigma = (&Ball::from_f64(concentrated_ratio(rho), 128) * &Ball::from_f64(sensitivity, 128)).upper_f64();
-        let noise = noise_of(sigma).ok_or_else(|| {
-            let allowed = format!("such that sigma is {RANGE} (sensitivity is {sensitivity:?})");
-            Error::parameter("rho", format!("{:?}", rho.get()), allowed)
-        })?;
-        let goal = |delta: Delta| -> Result<Goal, Error> {
+        let privacy = GaussianPrivacy { goal: None, rho: Some(rho), least: sigma };
+        let mut mechanism = Self::calibrated(privacy, sensitivity, Integers)?;
+        if let Some(delta) = delta {
             let epsilon = least_epsilon(delta, |epsilon| curve(epsilon, sigma, sensitivity, ANY_COUNT))?;
-            Ok(Goal { epsilon, delta: delta.get() })
-        };
-        let goal = delta.map(goal).transpose()?;
-        Ok(Self { goal, rho: Some(rho), sensitivity, noise: Arc::new(noise), last: LastNoise::default() })
-    }
-
-    /// Epsilon, unless there is only a rho.
-    #[must_use]
-    pub fn epsilon(&self) -> Option<f64> {
-        self.goal.map(|goal| goal.epsilon)
-    }
-
-    /// Delta, unless there is only a rho.
-    #[must_use]
-    pub fn delta(&self) -> Option<f64> {
-        self.goal.map(|goal| goal.delta)
-    }
-
-    /// Rho, when that was given.
-    #[must_use]
-    pub fn rho(&self) -> Option<f64> {
-        self.rho.map(Rho::get)
-    }
-
-    /// The L2 sensitivity.
-    #[must_use]
-    pub fn sensitivity(&self) -> f64 {
-        self.sensitivity
-    }
-
-    /// Sigma of the noise of one value.
-    #[must_use]
-    pub fn scale(&self) -> f64 {
-        self.noise.scale().ratio().to_f64()
-    }
-
-    /// The smallest t such that the noise of each value in a release of `count` values is at most t with probability
-    /// `level` or more.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] when the level is not in (0, 1), or as for [`Noisy::noise`].
-    pub fn error(&self, level: f64, count: usize) -> Result<f64, Error> {
-        self.noise(count)?.magnitude_quantile(level)
-    }
-
-    /// The least delta for which the release of one integer is (epsilon, delta)-differentially private (Theorem 7), if the
-    /// sensitivity is whole; for more integers and a sensitivity above 1, one for which it is.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] for an epsilon that is not positive and finite, or as for [`Noisy::noise`].
-    pub fn delta_for(&self, epsilon: f64, count: usize) -> Result<f64, Error> {
-        let sigma = self.noise(count)?.scale().ratio().to_f64();
-        Ok(certain_delta(Epsilon::new(epsilon)?, |epsilon| curve(epsilon, sigma, self.sensitivity, count as u64)))
-    }
-
-    /// The least epsilon for which [`DiscreteGaussian::delta_for`] is at most `delta`.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] for a delta that is not between 0 and 1, or as for [`Noisy::noise`].
-    pub fn epsilon_for(&self, delta: f64, count: usize) -> Result<f64, Error> {
-        let sigma = self.noise(count)?.scale().ratio().to_f64();
-        least_epsilon(Delta::new(delta)?, |epsilon| curve(epsilon, sigma, self.sensitivity, count as u64))
+            mechanism.privacy.goal = Some(Goal { epsilon, delta: delta.get() });
+        }
+        Ok(mechanism)
     }
 }
 
@@ -141,10 +71,6 @@ fn check_sensitivity(sensitivity: f64) -> Result<(), Error> {
     } else {
         Err(Error::parameter("sensitivity", format!("{sensitivity:?}"), "a number from 1 to 2**40"))
     }
-}
-
-fn noise_of(sigma: f64) -> Option<samplers::DiscreteGaussian> {
-    samplers::DiscreteGaussian::new(Scale::from_f64(sigma).ok()?).ok()
 }
 
 /// The change of the only integer that changes, if the sensitivity determines it.
@@ -164,25 +90,27 @@ fn curve(epsilon: &Ball, sigma: f64, sensitivity: f64, count: u64) -> Ball {
     }
 }
 
-impl Noisy for DiscreteGaussian {
-    type Value = i64;
+impl Calibration<Integers> for GaussianPrivacy {
     type Noise = samplers::DiscreteGaussian;
+    type Sensitivity = f64;
 
-    fn noise(&self, count: usize) -> Result<Arc<samplers::DiscreteGaussian>, Error> {
-        let Some(goal) = self.goal.filter(|_| count > 1 && self.sensitivity != 1.0) else {
-            return Ok(Arc::clone(&self.noise));
+    fn depends_on_count(&self, sensitivity: f64) -> bool {
+        self.goal.is_some() && sensitivity != 1.0
+    }
+
+    fn noise(&self, sensitivity: f64, _: &Integers, count: usize) -> Result<OnGrid<Self::Noise, Integers>, Error> {
+        let sigma = match self.goal {
+            Some(goal) if count > 1 => goal.sigma(self.least, &Ball::from_f64(sensitivity, 128), count),
+            _ => Some(self.least),
         };
-        self.last.get_or(count, || {
-            let sigma = goal.sigma(self.scale(), &Ball::from_f64(self.sensitivity, 128), count);
-            sigma.and_then(noise_of).ok_or_else(|| goal.out_of_range(RANGE))
-        })
+        let noise = sigma.and_then(|sigma| samplers::DiscreteGaussian::new(Scale::from_f64(sigma).ok()?).ok());
+        let steps = noise.ok_or_else(|| self.out_of_range(RANGE, sensitivity))?;
+        Ok(OnGrid { steps, grid: () })
     }
+}
 
-    fn check(&self, _values: &[i64]) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn add(_noise: &Self::Noise, values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
-        add_saturating(values, samples)
+impl GaussianCurve<Integers> for GaussianPrivacy {
+    fn curve(noise: &OnGrid<Self::Noise, Integers>, sensitivity: f64, count: usize, epsilon: &Ball) -> Ball {
+        curve(epsilon, noise.scale().ratio().to_f64(), sensitivity, count as u64)
     }
 }

@@ -6,11 +6,9 @@
 //! P(x -> y) / P(x' -> y) = exp((|y - x'|_1 - |y - x|_1) epsilon / D) <= e^epsilon, and adding with saturation is a
 //! function of the exact sum.
 
-use std::sync::Arc;
-
 use rand_core::TryCryptoRng;
 
-use super::{Noisy, add_saturating};
+use super::additive::{Additive, Calibration, Integers, OnGrid};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
 use crate::rng::SecureRng;
@@ -19,17 +17,12 @@ use crate::samplers;
 /// Adds discrete Laplace noise to integers.
 ///
 /// ```
-/// use dpnoise_core::mechanisms::{DiscreteLaplace, Noisy};
+/// use dpnoise_core::mechanisms::DiscreteLaplace;
 /// let mut counts = [120, 5, 0];
 /// DiscreteLaplace::new(1.0, 1)?.release(&mut counts, 1)?;
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct DiscreteLaplace {
-    epsilon: Epsilon,
-    sensitivity: u64,
-    noise: Arc<samplers::DiscreteLaplace>,
-}
+pub type DiscreteLaplace = Additive<Epsilon, Integers>;
 
 impl DiscreteLaplace {
     /// The mechanism that spends `epsilon` on values whose L1 sensitivity is at most `sensitivity`.
@@ -38,36 +31,7 @@ impl DiscreteLaplace {
     /// [`Error::Parameter`] for an epsilon that is not positive and finite, a sensitivity of 0, or a scale
     /// sensitivity/epsilon outside [2^-40, 2^40].
     pub fn new(epsilon: f64, sensitivity: u64) -> Result<Self, Error> {
-        let epsilon = Epsilon::new(epsilon)?;
-        let steps = Ratio::new(sensitivity.into(), 1)
-            .ok_or_else(|| Error::parameter("sensitivity", sensitivity, "a positive integer"))?;
-        let scale = Ratio::from_f64(epsilon.get())
-            .and_then(|epsilon| steps.checked_div(epsilon))
-            .and_then(|ratio| Scale::new(ratio).ok())
-            .ok_or_else(|| {
-                let allowed =
-                    format!("such that sensitivity/epsilon is from 2**-40 to 2**40 (sensitivity is {sensitivity})");
-                Error::parameter("epsilon", format!("{:?}", epsilon.get()), allowed)
-            })?;
-        Ok(Self { epsilon, sensitivity, noise: Arc::new(samplers::DiscreteLaplace::new(scale)) })
-    }
-
-    /// Epsilon.
-    #[must_use]
-    pub fn epsilon(&self) -> f64 {
-        self.epsilon.get()
-    }
-
-    /// The L1 sensitivity.
-    #[must_use]
-    pub fn sensitivity(&self) -> u64 {
-        self.sensitivity
-    }
-
-    /// The scale of the noise.
-    #[must_use]
-    pub fn scale(&self) -> f64 {
-        self.noise.scale().ratio().to_f64()
+        Self::calibrated(Epsilon::new(epsilon)?, sensitivity, Integers)
     }
 
     /// Releases the number of `rows` that are not 0, with noise.
@@ -89,31 +53,28 @@ impl DiscreteLaplace {
         self.release_with(&mut count, rng)?;
         Ok(count[0])
     }
-
-    /// The smallest t such that the noise of each value in a release of `count` values is at most t with probability
-    /// `level` or more.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] when the level is not in (0, 1).
-    pub fn error(&self, level: f64, count: usize) -> Result<f64, Error> {
-        self.noise(count)?.magnitude_quantile(level)
-    }
 }
 
-impl Noisy for DiscreteLaplace {
-    type Value = i64;
+impl Calibration<Integers> for Epsilon {
     type Noise = samplers::DiscreteLaplace;
+    type Sensitivity = u64;
 
-    fn noise(&self, _count: usize) -> Result<Arc<samplers::DiscreteLaplace>, Error> {
-        Ok(Arc::clone(&self.noise))
+    fn depends_on_count(&self, _sensitivity: u64) -> bool {
+        false
     }
 
-    fn check(&self, _values: &[i64]) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn add(_noise: &Self::Noise, values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
-        add_saturating(values, samples)
+    fn noise(&self, sensitivity: u64, _: &Integers, _: usize) -> Result<OnGrid<Self::Noise, Integers>, Error> {
+        let steps = Ratio::new(sensitivity.into(), 1)
+            .ok_or_else(|| Error::parameter("sensitivity", sensitivity, "a positive integer"))?;
+        let scale = Ratio::from_f64(self.get())
+            .and_then(|epsilon| steps.checked_div(epsilon))
+            .and_then(|ratio| Scale::new(ratio).ok())
+            .ok_or_else(|| {
+                let allowed =
+                    format!("such that sensitivity/epsilon is from 2**-40 to 2**40 (sensitivity is {sensitivity})");
+                Error::parameter("epsilon", format!("{:?}", self.get()), allowed)
+            })?;
+        Ok(OnGrid { steps: samplers::DiscreteLaplace::new(scale), grid: () })
     }
 }
 

@@ -2,31 +2,21 @@
 //!
 //! [`crate::samplers::grid`] has the proof that the release is epsilon-differentially private, floating point included.
 
-use std::sync::Arc;
-
-use super::Noisy;
-use super::real_values::{Grids, OnGrid, ceil_log2_of_quotient, check_finite, check_sensitivity};
+use super::additive::{Additive, Calibration, Numbers, OnGrid};
+use super::real_values::{Reals, ceil_log2_of_quotient, check_sensitivity};
 use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Scale};
-use crate::samplers::{self, LastNoise};
+use crate::samplers::DiscreteLaplace;
 
 /// Adds Laplace noise, exactly, to values that are rounded to a grid first.
 ///
 /// ```
-/// use dpnoise_core::mechanisms::{Laplace, Noisy};
+/// use dpnoise_core::mechanisms::Laplace;
 /// let mean = Laplace::new(1.0, 0.5, None)?.release_one(37.25)?;
 /// # assert!(mean.is_finite());
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct Laplace {
-    epsilon: Epsilon,
-    sensitivity: f64,
-    grids: Grids,
-    /// The noise for one value.
-    noise: Arc<OnGrid<samplers::DiscreteLaplace>>,
-    last: LastNoise<OnGrid<samplers::DiscreteLaplace>>,
-}
+pub type Laplace = Additive<Epsilon, Reals>;
 
 /// On the finest grid the scale for one value has at most this many steps, as a power of two.
 const MOST_EXPONENT: i32 = 51;
@@ -44,90 +34,50 @@ impl Laplace {
     pub fn new(epsilon: f64, sensitivity: f64, granularity: Option<f64>) -> Result<Self, Error> {
         let epsilon = Epsilon::new(epsilon)?;
         check_sensitivity(sensitivity)?;
-        let out_of_range = || {
-            let allowed = format!(
-                "such that sensitivity/epsilon is below 2**940 and, in steps of the grid, from 2**-40 to 2**52 (sensitivity is {sensitivity:?})"
-            );
-            Error::parameter("epsilon", format!("{:?}", epsilon.get()), allowed)
-        };
         let exponent = ceil_log2_of_quotient(sensitivity, epsilon.get());
-        let grids = Grids::new(granularity, sensitivity, exponent, MOST_EXPONENT, "sensitivity and epsilon")
-            .unwrap_or_else(|| Err(out_of_range()))?;
-        let noise = noise_for(epsilon, sensitivity, grids, 1).ok_or_else(out_of_range)?;
-        Ok(Self { epsilon, sensitivity, grids, noise: Arc::new(noise), last: LastNoise::default() })
+        let reals = Reals::new(granularity, sensitivity, exponent, MOST_EXPONENT, "sensitivity and epsilon")
+            .unwrap_or_else(|| Err(out_of_range(epsilon, sensitivity)))?;
+        Self::calibrated(epsilon, sensitivity, reals)
     }
+}
 
+impl<V: Numbers> Additive<Epsilon, V>
+where
+    Epsilon: Calibration<V>,
+{
     /// Epsilon.
     #[must_use]
     pub fn epsilon(&self) -> f64 {
-        self.epsilon.get()
-    }
-
-    /// The L1 sensitivity.
-    #[must_use]
-    pub fn sensitivity(&self) -> f64 {
-        self.sensitivity
-    }
-
-    /// The granularity of the grid for one value.
-    #[must_use]
-    pub fn granularity(&self) -> f64 {
-        self.noise.granularity()
-    }
-
-    /// The scale of the noise of one value, in its own unit.
-    #[must_use]
-    pub fn scale(&self) -> f64 {
-        self.noise.real_scale()
-    }
-
-    /// The smallest multiple t of the granularity, and half a step for the rounding, such that the error of each value
-    /// in a release of `count` values is at most t with probability `level` or more.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] when the level is not in (0, 1), or as for [`Noisy::noise`].
-    pub fn error(&self, level: f64, count: usize) -> Result<f64, Error> {
-        let noise = self.noise(count)?;
-        Ok((noise.steps().magnitude_quantile(level)? + 0.5) * noise.granularity())
+        self.privacy.get()
     }
 }
 
-/// The noise for `count` values, or `None` when it is out of range.
-fn noise_for(
-    epsilon: Epsilon,
-    sensitivity: f64,
-    grids: Grids,
-    count: usize,
-) -> Option<OnGrid<samplers::DiscreteLaplace>> {
-    let count = count.max(1) as u64;
-    let grid = grids.of(count);
-    // Rounding can add less than a step to each difference, so up to count - 1 whole steps in all.
-    let steps = grid.steps_vartime(sensitivity)? + u128::from(count - 1);
-    let scale = Scale::on_fine_grid(Ratio::new(steps, 1)?.checked_div(Ratio::from_f64(epsilon.get())?)?)?;
-    Some(OnGrid::new(grid, samplers::DiscreteLaplace::new(scale)))
-}
+impl Calibration<Reals> for Epsilon {
+    type Noise = DiscreteLaplace;
+    type Sensitivity = f64;
 
-impl Noisy for Laplace {
-    type Value = f64;
-    type Noise = OnGrid<samplers::DiscreteLaplace>;
+    fn depends_on_count(&self, _sensitivity: f64) -> bool {
+        true
+    }
 
-    fn noise(&self, count: usize) -> Result<Arc<Self::Noise>, Error> {
-        if count <= 1 {
-            return Ok(Arc::clone(&self.noise));
-        }
-        self.last.get_or(count, || {
-            noise_for(self.epsilon, self.sensitivity, self.grids, count)
-                .ok_or_else(|| self.grids.too_many(count, "epsilon", self.epsilon.get()))
+    fn noise(&self, sensitivity: f64, reals: &Reals, count: usize) -> Result<OnGrid<DiscreteLaplace, Reals>, Error> {
+        let grid = reals.grid(count as u64);
+        // Rounding can add less than a step to each difference, so up to count - 1 whole steps in all.
+        let steps = grid.steps_vartime(sensitivity).map(|steps| steps + (count as u128 - 1));
+        let scale = steps.and_then(|steps| Ratio::new(steps, 1)?.checked_div(Ratio::from_f64(self.get())?));
+        let noise = scale.and_then(Scale::on_fine_grid).map(|scale| OnGrid::new(grid, DiscreteLaplace::new(scale)));
+        noise.ok_or_else(|| match count {
+            1 => out_of_range(*self, sensitivity),
+            _ => reals.too_many(count, "epsilon", self.get()),
         })
     }
+}
 
-    fn check(&self, values: &[f64]) -> Result<(), Error> {
-        check_finite(values)
-    }
-
-    fn add(noise: &Self::Noise, values: &mut [f64], samples: &[i64]) -> Result<(), Error> {
-        noise.add(values, samples)
-    }
+fn out_of_range(epsilon: Epsilon, sensitivity: f64) -> Error {
+    let allowed = format!(
+        "such that sensitivity/epsilon is below 2**940 and, in steps of the grid, from 2**-40 to 2**52 (sensitivity is {sensitivity:?})"
+    );
+    Error::parameter("epsilon", format!("{:?}", epsilon.get()), allowed)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use core::{fmt, mem};
 use std::sync::Arc;
 
-use super::Noisy;
+use super::additive::{Additive, Calibration, Numbers, OnGrid};
 use crate::error::Error;
 use crate::rng::{ProcessMark, SecureRng, Wiped};
 
@@ -18,14 +18,13 @@ const SAMPLES: usize = 256;
 ///
 /// ```
 /// use dpnoise_core::mechanisms::{Laplace, NoiseBuffer};
-/// let mut buffer = NoiseBuffer::new(Laplace::new(1.0, 1.0, None)?)?;
+/// let mut buffer = NoiseBuffer::new(&Laplace::new(1.0, 1.0, None)?)?;
 /// let (first, second) = (buffer.release(37.25)?, buffer.release(37.25)?);
 /// # assert_ne!(first, second);
 /// # Ok::<(), dpnoise_core::Error>(())
 /// ```
-pub struct NoiseBuffer<M: Noisy> {
-    mechanism: M,
-    noise: Arc<M::Noise>,
+pub struct NoiseBuffer<P: Calibration<V>, V: Numbers> {
+    noise: Arc<OnGrid<P::Noise, V>>,
     samples: Wiped<i64>,
     /// The number of samples that have been used.
     used: usize,
@@ -33,29 +32,29 @@ pub struct NoiseBuffer<M: Noisy> {
     process: ProcessMark,
 }
 
-impl<M: Noisy> NoiseBuffer<M> {
+impl<P: Calibration<V>, V: Numbers> NoiseBuffer<P, V> {
     /// An empty store, which is filled when the first value is released.
     ///
     /// # Errors
-    /// [`Error::Randomness`] when the operating system's generator fails, and those of [`Noisy::noise`].
-    pub fn new(mechanism: M) -> Result<Self, Error> {
+    /// [`Error::Randomness`] when the operating system's generator fails, and those of [`Additive::noise`].
+    pub fn new(mechanism: &Additive<P, V>) -> Result<Self, Error> {
         let noise = mechanism.noise(1)?;
-        Ok(Self { mechanism, noise, samples: Wiped::new(SAMPLES), used: SAMPLES, process: ProcessMark::new()? })
+        Ok(Self { noise, samples: Wiped::new(SAMPLES), used: SAMPLES, process: ProcessMark::new()? })
     }
 
     /// Releases one value.
     ///
     /// # Errors
-    /// Those of [`Noisy::check`] and [`Noisy::add`], and [`Error::Randomness`] when a refill fails.
-    pub fn release(&mut self, value: M::Value) -> Result<M::Value, Error> {
+    /// Those of [`Numbers::check`] and [`Numbers::add`], and [`Error::Randomness`] when a refill fails.
+    pub fn release(&mut self, value: V::Value) -> Result<V::Value, Error> {
         let mut values = [value];
-        self.mechanism.check(&values)?;
+        V::check(&values)?;
         if self.used == self.samples.len() || !self.process.is_current() {
             self.refill()?;
         }
         let sample = mem::take(&mut self.samples[self.used]);
         self.used += 1;
-        M::add(&self.noise, &mut values, &[sample])?;
+        V::add(&self.noise.grid, &mut values, &[sample])?;
         Ok(values[0])
     }
 
@@ -69,7 +68,7 @@ impl<M: Noisy> NoiseBuffer<M> {
     }
 }
 
-impl<M: Noisy> fmt::Debug for NoiseBuffer<M> {
+impl<P: Calibration<V>, V: Numbers> fmt::Debug for NoiseBuffer<P, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NoiseBuffer").finish_non_exhaustive()
     }
@@ -84,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_sample_is_used_once_in_order_and_overwritten() {
-        let mut buffer = NoiseBuffer::new(DiscreteLaplace::new(1e-9, 1).unwrap()).unwrap();
+        let mut buffer = NoiseBuffer::new(&DiscreteLaplace::new(1e-9, 1).unwrap()).unwrap();
         let first = buffer.release(5).unwrap() - 5;
         let stored = buffer.samples.to_vec();
         assert_eq!(stored[0], 0);
@@ -99,7 +98,7 @@ mod tests {
 
     #[test]
     fn noise_of_another_process_is_not_used() {
-        let mut buffer = NoiseBuffer::new(DiscreteLaplace::new(1e-9, 1).unwrap()).unwrap();
+        let mut buffer = NoiseBuffer::new(&DiscreteLaplace::new(1e-9, 1).unwrap()).unwrap();
         buffer.release(0).unwrap();
         let stored = buffer.samples.to_vec();
         assert_eq!(buffer.release(0).unwrap(), stored[1], "the same process goes on");
@@ -110,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_refused_value_uses_no_noise() {
-        let mut buffer = NoiseBuffer::new(Laplace::new(1.0, 1.0, None).unwrap()).unwrap();
+        let mut buffer = NoiseBuffer::new(&Laplace::new(1.0, 1.0, None).unwrap()).unwrap();
         assert_eq!(buffer.release(f64::NAN), Err(Error::data("x", "must be finite: no NaN and no infinity")));
         assert_eq!(buffer.used, SAMPLES, "nothing was drawn");
         buffer.release(1.0).unwrap();

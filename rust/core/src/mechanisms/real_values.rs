@@ -1,79 +1,31 @@
 //! The grids of mechanisms for real values.
 
-use core::ops::Deref;
-
 use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::power_of_two;
 
+use super::additive::{Numbers, OnGrid};
 use crate::error::Error;
-use crate::samplers::Histogram;
+use crate::samplers::Symmetric;
 use crate::samplers::grid::{Grid, Reach, all_finite, reach_of};
 
 /// By default a scale has this many steps or half as many, as a power of two, if that is fine enough.
-pub(super) const STEPS_EXPONENT: i32 = 40;
+const STEPS_EXPONENT: i32 = 40;
 
 /// On the default grid rounding adds at most this part of the sensitivity, unless the grid is the finest allowed.
 const LEAST_STEPS: f64 = 100.0;
 
-/// Integer noise, and the grid that its steps are of.
-#[derive(Clone, Debug)]
-pub struct OnGrid<N> {
-    grid: Grid,
-    steps: N,
-    reach: Reach,
-}
-
-impl<N: Deref<Target = Histogram>> OnGrid<N> {
-    pub(super) fn new(grid: Grid, steps: N) -> Self {
-        let reach = reach_of(steps.scale());
-        Self { grid, steps, reach }
-    }
-
-    /// The granularity of the grid.
-    #[must_use]
-    pub fn granularity(&self) -> f64 {
-        self.grid.granularity()
-    }
-
-    /// The noise in steps of the grid.
-    #[must_use]
-    pub fn steps(&self) -> &N {
-        &self.steps
-    }
-
-    /// The scale of the noise, in the unit of the values.
-    #[must_use]
-    pub fn real_scale(&self) -> f64 {
-        self.steps.scale().ratio().to_f64() * self.granularity()
-    }
-
-    pub(super) fn grid(&self) -> Grid {
-        self.grid
-    }
-
-    pub(super) fn add(&self, values: &mut [f64], samples: &[i64]) -> Result<(), Error> {
-        self.grid.add_noise(self.reach, values, samples)
-    }
-}
-
-impl<N: Deref<Target = Histogram>> Deref for OnGrid<N> {
-    type Target = Histogram;
-
-    fn deref(&self) -> &Histogram {
-        &self.steps
-    }
-}
-
-/// The grid for each length of a vector.
+/// Finite doubles, which are rounded to a grid that may depend on how many are released at once.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Grids {
-    /// The one that was given.
-    Given(Grid),
-    /// The default grids, from that of 2^`coarsest` to that of 2^`finest`.
-    Default { coarsest: i32, finest: i32, sensitivity: f64 },
+pub struct Reals {
+    /// The grid that was given, for any number of values.
+    given: Option<Grid>,
+    /// The default grids are from that of 2^`coarsest` to that of 2^`finest`.
+    coarsest: i32,
+    finest: i32,
+    sensitivity: f64,
 }
 
-impl Grids {
+impl Reals {
     /// The grids of a mechanism whose noise has a scale of more than 2^(`exponent` - 1) and at most 2^`exponent`, and at
     /// most 2^`most` steps for one value; or the one of `granularity`. The finest grid follows from `parameters`.
     ///
@@ -88,39 +40,61 @@ impl Grids {
         let (coarsest, finest) = (exponent - STEPS_EXPONENT, exponent - most);
         Grid::at_least(coarsest)?;
         let least = Grid::at_least(finest)?.granularity();
-        Some(match granularity.map(Grid::new) {
-            None => Ok(Self::Default { coarsest, finest, sensitivity }),
-            Some(Ok(grid)) if grid.granularity() < least => {
+        Some(match granularity.map(Grid::new).transpose() {
+            Ok(Some(grid)) if grid.granularity() < least => {
                 let allowed = format!("at least {least:?} for this {parameters}");
                 Err(Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed))
             }
-            Some(grid) => grid.map(Self::Given),
+            given => given.map(|given| Self { given, coarsest, finest, sensitivity }),
         })
     }
 
     /// The grid for a vector whose rounding adds less than `rounding` steps to the sensitivity.
-    pub(super) fn of(self, rounding: u64) -> Grid {
-        match self {
-            Self::Given(grid) => grid,
-            Self::Default { coarsest, finest, sensitivity } => {
-                let fine_enough = -ceil_log2_of_quotient(LEAST_STEPS * rounding as f64, sensitivity);
-                Grid::at_least(coarsest.min(fine_enough).max(finest)).expect("the coarsest one is in range")
-            }
-        }
+    pub(super) fn grid(self, rounding: u64) -> Grid {
+        self.given.unwrap_or_else(|| {
+            let fine_enough = -ceil_log2_of_quotient(LEAST_STEPS * rounding as f64, self.sensitivity);
+            Grid::at_least(self.coarsest.min(fine_enough).max(self.finest)).expect("the coarsest one is in range")
+        })
     }
 
     /// The error for `count` values whose noise is out of range; `parameter` and its `value` determine the scale.
     pub(super) fn too_many(self, count: usize, parameter: &'static str, value: f64) -> Error {
-        match self {
-            Self::Given(grid) => {
-                let allowed = format!("coarser for a release of {count} values at this {parameter}");
-                Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed)
-            }
-            Self::Default { .. } => {
-                let allowed = format!("larger for a release of {count} values, each of which is rounded to a grid");
-                Error::parameter(parameter, format!("{value:?}"), allowed)
-            }
+        if let Some(grid) = self.given {
+            let allowed = format!("coarser for a release of {count} values at this {parameter}");
+            return Error::parameter("granularity", format!("{:?}", grid.granularity()), allowed);
         }
+        let allowed = format!("larger for a release of {count} values, each of which is rounded to a grid");
+        Error::parameter(parameter, format!("{value:?}"), allowed)
+    }
+}
+
+impl Numbers for Reals {
+    type Value = f64;
+    type Grid = (Grid, Reach);
+
+    const ROUNDING: f64 = 0.5;
+
+    fn granularity((grid, _): &(Grid, Reach)) -> f64 {
+        grid.granularity()
+    }
+
+    fn check(values: &[f64]) -> Result<(), Error> {
+        if declassify(Reason::Refusal, all_finite(values)) {
+            Ok(())
+        } else {
+            Err(Error::data("x", "must be finite: no NaN and no infinity"))
+        }
+    }
+
+    fn add((grid, reach): &(Grid, Reach), values: &mut [f64], samples: &[i64]) -> Result<(), Error> {
+        grid.add_noise(*reach, values, samples)
+    }
+}
+
+impl<N: Symmetric> OnGrid<N, Reals> {
+    pub(super) fn new(grid: Grid, steps: N) -> Self {
+        let reach = reach_of(steps.scale());
+        Self { steps, grid: (grid, reach) }
     }
 }
 
@@ -143,15 +117,6 @@ pub(super) fn check_sensitivity(sensitivity: f64) -> Result<(), Error> {
         Ok(())
     } else {
         Err(Error::parameter("sensitivity", format!("{sensitivity:?}"), "positive and finite"))
-    }
-}
-
-/// Refuses NaN and infinities.
-pub(super) fn check_finite(values: &[f64]) -> Result<(), Error> {
-    if declassify(Reason::Refusal, all_finite(values)) {
-        Ok(())
-    } else {
-        Err(Error::data("x", "must be finite: no NaN and no infinity"))
     }
 }
 

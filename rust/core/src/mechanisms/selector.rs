@@ -1,7 +1,7 @@
 //! The common part of mechanisms that choose among candidates by their scores: the parameters, the grid and the scale.
 
 use crate::error::Error;
-use crate::params::{Epsilon, Ratio, RealScale, Scale};
+use crate::params::{Epsilon, Ratio, RealScale, Scale, check_level};
 use crate::samplers::{Candidates, Grid, Selection};
 
 /// Unless it is the finest grid of all, a scale has about this many steps, as a power of two.
@@ -87,9 +87,7 @@ impl Selector {
     /// # Errors
     /// [`Error::Parameter`] when the level is not in (0, 1) or there are no candidates.
     pub fn error(&self, count: u64, level: f64) -> Result<f64, Error> {
-        if !(level > 0.0 && level < 1.0) {
-            return Err(Error::parameter("level", format!("{level:?}"), "between 0 and 1, both excluded"));
-        }
+        check_level(level)?;
         if count == 0 {
             return Err(Error::parameter("count", count, "a positive integer"));
         }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::params::{Epsilon, Ratio, Relation, Scale};
 use crate::rng::SecureRng;
 use crate::samplers::grid::{Grid, Reach};
-use crate::samplers::{self, Sampler};
+use crate::samplers::{self, Sampler, Symmetric};
 use crate::threads::{available_threads, on_threads};
 
 /// The sum of a column whose values are clamped to bounds, with discrete Laplace noise.

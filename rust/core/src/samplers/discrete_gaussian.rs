@@ -11,8 +11,9 @@ use dpnoise_kernels::arith::power_of_two;
 use super::density::Shape;
 use super::design::Design;
 use super::histogram::Histogram;
+use super::symmetric::Symmetric;
 use crate::error::Error;
-use crate::params::Scale;
+use crate::params::{Scale, check_level};
 
 /// The discrete Gaussian distribution: P(x) proportional to exp(-x^2 / (2 sigma^2)), over all integers.
 ///
@@ -47,15 +48,11 @@ impl DiscreteGaussian {
         check(sigma)?;
         Ok(Self(Histogram::with_design(Shape::Gaussian, sigma, true, design)))
     }
+}
 
-    /// The smallest t with P(|x| <= t) >= `level`, computed with 96 bits: for error bars, not for privacy.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] when the level is not in (0, 1).
-    pub fn magnitude_quantile(&self, level: f64) -> Result<f64, Error> {
-        if !(level > 0.0 && level < 1.0) {
-            return Err(Error::parameter("level", format!("{level:?}"), "between 0 and 1, both excluded"));
-        }
+impl Symmetric for DiscreteGaussian {
+    fn magnitude_quantile(&self, level: f64) -> Result<f64, Error> {
+        check_level(level)?;
         let sigma = self.scale().ratio().to_f64();
         let tails = DiscreteTails::new(Ball::from_f64(sigma, 96));
         let beyond = &Ball::from_f64(1.0 - level, 96).scaled(-1) * &tails.total();

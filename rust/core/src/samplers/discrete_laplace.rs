@@ -5,8 +5,9 @@ use core::ops::Deref;
 use super::density::Shape;
 use super::design::Design;
 use super::histogram::Histogram;
+use super::symmetric::Symmetric;
 use crate::error::Error;
-use crate::params::Scale;
+use crate::params::{Scale, check_level};
 
 /// The discrete Laplace distribution: P(x) proportional to exp(-|x| / scale), over all integers.
 ///
@@ -35,15 +36,11 @@ impl DiscreteLaplace {
     pub fn with_design(scale: Scale, design: Design) -> Self {
         Self(Histogram::with_design(Shape::Exponential, scale, true, design))
     }
+}
 
-    /// The smallest t with P(|x| <= t) >= `level`, computed in floating point: for error bars, not for privacy.
-    ///
-    /// # Errors
-    /// [`Error::Parameter`] when the level is not in (0, 1).
-    pub fn magnitude_quantile(&self, level: f64) -> Result<f64, Error> {
-        if !(level > 0.0 && level < 1.0) {
-            return Err(Error::parameter("level", format!("{level:?}"), "between 0 and 1, both excluded"));
-        }
+impl Symmetric for DiscreteLaplace {
+    fn magnitude_quantile(&self, level: f64) -> Result<f64, Error> {
+        check_level(level)?;
         // P(|x| > t) = 2 q^(t + 1) / (1 + q) with q = exp(-1/scale).
         let scale = self.scale().ratio().to_f64();
         let q = (-1.0 / scale).exp();

@@ -5,6 +5,7 @@
 //! | [`discrete_gaussian`] | P(x) proportional to exp(-x^2 / (2 sigma^2)) |
 //! | [`geometric`] | P(x) proportional to exp(-x / scale), for x = 0, 1, 2, ... |
 //! | [`Sampler`] | the trait of all samplers |
+//! | [`Symmetric`] | the trait of noise with error bounds |
 //! | [`histogram`] | the common sampler of the noise |
 //! | [`design`] | the layout of a histogram proposal for a scale |
 //! | `density` | the densities, as certified intervals |
@@ -47,6 +48,7 @@ mod refine;
 mod runs;
 mod sampler;
 pub mod selection;
+mod symmetric;
 mod uniform;
 mod weighing;
 
@@ -66,6 +68,7 @@ pub(crate) use last_noise::LastNoise;
 pub(crate) use runs::Runs;
 pub use sampler::Sampler;
 pub use selection::Selection;
+pub use symmetric::Symmetric;
 
 #[cfg(test)]
 mod tests {

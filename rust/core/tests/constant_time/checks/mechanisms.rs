@@ -1,7 +1,7 @@
 //! Releases of integers and of real numbers.
 
 use dpnoise_core::mechanisms::{
-    DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Law, Method, NoiseBuffer, Noisy, Sum, TruncatedGeometric,
+    DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Law, Method, NoiseBuffer, Sum, TruncatedGeometric,
 };
 use dpnoise_core::params::Relation;
 use dpnoise_core::rng::SeededRng;
@@ -56,7 +56,7 @@ fn of_reals() -> Vec<Check> {
             }
         }),
         ("Laplace, one value, with noise from a store", || {
-            let mut buffer = NoiseBuffer::new(Laplace::new(1.0, 1.0, None).unwrap()).unwrap();
+            let mut buffer = NoiseBuffer::new(&Laplace::new(1.0, 1.0, None).unwrap()).unwrap();
             for x in reals() {
                 assert_secret(&[buffer.release(secret(&[x])[0]).unwrap()]);
             }

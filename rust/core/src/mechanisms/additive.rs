@@ -1,0 +1,213 @@
+//! The mechanism that adds noise to every value: written once, for real values and for integers.
+
+use core::fmt::Debug;
+use core::ops::Deref;
+use std::sync::Arc;
+
+use dpnoise_kernels::arch::saturating::add_saturating;
+use rand_core::TryCryptoRng;
+
+use crate::error::Error;
+use crate::instruction_set;
+use crate::rng::{SecureRng, wiped_on_error};
+use crate::samplers::{Histogram, LastNoise, Symmetric};
+use crate::threads::{self, NOISE, Pause, go_on};
+
+/// The numbers that a mechanism takes and releases: [`Integers`], or [`Reals`](super::Reals) on their grids.
+pub trait Numbers: Clone + Debug + Send + Sync {
+    /// The type of a number.
+    type Value: Copy + Default + Send + Sync;
+
+    /// The grid of a release.
+    type Grid: Clone + Debug + Send + Sync;
+
+    /// How far a number is from its rounding to the grid, at most, in steps.
+    const ROUNDING: f64;
+
+    /// The granularity of a grid.
+    fn granularity(grid: &Self::Grid) -> f64;
+
+    /// Refuses values that the mechanism is not defined for, in a time that does not depend on them.
+    ///
+    /// # Errors
+    /// [`Error::Data`], which does not reveal the value.
+    fn check(values: &[Self::Value]) -> Result<(), Error>;
+
+    /// Adds to every value a sample of noise, in steps of the grid.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `DPNOISE_INSTRUCTION_SET` names no instruction set of this CPU.
+    fn add(grid: &Self::Grid, values: &mut [Self::Value], samples: &[i64]) -> Result<(), Error>;
+}
+
+/// Integers of 64 bits; sums outside their range saturate.
+#[derive(Clone, Copy, Debug)]
+pub struct Integers;
+
+impl Numbers for Integers {
+    type Value = i64;
+    type Grid = ();
+
+    const ROUNDING: f64 = 0.0;
+
+    fn granularity((): &()) -> f64 {
+        1.0
+    }
+
+    fn check(_values: &[i64]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn add((): &(), values: &mut [i64], samples: &[i64]) -> Result<(), Error> {
+        add_saturating(instruction_set::current()?, values, samples);
+        Ok(())
+    }
+}
+
+/// Integer noise, and the grid that its steps are of.
+#[derive(Clone, Debug)]
+pub struct OnGrid<N, V: Numbers> {
+    pub(super) steps: N,
+    pub(super) grid: V::Grid,
+}
+
+impl<N: Symmetric, V: Numbers> OnGrid<N, V> {
+    /// The granularity of the grid; 1 for integers.
+    #[must_use]
+    pub fn granularity(&self) -> f64 {
+        V::granularity(&self.grid)
+    }
+
+    /// The scale of the noise, in the unit of the values.
+    #[must_use]
+    pub fn real_scale(&self) -> f64 {
+        self.scale().ratio().to_f64() * self.granularity()
+    }
+}
+
+impl<N: Symmetric, V: Numbers> Deref for OnGrid<N, V> {
+    type Target = Histogram;
+
+    fn deref(&self) -> &Histogram {
+        &self.steps
+    }
+}
+
+/// Privacy parameters, which determine the noise for numbers of the kind `V`.
+pub trait Calibration<V: Numbers>: Clone + Debug + Send + Sync {
+    /// The distribution of the noise.
+    type Noise: Symmetric;
+
+    /// The type of a sensitivity.
+    type Sensitivity: Copy + Debug + Send + Sync;
+
+    /// Whether several values that are released at once may need more noise than one.
+    fn depends_on_count(&self, sensitivity: Self::Sensitivity) -> bool;
+
+    /// The noise for a release of `count` values at once, one or more.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the noise for that many values is out of range.
+    fn noise(&self, sensitivity: Self::Sensitivity, numbers: &V, count: usize)
+    -> Result<OnGrid<Self::Noise, V>, Error>;
+}
+
+/// A mechanism that adds to numbers of the kind `V` the noise that the privacy parameters `P` require.
+#[derive(Clone, Debug)]
+pub struct Additive<P: Calibration<V>, V: Numbers> {
+    pub(super) privacy: P,
+    pub(super) sensitivity: P::Sensitivity,
+    numbers: V,
+    /// The noise for one value.
+    noise: Arc<OnGrid<P::Noise, V>>,
+    last: LastNoise<OnGrid<P::Noise, V>>,
+}
+
+impl<P: Calibration<V>, V: Numbers> Additive<P, V> {
+    pub(super) fn calibrated(privacy: P, sensitivity: P::Sensitivity, numbers: V) -> Result<Self, Error> {
+        let noise = Arc::new(privacy.noise(sensitivity, &numbers, 1)?);
+        Ok(Self { privacy, sensitivity, numbers, noise, last: LastNoise::default() })
+    }
+
+    /// The sensitivity: in the L1 norm for Laplace, in the L2 norm for Gaussian noise.
+    #[must_use]
+    pub fn sensitivity(&self) -> P::Sensitivity {
+        self.sensitivity
+    }
+
+    /// The granularity of the grid for one value; 1 for integers.
+    #[must_use]
+    pub fn granularity(&self) -> f64 {
+        self.noise.granularity()
+    }
+
+    /// The scale of the noise of one value, in its own unit; sigma for Gaussian noise.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.noise.real_scale()
+    }
+
+    /// The noise for a release of `count` values at once.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the noise for that many values is out of range.
+    pub fn noise(&self, count: usize) -> Result<Arc<OnGrid<P::Noise, V>>, Error> {
+        if count <= 1 || !self.privacy.depends_on_count(self.sensitivity) {
+            return Ok(Arc::clone(&self.noise));
+        }
+        self.last.get_or(count, || self.privacy.noise(self.sensitivity, &self.numbers, count))
+    }
+
+    /// The smallest multiple t of the granularity, and half a step for the rounding of real values, such that the error
+    /// of each value in a release of `count` values is at most t with probability `level` or more.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the level is not in (0, 1), or as for [`Additive::noise`].
+    pub fn error(&self, level: f64, count: usize) -> Result<f64, Error> {
+        let noise = self.noise(count)?;
+        Ok((noise.steps.magnitude_quantile(level)? + V::ROUNDING) * noise.granularity())
+    }
+
+    /// Replaces each of `values` by its release, on up to `threads` threads with a freshly keyed generator each.
+    ///
+    /// # Errors
+    /// [`Error::Data`] for real values that are not finite, those of [`Additive::noise`], and [`Error::Parameter`] for no
+    /// threads, with `values` as they were; and [`Error::Randomness`], with `values` overwritten.
+    pub fn release(&self, values: &mut [V::Value], threads: usize) -> Result<(), Error> {
+        self.release_pausing(values, threads, &mut go_on)
+    }
+
+    /// Releases values as [`Additive::release`] does, and calls `pause` between pieces of work.
+    ///
+    /// # Errors
+    /// As for [`Additive::release`]; and the error of `pause`, with `values` overwritten.
+    pub fn release_pausing(&self, values: &mut [V::Value], threads: usize, pause: &mut Pause<'_>) -> Result<(), Error> {
+        V::check(values)?;
+        let noise = self.noise(values.len())?;
+        threads::fill(values, NOISE, threads, pause, |rng, _, part| {
+            noise.perturb(rng, part, |values, samples| V::add(&noise.grid, values, samples))
+        })
+    }
+
+    /// Replaces each of `values` by its release, with noise from `rng`.
+    ///
+    /// # Errors
+    /// As for [`Additive::release`].
+    pub fn release_with<R: TryCryptoRng + ?Sized>(&self, values: &mut [V::Value], rng: &mut R) -> Result<(), Error> {
+        V::check(values)?;
+        let noise = self.noise(values.len())?;
+        wiped_on_error(values, |values| {
+            noise.perturb(rng, values, |values, samples| V::add(&noise.grid, values, samples))
+        })
+    }
+
+    /// Releases one value.
+    ///
+    /// # Errors
+    /// As for [`Additive::release`].
+    pub fn release_one(&self, value: V::Value) -> Result<V::Value, Error> {
+        let mut values = [value];
+        self.release_with(&mut values, &mut SecureRng::new()?)?;
+        Ok(values[0])
+    }
+}
