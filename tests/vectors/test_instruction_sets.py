@@ -39,7 +39,8 @@ for exponent in (-1019, -40, 0, 900):
     values = np.ldexp(np.arange(5_000) - 2500.5, np.arange(5_000) % 2000 - 1040)
     for epsilon in (1.0, 2.0**-38):  # the noise is added at once, or in two parts
         released = values.copy()
-        mechanism = _native.Laplace(epsilon=epsilon, sensitivity=2.0**exponent, granularity=2.0**exponent)
+        step = 2.0**exponent
+        mechanism = _native.Additive("laplace", epsilon=epsilon, sensitivity=step, granularity=step)
         mechanism.release(released, 1, hazmat.SeededRng({seed}))
         digest.update(released.tobytes())
 for p in (0.5, 0.1, 1e-5, 1e-300):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpnoise import _native
 from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
-from dpnoise.mechanisms._gaussian_privacy import GaussianPrivacy, calibrated
+from dpnoise.mechanisms._gaussian_privacy import GaussianPrivacy, check_given
 from dpnoise.mechanisms._noise import IntegerNoise
 
 
@@ -62,8 +62,6 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
 
     _parameters = ("epsilon", "delta", "sensitivity", "rho")
 
-    _native: _native.DiscreteGaussian
-
     def __init__(
         self,
         *,
@@ -72,13 +70,9 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
         sensitivity: float = 1,
         rho: float | None = None,
     ) -> None:
-        self._native = calibrated(
-            _native.DiscreteGaussian,
-            _native.DiscreteGaussian.with_rho,
-            epsilon,
-            delta,
-            rho,
-            sensitivity=sensitivity,
+        check_given(epsilon, delta, rho)
+        self._native = _native.Additive(
+            "discrete_gaussian", epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity
         )
 
     def _loss(self) -> Loss:

@@ -42,11 +42,11 @@ class DiscreteLaplace(IntegerNoise):
 
     __slots__ = ()
 
-    _native: _native.DiscreteLaplace
     _parameters = ("epsilon", "sensitivity")
 
     def __init__(self, *, epsilon: float, sensitivity: int = 1) -> None:
-        self._native = _native.DiscreteLaplace(epsilon=epsilon, sensitivity=checked_sensitivity(sensitivity))
+        whole = checked_sensitivity(sensitivity)
+        self._native = _native.Additive("discrete_laplace", epsilon=epsilon, sensitivity=whole)
 
     def _loss(self) -> Loss:
         return DiscreteLaplaceLoss(self.epsilon, int(self.sensitivity))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-from functools import partial
 from typing import Literal
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
-from dpnoise.mechanisms._gaussian_privacy import GaussianPrivacy, calibrated
+from dpnoise.mechanisms._gaussian_privacy import GaussianPrivacy, check_given
 from dpnoise.mechanisms._noise import RealNoise
 
 Method = Literal["analytic", "classical"]
@@ -87,8 +84,6 @@ class Gaussian(GaussianPrivacy, RealNoise):
 
     _parameters = ("epsilon", "delta", "sensitivity", "rho", "method", "granularity")
 
-    _native: _native.Gaussian
-
     def __init__(
         self,
         *,
@@ -104,18 +99,19 @@ class Gaussian(GaussianPrivacy, RealNoise):
         if rho is not None and method == "classical":
             raise ParameterError('method must be "analytic" when rho is given, got "classical"')
         self._method = method
-        self._native = calibrated(
-            partial(_native.Gaussian, classical=method == "classical"),
-            _native.Gaussian.with_rho,
-            epsilon,
-            delta,
-            rho,
+        check_given(epsilon, delta, rho)
+        self._native = _native.Additive(
+            "gaussian",
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
             sensitivity=sensitivity,
+            classical=method == "classical",
             granularity=granularity,
         )
 
     def _loss(self) -> Loss:
-        steps = math.ceil(Fraction(self.sensitivity) / Fraction(self.granularity))
+        steps = self._steps()
         return DiscreteGaussianLoss(self._native.multiplier * steps, steps, rounded=True)
 
     @property

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer
 from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
-
-_Native = TypeVar("_Native", _native.Gaussian, _native.DiscreteGaussian)
 
 
 class ConcentratedPrivacy(Mechanism):
@@ -45,7 +42,7 @@ class GaussianPrivacy(ConcentratedPrivacy):
 
     __slots__ = ()
 
-    _native: _native.Gaussian | _native.DiscreteGaussian
+    _native: _native.Additive
 
     @property
     def epsilon(self) -> float | None:  # type: ignore[override]
@@ -113,21 +110,11 @@ class GaussianPrivacy(ConcentratedPrivacy):
         return {name: value for name, value in super()._values().items() if name not in derived}
 
 
-def calibrated(
-    by_epsilon: Callable[..., _Native],
-    by_rho: Callable[..., _Native],
-    epsilon: float | None,
-    delta: float | None,
-    rho: float | None,
-    **others: Any,
-) -> _Native:
-    """Make the native mechanism for an epsilon and a delta, or for a rho."""
+def check_given(epsilon: float | None, delta: float | None, rho: float | None) -> None:
+    """Refuse what is neither an epsilon with a delta nor a rho."""
     if epsilon is None and rho is None:
         raise ParameterError("epsilon must be given, with delta, or else rho: got neither")
     if epsilon is not None and rho is not None:
         raise ParameterError(f"rho must be None when epsilon is given, got {rho!r} and epsilon={epsilon!r}")
-    if rho is not None:
-        return by_rho(rho=rho, delta=delta, **others)
-    if delta is None:
+    if delta is None and rho is None:
         raise ParameterError("delta must be given with epsilon, got None")
-    return by_epsilon(epsilon=epsilon, delta=delta, **others)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-
 from dpnoise import _native
 from dpnoise.accounting._losses import LaplaceLoss, Loss
 from dpnoise.mechanisms._noise import RealNoise
@@ -64,9 +61,7 @@ class Laplace(RealNoise):
     _parameters = ("epsilon", "sensitivity", "granularity")
 
     def __init__(self, *, epsilon: float, sensitivity: float = 1.0, granularity: float | None = None) -> None:
-        self._native = _native.Laplace(epsilon=epsilon, sensitivity=sensitivity, granularity=granularity)
+        self._native = _native.Additive("laplace", epsilon=epsilon, sensitivity=sensitivity, granularity=granularity)
 
     def _loss(self) -> Loss:
-        # The sensitivity of an array has more steps, since the rounding of each value adds to it.
-        steps = math.ceil(Fraction(self.sensitivity) / Fraction(self.granularity))
-        return LaplaceLoss(self.epsilon, steps)
+        return LaplaceLoss(self.epsilon, self._steps())

@@ -1,8 +1,10 @@
-"""The bases of mechanisms that add noise, for real values and for integers."""
+"""The bases of mechanisms that add noise, to real values and to integers."""
 
 from __future__ import annotations
 
+import math
 import numbers
+from fractions import Fraction
 from typing import Any, overload
 
 import numpy as np
@@ -16,12 +18,12 @@ from dpnoise._parameters import integer
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism, Rng
 
 
-class RealNoise(Mechanism):
-    """A mechanism that rounds real values to a grid and adds noise there."""
+class Noise(Mechanism):
+    """A mechanism that adds noise."""
 
     __slots__ = ()
 
-    _native: _native.Laplace | _native.Gaussian
+    _native: _native.Additive
 
     @property
     def scale(self) -> float:
@@ -32,6 +34,62 @@ class RealNoise(Mechanism):
     def sensitivity(self) -> float:
         """The sensitivity, in the values' unit."""
         return self._native.sensitivity
+
+    def error(self, level: float = 0.95) -> float:
+        """Bound the error of a single release.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        float
+            The smallest bound that the error does not exceed with probability ``level`` or more, in the values' unit:
+            for integers a whole number, for real values a multiple of the granularity and half a step for the rounding.
+
+        Raises
+        ------
+        ParameterError
+            When ``level`` is out of range.
+        """
+        return self._native.error(level, 1)
+
+    @overload
+    def confidence_interval(self, released: Real, level: float = 0.95) -> tuple[float, float]: ...
+    @overload
+    def confidence_interval(
+        self, released: Reals, level: float = 0.95
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def confidence_interval(self, released: Any, level: float = 0.95) -> tuple[Any, Any]:
+        """Bracket the true value of each release.
+
+        Parameters
+        ----------
+        released : float or array_like
+            What `release` returned: the whole array, since its length may count.
+        level : float, default 0.95
+            The probability, for each value, that it lies in its interval.
+
+        Returns
+        -------
+        lower, upper : float or ndarray of float64
+            ``released`` minus and plus the error.
+
+        Raises
+        ------
+        ParameterError
+            When ``level`` is out of range.
+        """
+        values = _released(released)
+        return _around(values, self._native.error(level, values.size))
+
+
+class RealNoise(Noise):
+    """A mechanism that rounds real values to a grid and adds noise there."""
+
+    __slots__ = ()
 
     @property
     def granularity(self) -> float:
@@ -119,73 +177,15 @@ class RealNoise(Mechanism):
         self._native.release(values, threads, rng)
         return values
 
-    def error(self, level: float = 0.95) -> float:
-        """Bound the error of a single release.
-
-        Parameters
-        ----------
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            The smallest multiple of the granularity, plus half a step for the rounding, that the error does not exceed
-            with probability ``level`` or more; in the values' unit.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
-        """
-        return self._native.error(level, 1)
-
-    @overload
-    def confidence_interval(self, released: Real, level: float = 0.95) -> tuple[float, float]: ...
-    @overload
-    def confidence_interval(
-        self, released: Reals, level: float = 0.95
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def confidence_interval(self, released: Any, level: float = 0.95) -> tuple[Any, Any]:
-        """Bracket the true value of each release.
-
-        Parameters
-        ----------
-        released : float or array_like
-            What `release` returned: the whole array, since its length counts.
-        level : float, default 0.95
-            The probability, for each value, that it lies in its interval.
-
-        Returns
-        -------
-        lower, upper : float or ndarray of float64
-            ``released`` minus and plus the error.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
-        """
-        values = _released(released)
-        return _around(values, self._native.error(level, values.size))
+    def _steps(self) -> int:
+        """Count the steps of the sensitivity of one value; the rounding of each value of an array adds to it."""
+        return math.ceil(Fraction(self.sensitivity) / Fraction(self.granularity))
 
 
-class IntegerNoise(Mechanism):
+class IntegerNoise(Noise):
     """A mechanism that adds whole noise to integers."""
 
     __slots__ = ()
-
-    _native: _native.DiscreteLaplace | _native.DiscreteGaussian
-
-    @property
-    def scale(self) -> float:
-        """The scale of the noise of a single value."""
-        return self._native.scale
-
-    @property
-    def sensitivity(self) -> float:
-        """The sensitivity."""
-        return self._native.sensitivity
 
     @overload
     def release(self, x: Integer, *, threads: int | None = None, rng: Rng = None) -> int: ...
@@ -225,55 +225,6 @@ class IntegerNoise(Mechanism):
             return self._native.release_one(values.item(), threads, rng)
         self._native.release(values, threads, rng)
         return values
-
-    def error(self, level: float = 0.95) -> float:
-        """Bound the error of a single release.
-
-        Parameters
-        ----------
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            The smallest whole number that the error does not exceed with probability ``level`` or more.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
-        """
-        return self._native.error(level, 1)
-
-    @overload
-    def confidence_interval(self, released: Real, level: float = 0.95) -> tuple[float, float]: ...
-    @overload
-    def confidence_interval(
-        self, released: Reals, level: float = 0.95
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-    def confidence_interval(self, released: Any, level: float = 0.95) -> tuple[Any, Any]:
-        """Bracket the true value of each release.
-
-        Parameters
-        ----------
-        released : int or array_like of int
-            What `release` returned: the whole array, since its length may count.
-        level : float, default 0.95
-            The probability, for each value, that it lies in its interval.
-
-        Returns
-        -------
-        lower, upper : float or ndarray of float64
-            ``released`` minus and plus the error.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
-        """
-        values = _released(released)
-        return _around(values, self._native.error(level, values.size))
 
 
 def checked_sensitivity(sensitivity: int) -> int:

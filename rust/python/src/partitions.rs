@@ -2,47 +2,43 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use dpnoise_core::Error;
 use dpnoise_core::mechanisms::{self, GaussianPrivacy, Law, NoiseBuffer, Reals};
 use dpnoise_core::params::Epsilon;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::errors::to_py;
-use crate::mechanisms::{Gaussian, Laplace};
+use crate::mechanisms::{Additive, Kind};
 use crate::numbers::real;
 
 /// A mechanism for numbers of people, with its noise drawn in advance.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct NoisyUsers(Mutex<Kind>);
+pub(crate) struct NoisyUsers(Mutex<Buffer>);
 
-enum Kind {
+enum Buffer {
     Laplace(NoiseBuffer<Epsilon, Reals>),
     Gaussian(NoiseBuffer<GaussianPrivacy, Reals>),
 }
 
-impl NoisyUsers {
-    fn new(kind: Result<Kind, Error>) -> PyResult<Self> {
-        kind.map(|kind| Self(Mutex::new(kind))).map_err(to_py)
-    }
-}
-
 #[pymethods]
 impl NoisyUsers {
-    #[staticmethod]
-    fn laplace(mechanism: &Laplace) -> PyResult<Self> {
-        Self::new(NoiseBuffer::new(&mechanism.0).map(Kind::Laplace))
-    }
-
-    #[staticmethod]
-    fn gaussian(mechanism: &Gaussian) -> PyResult<Self> {
-        Self::new(NoiseBuffer::new(&mechanism.0).map(Kind::Gaussian))
+    #[new]
+    fn new(mechanism: &Additive) -> PyResult<Self> {
+        let buffer = match &mechanism.0 {
+            Kind::Laplace(laplace) => NoiseBuffer::new(laplace).map(Buffer::Laplace),
+            Kind::Gaussian(gaussian) => NoiseBuffer::new(gaussian).map(Buffer::Gaussian),
+            Kind::DiscreteLaplace(_) | Kind::DiscreteGaussian(_) => {
+                return Err(PyTypeError::new_err("the mechanism must be one for real values"));
+            }
+        };
+        buffer.map(|buffer| Self(Mutex::new(buffer))).map_err(to_py)
     }
 
     fn release(&self, num_users: &Bound<'_, PyAny>) -> PyResult<f64> {
         let value = real(num_users, "num_users")?;
         match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Kind::Laplace(buffer) => buffer.release(value),
-            Kind::Gaussian(buffer) => buffer.release(value),
+            Buffer::Laplace(buffer) => buffer.release(value),
+            Buffer::Gaussian(buffer) => buffer.release(value),
         }
         .map_err(to_py)
     }

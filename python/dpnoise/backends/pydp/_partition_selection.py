@@ -8,7 +8,6 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Final
 
-import dpnoise
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
@@ -294,8 +293,7 @@ class _Thresholding(PartitionSelectionStrategy):
         super().__init__(made)
         self._create = create
         self._noise = noise
-        buffered = _native.NoisyUsers.laplace if isinstance(noise, dpnoise.Laplace) else _native.NoisyUsers.gaussian
-        self._users: Any = buffered(noise._native)
+        self._users = _native.NoisyUsers(noise._native)
         safe = max(made.threshold, 1 + quantile * noise.scale)
         self.threshold = safe + _MARGIN * noise.scale + 2.0**-50 * max(safe, 0.0)
 
