@@ -211,3 +211,23 @@ impl<P: Calibration<V>, V: Numbers> Additive<P, V> {
         Ok(values[0])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::mechanisms::{DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace};
+
+    /// The noise has a scale of 4 steps of 1/4, or of 4.
+    #[test]
+    fn an_error_bound_counts_the_rounding_of_real_values() {
+        let (real, whole) = (Laplace::new(1.0, 1.0, Some(0.25)).unwrap(), DiscreteLaplace::new(0.25, 1).unwrap());
+        assert_eq!((real.scale(), real.granularity()), (1.0, 0.25));
+        assert_eq!((whole.scale(), whole.granularity()), (4.0, 1.0));
+        let real_gaussian = Gaussian::with_rho(0.5, None, 1.0, Some(0.25)).unwrap();
+        let whole_gaussian = DiscreteGaussian::with_rho(1.0 / 32.0, None, 1.0).unwrap();
+        for level in [1e-9, 0.5, 0.95, 1.0 - 1e-9] {
+            assert_eq!(real.error(level, 1).unwrap(), 0.25 * (whole.error(level, 1).unwrap() + 0.5));
+            let steps = whole_gaussian.error(level, 1).unwrap();
+            assert_eq!(real_gaussian.error(level, 1).unwrap(), 0.25 * (steps + 0.5));
+        }
+    }
+}
