@@ -249,8 +249,8 @@ dpnoise_status dpnoise_accumulator_counts(dpnoise_accumulator accumulator, uint6
  * Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard
  * error to `standard_errors`: k items each; for randomized response those of no and of yes.
  *
- * Protocols whose reports are not counted by value are refused with `DPNOISE_STATUS_PARAMETER`: sketches, means and
- * distributions. Python estimates from their state.
+ * Protocols whose reports are not counted by value are refused with `DPNOISE_STATUS_PARAMETER`: means, which have
+ * `dpnoise_accumulator_estimate_mean`, sketches and distributions. Python estimates the latter from their state.
  *
  * @pre Both pointers point to `k` items.
  */
@@ -258,6 +258,16 @@ dpnoise_status dpnoise_accumulator_estimate(dpnoise_accumulator accumulator,
                                             double *counts,
                                             double *standard_errors,
                                             size_t k);
+
+/**
+ * Writes the mean of people's numbers, an unbiased estimate that may be outside of [-1, 1], and its standard error.
+ *
+ * Protocols that are not for means are refused with `DPNOISE_STATUS_PARAMETER`, and so is an accumulator without a
+ * report.
+ *
+ * @pre Both pointers point to one item.
+ */
+dpnoise_status dpnoise_accumulator_estimate_mean(dpnoise_accumulator accumulator, double *mean, double *standard_error);
 
 /**
  * Makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for all integers x. `scale` is

@@ -367,6 +367,12 @@ struct Estimate {
     std::vector<double> standard_errors;
 };
 
+/// A mean of people's numbers: unbiased, and possibly outside of [-1, 1].
+struct MeanEstimate {
+    double mean;
+    double standard_error;
+};
+
 /// The counters of a collector. Several threads may add to one.
 class Accumulator {
 public:
@@ -401,12 +407,21 @@ public:
     /// The number of those rejected.
     [[nodiscard]] std::uint64_t rejected() const { return counts().second; }
 
-    /// Estimates how many people have each value. `protocol` is that of the reports. Sketches, means and distributions
-    /// are refused with `Status::parameter`: Python estimates from their state.
+    /// Estimates how many people have each value. `protocol` is that of the reports. Others are refused with
+    /// `Status::parameter`: means, which have `estimate_mean`, sketches and distributions, which Python estimates from
+    /// their state.
     [[nodiscard]] Estimate estimate(const Protocol& protocol) const {
         Estimate estimate{std::vector<double>(protocol.k()), std::vector<double>(protocol.k())};
         detail::check(dpnoise_accumulator_estimate(
             handle_.number(), estimate.counts.data(), estimate.standard_errors.data(), protocol.k()));
+        return estimate;
+    }
+
+    /// Estimates the mean of people's numbers. Protocols that are not for means are refused with `Status::parameter`,
+    /// and so is an accumulator without a report.
+    [[nodiscard]] MeanEstimate estimate_mean() const {
+        MeanEstimate estimate{};
+        detail::check(dpnoise_accumulator_estimate_mean(handle_.number(), &estimate.mean, &estimate.standard_error));
         return estimate;
     }
 

@@ -90,8 +90,8 @@ func (a *Accumulator) Counts() (n, rejected uint64, err error) {
 // Estimate returns how many people have each of the k values, an unbiased estimate that may be negative, and its
 // standard errors; for randomized response those of no and of yes.
 //
-// Protocols whose reports are not counted by value are refused with [ErrParameter]: sketches, means and distributions.
-// Python estimates from their state.
+// Protocols whose reports are not counted by value are refused with [ErrParameter]: means, which have
+// [Accumulator.EstimateMean], sketches and distributions. Python estimates the latter from their state.
 func (a *Accumulator) Estimate() (counts, standardErrors []float64, err error) {
 	counts, standardErrors = make([]float64, a.k), make([]float64, a.k)
 	err = call(func() C.dpnoise_status {
@@ -102,4 +102,17 @@ func (a *Accumulator) Estimate() (counts, standardErrors []float64, err error) {
 		return nil, nil, err
 	}
 	return counts, standardErrors, nil
+}
+
+// EstimateMean returns the mean of people's numbers, an unbiased estimate that may be outside of [-1, 1], and its
+// standard error.
+//
+// Protocols that are not for means are refused with [ErrParameter], and so is an accumulator without a report.
+func (a *Accumulator) EstimateMean() (mean, standardError float64, err error) {
+	numbers := make([]float64, 2)
+	err = call(func() C.dpnoise_status {
+		return C.dpnoise_accumulator_estimate_mean(
+			a.id(), (*C.double)(pointer(numbers[:1])), (*C.double)(pointer(numbers[1:])))
+	}, a.object)
+	return numbers[0], numbers[1], err
 }

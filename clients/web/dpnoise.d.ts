@@ -167,6 +167,18 @@ export interface Estimate {
   rejected: number;
 }
 
+/** What a collector knows of people's numbers. */
+export interface MeanEstimate {
+  /** An unbiased estimate of their mean, which may be outside of [-1, 1]. */
+  mean: number;
+  /** Its standard error. */
+  standardError: number;
+  /** The number of reports counted. */
+  n: number;
+  /** The number of messages or reports that were refused. */
+  rejected: number;
+}
+
 /** Counts messages. It needs `dpnoise-collector.wasm`. */
 export class Accumulator {
   private constructor();
@@ -197,9 +209,16 @@ export class Accumulator {
 
   /**
    * Estimates how many people have each value. Protocols whose reports are not counted by value are refused
-   * (`parameter`): sketches, means and distributions. Python estimates from their state.
+   * (`parameter`): means, which have `estimateMean`, sketches and distributions, which Python estimates from their
+   * state.
    */
   estimate(): Estimate;
+
+  /**
+   * Estimates the mean of people's numbers. Protocols that are not for means are refused (`parameter`), and so is an
+   * accumulator without a report.
+   */
+  estimateMean(): MeanEstimate;
 
   /** Gives memory back. Objects that are forgotten are freed some time later. */
   free(): void;

@@ -570,6 +570,16 @@ export class Accumulator extends Held {
     return { counts, standardErrors, n, rejected };
   }
 
+  estimateMean() {
+    const { engine, handle } = holding(this, Accumulator);
+    const [mean, standardError] = engine.withMemory([8, 8], (...areas) => {
+      engine.call("accumulator_estimate_mean", handle, ...areas);
+      return areas.map((address) => engine.view(address, 8).getFloat64(0, true));
+    });
+    const [n, rejected] = this.#counts();
+    return { mean, standardError, n, rejected };
+  }
+
   #counts() {
     const { engine, handle } = holding(this, Accumulator);
     return engine.withMemory([8, 8], (...areas) => {

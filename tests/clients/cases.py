@@ -14,6 +14,8 @@ bytes, the lowest one first; an integer is decimal.
     The state of a collector.
 ``estimate SPECIFICATION MESSAGE...``
     k counts and k standard errors, joined.
+``mean SPECIFICATION MESSAGE...``
+    The mean and its standard error, joined.
 ``memo BYTES``, ``newmemo``
     The bytes of the memo that was read from these; ``different`` for two new ones, if they can be read back.
 ``facts SPECIFICATION LIMIT``
@@ -67,7 +69,7 @@ class Case(NamedTuple):
 def part_of(line: str) -> str:
     """Name the part of the C library that answers a line: ``client``, ``collector`` or ``noise``."""
     command, what, *_ = [*line.split(" "), ""]
-    if command in ("collect", "estimate") or (command, what) == ("freed", "accumulator"):
+    if command in ("collect", "estimate", "mean") or (command, what) == ("freed", "accumulator"):
         return "collector"
     return "noise" if command in ("fill", "filltime", "release") or what in ("sampler", "mechanism") else "client"
 
@@ -201,6 +203,19 @@ def estimate(vector: dict[str, Any]) -> Case:
     return Case(name, line, f"ok {''.join(map(double, numbers))}")
 
 
+def mean(vector: dict[str, Any]) -> Case:
+    """Ask for the mean from the messages of a vector."""
+    protocol: Any = local.protocol_from_json(vector["specification"])
+    line = " ".join(["mean", hexed(vector["specification"].encode()), *vector["messages"]])
+    name = f"mean-{name_of(vector)}"
+    if not isinstance(protocol, local.MeanProtocol):
+        return Case(name, line, "error parameter")
+    accumulator = protocol.accumulator()
+    accumulator.add_messages([bytes.fromhex(message) for message in vector["messages"]])
+    estimated = protocol.estimate(accumulator)
+    return Case(name, line, f"ok {double(estimated.mean)}{double(estimated.standard_error)}")
+
+
 def of_vector(vector: dict[str, Any]) -> Iterator[Case]:
     """Ask for all that a vector has."""
     name = name_of(vector)
@@ -212,6 +227,7 @@ def of_vector(vector: dict[str, Any]) -> Iterator[Case]:
     specification = hexed(vector["specification"].encode())
     yield Case(f"state-{name}", " ".join(["collect", specification, *vector["messages"]]), f"ok {vector['state']}")
     yield estimate(vector)
+    yield mean(vector)
     yield facts(vector)
 
 
@@ -369,6 +385,7 @@ def of_specifications() -> Iterator[Case]:
     yield Case("limit", f"facts {UNARY.encode().hex()} {8 * 15 - 1}", "error parameter")
     yield Case("limit-by-default", f"collect {large.to_json().encode().hex()}", "error parameter")
     yield Case("specification-of-state", f"collect {SPECIFICATIONS['with-spaces'].hex()}", "error state")
+    yield Case("mean-of-nobody", f"mean {local.DuchiMean(epsilon=1.0).to_json().encode().hex()}", "error parameter")
     yield Case("specification-of-estimate", f"estimate {SPECIFICATIONS['cut'].hex()}", "error state")
 
 

@@ -23,7 +23,7 @@ def test_the_answer_is_that_of_python(ask: Ask, case: cases.Case) -> None:
 def test_all_vectors_are_asked_for() -> None:
     names = [case.name for case in ACCEPTED]
     assert len(set(names)) == len(names)
-    for kind in ("reports", "messages", "one", "state", "estimate", "facts"):
+    for kind in ("reports", "messages", "one", "state", "estimate", "mean", "facts"):
         assert sum(name.startswith(f"{kind}-") for name in names) == len(cases.VECTORS) == 32
 
 

@@ -195,8 +195,8 @@ pub unsafe extern "C" fn dpnoise_accumulator_counts(
 /// Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard
 /// error to `standard_errors`: k items each; for randomized response those of no and of yes.
 ///
-/// Protocols whose reports are not counted by value are refused with `DPNOISE_STATUS_PARAMETER`: sketches, means and
-/// distributions. Python estimates from their state.
+/// Protocols whose reports are not counted by value are refused with `DPNOISE_STATUS_PARAMETER`: means, which have
+/// `dpnoise_accumulator_estimate_mean`, sketches and distributions. Python estimates the latter from their state.
 ///
 /// # Safety
 /// Both pointers point to `k` items.
@@ -223,6 +223,38 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate(
         let out = unsafe { (edit("counts", counts, k)?, edit("standard_errors", standard_errors, k)?) };
         out.0.copy_from_slice(&own);
         out.1.copy_from_slice(&errors);
+        Ok(())
+    })
+}
+
+/// Writes the mean of people's numbers, an unbiased estimate that may be outside of [-1, 1], and its standard error.
+///
+/// Protocols that are not for means are refused with `DPNOISE_STATUS_PARAMETER`, and so is an accumulator without a
+/// report.
+///
+/// # Safety
+/// Both pointers point to one item.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_estimate_mean(
+    accumulator: dpnoise_accumulator,
+    mean: *mut f64,
+    standard_error: *mut f64,
+) -> Status {
+    run(|| {
+        let held: Arc<Counters> = get("accumulator", accumulator)?;
+        let state = held.state().copy()?;
+        let Some(law) = state.protocol().mean_law() else {
+            let message = format!("accumulator must be of reports on numbers, got {}", state.protocol().name());
+            return Err(Failure::new(Status::Parameter, message));
+        };
+        if state.n() == 0 {
+            return Err(Failure::new(Status::Parameter, "accumulator must have at least one report, got none"));
+        }
+        let estimate = law.estimate(state.n(), state.counters())?;
+        check_apart(("mean", mean, 1), ("standard_error", standard_error, 1))?;
+        // SAFETY: as promised by the caller.
+        let out = unsafe { (edit("mean", mean, 1)?, edit("standard_error", standard_error, 1)?) };
+        (out.0[0], out.1[0]) = (estimate.mean, estimate.standard_error);
         Ok(())
     })
 }

@@ -24,6 +24,7 @@ pub(crate) struct Objects {
     repeated: u64,
     memo: u64,
     accumulator: u64,
+    mean: u64,
     generator: Generator,
     sampler: u64,
     reals: u64,
@@ -33,7 +34,12 @@ pub(crate) struct Objects {
 impl Objects {
     fn new() -> Self {
         let answers = protocol(ANSWERS);
+        let of_means = protocol(&specification("laplace_mean"));
+        let mean = made(|out| unsafe { dpnoise_accumulator_new(of_means, out) });
+        assert_eq!(unsafe { dpnoise_accumulator_add_reports(mean, [0; 4].as_ptr(), 4, 1) }, Status::Ok);
+        free(of_means);
         Self {
+            mean,
             answers,
             numbers: protocol(&specification(NUMBERS)),
             texts: protocol(&specification(TEXTS)),
@@ -62,8 +68,10 @@ impl Objects {
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        let Self { answers, numbers, texts, repeated, memo, accumulator, sampler, reals, integers, .. } = *self;
-        [answers, numbers, texts, repeated, memo, accumulator, sampler, reals, integers].into_iter().for_each(free);
+        let Self { answers, numbers, texts, repeated, memo, accumulator, mean, sampler, reals, integers, .. } = *self;
+        [answers, numbers, texts, repeated, memo, accumulator, mean, sampler, reals, integers]
+            .into_iter()
+            .for_each(free);
     }
 }
 
@@ -122,7 +130,7 @@ macro_rules! release {
 }
 
 /// Every function, with right arguments unless `arguments` replaces one.
-const CALLS: [(&str, Call); 30] = [
+const CALLS: [(&str, Call); 31] = [
     ("dpnoise_generator_new", |objects, arguments| {
         let context = core::ptr::from_ref(&*objects.generator.script).cast_mut().cast();
         making(arguments, |_, out| unsafe { dpnoise_generator_new(Some(crate::play), context, out) })
@@ -257,6 +265,14 @@ const CALLS: [(&str, Call); 30] = [
             arguments.write("counts", &mut counts),
             arguments.write("standard_errors", &mut errors),
             arguments.length("k", 2),
+        )
+    }),
+    ("dpnoise_accumulator_estimate_mean", |objects, arguments| unsafe {
+        let (mut mean, mut error) = (vec![-1.0], vec![-1.0]);
+        dpnoise_accumulator_estimate_mean(
+            arguments.handle("accumulator", objects.mean),
+            arguments.write("mean", &mut mean),
+            arguments.write("standard_error", &mut error),
         )
     }),
     ("dpnoise_discrete_laplace_sampler", |_, arguments| {
@@ -462,4 +478,6 @@ fn memory_that_is_written_must_not_overlap_what_is_read() {
     let (one, two) = (both.as_mut_ptr(), both.as_mut_ptr().wrapping_add(1));
     let estimated = unsafe { dpnoise_accumulator_estimate(objects.accumulator, one, two, 2) };
     assert_eq!((estimated, message().as_str()), (Status::Memory, "counts must not overlap standard_errors"));
+    let estimated = unsafe { dpnoise_accumulator_estimate_mean(objects.mean, one, one) };
+    assert_eq!((estimated, message().as_str()), (Status::Memory, "mean must not overlap standard_error"));
 }

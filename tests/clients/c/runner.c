@@ -246,6 +246,15 @@ static dpnoise_status estimate(char *line, struct handles *h) {
     return DPNOISE_STATUS_OK;
 }
 
+static dpnoise_status estimate_mean(char *line, struct handles *h) {
+    double numbers[2];
+    TRY(collected(&line, h));
+    TRY(dpnoise_accumulator_estimate_mean(h->accumulator, &numbers[0], &numbers[1]));
+    printf("ok ");
+    print_doubles(numbers, 2, "");
+    return DPNOISE_STATUS_OK;
+}
+
 static dpnoise_status memo_bytes(dpnoise_memo memo, struct bytes *out) {
     (void)dpnoise_memo_to_bytes(memo, NULL, 0, &out->length); /* asks for the length */
     out->data = take(out->length);
@@ -432,7 +441,7 @@ static const struct {
     const char *name;
     dpnoise_status (*run)(char *line, struct handles *handles);
 } COMMANDS[] = {
-    {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"memo", memo},
+    {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"mean", estimate_mean}, {"memo", memo},
     {"newmemo", new_memo}, {"facts", facts}, {"fill", fill}, {"release", release},
     {"freed", freed}, {"time", time_messages}, {"filltime", time_samples},
 };

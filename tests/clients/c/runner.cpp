@@ -184,6 +184,12 @@ std::string estimate(Fields& fields) {
     return joined(estimate.counts, "") + joined(estimate.standard_errors, "");
 }
 
+std::string estimate_mean(Fields& fields) {
+    const dpnoise::Protocol protocol = protocol_of(fields);
+    const dpnoise::MeanEstimate estimate = collected(protocol, fields).estimate_mean();
+    return joined(std::vector<double>{estimate.mean, estimate.standard_error}, "");
+}
+
 std::string memo(Fields& fields) {
     return to_hex(dpnoise::Memo::from_bytes(from_hex(field(fields))).to_bytes());
 }
@@ -316,7 +322,7 @@ std::string time_samples(Fields& fields) {
 }
 
 const std::map<std::string, std::string (*)(Fields&)> commands = {
-    {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"memo", memo},
+    {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"mean", estimate_mean}, {"memo", memo},
     {"newmemo", new_memo}, {"facts", facts}, {"fill", fill}, {"release", release},
     {"freed", freed}, {"time", time_messages}, {"filltime", time_samples},
 };

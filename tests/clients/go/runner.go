@@ -34,6 +34,7 @@ var commands = map[string]func(*fields) (string, error){
 	"perturb":  perturb,
 	"collect":  collect,
 	"estimate": estimate,
+	"mean":     estimateMean,
 	"memo":     memo,
 	"newmemo":  newMemo,
 	"facts":    facts,
@@ -222,6 +223,16 @@ func estimate(f *fields) (string, error) {
 	defer accumulator.Close()
 	counts, standardErrors, err := accumulator.Estimate()
 	return strings.ReplaceAll(doubles(append(counts, standardErrors...)), " ", ""), err
+}
+
+func estimateMean(f *fields) (string, error) {
+	accumulator, err := collected(f)
+	if err != nil {
+		return "", err
+	}
+	defer accumulator.Close()
+	mean, standardError, err := accumulator.EstimateMean()
+	return strings.ReplaceAll(doubles([]float64{mean, standardError}), " ", ""), err
 }
 
 func memo(f *fields) (string, error) {

@@ -5,6 +5,7 @@ import io.github.dpnoise.DiscreteLaplace;
 import io.github.dpnoise.DiscreteLaplaceSampler;
 import io.github.dpnoise.DpnoiseException;
 import io.github.dpnoise.Estimate;
+import io.github.dpnoise.MeanEstimate;
 import io.github.dpnoise.Gaussian;
 import io.github.dpnoise.Generator;
 import io.github.dpnoise.Laplace;
@@ -54,6 +55,7 @@ final class Runner {
             case "perturb" -> perturb(rest);
             case "collect" -> collect(rest);
             case "estimate" -> estimate(rest);
+            case "mean" -> estimateMean(rest);
             case "memo" -> memo(rest.get(0));
             case "newmemo" -> newMemo();
             case "facts" -> facts(rest.get(0), Long.parseLong(rest.get(1)));
@@ -119,6 +121,13 @@ final class Runner {
         try (Accumulator accumulator = collected(rest)) {
             Estimate estimate = accumulator.estimate();
             return hex(estimate.counts()) + hex(estimate.standardErrors());
+        }
+    }
+
+    private static String estimateMean(List<String> rest) {
+        try (Accumulator accumulator = collected(rest)) {
+            MeanEstimate estimate = accumulator.estimateMean();
+            return hex(new double[] {estimate.mean(), estimate.standardError()});
         }
     }
 

@@ -61,6 +61,11 @@ const COMMANDS = {
     return doubles([...counts, ...standardErrors]);
   },
 
+  async mean(specification, ...messages) {
+    const { mean, standardError } = (await accumulator(specification, messages)).estimateMean();
+    return doubles([mean, standardError]);
+  },
+
   async memo(word) {
     return hex((await Memo.fromBytes(bytes(word))).toBytes());
   },

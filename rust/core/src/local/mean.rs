@@ -123,7 +123,7 @@ fn numbers(window: &Window) -> impl Iterator<Item = f64> + use<> {
 fn variance(window: &Window, x: f64) -> f64 {
     let ((kept, replaced), steps) = (kept_and_replaced(window), f64::from(window.k() - 1));
     let distance = x * steps / 2.0;
-    let rounded = kept * rounding((1.0 + x) / 2.0 * steps);
+    let rounded = kept * rounding(f64::midpoint(1.0, x) * steps);
     let unit = 2.0 / (kept * steps);
     least_variance(window) + (rounded + kept * replaced * distance * distance) * unit * unit
 }

@@ -150,7 +150,10 @@ impl World {
             Call::AddReports => self.add_reports(input),
             Call::Merge => self.merge(input),
             Call::Counts => self.counts(input),
-            Call::Estimate => self.estimate(input),
+            Call::Estimate => {
+                self.estimate(input);
+                self.estimate_mean(input);
+            }
             Call::ToBytes => self.to_bytes(input),
             Call::Sampler => self.sampler(input),
             Call::Fill => self.fill(input),
@@ -520,6 +523,19 @@ impl World {
         } else {
             counts.check_untouched_or_zero("an estimate");
             errors.check_untouched_or_zero("an estimate");
+        }
+    }
+
+    fn estimate_mean(&mut self, input: &mut Input<'_>) {
+        let (accumulator, facts) = self.pick_accumulator(input);
+        let [mut mean, mut error] = [0; 2].map(|_| Block::for_words(1, input));
+        let second = if input.rarely() { mean.pointer() } else { error.pointer() };
+        let status = checked!(dpnoise_accumulator_estimate_mean(accumulator, mean.pointer(), second));
+        if status == Status::Ok {
+            assert!(facts.is_some() && second == error.pointer());
+        } else {
+            mean.check_untouched_or_zero("a mean");
+            error.check_untouched_or_zero("a mean");
         }
     }
 

@@ -146,14 +146,28 @@ public final class Accumulator implements AutoCloseable {
      * Estimates how many people have each value.
      *
      * @return the estimates
-     * @throws DpnoiseException if reports of the protocol are not counted by value: sketches, means and distributions,
-     *     which Python estimates from their state
+     * @throws DpnoiseException if reports of the protocol are not counted by value: means, which have {@link
+     *     #estimateMean}, sketches and distributions, which Python estimates from their state
      */
     public Estimate estimate() {
         Estimate estimate = new Estimate(new double[k], new double[k]);
         handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_estimate(
                 accumulator, estimate.counts(), estimate.standardErrors(), Library.size(k)));
         return estimate;
+    }
+
+    /**
+     * Estimates the mean of people's numbers.
+     *
+     * @return the mean and its standard error
+     * @throws DpnoiseException if the protocol is not for means, or no report was counted
+     */
+    public MeanEstimate estimateMean() {
+        double[] mean = new double[1];
+        double[] standardError = new double[1];
+        handle.call(accumulator ->
+                CollectorLibrary.dpnoise_accumulator_estimate_mean(accumulator, mean, standardError));
+        return new MeanEstimate(mean[0], standardError[0]);
     }
 
     @Override

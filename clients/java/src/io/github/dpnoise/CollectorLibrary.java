@@ -29,4 +29,6 @@ final class CollectorLibrary {
 
     static native int dpnoise_accumulator_estimate(
             long accumulator, double[] counts, double[] standardErrors, Pointer k);
+
+    static native int dpnoise_accumulator_estimate_mean(long accumulator, double[] mean, double[] standardError);
 }
