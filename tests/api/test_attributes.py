@@ -44,7 +44,8 @@ def test_a_report_of_sampled_is_the_number_of_one_attribute_and_the_report_on_it
         "b": local.GeneralizedRandomizedResponse(k=7, epsilon=CERTAIN),
         "c": local.RandomizedResponse(epsilon=CERTAIN),
     }
-    protocol, n = local.Sampled(attributes=protocols), 3000
+    # A third is about each attribute: one of those about the first differs from its value with a probability of 4e-10.
+    protocol, n = local.Sampled(attributes=protocols), 300
     columns = {"a": np.arange(n) % 300, "b": np.arange(n) % 7, "c": np.arange(n) % 2 == 1}
     reports = protocol.perturb(columns)
     assert reports.shape == (n, 3)

@@ -27,8 +27,8 @@ from dpnoise.audit._outcomes import outcomes_of
 from dpnoise.audit._statistics import lowest_set_bit
 
 ALARMS = [0.025, 1e-6, 1e-12]
-FEW = 4000
-SURE = 0.999999
+FEW = 5000
+SURE = 1 - 1e-10
 
 
 # --- the bounds of Clopper and Pearson -----------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_vectorized_mechanisms_give_arrays_or_sequences() -> None:
         return np.random.default_rng().random(x.shape) < np.where(x, 0.75, 0.25)
 
     for mechanism in (answers, lambda x: [str(answer) for answer in answers(x)]):
-        report = audit.epsilon_lower_bound(mechanism, True, False, n=70_000, vectorized=True, level=SURE)
+        report = audit.epsilon_lower_bound(mechanism, True, False, n=90_000, vectorized=True, level=SURE)
         assert 1.0 < report.epsilon < math.log(3)
 
 

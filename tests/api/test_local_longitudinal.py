@@ -130,7 +130,8 @@ def test_questions_of_the_same_form_share_nothing_permanent() -> None:
     smoking, drinking = (FLIPS.perturb(values, memo, question=question) for question in ("smoking", "drinking"))
     same = (smoking == drinking).all(axis=1).mean()
     others = (smoking == FLIPS.perturb(values, local.ClientMemo.generate(2000), question="smoking")).all(axis=1).mean()
-    assert abs(same - others) < 6 * np.sqrt(others / 2000 + 1e-6) < 0.5
+    # The difference has twice the variance of either share, and few people agree: 9 is exceeded with less than 1e-13.
+    assert abs(same - others) < 9 * np.sqrt(others / 2000 + 1e-6) < 0.5
     # The positive control: one name for both.
     assert (smoking == FLIPS.perturb(values, memo, question="smoking")).all()
 

@@ -11,8 +11,8 @@ from scipy.stats import binom
 from dpnoise import ParameterError, local
 from dpnoise.local._popcounts import chi_squared_tail, distribution
 
-FALSE_ALARM = 1e-9
-"""The probability that a statistical check fails though all is well."""
+FALSE_ALARM = 1e-11
+"""The probability that a statistical check fails though all is well; a test has up to four of them."""
 
 PROTOCOL = local.OptimizedUnaryEncoding(k=15, epsilon=1.0)
 WIDE = local.OptimizedUnaryEncoding(k=128, epsilon=1.0)

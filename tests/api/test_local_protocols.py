@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import binom
 
 import dpnoise
 from dpnoise import ParameterError, local
@@ -377,8 +378,9 @@ def test_direct_reports_are_values(protocol):
     reports = protocol.perturb(values)
     found = reports.astype(int) @ 256 ** np.arange(protocol.report_bytes)
     assert found.max() < protocol.k
-    # Binomial, 7 standard deviations.
-    assert abs(np.sum(found == values) - 20_000 * protocol.p) <= 7 * math.sqrt(20_000 * protocol.p * (1 - protocol.p))
+    # By exact quantiles: of the largest k less than one is expected.
+    law = binom(20_000, protocol.p)
+    assert law.ppf(1e-11) <= np.sum(found == values) <= law.isf(1e-11)
     with pytest.raises(AttributeError):
         protocol.encode(values)
 

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from dpnoise import ParameterError, local
 from dpnoise.local._ranges import Level, Tree
@@ -55,9 +56,9 @@ def test_ranges_are_unbiased_and_as_accurate_as_they_say(k: int, branching: int,
     for _ in range(repetitions):
         found = protocol.estimate(protocol.perturb(values)).range(first, last)
         scores.append((found.count - true) / found.standard_error)
-    # Standard errors are bounds, so the mean square is at most 1 but by chance: 6.5 standard deviations of chi squared.
+    # Standard errors are bounds, so the mean square is at most 1 but by chance: 1e-11 of chi squared.
     assert abs(np.mean(scores)) * np.sqrt(repetitions) < 6.5
-    assert np.mean(np.square(scores)) < 1 + 6.5 * np.sqrt(2 / repetitions)
+    assert np.sum(np.square(scores)) < chi2.isf(1e-11, repetitions)
     # And not by far: a bound that is twice the error would be caught.
     assert np.mean(np.square(scores)) > 0.4
 

@@ -79,7 +79,7 @@ def test_a_specification_that_contradicts_itself_is_refused() -> None:
 
 def test_what_is_permanent_stays() -> None:
     """The instantaneous round is held fixed by scripted words; what is left is the cohort and the permanent row."""
-    n = 300
+    n = 500  # of so many a cohort is empty with a probability of 1.6e-13
     texts, memo = ["plum"] * n, local.ClientMemo.generate(n)
     first = RAPPOR.perturb(texts, memo, question="fruit", rng=SeededRng(1))
     for copy in (memo, local.ClientMemo.from_bytes(memo.to_bytes())):

@@ -284,7 +284,7 @@ def test_a_vector_is_released_as_a_whole():
         empty = dp_computations.add_noise_vector(np.zeros(0), vector_params(NOISES[0], NormKind.L1))
     assert empty.shape == (0,)
     assert released.shape == (1000,)
-    assert len({*released}) == 1000
+    assert len({*released}) > 990  # two are equal by chance with a probability of 2e-7
 
 
 def test_a_mechanism_that_was_made_before_is_the_hosts():

@@ -148,7 +148,7 @@ def test_noise_is_on_the_grid(name):
     step = mechanism._noise.granularity
     released = [mechanism.add_noise(0.1), *mechanism.add_noise(np.full(100, 0.1))]
     assert all((value / step).is_integer() for value in released)
-    assert len({*released}) == 101
+    assert len({*released}) > 95  # two are equal by chance with a probability of 5e-9
 
 
 @pytest.mark.parametrize("name", SIMPLE)

@@ -95,7 +95,7 @@ def check(
     ...     patients.remove("flu"),
     ...     epsilon=1.0,
     ...     n=10_000,
-    ...     level=0.999999,
+    ...     level=1 - 1e-9,
     ... ).refuted
     False
     """
