@@ -21,6 +21,8 @@
 //!
 //! The collector counts how often each report occurs. Node counts follow by a Walsh-Hadamard transform of every level.
 
+use core::hint::black_box;
+
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
@@ -164,10 +166,12 @@ impl Symbols for HierarchicalRange {
         let mut columns = Wiped::<u64>::new(seeds.len());
         uniform(rng, self.levels(), seeds)?;
         uniform(rng, 1 << self.depth, &mut columns)?;
+        // Valgrind takes the instruction that sets one bit of a register for an address made of the number of the bit.
+        let one = black_box(1u64);
         for (seed, &column) in seeds.iter_mut().zip(&*columns) {
             // An overflow check would be a branch on what is still secret.
             let levels_up = (*seed as u32).wrapping_mul(self.step);
-            let nodes = 1u64.wrapping_shl(self.depth.wrapping_sub(levels_up));
+            let nodes = one.wrapping_shl(self.depth.wrapping_sub(levels_up));
             *seed = nodes | column & nodes.wrapping_sub(1);
         }
         Ok(())

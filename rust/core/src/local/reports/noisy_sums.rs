@@ -10,6 +10,7 @@
 //! `unit` is the largest power of two up to 2^20 with which the scale is at most 2^21: so a sum over 2^35 reports fits
 //! into a counter, and rounding to 1 / `unit` is negligible beside the noise.
 
+use core::hint::black_box;
 use core::mem;
 
 use dpnoise_kernels::memory::zeroed;
@@ -107,18 +108,25 @@ impl NoisySums {
         let noise = DiscreteLaplace::new(self.scale(epsilon));
         let numbers = out.as_chunks_mut::<NUMBER_BYTES>().0;
         let mut private = Wiped::new(2 * numbers.len().min(CHUNK));
-        let bound = i64::from(self.bound);
+        let (bound, most, sign) = (i64::from(self.bound), 2 * i64::from(self.bound), black_box(i64::BITS - 1));
         for (index, out) in numbers.chunks_mut(CHUNK).enumerate() {
             let (sums, added) = private[..2 * out.len()].split_at_mut(out.len());
             exact(rng, index * CHUNK, sums)?;
             noise.fill_with(added, rng)?;
             for ((out, &sum), &added) in out.iter_mut().zip(&*sums).zip(&*added) {
-                let clamped = sum.wrapping_add(added).clamp(-bound, bound);
-                *out = (clamped.wrapping_add(bound) as u32).to_le_bytes();
+                let number = sum.wrapping_add(added).wrapping_add(bound);
+                *out = (clamp(number, most, sign) as u32).to_le_bytes();
             }
         }
         Ok(())
     }
+}
+
+/// The number, but not below 0 and not above `most`; `sign` is 63. The compiler must not know that: what it recognises as
+/// a comparison is a branch where it has no vectors.
+fn clamp(number: i64, most: i64, sign: u32) -> i64 {
+    let from_most = (number & !number.wrapping_shr(sign)).wrapping_sub(most);
+    most.wrapping_add(from_most & from_most.wrapping_shr(sign))
 }
 
 impl NoisySums {
@@ -192,6 +200,17 @@ impl Reports for NoisySums {
 mod tests {
     use super::*;
     use crate::local::chance::likelihood::{MAX_EPSILON, MIN_EPSILON};
+
+    #[test]
+    fn numbers_are_clamped_without_a_comparison() {
+        for most in [2, 7, 2 * (1 << 28), i64::from(u32::MAX)] {
+            for near in [0, most, 1 << 40, -(1 << 62), i64::MAX - 3, i64::MIN + 3] {
+                for number in near - 3..=near + 3 {
+                    assert_eq!(clamp(number, most, 63), number.clamp(0, most), "{number} {most}");
+                }
+            }
+        }
+    }
 
     /// More rows than are added in words of 32 bits, some of them malformed by one number.
     #[test]

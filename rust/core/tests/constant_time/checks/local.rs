@@ -3,13 +3,12 @@
 use dpnoise_core::instruction_set;
 use dpnoise_core::local::{
     GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, OptimizedUnaryEncoding,
-    ProjectiveGeometryResponse, Protocol, RandomizedResponse, SubsetSelection, SummationHistogramEncoding,
+    ProjectiveGeometryResponse, Protocol, RandomizedResponse, Remembering, SubsetSelection, SummationHistogramEncoding,
     SymmetricUnaryEncoding, ValueKind, Values, one_hot,
 };
 use dpnoise_core::rng::SeededRng;
 use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
 
-use super::longitudinal::report_with_memo;
 use super::{Check, assert_secret, perturbed, reports_on, secret, table};
 
 /// Numbers of values whose rows have no whole word, some, and more than one chunk.
@@ -30,14 +29,28 @@ fn values_and_rows(encoding: &Protocol) -> (Vec<i64>, Vec<u8>) {
 pub(super) fn checks() -> Vec<Check> {
     table(&[
         ("the example of every family", || {
-            for info in Protocol::FAMILIES {
+            // What is left over from vectors is done by other instructions.
+            for (info, people) in Protocol::FAMILIES.iter().flat_map(|info| [1, 2, 3, 6, 2107].map(|n| (info, n))) {
                 let protocol = info.example().unwrap();
-                match info.takes {
-                    ValueKind::Answers => drop(reports_on(&protocol, Values::Answers(&secret(&[0, 1, 1])), 3)),
-                    ValueKind::Numbers => drop(reports_on(&protocol, Values::Numbers(&secret(&[0.0, 0.3, 1.0])), 3)),
-                    ValueKind::Remembering => report_with_memo(protocol),
-                    _ => drop(perturbed(&protocol, &[0, 1, 3].repeat(700))),
-                }
+                let out = match info.takes {
+                    ValueKind::Answers => {
+                        let answers = secret(&[0, 1, 1].repeat(people)[..people]);
+                        reports_on(&protocol, Values::Answers(&answers), people)
+                    }
+                    ValueKind::Numbers => {
+                        let numbers = secret(&[0.3, 0.0, 1.0].repeat(people)[..people]);
+                        reports_on(&protocol, Values::Numbers(&numbers), people)
+                    }
+                    ValueKind::Remembering => {
+                        let (values, secrets) =
+                            (secret(&[3, 0, 1].repeat(people)[..people]), secret(&vec![[7; 32]; people]));
+                        let question = "question";
+                        let remembering = Remembering { values: &values, secrets: &secrets, question };
+                        reports_on(&protocol, Values::Remembering(remembering), people)
+                    }
+                    _ => perturbed(&protocol, &[3, 0, 1].repeat(people)[..people]),
+                };
+                drop(out);
             }
         }),
         ("flipping bits, the kernel", || {

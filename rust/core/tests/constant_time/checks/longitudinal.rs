@@ -10,7 +10,7 @@ use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use super::{Check, assert_secret, secret, table};
 
 /// Reports on some values of people with some secrets, all of them poisoned.
-pub(super) fn report_with_memo(protocol: impl Into<Protocol>) {
+fn report_with_memo(protocol: impl Into<Protocol>) {
     let protocol = protocol.into();
     let k = i64::from(protocol.k());
     let values = secret(&[0, 1, k / 2, k - 1].repeat(10));
