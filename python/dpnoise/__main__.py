@@ -2,7 +2,7 @@
 
 import sys
 
-from dpnoise.cli import main
+from dpnoise.cli import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program())

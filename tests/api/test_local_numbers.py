@@ -310,7 +310,7 @@ def test_parameters_out_of_range() -> None:
         refuses(ParameterError, f"x must be between -1 and 1, got {x!r}".replace("nan", "NaN"), mean.variance, 10, x)
     refuses(TypeError, "x must be a number, got str", mean.variance, 10, "0")
     for n in (0, -1, 2**64):
-        refuses(ParameterError, f"n must be an integer from 1 to {2**64 - 1}, got {n}", mean.variance, n, 0.0)
+        refuses(ParameterError, f"n must be an integer from 1 to 2**64 - 1, got {n}", mean.variance, n, 0.0)
 
 
 # --- Bad input -----------------------------------------------------------------------------------------------------

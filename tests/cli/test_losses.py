@@ -200,7 +200,7 @@ def test_a_signal_that_is_ignored_stays_ignored(
 
 
 # What the script that pip makes for the entry point does.
-SCRIPT = "import sys\nfrom dpnoise.cli import main\nsys.exit(main())\n"
+SCRIPT = "import sys\nfrom dpnoise.cli import program\nsys.exit(program())\n"
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -217,9 +217,9 @@ def test_a_signal_during_imports_is_one_line(tmp_path: Path, number: int) -> Non
         )
         stopped = f"dpnoise: stopped by {signal.Signals(number).name}\n"
         assert (process.returncode, process.stdout, process.stderr) == (128 + number, "", stopped)
-    # A program that only imports the package keeps its own handlers.
+    # Another program keeps its own handlers.
     other = tmp_path / "dpnoise"
-    other.write_text("import dpnoise.cli\nimport numpy\n", encoding="utf-8")
+    other.write_text(SCRIPT.replace("program", "main"), encoding="utf-8")
     process = subprocess.run(
         [sys.executable, str(other), "plan"], capture_output=True, check=False, timeout=60, env=environment
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,9 @@ def _numbers(make: Callable[..., local.SummationHistogramEncoding], *, epsilon: 
 
 def _local_case(family: local.Family) -> Case:
     """Compare the two values that are the furthest apart."""
-    name, make, vectorized = family.protocol.__name__, cast("Callable[..., Any]", family.example), False
+    required = {parameter.name: parameter.example for parameter in family.parameters if parameter.required}
+    name, vectorized = family.protocol.__name__, False
+    make: Callable[..., Any] = partial(family.protocol, **required)
     pair: tuple[Any, Any]
     match protocol := make():
         case local.CountMeanSketch() | local.HadamardCountMeanSketch():
@@ -83,10 +85,9 @@ def _votes(*, epsilon: float) -> stability.SubsampleAndAggregate:
     )
 
 
+# Unary encoding has no epsilon that could be given, and the reports of people with a memo are not independent.
 _FAMILIES: Final = [
-    family
-    for family in local.FAMILIES.values()
-    if not family.keeps_memo and any(parameter.name == "epsilon" for parameter in family.parameters)
+    family for family in local.FAMILIES.values() if not (family.keeps_memo or family.protocol is local.UnaryEncoding)
 ]
 
 CASES: Final = (

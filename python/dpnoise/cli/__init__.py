@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dpnoise.cli.starting import answer_signals
 
-__all__ = ["main"]
+__all__ = ["main", "program"]
 
 _EXTRA = frozenset({"typer", "click", "rich", "pyarrow"})
 
@@ -27,8 +27,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         number of the signal if one has stopped the program: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP. A line on
         stderr, or the report of the audit, says which.
     """
-    if arguments is None:  # this process is the program
-        answer_signals()
     try:
         from dpnoise.cli.app import app_for, run
 
@@ -39,3 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"dpnoise: the command line needs the package {error.name}: pip install 'dpnoise[cli]'", file=sys.stderr)
         return 2
     return run(app, arguments)
+
+
+def program() -> int:
+    """Run the command line as the program of this process, whose signals it answers from now on.
+
+    Returns
+    -------
+    int
+        The exit code of `main`.
+    """
+    answer_signals()
+    return main()

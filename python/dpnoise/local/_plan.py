@@ -108,8 +108,9 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
     Returns
     -------
     Plan
-        A sequence of `Candidate`, the most accurate first, which prints as a table. Protocols that do not take this k
-        and epsilon are left out; `RandomizedResponse` takes only k = 2.
+        A sequence of `Candidate`, the most accurate first, and among equals the one with the shortest reports, which
+        prints as a table. Protocols that do not take this k and epsilon are left out; `RandomizedResponse` takes only
+        k = 2.
 
     Raises
     ------

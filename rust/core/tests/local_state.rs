@@ -3,7 +3,7 @@
 use dpnoise_core::Error;
 use dpnoise_core::local::{
     Accumulator, Argument, COUNTER_LIMIT, CountMeanSketch, GeneralizedRandomizedResponse, HadamardCountMeanSketch,
-    HierarchicalRange, HybridMean, Kind, Loloha, LongitudinalUnaryEncoding, OptimizedUnaryEncoding, Permanent,
+    HierarchicalRange, HybridMean, Loloha, LongitudinalUnaryEncoding, OptimizedUnaryEncoding, ParameterKind, Permanent,
     ProjectiveGeometryResponse, Protocol, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding, Values,
 };
 use dpnoise_core::rng::SeededRng;
@@ -17,7 +17,7 @@ fn protocols() -> Vec<Protocol> {
             for (p, q) in [(0.75, 0.25), (0.5, 0.25), (0.61, 0.2), (1e-4, 1e-5), (0.5, 0.75), (0.01, 0.2), (0.1, 0.9)] {
                 let given = info.parameters.iter().map(|parameter| match (parameter.name, parameter.kind) {
                     ("epsilon_first", _) => (parameter.name, Argument::Real(epsilon / 2.0)),
-                    (name, Kind::Epsilon) => (name, Argument::Real(epsilon)),
+                    (name, ParameterKind::Epsilon) => (name, Argument::Real(epsilon)),
                     ("p", _) => ("p", Argument::Real(p)),
                     ("q", _) => ("q", Argument::Real(q)),
                     (name, _) => (name, parameter.example),

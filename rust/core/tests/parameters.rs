@@ -2,8 +2,8 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    Accumulator, Argument, COUNTER_LIMIT, DefaultValue, Estimate, FamilyInfo, Kind, Parameter, Protocol, Remembering,
-    ValueKind, Values,
+    Accumulator, Argument, COUNTER_LIMIT, DefaultValue, Estimate, FamilyInfo, Parameter, ParameterKind, Protocol,
+    Remembering, ValueKind, Values,
 };
 use dpnoise_core::mechanisms::{self, Method};
 use dpnoise_core::params::{Epsilon, Ratio, RealScale, Scale};
@@ -60,11 +60,13 @@ fn works(protocol: Protocol, (values, people): (Values<'_>, usize)) {
 /// Any argument for a parameter; one in two is that of the example, so that all others are reached.
 fn arguments(parameter: &Parameter) -> BoxedStrategy<Argument> {
     let any = match parameter.kind {
-        Kind::Integer(_) => prop_oneof![0..300u64, (0..12u32).prop_map(|exponent| 1 << exponent), any::<u64>()]
-            .prop_map(Argument::Integer)
-            .boxed(),
-        Kind::Epsilon | Kind::Probability => doubles().prop_map(Argument::Real).boxed(),
-        Kind::Word(words) => prop::sample::select(words).prop_map(Argument::Word).boxed(),
+        ParameterKind::Integer(_) => {
+            prop_oneof![0..300u64, (0..12u32).prop_map(|exponent| 1 << exponent), any::<u64>()]
+                .prop_map(Argument::Integer)
+                .boxed()
+        }
+        ParameterKind::Epsilon | ParameterKind::Probability => doubles().prop_map(Argument::Real).boxed(),
+        ParameterKind::Word(words) => prop::sample::select(words).prop_map(Argument::Word).boxed(),
     };
     prop_oneof![Just(parameter.example), any].boxed()
 }
@@ -278,6 +280,9 @@ fn arguments_that_are_missing_or_unknown_are_refused() {
         }
     }
     let unknown = message("duchi_mean", &[("k", Argument::Integer(2))]);
-    assert_eq!(unknown, "parameters must be epsilon, got k");
-    assert!(message("duchi", &[]).contains("unknown protocol \"duchi\"; this release knows randomized_response, "));
+    assert_eq!(unknown, "parameters must be epsilon, once, got k");
+    let twice = message("duchi_mean", &[("epsilon", Argument::Real(1.0)); 2]);
+    assert_eq!(twice, "parameters must be epsilon, once, got epsilon");
+    let family = message("duchi", &[]);
+    assert!(family.starts_with("family must be one of randomized_response, ") && family.ends_with(", got \"duchi\""));
 }

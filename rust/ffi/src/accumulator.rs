@@ -244,7 +244,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate_mean(
         let held: Arc<Counters> = get("accumulator", accumulator)?;
         let state = held.state().copy()?;
         let Some(law) = state.protocol().mean_law() else {
-            let message = format!("accumulator must be of reports on numbers, got {}", state.protocol().name());
+            let message = format!("accumulator must be of a protocol for means, got {}", state.protocol().name());
             return Err(Failure::new(Status::Parameter, message));
         };
         if state.n() == 0 {

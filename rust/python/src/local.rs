@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    self, Argument, COUNTER_LIMIT, DefaultValue, Estimate, Kind, Law, Parameter, Protocol, RandomizedResponse,
-    Remembering, Support, ValueKind, Values,
+    self, Argument, COUNTER_LIMIT, DefaultValue, Estimate, Law, MeanLaw, Parameter, ParameterKind, Protocol,
+    RandomizedResponse, Remembering, Support, ValueKind, Values,
 };
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -136,7 +136,7 @@ impl LocalProtocol {
     }
 
     fn variance_of_mean(&self, n: &Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> PyResult<f64> {
-        let n = integer(n, "n", &format!("an integer from 1 to {}", u64::MAX))?;
+        let n = integer(n, "n", MeanLaw::COUNTS)?;
         let law = self.0.mean_law().ok_or_else(|| of_no_mean(&self.0))?;
         law.variance(n, real(x, "x")?).map_err(to_py)
     }
@@ -280,13 +280,14 @@ impl LocalProtocol {
 fn argument(value: &Bound<'_, PyAny>, parameter: &Parameter) -> PyResult<Argument> {
     let name = parameter.name;
     Ok(match parameter.kind {
-        Kind::Integer(_) => Argument::Integer(integer(value, name, &parameter.allowed())?),
-        Kind::Epsilon => Argument::Real(real_down(value, name)?),
-        Kind::Probability => Argument::Real(real(value, name)?),
-        Kind::Word(words) => {
-            let Ok(given) = value.extract::<PyBackedStr>() else {
+        ParameterKind::Integer(_) => Argument::Integer(integer(value, name, &parameter.allowed())?),
+        ParameterKind::Epsilon => Argument::Real(real_down(value, name)?),
+        ParameterKind::Probability => Argument::Real(real(value, name)?),
+        ParameterKind::Word(words) => {
+            let Ok(text) = value.cast::<PyString>() else {
                 return Err(PyTypeError::new_err(format!("{name} must be a str, got {}", value.get_type().name()?)));
             };
+            let given = text.to_string_lossy();
             let refused = || to_py(Error::parameter(name, format!("{:?}", &*given), parameter.allowed()));
             Argument::Word(words.iter().find(|&&word| word == &*given).ok_or_else(refused)?)
         }
@@ -298,7 +299,7 @@ pub(crate) fn not_by_value(protocol: &Protocol) -> PyErr {
 }
 
 pub(crate) fn of_no_mean(protocol: &Protocol) -> PyErr {
-    PyTypeError::new_err(format!("reports of {} do not stand for numbers", protocol.name()))
+    PyTypeError::new_err(format!("reports of {} give no mean", protocol.name()))
 }
 
 /// The most bytes of counters: all that there can be for None.
@@ -335,9 +336,9 @@ impl From<Argument> for Value {
 fn local_families(py: Python<'_>) -> Vec<FamilyRow<'_>> {
     let row = |parameter: &Parameter| {
         let kind = match parameter.kind {
-            Kind::Integer(_) => py.get_type::<PyInt>(),
-            Kind::Epsilon | Kind::Probability => py.get_type::<PyFloat>(),
-            Kind::Word(_) => py.get_type::<PyString>(),
+            ParameterKind::Integer(_) => py.get_type::<PyInt>(),
+            ParameterKind::Epsilon | ParameterKind::Probability => py.get_type::<PyFloat>(),
+            ParameterKind::Word(_) => py.get_type::<PyString>(),
         };
         let default = match parameter.default {
             DefaultValue::Is(value) => Some(value.into()),

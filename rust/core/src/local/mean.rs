@@ -45,13 +45,23 @@ pub enum MeanLaw {
 }
 
 impl MeanLaw {
+    /// The allowed numbers of reports.
+    pub const COUNTS: &str = "an integer from 1 to 2**64 - 1";
+
     /// The mean from the `counters` of `n` reports.
     ///
     /// # Errors
-    /// [`Error::Data`] for no reports.
+    /// [`Error::Data`] for no reports, and unless there is a counter for each output, or one for a sum.
     pub fn estimate(&self, n: u64, counters: &[u64]) -> Result<MeanEstimate, Error> {
         if n == 0 {
             return Err(Error::data("collected", "must have at least one report, got none"));
+        }
+        let counted = match self {
+            Self::Windows { first, second, .. } => first.outputs() + second.map_or(0, Window::outputs),
+            Self::Sum { .. } => 1,
+        };
+        if counters.len() != counted as usize {
+            return Err(Error::data("counters", format!("must be {counted}")));
         }
         let (mean, square) = match self {
             Self::Windows { first, second, .. } => {
@@ -81,7 +91,7 @@ impl MeanLaw {
     /// [`Error::Parameter`] unless 1 <= n and -1 <= x <= 1.
     pub fn variance(&self, n: u64, x: f64) -> Result<f64, Error> {
         if n == 0 {
-            return Err(Error::parameter("n", n, format!("an integer from 1 to {}", u64::MAX)));
+            return Err(Error::parameter("n", n, Self::COUNTS));
         }
         if !(-1.0..=1.0).contains(&x) {
             return Err(Error::parameter("x", format!("{x:?}"), "between -1 and 1"));

@@ -70,7 +70,7 @@ pub use estimate::{Estimate, Law, Support};
 pub use families::*;
 pub use mean::{MeanEstimate, MeanLaw};
 pub use memo::{ClientMemo, Secret};
-pub use parameters::{Argument, DefaultValue, Kind, Parameter};
+pub use parameters::{Argument, DefaultValue, Parameter, ParameterKind};
 pub use registry::{COUNTER_LIMIT, FamilyInfo, Protocol};
 pub use reports::bits::one_hot;
 pub use reports::hadamard::{entry as hadamard_entry, walsh_hadamard};

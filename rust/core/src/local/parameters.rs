@@ -11,13 +11,13 @@ pub enum Argument {
     Integer(u64),
     /// A real number.
     Real(f64),
-    /// One of the words of [`Kind::Word`].
+    /// One of the words of [`ParameterKind::Word`].
     Word(&'static str),
 }
 
 /// What a parameter may be. The constructor checks its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum ParameterKind {
     /// An integer; the text says which ones.
     Integer(&'static str),
     /// The parameter of a guarantee: a number of another type is rounded down to a double.
@@ -45,7 +45,7 @@ pub struct Parameter {
     /// The name, in all languages.
     pub name: &'static str,
     /// What it may be.
-    pub kind: Kind,
+    pub kind: ParameterKind,
     /// What it is when it is not given.
     pub default: DefaultValue,
     /// A value for the example of the protocol that tests use.
@@ -74,22 +74,28 @@ impl Parameter {
     }
 
     pub(crate) const fn epsilon(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: Kind::Epsilon, default: DefaultValue::Required, example: Argument::Real(2.0), help }
+        Self { name, kind: ParameterKind::Epsilon, default: DefaultValue::Required, example: Argument::Real(2.0), help }
     }
 
     pub(crate) const fn probability(name: &'static str, example: f64, help: &'static str) -> Self {
-        Self { name, kind: Kind::Probability, default: DefaultValue::Required, example: Argument::Real(example), help }
+        Self {
+            name,
+            kind: ParameterKind::Probability,
+            default: DefaultValue::Required,
+            example: Argument::Real(example),
+            help,
+        }
     }
 
     pub(crate) const fn integer(name: &'static str, allowed: &'static str, example: u64, help: &'static str) -> Self {
-        let kind = Kind::Integer(allowed);
+        let kind = ParameterKind::Integer(allowed);
         Self { name, kind, default: DefaultValue::Required, example: Argument::Integer(example), help }
     }
 
     /// The first of some words unless another one is given.
     pub(crate) const fn word(name: &'static str, words: &'static [&'static str], help: &'static str) -> Self {
         let first = Argument::Word(words[0]);
-        Self { name, kind: Kind::Word(words), default: DefaultValue::Is(first), example: first, help }
+        Self { name, kind: ParameterKind::Word(words), default: DefaultValue::Is(first), example: first, help }
     }
 
     /// The same parameter with another number in the example.
@@ -111,9 +117,9 @@ impl Parameter {
     #[must_use]
     pub fn allowed(&self) -> String {
         let allowed = match self.kind {
-            Kind::Integer(allowed) => allowed.into(),
-            Kind::Epsilon | Kind::Probability => "a number".into(),
-            Kind::Word(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or "),
+            ParameterKind::Integer(allowed) => allowed.into(),
+            ParameterKind::Epsilon | ParameterKind::Probability => "a number".into(),
+            ParameterKind::Word(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or "),
         };
         if self.default == DefaultValue::MostAccurate { format!("None or {allowed}") } else { allowed }
     }
@@ -129,15 +135,17 @@ impl<'a> Arguments<'a> {
     /// The `given` arguments, each for one of the parameters.
     pub(crate) fn new(parameters: &'static [Parameter], given: &'a [(&'a str, Argument)]) -> Result<Self, Error> {
         let known = parameters.iter().map(|parameter| parameter.name).collect::<Vec<_>>();
-        match given.iter().find(|(name, _)| !known.contains(name)) {
-            Some((name, _)) => Err(Error::parameter("parameters", name, known.join(", "))),
+        let is_wrong = |&(at, (name, _)): &(usize, &(&str, Argument))| {
+            !known.contains(name) || given[..at].iter().any(|other| other.0 == *name)
+        };
+        match given.iter().enumerate().find(is_wrong) {
+            Some((_, (name, _))) => Err(Error::parameter("parameters", name, format!("{}, once", known.join(", ")))),
             None => Ok(Self { parameters, given }),
         }
     }
 
     pub(crate) fn integer(&self, name: &'static str) -> Result<u64, Error> {
-        let integer = self.optional(name)?;
-        integer.ok_or_else(|| Error::parameter(name, "nothing", "given"))
+        self.optional(name)?.ok_or_else(|| missing(name))
     }
 
     /// An integer that is chosen when it is not given.
@@ -152,14 +160,16 @@ impl<'a> Arguments<'a> {
     pub(crate) fn real(&self, name: &'static str) -> Result<f64, Error> {
         match self.value(name)? {
             Some(Argument::Real(real)) => Ok(real),
-            other => Err(of_another_kind(name, other, "a real number")),
+            Some(other) => Err(of_another_kind(name, other, "a real number")),
+            None => Err(missing(name)),
         }
     }
 
     pub(crate) fn word(&self, name: &'static str) -> Result<&'static str, Error> {
         match self.value(name)? {
             Some(Argument::Word(word)) => Ok(word),
-            other => Err(of_another_kind(name, other, "a word")),
+            Some(other) => Err(of_another_kind(name, other, "a word")),
+            None => Err(missing(name)),
         }
     }
 
@@ -171,12 +181,16 @@ impl<'a> Arguments<'a> {
         match parameter.map(|parameter| parameter.default) {
             Some(DefaultValue::MostAccurate) => Ok(None),
             Some(DefaultValue::Is(value)) => Ok(Some(value)),
-            Some(DefaultValue::Required) | None => Err(Error::parameter(name, "nothing", "given")),
+            Some(DefaultValue::Required) | None => Err(missing(name)),
         }
     }
 }
 
-fn of_another_kind(name: &'static str, found: impl core::fmt::Debug, allowed: &str) -> Error {
+fn missing(name: &'static str) -> Error {
+    Error::parameter(name, "nothing", "given")
+}
+
+fn of_another_kind(name: &'static str, found: Argument, allowed: &str) -> Error {
     Error::parameter(name, format!("{found:?}"), allowed)
 }
 

@@ -130,7 +130,7 @@ macro_rules! families {
             /// ```
             ///
             /// # Errors
-            /// [`Error::State`] for an unknown family, [`Error::Parameter`] when a parameter is missing, unknown or out
+            /// [`Error::Parameter`] for an unknown family, and when a parameter is missing, unknown, given twice or out
             /// of range.
             pub fn new(family: &str, given: &[(&str, Argument)]) -> Result<Self, Error> {
                 match family {
@@ -138,7 +138,7 @@ macro_rules! families {
                         let arguments = Arguments::new(<families::$family as Family>::PARAMETERS, given)?;
                         <families::$family as Family>::from_arguments(&arguments).map(Self::$family)
                     })*
-                    other => Err(spec::unknown(other, &[$(<families::$family as Family>::NAME),*])),
+                    other => Err(unknown_family(other)),
                 }
             }
 
@@ -234,15 +234,20 @@ families! { $
 #[cfg(dpnoise_chosen)]
 include!(env!("DPNOISE_CHOSEN"));
 
+fn unknown_family(name: &str) -> Error {
+    let known: Vec<_> = Protocol::FAMILIES.iter().map(|info| info.name).collect();
+    Error::parameter("family", format!("{name:?}"), format!("one of {}", known.join(", ")))
+}
+
 /// The parameters.
 impl Protocol {
     /// The family of this name in specifications.
     ///
     /// # Errors
-    /// [`Error::State`] for an unknown family.
+    /// [`Error::Parameter`] for an unknown family.
     pub fn family(name: &str) -> Result<&'static FamilyInfo, Error> {
         let found = Self::FAMILIES.iter().find(|info| info.name == name);
-        found.ok_or_else(|| spec::unknown(name, &Self::FAMILIES.iter().map(|info| info.name).collect::<Vec<_>>()))
+        found.ok_or_else(|| unknown_family(name))
     }
 
     /// The number of values that an answer may have. It is the number of positions for protocols on numbers, of columns

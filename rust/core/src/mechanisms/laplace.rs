@@ -63,7 +63,7 @@ impl Calibration<Reals> for Epsilon {
     fn noise(&self, sensitivity: f64, reals: &Reals, count: usize) -> Result<OnGrid<DiscreteLaplace, Reals>, Error> {
         let grid = reals.grid(count as u64);
         // Rounding can add less than a step to each difference, so up to count - 1 whole steps in all.
-        let steps = grid.steps_vartime(sensitivity).map(|steps| steps + (count as u128 - 1));
+        let steps = grid.steps_vartime(sensitivity).map(|steps| steps + (count.max(1) as u128 - 1));
         let scale = steps.and_then(|steps| Ratio::new(steps, 1)?.checked_div(Ratio::from_f64(self.get())?));
         let noise = scale.and_then(Scale::on_fine_grid).map(|scale| OnGrid::new(grid, DiscreteLaplace::new(scale)));
         noise.ok_or_else(|| match count {
