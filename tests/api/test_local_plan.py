@@ -21,6 +21,9 @@ def test_candidates(k, epsilon):
     )
     deviations = [candidate.standard_deviation for candidate in plan]
     assert deviations == sorted(deviations)
+    if k == 2:  # three of them are the same
+        first = [local.RandomizedResponse, local.GeneralizedRandomizedResponse, local.SubsetSelection]
+        assert [type(candidate.protocol) for candidate in plan[:3]] == first
     for candidate in plan:
         protocol = candidate.protocol
         assert (protocol.k, protocol.requested_epsilon) == (k, epsilon)

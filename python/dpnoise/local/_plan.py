@@ -20,6 +20,9 @@ from dpnoise.local._unary_encoding import OptimizedUnaryEncoding
 
 _LEVEL: Final = 0.95
 
+_COSTS: Final = ("n", "n + K + k q t", "n k bits", "n + k**2", "n + k log k")
+"""The cheaper ones first: the plan has equally accurate protocols in this order."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -108,8 +111,8 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
     Returns
     -------
     Plan
-        A sequence of `Candidate`, the most accurate first, and among equals the one with the shortest reports, which
-        prints as a table. Protocols that do not take this k and epsilon are left out; `RandomizedResponse` takes only
+        A sequence of `Candidate`, which prints as a table: the most accurate first, and among equals the one that costs
+        the collector least. Protocols that do not take this k and epsilon are left out; `RandomizedResponse` takes only
         k = 2.
 
     Raises
@@ -153,7 +156,7 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
         except ParameterError:
             continue
         candidates.append(_candidate(protocol, family.server_cost, n))
-    candidates.sort(key=lambda candidate: (candidate.standard_deviation, candidate.report_bytes))
+    candidates.sort(key=lambda candidate: (candidate.standard_deviation, _COSTS.index(candidate.server_cost)))
     return Plan(tuple(candidates), int(n), int(k), float(epsilon))
 
 
