@@ -21,7 +21,7 @@ from scipy import stats
 from dpnoise import local
 from dpnoise.hazmat import SeededRng
 from dpnoise.local import _density
-from dpnoise.local._numbers import Window
+from dpnoise.local._density import Window
 
 pytestmark = pytest.mark.long
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,13 +16,44 @@ from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Tabular
-from dpnoise.local._numbers import NumberProtocol, Window
+from dpnoise.local._numbers import NumberProtocol
 
 _MOST_STEPS = 10_000
 
 _MOST_LAX_EPSILON = 2.5
 """The largest epsilon of the paper's experiments; beyond it the first step would soon meet a tolerance that grows with
 exp(epsilon)."""
+
+
+class Window(NamedTuple):
+    """An output is uniform on ``width`` ones from a position on with probability ``kept``, otherwise on all of them."""
+
+    k: int
+    width: int
+    kept: float
+    replaced: float
+
+    @classmethod
+    def of_specification(cls, fields: Mapping[str, int]) -> Window:
+        """Make the window that a specification describes."""
+        keep, one = fields["keep"], 1 << fields["planes"]
+        return cls(fields["k"], fields["width"], keep / one, (one - keep) / one)  # the second without cancellation
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        return self.k + self.width - 1
+
+    def spread(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the probabilities of all outputs when the positions have those of ``shares``."""
+        # Not differences of running sums, whose cancellation errors are larger than some of these probabilities.
+        moved = np.convolve(shares, np.ones(self.width))
+        return np.asarray(self.replaced / self.outputs * shares.sum() + self.kept / self.width * moved)
+
+    def gather(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give for each position the expectation of the ``weights`` of its outputs."""
+        inside = np.convolve(weights, np.ones(self.width), mode="valid")
+        return np.asarray(self.replaced / self.outputs * weights.sum() + self.kept / self.width * inside)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

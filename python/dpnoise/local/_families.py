@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
-from dpnoise._native import local_families
 from dpnoise.local._protocol import Protocol
-from dpnoise.local._specification import CLASSES
+from dpnoise.local._specification import CLASSES, ROWS
 
 
 class Parameter(NamedTuple):
@@ -97,7 +96,7 @@ class Family(NamedTuple):
         return self.protocol(**{parameter.name: parameter.example for parameter in self.parameters} | parameters)
 
 
-_ALL: Final = [Family(*row)._replace(parameters=tuple(Parameter(*one) for one in row[4])) for row in local_families()]
+_ALL: Final = [Family(*row)._replace(parameters=tuple(Parameter(*one) for one in row[4])) for row in ROWS]
 
 FAMILIES: Final[Mapping[str, Family]] = MappingProxyType({family.name: family for family in _ALL})
 """All families, by their names in specifications."""

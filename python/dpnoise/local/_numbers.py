@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,42 +69,6 @@ class NumberProtocol(Protocol):
 
     def _limits(self) -> tuple[float, float]:
         return -1.0, 1.0
-
-
-class Window(NamedTuple):
-    """An output is uniform on ``width`` ones from a position on with probability ``kept``, otherwise on all of them."""
-
-    k: int
-    width: int
-    kept: float
-    replaced: float
-
-    @classmethod
-    def of(cls, k: int, width: int, keep: int, planes: int) -> Window:
-        """Make a window with the numerator ``keep`` over 2**``planes``."""
-        one = 1 << planes
-        return cls(k, width, keep / one, (one - keep) / one)  # the second without cancellation
-
-    @classmethod
-    def of_specification(cls, fields: Mapping[str, int]) -> Window:
-        """Make the window that a specification describes."""
-        return cls.of(fields["k"], fields["width"], fields["keep"], fields["planes"])
-
-    @property
-    def outputs(self) -> int:
-        """The number of outputs."""
-        return self.k + self.width - 1
-
-    def spread(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the probabilities of all outputs when the positions have those of ``shares``."""
-        # Not differences of running sums, whose cancellation errors are larger than some of these probabilities.
-        moved = np.convolve(shares, np.ones(self.width))
-        return np.asarray(self.replaced / self.outputs * shares.sum() + self.kept / self.width * moved)
-
-    def gather(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give for each position the expectation of the ``weights`` of its outputs."""
-        inside = np.convolve(weights, np.ones(self.width), mode="valid")
-        return np.asarray(self.replaced / self.outputs * weights.sum() + self.kept / self.width * inside)
 
 
 @dataclass(frozen=True)

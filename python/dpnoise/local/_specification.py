@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 AnyProtocol = TypeVar("AnyProtocol", bound="Specification")
 
 
-_PARAMETERS = {name: [parameter[0] for parameter in parameters] for name, *_, parameters, _ in local_families()}
+ROWS = local_families()
+"""The table of families, as the core gives it."""
+
+_PARAMETERS = {name: [parameter[0] for parameter in parameters] for name, *_, parameters, _ in ROWS}
 
 CLASSES: dict[str, type[Specification]] = {}
 """The class of each family, by its name in specifications; a class enters itself."""
