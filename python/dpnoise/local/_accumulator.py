@@ -3,31 +3,166 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from os import PathLike
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 from dpnoise import _native
-from dpnoise._domain import Domain, disagree
+from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise.local import _arrow, _parquet
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._specification import Specification, wrap
 
-OF_ATTRIBUTES: Final = b"DPNA\x02"
-"""What states of several attributes begin with: kind of state 2."""
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class AnyAccumulator(ABC):
     """What accumulators of one protocol and of several attributes have in common."""
 
-    __slots__ = ()
+    __slots__ = ("_protocol", "_state")
+
+    _protocol: Any
+    _state: _native.LocalAccumulator
 
     @property
-    @abstractmethod
     def protocol(self) -> Any:
         """What the reports are of."""
+        return self._protocol
+
+    @property
+    def n(self) -> int:
+        """The number of reports counted; for `Split` also those with malformed parts."""
+        return self._state.n
+
+    @property
+    def rejected(self) -> int:
+        """The number of malformed reports, which were not counted; for `Split` of malformed parts."""
+        return sum(self.rejected_reasons.values())
+
+    @property
+    def rejected_reasons(self) -> dict[str, int]:
+        """The number of malformed reports or parts by reason; reasons that did not occur are left out."""
+        return dict(self._state.rejected_reasons)
+
+    def add_messages(self, messages: Iterable[bytes], *, threads: int | None = None, strict: bool = False) -> None:
+        """Count reports that come as separate messages, in the wire format of `Protocol.messages`.
+
+        Parameters
+        ----------
+        messages : iterable of bytes
+            Messages with a wrong header, such as that of another protocol, or of a wrong length are counted as
+            rejected.
+        threads, strict
+            As for ``add``.
+
+        Raises
+        ------
+        ParameterError
+            When a message is malformed and ``strict`` is true. Nothing has been added then.
+        TypeError
+            When a message is not bytes.
+        """
+        received = list(messages)
+        for message in received:
+            if not isinstance(message, bytes):
+                raise TypeError(f"messages must be bytes, got {type(message).__name__}")
+        part = _native.LocalAccumulator(self._protocol._native)
+        part.add_messages(received, threads)
+        self._merge_part(part, strict)
+
+    def merge(self, other: Self) -> None:
+        """Add the counts of another accumulator. Merging the same state twice counts its reports twice.
+
+        Parameters
+        ----------
+        other : Accumulator or AttributesAccumulator
+            Of the same class and the same specification, with the same labels or without. It does not change.
+
+        Raises
+        ------
+        ParameterError
+            When ``other`` is of another protocol, or has other labels; the message names both.
+        TypeError
+            When ``other`` is not such an accumulator.
+        """
+        if not isinstance(other, type(self)):
+            raise TypeError(f"other must be an {type(self).__name__}, got {type(other).__name__}")
+        if self._protocol._contradicts(other._protocol):
+            raise ParameterError(f"other must be an accumulator of {self._protocol!r}, got one of {other._protocol!r}")
+        self._state.merge(other._state)
+
+    def to_bytes(self) -> bytes:
+        """Return the state as bytes: specification, counters and a checksum, independent of the platform.
+
+        Returns
+        -------
+        bytes
+        """
+        return self._state.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, state: bytes, *, limit: int | None = _native.COUNTER_LIMIT) -> Self:
+        """Read the result of `to_bytes`.
+
+        Parameters
+        ----------
+        state : bytes
+            A whole state.
+        limit : int, optional
+            The most bytes that its counters may have: 128 MiB unless given. None is for states of your own.
+
+        Returns
+        -------
+        Accumulator or AttributesAccumulator
+            Its protocol has no labels, since a state does not contain them; `merge` it into one with labels.
+
+        Raises
+        ------
+        ParameterError
+            When the state is truncated, damaged (CRC-32C), of a newer version, not a state of this class, or its
+            counters have more than ``limit`` bytes; the message says which.
+        TypeError
+            When ``state`` is not bytes.
+        """
+        if not isinstance(state, bytes):
+            raise TypeError(f"state must be bytes, got {type(state).__name__}")
+        return cls._of(_native.LocalAccumulator.from_bytes(state, limit))
+
+    @classmethod
+    @abstractmethod
+    def _of(cls, state: _native.LocalAccumulator) -> Self:
+        """Make the object of a native accumulator of the right kind."""
+
+    def _merge_part(self, part: _native.LocalAccumulator, strict: bool) -> None:
+        malformed = ", ".join(f"{reason}: {count}" for reason, count in part.rejected_reasons)
+        if strict and malformed:
+            raise ParameterError(f"reports must all be well-formed when strict is true, got malformed: {malformed}")
+        self._state.merge(part)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare protocols and counters."""
+        if not isinstance(other, type(self)):
+            return False
+        return self._protocol == other._protocol and self.to_bytes() == other.to_bytes()
+
+    __hash__ = None  # type: ignore[assignment] # it is mutable
+
+    def __repr__(self) -> str:
+        """Show the protocol and the size, not the counters."""
+        return f"<{type(self).__name__} of {self.n} reports ({self.rejected} rejected) of {self._protocol!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the state as bytes, and the protocol with its labels."""
+        return _unpickled, (self._protocol, self.to_bytes())
+
+
+def _unpickled(protocol: Any, state: bytes) -> AnyAccumulator:
+    accumulator: AnyAccumulator = protocol.accumulator()
+    accumulator.merge(type(accumulator).from_bytes(state, limit=None))
+    return accumulator
 
 
 class Accumulator(AnyAccumulator):
@@ -64,11 +199,10 @@ class Accumulator(AnyAccumulator):
     5
     """
 
-    __slots__ = ("_people", "_protocol", "_state")
+    __slots__ = ("_people",)
 
     _people: int | None  # how many people the senders are a random sample of; None if they are all people
     _protocol: Specification
-    _state: _native.LocalAccumulator
 
     def __init__(self, protocol: Specification) -> None:
         if not isinstance(protocol, Specification):
@@ -80,54 +214,18 @@ class Accumulator(AnyAccumulator):
         self._state = _native.LocalAccumulator(protocol._native)
 
     @classmethod
-    def from_bytes(cls, state: bytes, *, limit: int | None = _native.COUNTER_LIMIT) -> Accumulator:
-        """Read the result of `to_bytes`.
-
-        Parameters
-        ----------
-        state : bytes
-            A whole state.
-        limit : int, optional
-            The most bytes that its counters may have: 128 MiB unless given. None is for states of your own.
-
-        Returns
-        -------
-        Accumulator
-            Its protocol has no labels, since a state does not contain them; `merge` it into one of a protocol with
-            labels.
-
-        Raises
-        ------
-        ParameterError
-            When the state is truncated, damaged (CRC-32C), of a newer version, not a state, or its counters have more
-            than ``limit`` bytes; the message says which.
-        TypeError
-            When ``state`` is not bytes.
-        """
-        if isinstance(state, bytes) and state.startswith(OF_ATTRIBUTES):
-            raise ParameterError(
-                "state must be of one protocol, got that of several attributes: use AttributesAccumulator.from_bytes"
-            )
-        return cls._of(_native.LocalAccumulator.from_bytes(state, limit))
-
-    @classmethod
     def _of(
         cls, state: _native.LocalAccumulator, domain: Domain | None = None, people: int | None = None
     ) -> Accumulator:
+        if not isinstance(state.protocol, _native.LocalProtocol):
+            raise ParameterError(
+                "state must be of one protocol, got that of several attributes: use AttributesAccumulator.from_bytes"
+            )
         accumulator = cls.__new__(cls)
         accumulator._people = people
         accumulator._state = state
         accumulator._protocol = wrap(state.protocol, domain)
         return accumulator
-
-    def to_bytes(self) -> bytes:
-        """Give the state as bytes: specification of the protocol, counters and a checksum, independent of the platform.
-
-        Returns
-        -------
-        bytes
-        """
-        return self._state.to_bytes()
 
     def add(
         self,
@@ -204,32 +302,6 @@ class Accumulator(AnyAccumulator):
         blocks = (block for batch in batches for block in _arrow.blocks(batch, self._protocol))
         self._add_blocks(blocks, threads, strict)
 
-    def add_messages(self, messages: Iterable[bytes], *, threads: int | None = None, strict: bool = False) -> None:
-        """Count reports that come as separate messages, in the wire format of `Protocol.messages`.
-
-        Parameters
-        ----------
-        messages : iterable of bytes
-            Messages with a wrong header, such as that of another protocol, or of a wrong length are counted as
-            rejected.
-        threads, strict
-            As for `add`.
-
-        Raises
-        ------
-        ParameterError
-            When a message is malformed and ``strict`` is true. Nothing has been added then.
-        TypeError
-            When a message is not bytes.
-        """
-        received = list(messages)
-        for message in received:
-            if not isinstance(message, bytes):
-                raise TypeError(f"messages must be bytes, got {type(message).__name__}")
-        part = _native.LocalAccumulator(self._protocol._native)
-        part.add_messages(received, threads)
-        self._merge_part(part, strict)
-
     def _add_blocks(self, blocks: Iterable[_arrow.Block], threads: int | None, strict: bool) -> None:
         part = _native.LocalAccumulator(self._protocol._native)
         for reports, rejected in blocks:
@@ -237,34 +309,6 @@ class Accumulator(AnyAccumulator):
             for reason, count in rejected.items():
                 part.reject(reason, count)
         self._merge_part(part, strict)
-
-    def _merge_part(self, part: _native.LocalAccumulator, strict: bool) -> None:
-        malformed = ", ".join(f"{reason}: {count}" for reason, count in part.rejected_reasons)
-        if strict and malformed:
-            raise ParameterError(f"reports must all be well-formed when strict is true, got malformed: {malformed}")
-        self._state.merge(part)
-
-    def merge(self, other: Accumulator) -> None:
-        """Add the counts of another accumulator. Merging the same state twice counts its reports twice.
-
-        Parameters
-        ----------
-        other : Accumulator
-            Of the same protocol, with the same labels or without. It does not change.
-
-        Raises
-        ------
-        ParameterError
-            When ``other`` is of another protocol, or has other labels; the message names both.
-        TypeError
-            When ``other`` is not an accumulator.
-        """
-        if not isinstance(other, Accumulator):
-            raise TypeError(f"other must be an Accumulator, got {type(other).__name__}")
-        own, others = self._protocol._domain, other._protocol._domain
-        if disagree(own, others):
-            raise ParameterError(f"other must be an accumulator about the domain {own!r}, got one about {others!r}")
-        self._state.merge(other._state)
 
     def estimate(self, *, level: float = 0.95, simultaneous: bool = False, post: Post | None = None) -> Estimate:
         """Estimate how many people have each value.
@@ -309,43 +353,3 @@ class Accumulator(AnyAccumulator):
             raise TypeError(f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)")
         protocol, found = self._protocol, self._state.estimate()
         return with_intervals(protocol._native, found, level, simultaneous, post, protocol._domain, self._people)
-
-    @property
-    def protocol(self) -> Specification:
-        """The protocol of the reports."""
-        return self._protocol
-
-    @property
-    def n(self) -> int:
-        """The number of reports counted."""
-        return self._state.n
-
-    @property
-    def rejected(self) -> int:
-        """The number of malformed reports, which were not counted."""
-        return sum(self.rejected_reasons.values())
-
-    @property
-    def rejected_reasons(self) -> dict[str, int]:
-        """The number of malformed reports by reason; reasons that did not occur are left out."""
-        return dict(self._state.rejected_reasons)
-
-    def __eq__(self, other: object) -> bool:
-        """Compare protocol and counters."""
-        if not isinstance(other, Accumulator):
-            return False
-        return self._protocol == other._protocol and self.to_bytes() == other.to_bytes()
-
-    __hash__ = None  # type: ignore[assignment] # it is mutable
-
-    def __repr__(self) -> str:
-        """Show protocol and size, not the counters."""
-        return f"<Accumulator of {self.n} reports ({self.rejected} rejected) of {self._protocol!r}>"
-
-    def __reduce__(self) -> tuple[Callable[[bytes, Domain | None], Accumulator], tuple[Any, ...]]:
-        """Pickle the state as bytes, and the labels."""
-        return _unpickled, (self.to_bytes(), self._protocol._domain)
-
-
-def _unpickled(state: bytes, domain: Domain | None) -> Accumulator:
-    return Accumulator._of(_native.LocalAccumulator.from_bytes(state, None), domain)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -17,51 +14,37 @@ from dpnoise._arrays import array_for
 from dpnoise._domain import Labels, listing
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values, is_arrow, library_of, require_pyarrow
-from dpnoise._native import COUNTER_LIMIT
-from dpnoise._parameters import ByName, integer
+from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol
+from dpnoise._parameters import ByName
 from dpnoise.local import _inputs
-from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._longitudinal import LongitudinalProtocol
-from dpnoise.local._protocol import Protocol, protocol_from_json
-from dpnoise.local._rappor import Rappor
+from dpnoise.local._protocol import Protocol
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_KINDS: Final[dict[str, type[AttributeSet]]] = {}
-"""The class of each family, by its name in specifications."""
-
-_FEWEST: Final = 2
-_MOST: Final = 256  # whose numbers fit into a byte
-
-Vectors = dict[str, NDArray[Any]]
-"""The checked values of each attribute, which no other code holds."""
-
-Parts = dict[str, NDArray[np.uint8]]
-"""The reports of each attribute's own protocol."""
+_CLASSES: Final[dict[str, type[AttributeSet]]] = {}
+"""The class of each scheme, by its name in specifications."""
 
 
 class AttributeSet(ByName):
     """Attributes with their protocols, without accumulators and estimates, which `AttributesProtocol` adds."""
 
-    __slots__ = ("_attributes",)
+    __slots__ = ("_attributes", "_native")
 
     _attributes: dict[str, Protocol]
-    _family: ClassVar[str]
-    _code: ClassVar[int]  # in messages
+    _native: LocalAttributes
+    _scheme: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
-        if "_family" in vars(cls):
-            _KINDS[cls._family] = cls
+        if "_scheme" in vars(cls):
+            _CLASSES[cls._scheme] = cls
 
     def __init__(self, *, attributes: Mapping[str, Protocol]) -> None:
         if not isinstance(attributes, Mapping):
             raise TypeError(f"attributes must be a mapping of names to protocols, got {type(attributes).__name__}")
         for name, protocol in attributes.items():
             _check(name, protocol)
-        if not _FEWEST <= len(attributes) <= _MOST:
-            alone = ": a single attribute needs only its protocol" if len(attributes) == 1 else ""
-            raise ParameterError(f"attributes must be from {_FEWEST} to {_MOST}, got {len(attributes)}{alone}")
+        self._native = LocalAttributes(self._scheme, [(name, one._native) for name, one in attributes.items()])
         self._attributes = dict(attributes)
 
     @property
@@ -70,35 +53,34 @@ class AttributeSet(ByName):
         return MappingProxyType(self._attributes)
 
     @property
-    @abstractmethod
     def epsilon(self) -> float:
-        """The epsilon of the guarantee."""
+        """The epsilon of the guarantee for all attributes of a person together, rounded up."""
+        return self._native.epsilon
 
     @property
-    @abstractmethod
     def report_bytes(self) -> int:
         """The size of a report in bytes."""
+        return self._native.report_bytes
 
     @property
     def counter_bytes(self) -> int:
         """The size of the counters of an accumulator in bytes: the sum of those of the attributes."""
-        return sum(protocol.counter_bytes for protocol in self._attributes.values())
+        return self._native.counter_bytes
 
     @property
     def spec_id(self) -> str:
         """The first 8 bytes of the SHA-256 of the specification, in hexadecimal."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
+        return self._native.spec_id
 
     def to_json(self) -> str:
-        """Give the canonical specification: JSON with sorted keys and without spaces.
+        """Return the canonical specification: JSON with sorted keys and without spaces.
 
         Returns
         -------
         str
             It has the specifications of the protocols as strings, so programs that read it keep their bytes.
         """
-        pairs = [[name, protocol.to_json()] for name, protocol in self._attributes.items()]
-        return json.dumps({"attributes": pairs, "protocol": self._family, "version": 1}, separators=(",", ":"))
+        return self._native.to_json()
 
     @classmethod
     def from_json(
@@ -132,26 +114,21 @@ class AttributeSet(ByName):
         """
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, got {type(text).__name__}")
-        kind, pairs = _parsed(text)
-        repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
-        if repeated:
-            raise ParameterError(f"attributes must have different names, got more of {listing(repeated)}")
-        labels = {} if domains is None else domains
-        check_names(labels, dict(pairs), "domains", may_be_missing=True)
-        made = kind(attributes={name: _read(name, inner, labels.get(name)) for name, inner in pairs})
-        if made.to_json() != text.strip(" \t\r\n"):
-            raise ParameterError("the specification must be as to_json gave it, got one that was written again")
+        made = AttributeSet._of(LocalAttributes.from_json(text, limit), {} if domains is None else domains)
         if not isinstance(made, cls):
-            raise ParameterError(f"the specification must be of {cls.__name__}, got one of {kind.__name__}")
-        made._check_limit(limit)
+            found = type(made).__name__
+            raise ParameterError(f"the specification must be of {cls.__name__}, got one of {found}")
         return made
 
-    def _check_limit(self, limit: int | None) -> None:
-        """Refuse attributes whose counters together have more bytes."""
-        if limit is not None and self.counter_bytes > integer(limit, "limit", range(2**64)):
-            raise ParameterError(
-                f"limit must be at least {self.counter_bytes}, the bytes of the counters of all attributes, got {limit}"
-            )
+    @staticmethod
+    def _of(native: LocalAttributes, domains: Mapping[str, Labels]) -> AttributeSet:
+        """Make the object of native attributes, with these labels."""
+        pairs = dict(native.attributes)
+        check_names(domains, pairs, "domains", may_be_missing=True)
+        made = object.__new__(_CLASSES[native.scheme])
+        made._native = native
+        made._attributes = {name: _labelled(name, one, domains.get(name)) for name, one in pairs.items()}
+        return made
 
     def perturb(
         self, columns: Any, *, out: NDArray[np.uint8] | None = None, threads: int | None = None
@@ -189,10 +166,11 @@ class AttributeSet(ByName):
         RandomnessError
             When the source of randomness fails; ``out`` has not changed then.
         """
-        vectors = self._vectors(_columns_of(columns))
-        (n,) = {len(vector) for vector in vectors.values()}
-        reports = array_for((n, self.report_bytes), out, np.uint8)
-        self._fill(reports, vectors, threads)
+        given = _columns_of(columns)
+        check_names(given, self._attributes, "columns")
+        vectors = [_vector(name, protocol, given[name]) for name, protocol in self._attributes.items()]
+        reports = array_for((len(vectors[0]), self.report_bytes), out, np.uint8)
+        self._native.perturb(vectors, reports, threads)
         return reports
 
     def messages(self, reports: Values) -> list[bytes]:
@@ -215,35 +193,11 @@ class AttributeSet(ByName):
         TypeError
             When the dtype is wrong.
         """
-        return [self._message_header + row.tobytes() for row in self._rows(reports)]
-
-    @property
-    def _message_header(self) -> bytes:
-        return b"DP" + bytes([1, self._code]) + bytes.fromhex(self.spec_id)
+        header = self._native.message_header
+        return [header + row.tobytes() for row in self._rows(reports)]
 
     def _rows(self, reports: Values) -> NDArray[np.uint8]:
         return _inputs.matrix(reports, self.report_bytes, "reports")
-
-    def _vectors(self, columns: Mapping[str, Any]) -> Vectors:
-        """Copy columns as arrays that randomisers take; refuse whatever they would refuse, before anything is drawn."""
-        check_names(columns, self._attributes, "columns")
-        vectors = {name: _vector(name, protocol, columns[name]) for name, protocol in self._attributes.items()}
-        lengths = {name: len(vector) for name, vector in vectors.items()}
-        if len(set(lengths.values())) > 1:
-            raise ParameterError(f"columns must have one value for each person, got lengths {lengths}")
-        return vectors
-
-    @abstractmethod
-    def _fill(self, reports: NDArray[np.uint8], vectors: Vectors, threads: int | None) -> None:
-        """Draw a report for each person; write none before all are drawn."""
-
-    @abstractmethod
-    def _parts(self, reports: NDArray[np.uint8]) -> tuple[Parts, dict[str, int]]:
-        """Take reports apart, and count those that no client makes by reason; protocols judge their own parts."""
-
-    @abstractmethod
-    def _n(self, counts: Mapping[str, Accumulator]) -> int:
-        """Give the number of reports that accumulators of the attributes have counted together."""
 
     def _contradicts(self, other: AttributeSet) -> bool:
         """Tell whether reports of the other attributes must not be counted as reports of these."""
@@ -251,7 +205,7 @@ class AttributeSet(ByName):
         return self.to_json() != other.to_json() or any(one._contradicts(another) for one, another in pairs)
 
     def _identity(self) -> tuple[Any, ...]:
-        return self._family, *self._attributes.items()
+        return self._scheme, *self._attributes.items()
 
     def __eq__(self, other: object) -> bool:
         """Compare names, specifications and labels."""
@@ -289,41 +243,18 @@ def check_names(given: Any, attributes: Collection[str], what: str, *, may_be_mi
 def _check(name: Any, protocol: Any) -> None:
     if not isinstance(name, str):
         raise TypeError(f"names of attributes must be str, got {type(name).__name__}")
-    if not name or name != name.encode(errors="replace").decode():
-        raise ParameterError(
-            f"names of attributes must be texts that are not empty and that UTF-8 can hold, got {name!r}"
-        )
+    if name != name.encode(errors="replace").decode():
+        raise ParameterError(f"names of attributes must be texts that UTF-8 can hold, got {name!r}")
     if not isinstance(protocol, Protocol):
         raise TypeError(
             f"attributes[{name!r}] must be a protocol of dpnoise.local for one attribute, got {type(protocol).__name__}"
         )
-    if isinstance(protocol, LongitudinalProtocol | Rappor):
-        found = type(protocol).__name__
-        raise TypeError(f"attributes[{name!r}] must be a protocol without a memo, which clients keep, got {found}")
 
 
-def _parsed(text: str) -> tuple[type[AttributeSet], list[tuple[str, str]]]:
-    """Give the class of a specification, and the names and specifications in it."""
+def _labelled(name: str, native: LocalProtocol, domain: Labels | None) -> Protocol:
+    """Make the protocol of an attribute with its labels."""
     try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, dict) or fields.get("protocol") not in list(_KINDS):
-        kinds = " or ".join(map(repr, _KINDS))
-        raise ParameterError(f'text must be a specification whose "protocol" is {kinds}, got something else')
-    if fields.get("version") != 1:
-        raise ParameterError(f"the specification must have version 1, got {fields.get('version')!r}: upgrade dpnoise")
-    pairs = fields.get("attributes")
-    if not isinstance(pairs, list) or not all(
-        isinstance(pair, list) and len(pair) == 2 and all(isinstance(item, str) for item in pair) for pair in pairs
-    ):
-        raise ParameterError('the specification must list pairs of texts as its "attributes", got something else')
-    return _KINDS[fields["protocol"]], [(name, inner) for name, inner in pairs]
-
-
-def _read(name: str, specification: str, domain: Labels | None) -> Protocol:
-    try:
-        return protocol_from_json(specification, domain=domain, limit=None)
+        return Protocol._around(native, domain)
     except (ParameterError, TypeError) as error:
         raise type(error)(f"attribute {name!r}: {error}") from None
 
@@ -347,15 +278,8 @@ def _columns_of(columns: Any) -> dict[str, Any]:
 
 
 def _vector(name: str, protocol: Protocol, column: Any) -> NDArray[Any]:
-    """Copy a column of values, all of which the protocol takes."""
+    """Copy a column of values."""
     try:
-        vector = protocol._vector(column)
+        return protocol._vector(column)
     except (ParameterError, TypeError) as error:
         raise type(error)(f"columns[{name!r}]: {error}") from None
-    lowest, highest = protocol._limits()
-    if not np.all((vector >= lowest) & (vector <= highest)):  # NaN is neither
-        raise ParameterError(
-            f"columns[{name!r}] must be from {lowest} to {highest}; which value is not, and where, is private and not "
-            "shown"
-        )
-    return vector

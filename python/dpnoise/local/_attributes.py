@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import abstractmethod
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Texts, Values
-from dpnoise._parameters import at_least, fraction_of, integer, real
+from dpnoise._native import LocalAccumulator
+from dpnoise._parameters import at_least, fraction_of
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._attribute_counts import AttributesAccumulator
-from dpnoise.local._attribute_set import AttributeSet, Parts, Vectors, check_names
+from dpnoise.local._attribute_set import AttributeSet, check_names
 from dpnoise.local._density import SquareWave
 from dpnoise.local._estimate import Post, check_post, normal_quantile, spread_over
-from dpnoise.local._numbers import MeanProtocol
 from dpnoise.local._protocol import FrequencyProtocol
 from dpnoise.local._sketches import Sketch
 
@@ -93,11 +87,12 @@ class AttributesProtocol(AttributeSet):
         sketches = [name for name, protocol in self._attributes.items() if isinstance(protocol, Sketch)]
         texts = {} if candidates is None else candidates
         check_names(texts, sketches, "candidates")
-        counted = self._collected(collected, threads)
+        parts = self._collected(collected, threads).attributes()
         estimates = {}
-        for name, protocol in self._attributes.items():
-            if counted._counts[name].n == 0:
+        for (name, protocol), (part, people) in zip(self._attributes.items(), parts, strict=True):
+            if part.n == 0:
                 raise ParameterError(f"collected must have reports about every attribute, got none about {name!r}")
+            counted = Accumulator._of(part, protocol._domain, people)
             options: dict[str, Any] = {} if isinstance(protocol, SquareWave) else {"level": own_level}
             if isinstance(protocol, FrequencyProtocol | Sketch):
                 options["simultaneous"] = simultaneous
@@ -105,7 +100,8 @@ class AttributesProtocol(AttributeSet):
                 options["post"] = post
             if name in texts:
                 options["candidates"] = texts[name]
-            estimates[name] = self._estimate(protocol, counted._counts[name], counted.n, options)
+            found: Any = protocol.estimate(counted, **options)  # type: ignore[attr-defined] # all have it
+            estimates[name] = found if people is None else dataclasses.replace(found, n=people)
         return estimates
 
     def variance(self, attribute: str, n: int, at: float = 0.0) -> float:
@@ -133,41 +129,17 @@ class AttributesProtocol(AttributeSet):
         TypeError
             When a parameter is of the wrong type, or the protocol of the attribute has no such prediction.
         """
-        if attribute not in self._attributes:
-            raise ParameterError(
-                f"attribute must be one of {', '.join(map(repr, self._attributes))}, got {attribute!r}"
-            )
-        protocol = self._attributes[attribute]
-        if not isinstance(protocol, FrequencyProtocol | MeanProtocol):
-            found = type(protocol).__name__
-            raise TypeError(f"attribute must be one of counts of values or of a mean, got one of {found}")
-        people, value = integer(n, "n", range(1, 2**64)), real(at, "at")
-        counts = isinstance(protocol, FrequencyProtocol)
-        least = 0 if counts else -1
-        if not least <= value <= 1:
-            raise ParameterError(f"at must be between {least} and 1 for {attribute!r}, got {at!r}")
-        if counts:
-            return people * self._variance_of_one(protocol.variance(1, value), value * (1.0 - value))
-        return self._variance_of_one(protocol.variance(1, value), 0.0) / people
+        return self._native.variance(attribute, n, at)
 
-    def _collected(self, collected: AttributesAccumulator | Values, threads: int | None) -> AttributesAccumulator:
-        """Give a new accumulator of these attributes, with the reports or with what was counted until now."""
-        accumulator = self.accumulator()
+    def _collected(self, collected: AttributesAccumulator | Values, threads: int | None) -> LocalAccumulator:
+        """Return what was counted until now, or the counts of the reports."""
         if not isinstance(collected, AnyAccumulator):
+            accumulator = self.accumulator()
             accumulator.add(collected, threads=threads)
-        elif not isinstance(collected, AttributesAccumulator) or self._contradicts(collected.protocol):
+            return accumulator._state
+        if not isinstance(collected, AttributesAccumulator) or self._contradicts(collected.protocol):
             raise ParameterError(f"collected must be of {self!r}, got an accumulator of {collected.protocol!r}")
-        else:
-            accumulator.merge(collected)
-        return accumulator
-
-    @abstractmethod
-    def _estimate(self, protocol: Any, counted: Accumulator, n: int, options: Mapping[str, Any]) -> Any:
-        """Estimate an attribute of n people."""
-
-    @abstractmethod
-    def _variance_of_one(self, of_report: float, of_value: float) -> float:
-        """Give the variance per person, from that of an estimate from one report, and that of having the value."""
+        return collected._state
 
 
 class Sampled(AttributesProtocol):
@@ -230,50 +202,7 @@ class Sampled(AttributesProtocol):
     """
 
     __slots__ = ()
-    _family = "sampled"
-    _code = 128
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee for all attributes of a person together: the largest of theirs."""
-        return max(protocol.epsilon for protocol in self._attributes.values())
-
-    @property
-    def report_bytes(self) -> int:
-        """The size of a report in bytes: one more than the longest report of an attribute."""
-        return 1 + max(protocol.report_bytes for protocol in self._attributes.values())
-
-    def _fill(self, reports: NDArray[np.uint8], vectors: Vectors, threads: int | None) -> None:
-        drawn, parts = _uniform(len(reports), len(vectors)), []
-        for number, (name, protocol) in enumerate(self._attributes.items()):
-            people = np.flatnonzero(drawn == number)
-            parts.append((people, protocol._reports(vectors[name][people], None, threads, None)))
-        reports[:] = 0
-        reports[:, 0] = drawn
-        for people, part in parts:
-            reports[people, 1 : 1 + part.shape[1]] = part
-
-    def _parts(self, reports: NDArray[np.uint8]) -> tuple[Parts, dict[str, int]]:
-        numbers, contents = reports[:, 0], reports[:, 1:]
-        parts, padded = {}, 0
-        for number, (name, protocol) in enumerate(self._attributes.items()):
-            about, width = contents[numbers == number], protocol.report_bytes
-            is_padded = about[:, width:].any(axis=1)
-            padded += int(np.count_nonzero(is_padded))
-            parts[name] = about[~is_padded, :width]
-        unknown = int(np.count_nonzero(numbers >= len(parts)))
-        return parts, {"unknown attribute": unknown, "padding set": padded}
-
-    def _n(self, counts: Mapping[str, Accumulator]) -> int:
-        return sum(counted.n for counted in counts.values())
-
-    def _estimate(self, protocol: Any, counted: Accumulator, n: int, options: Mapping[str, Any]) -> Any:
-        sample = Accumulator._of(counted._state, protocol._domain, people=n)
-        return dataclasses.replace(protocol.estimate(sample, **options), n=n)
-
-    def _variance_of_one(self, of_report: float, of_value: float) -> float:
-        d = len(self._attributes)
-        return d * of_report + (d - 1) * of_value
+    _scheme = "sampled"
 
 
 class Split(AttributesProtocol):
@@ -309,35 +238,7 @@ class Split(AttributesProtocol):
     """
 
     __slots__ = ()
-    _family = "split"
-    _code = 129
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee for all attributes of a person together: their sum, rounded up."""
-        return at_least(sum(Fraction(protocol.epsilon) for protocol in self._attributes.values()))
-
-    @property
-    def report_bytes(self) -> int:
-        """The size of a report in bytes: the sum of those of the attributes."""
-        return sum(protocol.report_bytes for protocol in self._attributes.values())
-
-    def _fill(self, reports: NDArray[np.uint8], vectors: Vectors, threads: int | None) -> None:
-        parts = [one._reports(vectors[name], None, threads, None) for name, one in self._attributes.items()]
-        np.concatenate(parts, axis=1, out=reports)
-
-    def _parts(self, reports: NDArray[np.uint8]) -> tuple[Parts, dict[str, int]]:
-        ends = np.cumsum([protocol.report_bytes for protocol in self._attributes.values()])
-        return dict(zip(self._attributes, np.split(reports, ends[:-1], axis=1), strict=True)), {}
-
-    def _n(self, counts: Mapping[str, Accumulator]) -> int:
-        return max(counted.n + counted.rejected for counted in counts.values())  # the same for all
-
-    def _estimate(self, protocol: Any, counted: Accumulator, n: int, options: Mapping[str, Any]) -> Any:
-        return protocol.estimate(counted, **options)
-
-    def _variance_of_one(self, of_report: float, of_value: float) -> float:
-        return of_report
+    _scheme = "split"
 
 
 def _level_of_one(level: float, d: int) -> float:
@@ -347,12 +248,3 @@ def _level_of_one(level: float, d: int) -> float:
     if own == 1.0:
         raise ParameterError(f"level must be smaller for {d} attributes together, whose own rounds to 1, got {level!r}")
     return own
-
-
-def _uniform(n: int, d: int) -> NDArray[np.uint8]:
-    """Draw n numbers below d, each exactly uniform: a byte that would favour some of them is drawn again."""
-    most = 256 - 256 % d
-    drawn = np.frombuffer(_native.random_bytes(n), np.uint8).copy()
-    while (again := np.flatnonzero(drawn >= most)).size:
-        drawn[again] = np.frombuffer(_native.random_bytes(again.size), np.uint8)
-    return (drawn % np.uint16(d)).astype(np.uint8)

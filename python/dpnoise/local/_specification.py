@@ -143,7 +143,12 @@ class Specification(ByName):
                 "text must be the specification of one protocol, got that of several attributes: use Sampled.from_json "
                 "or Split.from_json"
             )
-        protocol = wrap(LocalProtocol.from_json(text, limit), None if domain is None else Domain(domain))
+        return cls._around(LocalProtocol.from_json(text, limit), domain)
+
+    @classmethod
+    def _around(cls: type[AnyProtocol], native: LocalProtocol, domain: Labels | None) -> AnyProtocol:
+        """Make the protocol of this class around a native one, with these labels."""
+        protocol = wrap(native, None if domain is None else Domain(domain))
         if not isinstance(protocol, cls):
             wanted, found = cls.__name__, type(protocol).__name__
             raise ParameterError(f"the specification must be of {wanted}, got one of {found}: use protocol_from_json")

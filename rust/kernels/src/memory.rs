@@ -24,7 +24,7 @@ macro_rules! zero {
     };
 }
 
-zero!(u8, u32, u64, i32, i64, f64);
+zero!(u8, u32, u64, usize, i32, i64, f64);
 
 /// `length` zeros. As of `vec!`, large memory comes from the system with zeros in it, and takes no time until it is used.
 ///

@@ -2,33 +2,35 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dpnoise_core::local::{Accumulator, Estimate};
+use dpnoise_core::local::{Accumulator, AnyAccumulator, Estimate};
 use dpnoise_core::memory;
 use numpy::{IntoPyArray, PyArray1};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::buffers::bytes_of;
 use crate::errors::to_py;
-use crate::local::{LocalProtocol, most, not_by_value, of_no_mean};
+use crate::local::{Announced, most, not_by_value, of_no_mean};
 use crate::runtime::Threads;
 use crate::{buffers, runtime};
 
 /// The collector's counters. Several threads may add to one: each counts by itself, and merges under the lock.
 #[pyclass(module = "dpnoise._native", frozen)]
-pub(crate) struct LocalAccumulator(Mutex<Accumulator>);
+pub(crate) struct LocalAccumulator(Mutex<AnyAccumulator>);
 
 #[pymethods]
 impl LocalAccumulator {
     #[new]
-    fn new(protocol: &LocalProtocol) -> PyResult<Self> {
-        Accumulator::new(protocol.0).map(|state| Self(Mutex::new(state))).map_err(to_py)
+    #[allow(clippy::needless_pass_by_value, reason = "extracted")]
+    fn new(protocol: Announced<'_>) -> PyResult<Self> {
+        AnyAccumulator::new(protocol.protocol()).map(Self::from).map_err(to_py)
     }
 
     #[staticmethod]
     fn from_bytes(state: &[u8], limit: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Accumulator::from_bytes(state, most(limit)?).map(|state| Self(Mutex::new(state))).map_err(to_py)
+        AnyAccumulator::from_bytes(state, most(limit)?).map(Self::from).map_err(to_py)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -59,8 +61,10 @@ impl LocalAccumulator {
         self.state().merge(&part).map_err(to_py)
     }
 
+    /// Counts rejected reports of one attribute.
     fn reject(&self, reason: &str, count: u64) -> PyResult<()> {
-        self.state().reject(reason, count).map_err(to_py)
+        let mut state = self.state();
+        state.one_mut().ok_or_else(of_several)?.reject(reason, count).map_err(to_py)
     }
 
     fn merge(&self, other: &Self) -> PyResult<()> {
@@ -70,8 +74,18 @@ impl LocalAccumulator {
     }
 
     #[getter]
-    fn protocol(&self) -> LocalProtocol {
-        (*self.state().protocol()).into()
+    fn protocol<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let protocol = self.state().protocol();
+        Announced::object(py, protocol)
+    }
+
+    /// The counters of each of several attributes, and how many people its estimates are about if not those counted, all
+    /// of one moment.
+    fn attributes(&self) -> PyResult<Vec<(Self, Option<u64>)>> {
+        let state = self.state();
+        let each = (0..).map_while(|position| state.of_attribute(position));
+        each.map(|(part, people)| Ok((part.copy().map(AnyAccumulator::One).map(Self::from).map_err(to_py)?, people)))
+            .collect()
     }
 
     #[getter]
@@ -80,20 +94,26 @@ impl LocalAccumulator {
     }
 
     #[getter]
+    fn n_by_attribute(&self) -> Vec<u64> {
+        let state = self.state();
+        (0..).map_while(|position| state.of_attribute(position)).map(|(part, _)| part.n()).collect()
+    }
+
+    #[getter]
     fn rejected_reasons(&self) -> Vec<(&'static str, u64)> {
-        self.state().rejected_reasons().collect()
+        self.state().rejected_reasons()
     }
 
     /// Counts, standard errors, n and the number of rejected reports, all of one moment.
     fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Estimated<'py>> {
-        let state = self.copy()?;
+        let state = self.one()?;
         let (estimate, state) = py.detach(|| (state.estimate(), state));
         estimated(py, &state, estimate.map_err(to_py)?)
     }
 
     /// The mean, its standard error, n and the number of rejected reports, all of one moment.
     fn estimate_mean(&self) -> PyResult<(f64, f64, u64, u64)> {
-        let state = self.copy()?;
+        let state = self.one()?;
         let estimate = state.estimate_mean().map_err(to_py)?.ok_or_else(|| of_no_mean(state.protocol()))?;
         Ok((estimate.mean, estimate.standard_error, estimate.n, state.rejected()))
     }
@@ -102,7 +122,7 @@ impl LocalAccumulator {
     fn estimate_candidates<'py>(&self, py: Python<'py>, candidates: &Bound<'py, PyAny>) -> PyResult<Estimated<'py>> {
         let candidates = buffers::readable::<i64>(candidates, "candidates", "int64")?;
         let candidates = buffers::slice(&candidates, "candidates")?;
-        let state = self.copy()?;
+        let state = self.one()?;
         let (estimate, state) = py.detach(|| (state.estimate_candidates(candidates), state));
         estimated(py, &state, estimate.map_err(to_py)?)
     }
@@ -116,34 +136,46 @@ impl LocalAccumulator {
     ) -> PyResult<Estimated<'py>> {
         let candidates = buffers::readable::<i64>(candidates, "candidates", "int64")?;
         let candidates = buffers::slice(&candidates, "candidates")?;
-        let state = self.copy()?;
+        let state = self.one()?;
         let (estimate, state) = py.detach(|| (state.estimate_prefixes(level, candidates), state));
         estimated(py, &state, estimate.map_err(to_py)?)
     }
 
     /// Counters, n and the number of rejected reports, all of one moment.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray1<u64>>, u64, u64)> {
-        let state = self.copy()?;
+        let state = self.one()?;
         let (n, rejected) = (state.n(), state.rejected());
         Ok((state.into_counters().into_pyarray(py), n, rejected))
     }
 }
 
+impl From<AnyAccumulator> for LocalAccumulator {
+    fn from(state: AnyAccumulator) -> Self {
+        Self(Mutex::new(state))
+    }
+}
+
 impl LocalAccumulator {
-    fn state(&self) -> MutexGuard<'_, Accumulator> {
+    fn state(&self) -> MutexGuard<'_, AnyAccumulator> {
         // What panics under the lock has changed nothing yet: the checks of `merge` come first.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn copy(&self) -> PyResult<Accumulator> {
-        self.state().copy().map_err(to_py)
+    /// A copy of the counters of one attribute.
+    fn one(&self) -> PyResult<Accumulator> {
+        let state = self.state();
+        state.one().ok_or_else(of_several)?.copy().map_err(to_py)
     }
 
     /// An empty accumulator of the same protocol.
-    fn part(&self) -> PyResult<Accumulator> {
-        let protocol = *self.state().protocol();
-        Accumulator::new(protocol).map_err(to_py)
+    fn part(&self) -> PyResult<AnyAccumulator> {
+        let protocol = self.state().protocol();
+        AnyAccumulator::new(protocol).map_err(to_py)
     }
+}
+
+fn of_several() -> PyErr {
+    PyTypeError::new_err("the accumulator must be of one attribute, got one of several")
 }
 
 /// Counts, standard errors, n and the number of rejected reports.

@@ -1,13 +1,14 @@
 //! Local differential privacy: the protocols.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dpnoise_core::Error;
 use dpnoise_core::local::{
-    self, Argument, COUNTER_LIMIT, DefaultValue, Estimate, Law, MeanLaw, Parameter, ParameterKind, Protocol,
-    RandomizedResponse, Remembering, Support, ValueKind, Values,
+    self, AnyProtocol, Argument, Attributes, COUNTER_LIMIT, DefaultValue, Estimate, Law, MeanLaw, Parameter,
+    ParameterKind, Protocol, RandomizedResponse, Remembering, Scheme, Support, ValueKind, Values,
 };
-use numpy::{IntoPyArray, PyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArrayDyn};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -173,20 +174,8 @@ impl LocalProtocol {
         threads: Threads,
         rng: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        match self.0.takes() {
-            ValueKind::Answers => {
-                let values = buffers::readable::<u8>(values, "values", "uint8")?;
-                self.reports(py, Values::Answers(buffers::slice(&values, "values")?), out, threads, rng)
-            }
-            ValueKind::Numbers => {
-                let values = buffers::readable::<f64>(values, "values", "float64")?;
-                self.reports(py, Values::Numbers(buffers::slice(&values, "values")?), out, threads, rng)
-            }
-            _ => {
-                let values = buffers::readable::<i64>(values, "values", "int64")?;
-                self.reports(py, Values::Integers(buffers::slice(&values, "values")?), out, threads, rng)
-            }
-        }
+        let column = Column::of(&self.0, values)?;
+        self.reports(py, column.values()?, out, threads, rng)
     }
 
     /// Reports for int64 `values`, an array that no other code has seen, of the people of `memo` who answer `question`.
@@ -274,6 +263,142 @@ impl LocalProtocol {
 
     fn one_round(&self) -> PyErr {
         PyTypeError::new_err(format!("{} has one round of randomisation", self.0.name()))
+    }
+}
+
+/// People's values, an array that no other code has seen: uint8 for answers, float64 for numbers, and else int64.
+enum Column<'py> {
+    Answers(PyReadonlyArrayDyn<'py, u8>),
+    Numbers(PyReadonlyArrayDyn<'py, f64>),
+    Integers(PyReadonlyArrayDyn<'py, i64>),
+}
+
+impl<'py> Column<'py> {
+    /// Values that the protocol takes.
+    fn of(protocol: &Protocol, values: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Ok(match protocol.takes() {
+            ValueKind::Answers => Self::Answers(buffers::readable(values, "values", "uint8")?),
+            ValueKind::Numbers => Self::Numbers(buffers::readable(values, "values", "float64")?),
+            _ => Self::Integers(buffers::readable(values, "values", "int64")?),
+        })
+    }
+
+    fn values(&self) -> PyResult<Values<'_>> {
+        Ok(match self {
+            Self::Answers(values) => Values::Answers(buffers::slice(values, "values")?),
+            Self::Numbers(values) => Values::Numbers(buffers::slice(values, "values")?),
+            Self::Integers(values) => Values::Integers(buffers::slice(values, "values")?),
+        })
+    }
+}
+
+/// Several attributes with their protocols.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct LocalAttributes(pub(crate) Arc<Attributes>, OnceLock<f64>);
+
+impl From<Arc<Attributes>> for LocalAttributes {
+    fn from(attributes: Arc<Attributes>) -> Self {
+        Self(attributes, OnceLock::new())
+    }
+}
+
+#[pymethods]
+impl LocalAttributes {
+    #[new]
+    #[allow(clippy::needless_pass_by_value, reason = "extracted from a list")]
+    fn new(scheme: &str, attributes: Vec<(PyBackedStr, PyRef<'_, LocalProtocol>)>) -> PyResult<Self> {
+        let scheme = Scheme::named(scheme).map_err(to_py)?;
+        let attributes: Vec<_> = attributes.iter().map(|(name, protocol)| (&**name, protocol.0)).collect();
+        Attributes::new(scheme, &attributes).map(|made| Arc::new(made).into()).map_err(to_py)
+    }
+
+    #[staticmethod]
+    fn from_json(text: &str, limit: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Attributes::from_json(text, most(limit)?).map(|made| Arc::new(made).into()).map_err(to_py)
+    }
+
+    #[getter]
+    fn scheme(&self) -> &'static str {
+        self.0.scheme().name()
+    }
+
+    #[getter]
+    fn attributes(&self) -> Vec<(String, LocalProtocol)> {
+        self.0.iter().map(|(name, &protocol)| (name.to_owned(), protocol.into())).collect()
+    }
+
+    #[getter]
+    fn epsilon(&self) -> f64 {
+        *self.1.get_or_init(|| self.0.epsilon()) // the exact ones take long to compute
+    }
+
+    #[getter]
+    fn counter_bytes(&self) -> usize {
+        self.0.counter_bytes()
+    }
+
+    #[getter]
+    fn message_header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.message_header())
+    }
+
+    #[getter]
+    fn report_bytes(&self) -> usize {
+        self.0.report_bytes()
+    }
+
+    #[getter]
+    fn spec_id(&self) -> String {
+        self.0.spec_id_hex()
+    }
+
+    fn to_json(&self) -> &str {
+        self.0.to_json()
+    }
+
+    fn variance(&self, attribute: &str, n: &Bound<'_, PyAny>, at: &Bound<'_, PyAny>) -> PyResult<f64> {
+        let n = integer(n, "n", MeanLaw::COUNTS)?;
+        self.0.variance(attribute, n, real(at, "at")?).map_err(to_py)
+    }
+
+    /// Reports for a column of values of each attribute.
+    fn perturb(
+        &self,
+        py: Python<'_>,
+        columns: Vec<Bound<'_, PyAny>>,
+        out: &Bound<'_, PyAny>,
+        threads: Threads,
+    ) -> PyResult<()> {
+        let columns = self.0.iter().zip(&columns).map(|((_, protocol), values)| Column::of(protocol, values));
+        let columns = columns.collect::<PyResult<Vec<_>>>()?;
+        let values = columns.iter().map(Column::values).collect::<PyResult<Vec<_>>>()?;
+        let mut out = buffers::writable::<u8>(out, "out", "uint8")?;
+        let out = buffers::elements(&mut out, "out")?;
+        runtime::pausing(py, |pause| self.0.perturb(&values, out, threads.get(), pause))
+    }
+}
+
+/// A specification of either kind, in Python.
+#[derive(FromPyObject)]
+pub(crate) enum Announced<'py> {
+    One(PyRef<'py, LocalProtocol>),
+    Several(PyRef<'py, LocalAttributes>),
+}
+
+impl Announced<'_> {
+    pub(crate) fn protocol(&self) -> AnyProtocol {
+        match self {
+            Self::One(protocol) => protocol.0.into(),
+            Self::Several(attributes) => AnyProtocol::Several(Arc::clone(&attributes.0)),
+        }
+    }
+
+    /// The object for a specification.
+    pub(crate) fn object(py: Python<'_>, protocol: AnyProtocol) -> PyResult<Bound<'_, PyAny>> {
+        match protocol {
+            AnyProtocol::One(protocol) => LocalProtocol::from(protocol).into_bound_py_any(py),
+            AnyProtocol::Several(attributes) => LocalAttributes::from(attributes).into_bound_py_any(py),
+        }
     }
 }
 
@@ -384,6 +509,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("COUNTER_LIMIT", COUNTER_LIMIT)?;
     module.add_function(wrap_pyfunction!(local_families, module)?)?;
     module.add_class::<LocalProtocol>()?;
+    module.add_class::<LocalAttributes>()?;
     module.add_class::<LocalMemo>()?;
     module.add_function(wrap_pyfunction!(text_fingerprints, module)?)
 }

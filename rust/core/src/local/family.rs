@@ -204,14 +204,24 @@ pub(crate) fn perturb<F: Family>(
 /// Makes the reports of a part, which begins at this byte of the matrix of all reports.
 type Part<'a> = dyn Fn(&mut SecureRng, usize, &mut [u8]) -> Result<(), Error> + Sync + 'a;
 
+/// The number of people, once it is checked that the family takes these values.
+pub(crate) fn people<F: Family>(family: &F, values: Values<'_>) -> Result<usize, Error> {
+    taken(family, values).map(|values| values.people(family.report_bytes()))
+}
+
 /// The values, once it is checked that the family takes this kind, that all of them can be reported on, and that `out`
 /// has a row for each.
 fn checked<'a, F: Family>(family: &F, values: Values<'a>, out: &[u8]) -> Result<F::Values<'a>, Error> {
+    let (values, width) = (taken(family, values)?, family.report_bytes());
+    check_out(out, values.people(width), width)?;
+    Ok(values)
+}
+
+/// The values, once it is checked that the family takes this kind, and that all of them can be reported on.
+fn taken<'a, F: Family>(family: &F, values: Values<'a>) -> Result<F::Values<'a>, Error> {
     let given = values.kind();
     let values = <F::Values<'a>>::of(values).ok_or_else(|| of_another_kind(given, <F::Values<'a>>::KIND, F::NAME))?;
     family.check(values)?;
-    let width = family.report_bytes();
-    check_out(out, values.people(width), width)?;
     Ok(values)
 }
 

@@ -4,8 +4,11 @@
 //! zeros, order and white space. It reads less than JSON, and small clients need no more.
 
 use core::fmt;
+use core::str::Chars;
 
-const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+use dpnoise_kernels::memory::OutOfMemory;
+
+pub(crate) const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// A value that is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,6 +79,73 @@ pub(crate) fn fields(text: &str) -> Result<Vec<(&str, Item<'_>)>, &'static str> 
     if reader.0.is_empty() { Ok(fields) } else { Err("trailing characters") }
 }
 
+/// What a specification of several attributes has.
+pub(crate) struct Several<'a> {
+    /// Names and specifications.
+    pub(crate) attributes: Vec<(String, String)>,
+    pub(crate) protocol: &'a str,
+    pub(crate) version: u64,
+}
+
+/// The fields of a specification of several attributes, or what it should have been.
+pub(crate) fn several(text: &str) -> Result<Several<'_>, &'static str> {
+    let mut reader = Reader(text);
+    let mut read = || {
+        reader.takes('{').then_some(())?;
+        reader.is_named("attributes")?;
+        reader.takes('[').then_some(())?;
+        let mut attributes = vec![];
+        loop {
+            reader.takes('[').then_some(())?;
+            let name = reader.escaped_text()?;
+            reader.takes(',').then_some(())?;
+            attributes.push((name, reader.escaped_text()?));
+            reader.takes(']').then_some(())?;
+            if reader.takes(']') {
+                break;
+            }
+            reader.takes(',').then_some(())?;
+        }
+        reader.takes(',').then_some(())?;
+        reader.is_named("protocol")?;
+        let protocol = reader.text()?;
+        reader.takes(',').then_some(())?;
+        reader.is_named("version")?;
+        let version = reader.number()?.parse().ok()?;
+        reader.takes('}').then_some(())?;
+        reader.skip_space();
+        reader.0.is_empty().then_some(Several { attributes, protocol, version })
+    };
+    read().ok_or("an object of pairs of texts as its \"attributes\", a \"protocol\" and a \"version\"")
+}
+
+/// Appends a text in quotation marks, in ASCII.
+pub(crate) fn write_text(json: &mut String, text: &str) -> Result<(), OutOfMemory> {
+    // The longest form of a byte is \u and four digits; that of a character of four bytes is two of these.
+    json.try_reserve(2 + 6 * text.len()).map_err(|_| OutOfMemory)?;
+    json.push('"');
+    for character in text.chars() {
+        match ESCAPES.iter().find(|&&(_, escaped)| escaped == character) {
+            Some(&(letter, _)) => json.extend(['\\', letter]),
+            None if (' '..='~').contains(&character) => json.push(character),
+            None => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    json.push_str("\\u");
+                    json.extend([12, 8, 4, 0].map(|bit| DIGITS[usize::from(*unit >> bit & 15)]));
+                }
+            }
+        }
+    }
+    json.push('"');
+    Ok(())
+}
+
+const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+
+/// Characters that are a letter behind a backslash.
+const ESCAPES: [(char, char); 7] =
+    [('"', '"'), ('\\', '\\'), ('b', '\x08'), ('f', '\x0c'), ('n', '\n'), ('r', '\r'), ('t', '\t')];
+
 /// What has not been read yet.
 struct Reader<'a>(&'a str);
 
@@ -101,6 +171,30 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
+    /// Reads this name and a colon.
+    fn is_named(&mut self, name: &str) -> Option<()> {
+        (self.text()? == name && self.takes(':')).then_some(())
+    }
+
+    /// Reads a text in which characters may be escaped.
+    fn escaped_text(&mut self) -> Option<String> {
+        self.skip_space();
+        let mut rest = self.0.strip_prefix('"')?.chars();
+        let mut text = String::new();
+        loop {
+            match rest.next()? {
+                '"' => break,
+                '\\' => match rest.next()? {
+                    'u' => text.push(escaped(&mut rest)?),
+                    letter => text.push(ESCAPES.iter().find(|escape| escape.0 == letter)?.1),
+                },
+                character => text.push(character),
+            }
+        }
+        self.0 = rest.as_str();
+        Some(text)
+    }
+
     fn number(&mut self) -> Option<&'a str> {
         let is_part = |character: char| character.is_ascii_digit() || "+-.eE".contains(character);
         let (number, rest) = self.0.split_at(self.0.find(|character| !is_part(character)).unwrap_or(self.0.len()));
@@ -108,6 +202,25 @@ impl<'a> Reader<'a> {
         let is_finite = number.parse().is_ok_and(f64::is_finite);
         (is_finite && !number.starts_with(['+', '.'])).then_some(number)
     }
+}
+
+/// Reads what follows \u: a character, or the first half of one and the second.
+fn escaped(rest: &mut Chars<'_>) -> Option<char> {
+    let first = unit(rest)?;
+    let second = if (0xd800..0xdc00).contains(&first) {
+        (rest.next()? == '\\' && rest.next()? == 'u').then_some(())?;
+        Some(unit(rest)?)
+    } else {
+        None
+    };
+    char::decode_utf16([first].into_iter().chain(second)).next()?.ok()
+}
+
+/// Reads four hexadecimal digits.
+fn unit(rest: &mut Chars<'_>) -> Option<u16> {
+    let (digits, after) = rest.as_str().split_at_checked(4)?;
+    *rest = after.chars();
+    u16::from_str_radix(digits, 16).ok()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@
 //! | `family` | what a family of protocols consists of, and reports in bulk | those above |
 //! | `families` | the families, a file each | those above |
 //! | `registry` | all of them as one type, a line each | those above |
+//! | `attributes` | several attributes of each person in one report | those above |
 //! | `collect` | the collector's counters, their serialised form, and messages | those above |
 //!
 //! ```
@@ -45,6 +46,7 @@
 //! # Ok::<(), dpnoise_core::Error>(())
 //! ```
 
+mod attributes;
 mod chance;
 mod collect;
 mod derivation;
@@ -60,12 +62,13 @@ mod reports;
 mod spec;
 mod values;
 
+pub use attributes::{Attributes, Scheme};
 pub use chance::bit_flip::{BitFlip, Neighbours};
 pub use chance::likelihood::{LikelihoodRatio, MAX_EPSILON, MIN_EPSILON};
 pub use chance::mixture::Mixture;
 pub use chance::two_rounds::{TwoFlips, TwoMixtures};
 pub use chance::window::Window;
-pub use collect::Accumulator;
+pub use collect::{Accumulator, AnyAccumulator, AnyProtocol, AttributesAccumulator};
 pub use estimate::{Estimate, Law, Support};
 pub use families::*;
 pub use mean::{MeanEstimate, MeanLaw};

@@ -292,8 +292,7 @@ impl Protocol {
     /// The first 8 bytes of the SHA-256 of the canonical specification.
     #[must_use]
     pub fn spec_id(&self) -> [u8; 8] {
-        let digest = spec::digest(&self.to_json());
-        core::array::from_fn(|i| digest[i])
+        spec::id(&self.to_json())
     }
 
     /// [`Protocol::spec_id`] in hexadecimal.
@@ -305,6 +304,11 @@ impl Protocol {
 
 /// People's devices.
 impl Protocol {
+    /// The number of people, once it is checked that these values can be reported on.
+    pub(crate) fn people(&self, values: Values<'_>) -> Result<usize, Error> {
+        on_family!(self, family => family::people(family, values))
+    }
+
     /// Randomises the value of each person on up to `threads` threads, each with a freshly keyed secure generator: one
     /// row of `report_bytes` bytes of `out` for each.
     ///

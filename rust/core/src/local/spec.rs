@@ -19,7 +19,7 @@ use crate::error::Error;
 pub(crate) type Field = (&'static str, Value);
 
 /// The version of specifications.
-const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 1;
 
 /// The longest specification that is read.
 const MAX_JSON_BYTES: usize = 4096;
@@ -52,6 +52,21 @@ pub(crate) fn digest(json: &str) -> [u8; 32] {
     Sha256::digest(json).into()
 }
 
+/// The first 8 bytes of the digest: the id.
+pub(crate) fn id(json: &str) -> [u8; 8] {
+    let digest = digest(json);
+    core::array::from_fn(|i| digest[i])
+}
+
+/// Refuses a version of specifications that this release does not read.
+pub(crate) fn check_version(version: u64) -> Result<(), Error> {
+    if version == VERSION {
+        Ok(())
+    } else {
+        Err(invalid(&format!("version {version} is not {VERSION}, the one this release reads")))
+    }
+}
+
 /// The fields of a specification as given.
 pub(crate) struct Given<'a>(Vec<(&'a str, Item<'a>)>);
 
@@ -64,12 +79,8 @@ impl<'a> Given<'a> {
         let fields = json::fields(text)
             .map_err(|problem| invalid(&format!("it is not JSON of numbers and texts: {problem}")))?;
         let given = Self(fields);
-        let version = given.integer("version")?;
-        if version == VERSION {
-            Ok(given)
-        } else {
-            Err(invalid(&format!("version {version} is not {VERSION}, the one this release reads")))
-        }
+        check_version(given.integer("version")?)?;
+        Ok(given)
     }
 
     fn field(&self, name: &str) -> Result<Item<'a>, Error> {
@@ -126,7 +137,7 @@ impl<'a> Given<'a> {
 /// Refuses a specification in another form than the canonical one. Clients take the id of the bytes that they were given:
 /// if these were others, all of their reports would be rejected.
 pub(crate) fn check_canonical(text: &str, canonical: &str) -> Result<(), Error> {
-    if text.trim_matches([' ', '\t', '\r', '\n']) == canonical {
+    if text.trim_matches(json::SPACE) == canonical {
         Ok(())
     } else {
         Err(invalid(&format!(
@@ -146,6 +157,6 @@ pub(crate) fn inconsistent() -> Error {
     invalid("its probabilities are not those that its epsilon gives")
 }
 
-fn invalid(problem: &str) -> Error {
+pub(crate) fn invalid(problem: &str) -> Error {
     Error::State(format!("not a protocol specification: {problem}"))
 }

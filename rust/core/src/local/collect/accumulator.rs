@@ -216,12 +216,12 @@ impl Accumulator {
     }
 
     /// All reports seen.
-    fn total(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         self.n + self.rejected()
     }
 
     /// All reports seen, and `more`, if the counters have room for them.
-    fn total_with(&self, more: u64) -> Result<u64, Error> {
+    pub(super) fn total_with(&self, more: u64) -> Result<u64, Error> {
         let most = self.protocol.most_reports();
         let total = self.total().checked_add(more).filter(|&total| total <= most);
         total.ok_or_else(|| Error::State(format!("there would be more than {most} reports")))

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 2 | `DP` |
 //! | 1 | version: 1 |
-//! | 1 | the protocol's kind, its number in `registry.rs` |
+//! | 1 | the protocol's kind, its number in `registry.rs`; of several attributes 128 or 129 |
 //! | 8 | the id of its specification, as [`Protocol::spec_id`] gives it |
 //! | `report_bytes` | the report |
 //!
@@ -14,6 +14,7 @@ use dpnoise_kernels::memory::OutOfMemory;
 
 use super::accumulator::Accumulator;
 use crate::error::Error;
+use crate::local::attributes::Attributes;
 use crate::local::registry::{Protocol, WRONG_HEADER, WRONG_LENGTH};
 
 const MAGIC: [u8; 2] = *b"DP";
@@ -26,9 +27,41 @@ impl Protocol {
     /// The header of a message: everything before the report.
     #[must_use]
     pub fn message_header(&self) -> [u8; HEADER_BYTES] {
-        let [a, b, c, d, e, f, g, h] = self.spec_id();
-        [MAGIC[0], MAGIC[1], VERSION, self.code(), a, b, c, d, e, f, g, h]
+        header(self.code(), self.spec_id())
     }
+}
+
+impl Attributes {
+    /// The header of a message: everything before the report.
+    #[must_use]
+    pub fn message_header(&self) -> [u8; HEADER_BYTES] {
+        header(self.code(), self.spec_id())
+    }
+}
+
+fn header(code: u8, [a, b, c, d, e, f, g, h]: [u8; 8]) -> [u8; HEADER_BYTES] {
+    [MAGIC[0], MAGIC[1], VERSION, code, a, b, c, d, e, f, g, h]
+}
+
+/// The reports in messages with this header and reports of `width` bytes, and how many of the others have a wrong length
+/// and a wrong header.
+pub(super) fn reports<'a>(
+    messages: impl IntoIterator<Item = &'a [u8]>,
+    header: [u8; HEADER_BYTES],
+    width: usize,
+) -> Result<(Vec<u8>, [u64; 2]), Error> {
+    let (mut reports, mut wrong) = (vec![], [0; 2]);
+    for message in messages {
+        match message.strip_prefix(&header) {
+            Some(report) if report.len() == width => {
+                reports.try_reserve(width).map_err(|_| OutOfMemory)?;
+                reports.extend_from_slice(report);
+            }
+            Some(_) => wrong[0] += 1,
+            None => wrong[1] += 1,
+        }
+    }
+    Ok((reports, wrong))
 }
 
 impl Accumulator {
@@ -42,18 +75,11 @@ impl Accumulator {
         messages: impl IntoIterator<Item = &'a [u8]>,
         threads: usize,
     ) -> Result<(), Error> {
-        let (header, width) = (self.protocol().message_header(), self.protocol().report_bytes());
+        let width = self.protocol().report_bytes();
+        let (reports, wrong) = reports(messages, self.protocol().message_header(), width)?;
         let mut part = Self::new(*self.protocol())?;
-        let mut reports = vec![];
-        for message in messages {
-            match message.strip_prefix(&header) {
-                Some(report) if report.len() == width => {
-                    reports.try_reserve(width).map_err(|_| OutOfMemory)?;
-                    reports.extend_from_slice(report);
-                }
-                Some(_) => part.reject(WRONG_LENGTH, 1)?,
-                None => part.reject(WRONG_HEADER, 1)?,
-            }
+        for (reason, count) in [WRONG_LENGTH, WRONG_HEADER].into_iter().zip(wrong) {
+            part.reject(reason, count)?;
         }
         part.add(&reports, width, threads)?;
         self.merge(&part)

@@ -1,10 +1,10 @@
-//! The bytes of an [`Accumulator`]. All numbers are little-endian.
+//! The bytes of an [`AnyAccumulator`]. All numbers are little-endian.
 //!
 //! | bytes | what |
 //! | --- | --- |
 //! | 4 | `DPNA` |
-//! | 1 | family of the state: 1, counters |
-//! | 1 | serial version: 1 |
+//! | 1 | kind of the state: 1 for one protocol, 2 for several attributes |
+//! | 1 | serial version: 1, and 2 for several attributes |
 //! | 2 | flags: 0 |
 //! | 8 | length of the whole state in bytes |
 //! | 4 | length L of the specification |
@@ -16,18 +16,24 @@
 //! | 8 m | the counters: how many reports support each value, m = k, or 1 ("yes") for randomised response; or how often each report occurred |
 //! | 4 | CRC-32C of everything before |
 //!
+//! For several attributes there are, instead of n, reasons and counters, the number of reasons for rejection, 4; for each of
+//! them how many reports were rejected; and the states of all attributes, whole and in their order.
+//!
 //! A state has exactly one form: writing what was read gives the same bytes. The checksum detects accidental damage; it
 //! does not protect against deliberate changes.
 
 use dpnoise_kernels::memory::{collected, room};
 
 use super::accumulator::Accumulator;
+use super::attributes::{AnyAccumulator, AttributesAccumulator};
 use crate::error::Error;
+use crate::local::attributes::Attributes;
+use crate::local::json;
 use crate::local::registry::{LIMIT, Protocol};
+use crate::local::spec;
 
 const MAGIC: &[u8; 4] = b"DPNA";
-const FAMILY: u8 = 1;
-const VERSION: u8 = 1;
+const LENGTH_AT: usize = 8;
 const PREAMBLE_BYTES: usize = 16;
 const CHECKSUM_BYTES: usize = 4;
 
@@ -38,22 +44,14 @@ impl Accumulator {
     /// [`Error::Allocation`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let spec = self.protocol.to_json();
-        let numbers = 1 + self.rejected.len() + self.counters.len();
-        let length = PREAMBLE_BYTES + 4 + spec.len() + 8 + 4 + 8 * numbers + CHECKSUM_BYTES;
-        let mut bytes = room(length)?;
-        bytes.extend(MAGIC);
-        bytes.extend([FAMILY, VERSION, 0, 0]);
-        bytes.extend((length as u64).to_le_bytes());
-        bytes.extend((spec.len() as u32).to_le_bytes());
-        bytes.extend(spec.as_bytes());
-        bytes.extend(self.protocol.spec_id());
-        bytes.extend(self.n.to_le_bytes());
-        bytes.extend((self.rejected.len() as u32).to_le_bytes());
-        for number in self.rejected.iter().chain(&self.counters) {
-            bytes.extend(number.to_le_bytes());
-        }
-        bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
-        Ok(bytes)
+        let counts = 8 + 4 + 8 * (self.rejected.len() + self.counters.len());
+        Kind::One.state(&spec, counts, |bytes| {
+            bytes.extend(self.n.to_le_bytes());
+            bytes.extend((self.rejected.len() as u32).to_le_bytes());
+            for number in self.rejected.iter().chain(&self.counters) {
+                bytes.extend(number.to_le_bytes());
+            }
+        })
     }
 
     /// Reads a state back.
@@ -62,17 +60,8 @@ impl Accumulator {
     /// [`Error::State`] that says what is wrong, when the bytes are not the state of an accumulator;
     /// [`Error::Parameter`] when its counters have more than `limit` bytes; [`Error::Allocation`].
     pub fn from_bytes(bytes: &[u8], limit: usize) -> Result<Self, Error> {
-        let mut body = Reader(checked_body(bytes)?);
-        let spec_length = u32::from_le_bytes(body.array("specification")?);
-        let spec = body.take(spec_length as usize, "specification")?;
-        let spec = str::from_utf8(spec).map_err(|_| damaged("the specification is not UTF-8"))?;
-        let protocol = Protocol::from_json(spec, limit).map_err(|error| match error {
-            Error::Parameter { parameter: LIMIT, .. } => error,
-            error => damaged(&error.to_string()),
-        })?;
-        if body.array("specification id")? != protocol.spec_id() {
-            return Err(damaged("the specification id is not that of the specification"));
-        }
+        let mut body = Reader(Kind::One.body(bytes)?);
+        let protocol = body.specification(|json| Protocol::from_json(json, limit))?;
         let n = body.number("number of reports")?;
         let reasons = u32::from_le_bytes(body.array("number of reasons")?);
         let mut rejected = vec![0; protocol.rejection_reasons().len()];
@@ -99,33 +88,142 @@ impl Accumulator {
     }
 }
 
-/// The bytes between preamble and checksum, once both are found right.
-fn checked_body(bytes: &[u8]) -> Result<&[u8], Error> {
-    let mut preamble = Reader(bytes);
-    if preamble.take(MAGIC.len(), "preamble")? != MAGIC {
-        return Err(Error::State("not the state of an accumulator: it does not begin with DPNA".into()));
+impl AttributesAccumulator {
+    /// The state as bytes.
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let mut states = room(self.parts.len())?;
+        for part in &self.parts {
+            states.push(part.to_bytes()?);
+        }
+        let counts = 4 + 8 * self.rejected.len() + states.iter().map(Vec::len).sum::<usize>();
+        Kind::Several.state(self.attributes.to_json(), counts, |bytes| {
+            bytes.extend((self.rejected.len() as u32).to_le_bytes());
+            for number in self.rejected {
+                bytes.extend(number.to_le_bytes());
+            }
+            for state in states {
+                bytes.extend(state);
+            }
+        })
     }
-    let [family, version, flags @ ..]: [u8; 4] = preamble.array("preamble")?;
-    if version > VERSION {
-        let problem =
-            format!("the state has serial version {version}; this release reads up to {VERSION}: upgrade dpnoise");
-        return Err(Error::State(problem));
+
+    /// Reads a state back.
+    pub(super) fn from_bytes(bytes: &[u8], limit: usize) -> Result<Self, Error> {
+        let mut body = Reader(Kind::Several.body(bytes)?);
+        let attributes = body.specification(|json| Attributes::from_json(json, limit))?;
+        let (reasons, mut rejected) = (u32::from_le_bytes(body.array("number of reasons")?), [0; 4]);
+        if reasons as usize != rejected.len() {
+            return Err(damaged(&format!("{reasons} reasons for rejection instead of {}", rejected.len())));
+        }
+        for count in &mut rejected {
+            *count = body.number("number of rejected reports")?;
+        }
+        let mut parts = room(attributes.iter().len())?;
+        for (name, protocol) in attributes.iter() {
+            let length = Reader(body.0.get(LENGTH_AT..).unwrap_or_default()).number("attributes")?;
+            let state = body.take(usize::try_from(length).unwrap_or(usize::MAX), "attributes")?;
+            let part = Accumulator::from_bytes(state, usize::MAX)?;
+            if part.protocol() != protocol {
+                return Err(damaged(&format!("the protocol of attribute {name:?} is not that of its specification")));
+            }
+            parts.push(part);
+        }
+        if !body.0.is_empty() {
+            return Err(damaged("bytes follow the last attribute"));
+        }
+        Ok(Self { attributes: attributes.into(), parts, rejected })
     }
-    if (family, version, flags) != (FAMILY, VERSION, [0, 0]) {
-        return Err(damaged("unknown family, version or flags"));
+}
+
+impl AnyAccumulator {
+    /// Reads a state back.
+    ///
+    /// # Errors
+    /// [`Error::State`] that says what is wrong, when the bytes are not the state of an accumulator;
+    /// [`Error::Parameter`] when its counters have more than `limit` bytes; [`Error::Allocation`].
+    pub fn from_bytes(bytes: &[u8], limit: usize) -> Result<Self, Error> {
+        if bytes.get(MAGIC.len()) == Some(&(Kind::Several as u8)) {
+            AttributesAccumulator::from_bytes(bytes, limit).map(Self::Several)
+        } else {
+            Accumulator::from_bytes(bytes, limit).map(Self::One)
+        }
     }
-    let (expected, length) = (preamble.number("preamble")?, bytes.len());
-    if (length as u64) < expected {
-        return Err(Error::State(format!("the state is truncated: {length} of {expected} bytes")));
+}
+
+/// What a state is of: the number in its preamble.
+#[derive(Clone, Copy)]
+enum Kind {
+    One = 1,
+    Several = 2,
+}
+
+impl Kind {
+    /// The version that is written and read.
+    fn version(self) -> u8 {
+        match self {
+            Self::One => 1,
+            Self::Several => 2, // the first one ended with another checksum
+        }
     }
-    if length as u64 > expected {
-        return Err(damaged(&format!("{length} bytes instead of {expected}")));
+
+    /// A state with this specification, and the `counts` bytes that `write` appends.
+    fn state(self, spec: &str, counts: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<Vec<u8>, Error> {
+        let length = PREAMBLE_BYTES + 4 + spec.len() + 8 + counts + CHECKSUM_BYTES;
+        let mut bytes = room(length)?;
+        bytes.extend(MAGIC);
+        bytes.extend([self as u8, self.version(), 0, 0]);
+        bytes.extend((length as u64).to_le_bytes());
+        bytes.extend((spec.len() as u32).to_le_bytes());
+        bytes.extend(spec.as_bytes());
+        bytes.extend(spec::id(spec));
+        write(&mut bytes);
+        bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
+        Ok(bytes)
     }
-    let (checked, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or_else(|| truncated("checksum"))?;
-    if crc32c::crc32c(checked) != u32::from_le_bytes(*checksum) {
-        return Err(damaged("the checksum is wrong"));
+
+    /// The bytes between preamble and checksum, once both are found right.
+    fn body(self, bytes: &[u8]) -> Result<&[u8], Error> {
+        let mut preamble = Reader(bytes);
+        if preamble.take(MAGIC.len(), "preamble")? != MAGIC {
+            return Err(Error::State("not the state of an accumulator: it does not begin with DPNA".into()));
+        }
+        let [kind, version, flags @ ..]: [u8; 4] = preamble.array("preamble")?;
+        let known = self.version();
+        if [Self::One, Self::Several].iter().any(|&other| other as u8 == kind && kind != self as u8) {
+            let wanted = match self {
+                Self::One => "one protocol, got that of several attributes",
+                Self::Several => "several attributes, got that of one protocol",
+            };
+            return Err(Error::State(format!("the state must be of {wanted}")));
+        }
+        if version > known {
+            let problem =
+                format!("the state has serial version {version}; this release reads up to {known}: upgrade dpnoise");
+            return Err(Error::State(problem));
+        }
+        if kind == self as u8 && version > 0 && version < known && flags == [0, 0] {
+            let problem = format!(
+                "the state of several attributes has serial version {version}, which no release wrote, and this one \
+                 reads {known}: count the reports again"
+            );
+            return Err(Error::State(problem));
+        }
+        if (kind, version, flags) != (self as u8, known, [0, 0]) {
+            return Err(damaged("unknown kind, version or flags"));
+        }
+        let (expected, length) = (preamble.number("preamble")?, bytes.len());
+        if (length as u64) < expected {
+            return Err(Error::State(format!("the state is truncated: {length} of {expected} bytes")));
+        }
+        if length as u64 > expected {
+            return Err(damaged(&format!("{length} bytes instead of {expected}")));
+        }
+        let (checked, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or_else(|| truncated("checksum"))?;
+        if crc32c::crc32c(checked) != u32::from_le_bytes(*checksum) {
+            return Err(damaged("the checksum is wrong"));
+        }
+        checked.get(PREAMBLE_BYTES..).ok_or_else(|| truncated("preamble"))
     }
-    checked.get(PREAMBLE_BYTES..).ok_or_else(|| truncated("preamble"))
 }
 
 fn damaged(problem: &str) -> Error {
@@ -154,5 +252,23 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self, part: &str) -> Result<u64, Error> {
         self.array(part).map(u64::from_le_bytes)
+    }
+
+    /// What `read` makes of the specification, whose id follows it.
+    fn specification<T>(&mut self, read: impl FnOnce(&str) -> Result<T, Error>) -> Result<T, Error> {
+        let length = u32::from_le_bytes(self.array("specification")?);
+        let bytes = self.take(length as usize, "specification")?;
+        let text = str::from_utf8(bytes).map_err(|_| damaged("the specification is not UTF-8"))?;
+        let specified = read(text).map_err(|error| match error {
+            Error::Parameter { parameter: LIMIT, .. } => error,
+            error => damaged(&error.to_string()),
+        })?;
+        if self.array("specification id")? != spec::id(text) {
+            return Err(damaged("the specification id is not that of the specification"));
+        }
+        if text.trim_matches(json::SPACE) != text {
+            return Err(damaged("there is white space around its specification"));
+        }
+        Ok(specified)
     }
 }
