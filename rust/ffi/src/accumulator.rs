@@ -2,29 +2,37 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dpnoise_core::local::{Accumulator, Estimate};
+use dpnoise_core::local::{Accumulator, AnyAccumulator, Estimate};
 
 use crate::handles::{Object, dpnoise_accumulator, dpnoise_protocol, get, give};
 use crate::memory::{check_apart, edit, hand_over, offer, read};
-use crate::protocol::Announced;
+use crate::protocol::{Announced, text};
 use crate::status::{Failure, Outcome, Status, run};
 
 /// The counters of a collector. Several threads may add to one: each counts by itself, and merges under the lock.
-struct Counters(Mutex<Accumulator>);
+struct Counters(Mutex<AnyAccumulator>);
 
 impl Object for Counters {
     const KIND: &'static str = "an accumulator";
 }
 
 impl Counters {
-    fn state(&self) -> MutexGuard<'_, Accumulator> {
+    fn state(&self) -> MutexGuard<'_, AnyAccumulator> {
         // What panics under the lock has changed nothing yet: the checks of `merge` come first.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A copy of the counters of one attribute.
+    fn one(&self) -> Outcome<Accumulator> {
+        let state = self.state();
+        let message = "accumulator must be of one attribute, got one of several: see dpnoise_accumulator_attribute";
+        Ok(state.one().ok_or_else(|| Failure::new(Status::Parameter, message))?.copy()?)
+    }
+
     /// Adds what `add` adds to an empty accumulator.
-    fn merge(&self, add: impl FnOnce(&mut Accumulator) -> Result<(), dpnoise_core::Error>) -> Outcome {
-        let mut part = Accumulator::new(*self.state().protocol())?;
+    fn merge(&self, add: impl FnOnce(&mut AnyAccumulator) -> Result<(), dpnoise_core::Error>) -> Outcome {
+        let protocol = self.state().protocol();
+        let mut part = AnyAccumulator::new(protocol)?;
         add(&mut part)?;
         Ok(self.state().merge(&part)?)
     }
@@ -40,7 +48,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_new(protocol: dpnoise_protocol, out
     run(|| {
         let make = || {
             let announced: Arc<Announced> = get("protocol", protocol)?;
-            Ok(Counters(Mutex::new(Accumulator::new(announced.protocol)?)))
+            Ok(Counters(Mutex::new(AnyAccumulator::new(announced.protocol.clone())?)))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
@@ -63,7 +71,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_from_bytes(
         let make = || {
             // SAFETY: as promised by the caller.
             let bytes = unsafe { read("bytes", bytes, length) }?;
-            Ok(Counters(Mutex::new(Accumulator::from_bytes(bytes, limit)?)))
+            Ok(Counters(Mutex::new(AnyAccumulator::from_bytes(bytes, limit)?)))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
@@ -102,7 +110,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_protocol(
     run(|| {
         let make = || {
             let counters: Arc<Counters> = get("accumulator", accumulator)?;
-            Ok(Announced::new(*counters.state().protocol()))
+            Ok(Announced::new(counters.state().protocol()))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
@@ -192,6 +200,38 @@ pub unsafe extern "C" fn dpnoise_accumulator_counts(
     })
 }
 
+/// Makes the handle of the counters of one of several attributes, by its name in UTF-8, for the calls that estimate. They
+/// are those of this moment; reports cannot be added to them, and they have no bytes. Of reports that are about one
+/// attribute each, estimates are about all people who reported, of whom those who reported on the attribute are a random
+/// sample.
+///
+/// # Safety
+/// `name` points to `length` bytes, and `out` to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dpnoise_accumulator_attribute(
+    accumulator: dpnoise_accumulator,
+    name: *const u8,
+    length: usize,
+    out: *mut dpnoise_accumulator,
+) -> Status {
+    run(|| {
+        let make = || {
+            let counters: Arc<Counters> = get("accumulator", accumulator)?;
+            // SAFETY: as promised by the caller.
+            let name = text("name", unsafe { read("name", name, length) }?, Status::Parameter)?;
+            let state = counters.state();
+            let Some(several) = state.several() else {
+                let message = "accumulator must be of several attributes, got one of one";
+                return Err(Failure::new(Status::Parameter, message));
+            };
+            let attribute = several.attribute(several.attributes().position(name)?)?;
+            Ok(Counters(Mutex::new(AnyAccumulator::One(attribute))))
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { give(out, make) }
+    })
+}
+
 /// Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard
 /// error to `standard_errors`: k items each; for randomized response those of no and of yes.
 ///
@@ -209,7 +249,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate(
 ) -> Status {
     run(|| {
         let held: Arc<Counters> = get("accumulator", accumulator)?;
-        let state = held.state().copy()?;
+        let state = held.one()?;
         let Some(Estimate { counts: own, standard_errors: errors, .. }) = state.estimate()? else {
             let name = state.protocol().name();
             let message = format!("accumulator must be of reports that are counted by value, got {name}");
@@ -242,7 +282,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate_mean(
 ) -> Status {
     run(|| {
         let held: Arc<Counters> = get("accumulator", accumulator)?;
-        let state = held.state().copy()?;
+        let state = held.one()?;
         let Some(law) = state.protocol().mean_law() else {
             let message = format!("accumulator must be of a protocol for means, got {}", state.protocol().name());
             return Err(Failure::new(Status::Parameter, message));

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use dpnoise_core::local::{COUNTER_LIMIT, ClientMemo, Protocol, Remembering, ValueKind, Values, fingerprints};
+use dpnoise_core::local::{
+    AnyProtocol, COUNTER_LIMIT, ClientMemo, Protocol, Remembering, ValueKind, Values, fingerprints,
+};
 use dpnoise_core::memory::{collected, zeroed};
 use zeroize::Zeroizing;
 
@@ -30,10 +32,12 @@ pub const DPNOISE_INTEGERS: u32 = 0;
 pub const DPNOISE_NUMBERS: u32 = 1;
 /// A protocol takes texts in UTF-8.
 pub const DPNOISE_TEXTS: u32 = 2;
+/// A protocol is of several attributes, each with values of its own. Its reports are counted here, and not made.
+pub const DPNOISE_ATTRIBUTES: u32 = 3;
 
 /// A protocol, and the people who answer one question with it, if they keep a memo.
 pub(crate) struct Announced {
-    pub(crate) protocol: Protocol,
+    pub(crate) protocol: AnyProtocol,
     header: [u8; DPNOISE_HEADER_BYTES],
     width: usize,
     people: Option<People>,
@@ -49,25 +53,44 @@ impl Object for Announced {
 }
 
 impl Announced {
-    pub(crate) fn new(protocol: Protocol) -> Self {
-        Self { protocol, header: protocol.message_header(), width: protocol.report_bytes(), people: None }
+    pub(crate) fn new(protocol: AnyProtocol) -> Self {
+        Self { header: protocol.message_header(), width: protocol.report_bytes(), protocol, people: None }
+    }
+
+    /// The protocol of one attribute.
+    fn one(&self) -> Outcome<&Protocol> {
+        match &self.protocol {
+            AnyProtocol::One(protocol) => Ok(protocol),
+            AnyProtocol::Several(_) => {
+                Err(Failure::new(Status::Parameter, "protocol must be of one attribute, got one of several"))
+            }
+        }
     }
 
     /// Whether people keep a memo.
     fn is_longitudinal(&self) -> bool {
-        self.protocol.takes() == ValueKind::Remembering
+        self.one().is_ok_and(|protocol| protocol.takes() == ValueKind::Remembering)
     }
 
     fn takes(&self) -> u32 {
-        match self.protocol.takes() {
-            _ if self.protocol.takes_texts() => DPNOISE_TEXTS,
+        let AnyProtocol::One(protocol) = &self.protocol else { return DPNOISE_ATTRIBUTES };
+        match protocol.takes() {
+            _ if protocol.takes_texts() => DPNOISE_TEXTS,
             ValueKind::Numbers => DPNOISE_NUMBERS,
             _ => DPNOISE_INTEGERS,
         }
     }
 
+    fn k(&self) -> u32 {
+        match &self.protocol {
+            AnyProtocol::One(protocol) => protocol.k(),
+            AnyProtocol::Several(attributes) => attributes.iter().len() as u32,
+        }
+    }
+
     /// Refuses values of a kind that the protocol does not take.
     fn check_kind(&self, given: u32) -> Outcome {
+        let protocol = self.one()?;
         if given == self.takes() {
             return Ok(());
         }
@@ -76,7 +99,7 @@ impl Announced {
             DPNOISE_NUMBERS => "numbers",
             _ => "texts",
         });
-        let message = format!("values must be {taken}, which {} takes, got {given}", self.protocol.name());
+        let message = format!("values must be {taken}, which {} takes, got {given}", protocol.name());
         Err(Failure::new(Status::Parameter, message))
     }
 
@@ -86,11 +109,12 @@ impl Announced {
             return self
                 .perturb(Values::Remembering(Remembering { values, secrets: memo.0.secrets(), question }), call);
         }
-        match self.protocol.takes() {
+        let protocol = self.one()?;
+        match protocol.takes() {
             ValueKind::Remembering => {
                 let message = format!(
                     "protocol must have a memo, which people keep for {}: make one with dpnoise_protocol_with_memo",
-                    self.protocol.name()
+                    protocol.name()
                 );
                 Err(Failure::new(Status::Parameter, message))
             }
@@ -134,8 +158,8 @@ impl Announced {
     fn randomise(&self, values: Values<'_>, threads: u32, generator: dpnoise_generator, out: &mut [u8]) -> Outcome {
         wiped_on_failure(out, |out| {
             match given(generator, threads)? {
-                None => self.protocol.perturb(values, out, threads as usize)?,
-                Some(generator) => self.protocol.perturb_with(values, out, &mut *generator.lock()?)?,
+                None => self.one()?.perturb(values, out, threads as usize)?,
+                Some(generator) => self.one()?.perturb_with(values, out, &mut *generator.lock()?)?,
             }
             Ok(())
         })
@@ -158,7 +182,7 @@ impl Object for Memo {
     const KIND: &'static str = "a memo";
 }
 
-fn text<'a>(argument: &str, bytes: &'a [u8], status: Status) -> Outcome<&'a str> {
+pub(crate) fn text<'a>(argument: &str, bytes: &'a [u8], status: Status) -> Outcome<&'a str> {
     str::from_utf8(bytes).map_err(|_| Failure::new(status, format!("{argument} must be UTF-8")))
 }
 
@@ -187,7 +211,7 @@ pub unsafe extern "C" fn dpnoise_protocol_from_json(
             // SAFETY: as promised by the caller.
             let bytes = unsafe { read("specification", specification, length) }?;
             let json = text("specification", bytes, Status::State)?;
-            Ok(Announced::new(Protocol::from_json(json, limit)?))
+            Ok(Announced::new(AnyProtocol::from_json(json, limit)?))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
@@ -216,11 +240,11 @@ pub unsafe extern "C" fn dpnoise_protocol_with_memo(
             let memo: Arc<Memo> = get("memo", memo)?;
             // SAFETY: as promised by the caller.
             let question = text("question", unsafe { read("question", question, length) }?, Status::Parameter)?.into();
+            let protocol = *announced.one()?;
             if announced.is_longitudinal() {
-                Ok(Announced { people: Some(People { memo, question }), ..*announced })
+                Ok(Announced { people: Some(People { memo, question }), ..Announced::new(protocol.into()) })
             } else {
-                let message =
-                    format!("protocol must be one in which people keep a memo, got {}", announced.protocol.name());
+                let message = format!("protocol must be one in which people keep a memo, got {}", protocol.name());
                 Err(Failure::new(Status::Parameter, message))
             }
         };
@@ -231,9 +255,9 @@ pub unsafe extern "C" fn dpnoise_protocol_with_memo(
 
 /// Writes facts about a protocol. Each pointer may be null, and nothing is written there then.
 ///
-/// - `takes`: what values are: `DPNOISE_INTEGERS`, `DPNOISE_NUMBERS` or `DPNOISE_TEXTS`.
+/// - `takes`: what values are: `DPNOISE_INTEGERS`, `DPNOISE_NUMBERS` or `DPNOISE_TEXTS`; or `DPNOISE_ATTRIBUTES`.
 /// - `keeps_memo`: 1 if people keep a memo, 0 if not.
-/// - `k`: the number of values; for sketches that of columns, for RAPPOR that of bits.
+/// - `k`: the number of values; for sketches that of columns, for RAPPOR that of bits, and for several attributes theirs.
 /// - `report_bytes`: the bytes of a report. A message has `DPNOISE_HEADER_BYTES` more.
 /// - `counter_bytes`: the bytes of a collector's counters.
 ///
@@ -254,7 +278,7 @@ pub unsafe extern "C" fn dpnoise_protocol_facts(
         unsafe {
             offer("takes", takes, announced.takes())?;
             offer("keeps_memo", keeps_memo, announced.is_longitudinal().into())?;
-            offer("k", k, announced.protocol.k())?;
+            offer("k", k, announced.k())?;
             offer("report_bytes", report_bytes, announced.width)?;
             offer("counter_bytes", counter_bytes, announced.protocol.counter_bytes())
         }

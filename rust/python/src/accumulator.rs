@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dpnoise_core::local::{Accumulator, AnyAccumulator, Estimate};
+use dpnoise_core::local::{Accumulator, AnyAccumulator, AttributesAccumulator, Estimate};
 use dpnoise_core::memory;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
@@ -79,13 +79,12 @@ impl LocalAccumulator {
         Announced::object(py, protocol)
     }
 
-    /// The counters of each of several attributes, and how many people its estimates are about if not those counted, all
-    /// of one moment.
-    fn attributes(&self) -> PyResult<Vec<(Self, Option<u64>)>> {
+    /// The counters of each of several attributes, for estimates, all of one moment.
+    fn attributes(&self) -> PyResult<Vec<Self>> {
         let state = self.state();
-        let each = (0..).map_while(|position| state.of_attribute(position));
-        each.map(|(part, people)| Ok((part.copy().map(AnyAccumulator::One).map(Self::from).map_err(to_py)?, people)))
-            .collect()
+        let several = state.several().into_iter();
+        let each = several.flat_map(|counted| (0..counted.attributes().iter().len()).map(|i| counted.attribute(i)));
+        each.map(|part| part.map(|part| AnyAccumulator::One(part).into()).map_err(to_py)).collect()
     }
 
     #[getter]
@@ -95,8 +94,7 @@ impl LocalAccumulator {
 
     #[getter]
     fn n_by_attribute(&self) -> Vec<u64> {
-        let state = self.state();
-        (0..).map_while(|position| state.of_attribute(position)).map(|(part, _)| part.n()).collect()
+        self.state().several().into_iter().flat_map(AttributesAccumulator::n_by_attribute).collect()
     }
 
     #[getter]

@@ -27,6 +27,8 @@ pub struct Accumulator {
     pub(crate) rejected: Vec<u64>,
     /// One for every value that is counted, none above `n`.
     pub(crate) counters: Vec<u64>,
+    /// How many people those who reported are a random sample of; `None` if they are all that estimates are about.
+    people: Option<u64>,
 }
 
 impl Accumulator {
@@ -39,7 +41,7 @@ impl Accumulator {
     }
 
     fn of(protocol: Protocol, n: u64, counters: Vec<u64>) -> Self {
-        Self { protocol, n, rejected: vec![0; protocol.rejection_reasons().len()], counters }
+        Self { protocol, n, rejected: vec![0; protocol.rejection_reasons().len()], counters, people: None }
     }
 
     /// A copy.
@@ -48,7 +50,25 @@ impl Accumulator {
     /// [`Error::Allocation`].
     pub fn copy(&self) -> Result<Self, Error> {
         let counters = collected(self.counters.iter().copied())?;
-        Ok(Self { rejected: self.rejected.clone(), ..Self::of(self.protocol, self.n, counters) })
+        Ok(Self { rejected: self.rejected.clone(), people: self.people, ..Self::of(self.protocol, self.n, counters) })
+    }
+
+    /// The counters of a random sample of `people`, for estimates about all of them.
+    pub(super) fn sampled_from(self, people: u64) -> Self {
+        Self { people: Some(people), ..self }
+    }
+
+    /// The counters that a state has.
+    pub(super) fn from_state(protocol: Protocol, n: u64, rejected: Vec<u64>, counters: Vec<u64>) -> Self {
+        Self { rejected, ..Self::of(protocol, n, counters) }
+    }
+
+    /// Refuses counters of a sample, which say less than those of which they are a part.
+    pub(super) fn check_whole(&self) -> Result<(), Error> {
+        match self.people {
+            None => Ok(()),
+            Some(_) => Err(Error::State("the counters of one of several attributes are for estimates alone".into())),
+        }
     }
 
     /// The accumulator of `n` reports, of which `counters[i]` support value i.
@@ -136,6 +156,7 @@ impl Accumulator {
             let (own, others) = (self.describe(), other.describe());
             return Err(Error::State(format!("cannot merge states of two protocols: {own}, and {others}")));
         }
+        other.check_whole()?;
         self.total_with(other.total())?;
         self.n += other.n;
         self.rejected.iter_mut().zip(&other.rejected).for_each(|(total, count)| *total += count);
@@ -153,6 +174,13 @@ impl Accumulator {
     #[must_use]
     pub fn n(&self) -> u64 {
         self.n
+    }
+
+    /// The number of people whom estimates are about: of one of several attributes that each person reports one of, all
+    /// who reported, and otherwise [`n`](Self::n).
+    #[must_use]
+    pub fn people(&self) -> u64 {
+        self.people.unwrap_or(self.n)
     }
 
     /// The number of reports rejected.
@@ -222,6 +250,7 @@ impl Accumulator {
 
     /// All reports seen, and `more`, if the counters have room for them.
     pub(super) fn total_with(&self, more: u64) -> Result<u64, Error> {
+        self.check_whole()?;
         let most = self.protocol.most_reports();
         let total = self.total().checked_add(more).filter(|&total| total <= most);
         total.ok_or_else(|| Error::State(format!("there would be more than {most} reports")))

@@ -144,6 +144,32 @@ impl AttributesAccumulator {
         Ok(())
     }
 
+    /// The attributes.
+    #[must_use]
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    /// The number of reports counted about each attribute.
+    pub fn n_by_attribute(&self) -> impl Iterator<Item = u64> {
+        self.parts.iter().map(Accumulator::n)
+    }
+
+    /// A copy of the counters of the attribute at `position`, for estimates: of [`Scheme::Sampled`] about all who
+    /// reported, of whom those who reported on the attribute are a random sample.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when there are not so many attributes; [`Error::Allocation`].
+    pub fn attribute(&self, position: usize) -> Result<Accumulator, Error> {
+        let found = self.parts.get(position);
+        let allowed = || format!("below {}, the number of attributes", self.parts.len());
+        let part = found.ok_or_else(|| Error::parameter("position", position, allowed()))?.copy()?;
+        Ok(match self.attributes.scheme() {
+            Scheme::Sampled => part.sampled_from(self.n()),
+            Scheme::Split => part,
+        })
+    }
+
     /// The number of reports counted, of [`Scheme::Split`] also those with malformed parts.
     fn n(&self) -> u64 {
         match self.attributes.scheme() {
@@ -224,16 +250,12 @@ impl AnyAccumulator {
         }
     }
 
-    /// The counters of the attribute at `position` of several, and the number of people whom an estimate is about: of
-    /// [`Scheme::Sampled`] all who reported, of whom those who reported on the attribute are a random sample.
+    /// Those of several attributes.
     #[must_use]
-    pub fn of_attribute(&self, position: usize) -> Option<(&Accumulator, Option<u64>)> {
+    pub fn several(&self) -> Option<&AttributesAccumulator> {
         match self {
             Self::One(_) => None,
-            Self::Several(counted) => {
-                let people = (counted.attributes.scheme() == Scheme::Sampled).then(|| counted.n());
-                counted.parts.get(position).map(|part| (part, people))
-            }
+            Self::Several(counted) => Some(counted),
         }
     }
 

@@ -41,8 +41,9 @@ impl Accumulator {
     /// The state as bytes.
     ///
     /// # Errors
-    /// [`Error::Allocation`].
+    /// [`Error::State`] for the counters of one of several attributes; [`Error::Allocation`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        self.check_whole()?;
         let spec = self.protocol.to_json();
         let counts = 8 + 4 + 8 * (self.rejected.len() + self.counters.len());
         Kind::One.state(&spec, counts, |bytes| {
@@ -84,7 +85,7 @@ impl Accumulator {
         if !protocol.are_possible(n, &counters) {
             return Err(damaged("its counters are not possible for its number of reports"));
         }
-        Ok(Self { protocol, n, rejected, counters })
+        Ok(Self::from_state(protocol, n, rejected, counters))
     }
 }
 
