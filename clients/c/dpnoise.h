@@ -45,6 +45,11 @@
 #define DPNOISE_TEXTS 2
 
 /**
+ * A protocol is of several attributes, each with values of its own. Its reports are counted here, and not made.
+ */
+#define DPNOISE_ATTRIBUTES 3
+
+/**
  * What every function returns. `dpnoise_error_message` says more.
  */
 enum dpnoise_status
@@ -246,6 +251,19 @@ dpnoise_status dpnoise_accumulator_merge(dpnoise_accumulator accumulator, dpnois
 dpnoise_status dpnoise_accumulator_counts(dpnoise_accumulator accumulator, uint64_t *n, uint64_t *rejected);
 
 /**
+ * Makes the handle of the counters of one of several attributes, by its name in UTF-8, for the calls that estimate. They
+ * are those of this moment; reports cannot be added to them, and they have no bytes. Of reports that are about one
+ * attribute each, estimates are about all people who reported, of whom those who reported on the attribute are a random
+ * sample.
+ *
+ * @pre `name` points to `length` bytes, and `out` to a handle.
+ */
+dpnoise_status dpnoise_accumulator_attribute(dpnoise_accumulator accumulator,
+                                             const uint8_t *name,
+                                             size_t length,
+                                             dpnoise_accumulator *out);
+
+/**
  * Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard
  * error to `standard_errors`: k items each; for randomized response those of no and of yes.
  *
@@ -417,9 +435,9 @@ dpnoise_status dpnoise_protocol_with_memo(dpnoise_protocol protocol,
 /**
  * Writes facts about a protocol. Each pointer may be null, and nothing is written there then.
  *
- * - `takes`: what values are: `DPNOISE_INTEGERS`, `DPNOISE_NUMBERS` or `DPNOISE_TEXTS`.
+ * - `takes`: what values are: `DPNOISE_INTEGERS`, `DPNOISE_NUMBERS` or `DPNOISE_TEXTS`; or `DPNOISE_ATTRIBUTES`.
  * - `keeps_memo`: 1 if people keep a memo, 0 if not.
- * - `k`: the number of values; for sketches that of columns, for RAPPOR that of bits.
+ * - `k`: the number of values; for sketches that of columns, for RAPPOR that of bits, and for several attributes theirs.
  * - `report_bytes`: the bytes of a report. A message has `DPNOISE_HEADER_BYTES` more.
  * - `counter_bytes`: the bytes of a collector's counters.
  *

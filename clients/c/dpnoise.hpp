@@ -244,6 +244,7 @@ enum class Kind : std::uint32_t {
     integers = DPNOISE_INTEGERS,
     numbers = DPNOISE_NUMBERS,
     texts = DPNOISE_TEXTS,
+    attributes = DPNOISE_ATTRIBUTES,
 };
 
 /// What is made of values.
@@ -377,7 +378,7 @@ struct MeanEstimate {
 class Accumulator {
 public:
     explicit Accumulator(const Protocol& protocol)
-        : handle_(detail::make(dpnoise_accumulator_new, protocol.handle())) {}
+        : handle_(detail::make(dpnoise_accumulator_new, protocol.handle())), k_(protocol.k()) {}
 
     /// Reads a state, as `to_bytes`, Python or the command line wrote it. Counters of more than `limit` bytes are refused.
     static Accumulator from_bytes(View<std::uint8_t> bytes, std::size_t limit = DPNOISE_COUNTER_LIMIT) {
@@ -407,13 +408,21 @@ public:
     /// The number of those rejected.
     [[nodiscard]] std::uint64_t rejected() const { return counts().second; }
 
-    /// Estimates how many people have each value. `protocol` is that of the reports. Others are refused with
+    /// The counters of one of several attributes, by its name in UTF-8, for the estimates below. They are those of this
+    /// moment; reports cannot be added to them, and they have no bytes. Of reports that are about one attribute each,
+    /// estimates are about all people who reported, of whom those who reported on the attribute are a random sample.
+    [[nodiscard]] Accumulator attribute(std::string_view name) const {
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(name.data());
+        return Accumulator(detail::make(dpnoise_accumulator_attribute, handle_.number(), bytes, name.size()));
+    }
+
+    /// Estimates how many people have each value. Protocols whose reports are not counted by value are refused with
     /// `Status::parameter`: means, which have `estimate_mean`, sketches and distributions, which Python estimates from
     /// their state.
-    [[nodiscard]] Estimate estimate(const Protocol& protocol) const {
-        Estimate estimate{std::vector<double>(protocol.k()), std::vector<double>(protocol.k())};
+    [[nodiscard]] Estimate estimate() const {
+        Estimate estimate{std::vector<double>(k_), std::vector<double>(k_)};
         detail::check(dpnoise_accumulator_estimate(
-            handle_.number(), estimate.counts.data(), estimate.standard_errors.data(), protocol.k()));
+            handle_.number(), estimate.counts.data(), estimate.standard_errors.data(), k_));
         return estimate;
     }
 
@@ -426,7 +435,10 @@ public:
     }
 
 private:
-    explicit Accumulator(detail::Handle handle) noexcept : handle_(std::move(handle)) {}
+    explicit Accumulator(detail::Handle handle) : handle_(std::move(handle)) {
+        const detail::Handle protocol = detail::make(dpnoise_accumulator_protocol, handle_.number());
+        detail::check(dpnoise_protocol_facts(protocol.number(), nullptr, nullptr, &k_, nullptr, nullptr));
+    }
 
     [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> counts() const {
         std::pair<std::uint64_t, std::uint64_t> counts;
@@ -435,6 +447,7 @@ private:
     }
 
     detail::Handle handle_;
+    std::uint32_t k_ = 0;
 };
 
 /// A sampler of noise on the integers. Worth keeping: making one takes microseconds.

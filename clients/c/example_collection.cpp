@@ -30,7 +30,7 @@ int main() try {
     accumulator.add_messages(messages, 2);
     std::cout << accumulator.n() << " reports, " << accumulator.rejected() << " rejected\n";
 
-    const dpnoise::Estimate estimate = accumulator.estimate(protocol);
+    const dpnoise::Estimate estimate = accumulator.estimate();
     std::cout << std::fixed << std::setprecision(0);
     for (std::size_t value = 0; value < estimate.counts.size(); value++) {
         std::cout << value << ": " << estimate.counts[value] << " +- " << estimate.standard_errors[value] << "\n";

@@ -87,6 +87,31 @@ func (a *Accumulator) Counts() (n, rejected uint64, err error) {
 	return uint64(counts[0]), uint64(counts[1]), err
 }
 
+// Attribute returns the counters of one of several attributes, by its name, for the methods that estimate. They are those
+// of this moment; reports cannot be added to them, and they have no state. Of reports that are about one attribute each,
+// estimates are about all people who reported, of whom those who reported on the attribute are a random sample.
+func (a *Accumulator) Attribute(name string) (*Accumulator, error) {
+	bytes := []byte(name)
+	o, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {
+		return C.dpnoise_accumulator_attribute(a.id(), (*C.uint8_t)(pointer(bytes)), C.size_t(len(bytes)), handle)
+	}, a.object)
+	if err != nil {
+		return nil, err
+	}
+	protocol, err := newObject(func(handle *C.uint64_t) C.dpnoise_status {
+		return C.dpnoise_accumulator_protocol(o.id(), handle)
+	}, o)
+	if err != nil {
+		return nil, err
+	}
+	defer protocol.Close()
+	var k C.uint32_t
+	err = call(func() C.dpnoise_status {
+		return C.dpnoise_protocol_facts(protocol.id(), nil, nil, &k, nil, nil)
+	}, protocol)
+	return &Accumulator{o, a.threads, int(k)}, err
+}
+
 // Estimate returns how many people have each of the k values, an unbiased estimate that may be negative, and its
 // standard errors; for randomized response those of no and of yes.
 //

@@ -19,6 +19,8 @@ const (
 	Numbers Kind = C.DPNOISE_NUMBERS
 	// Texts in UTF-8.
 	Texts Kind = C.DPNOISE_TEXTS
+	// Attributes, several of them, each with values of its own. Their reports are counted here, and not made.
+	Attributes Kind = C.DPNOISE_ATTRIBUTES
 )
 
 // String is the name of the kind.
@@ -30,6 +32,8 @@ func (k Kind) String() string {
 		return "numbers"
 	case Texts:
 		return "texts"
+	case Attributes:
+		return "attributes"
 	}
 	return fmt.Sprintf("Kind(%d)", int(k))
 }

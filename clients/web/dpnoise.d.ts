@@ -111,9 +111,10 @@ export class Client {
 
   /**
    * What values are: `"integers"` from 0 to k - 1, below 2^bits for prefixes, or 0 for no and 1 for yes; `"numbers"`
-   * in [-1, 1] for means and in [0, 1] for distributions; or `"texts"`.
+   * in [-1, 1] for means and in [0, 1] for distributions; or `"texts"`. A protocol of several `"attributes"` is for
+   * collectors: its reports are not made here.
    */
-  readonly takes: "integers" | "numbers" | "texts";
+  readonly takes: "integers" | "numbers" | "texts" | "attributes";
 
   /** Whether people keep a memo: then give `memo` and `question`. */
   readonly keepsMemo: boolean;
@@ -206,6 +207,13 @@ export class Accumulator {
 
   /** The state, for another collector. */
   toBytes(): Uint8Array;
+
+  /**
+   * The counters of one of several attributes, by its name, for the estimates below. They are those of this moment;
+   * reports cannot be added to them, and they have no bytes. Of reports that are about one attribute each, estimates are
+   * about all people who reported, of whom those who reported on the attribute are a random sample.
+   */
+  attribute(name: string): Accumulator;
 
   /**
    * Estimates how many people have each value. Protocols whose reports are not counted by value are refused

@@ -7,7 +7,7 @@ const ABI_VERSION = 1;
 const HEADER_BYTES = 12;
 const REPORTS = 0;
 const MESSAGES = 1;
-const KINDS = ["integers", "numbers", "texts"];
+const KINDS = ["integers", "numbers", "texts", "attributes"];
 const STATUS = ["ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal", "allocation"];
 const ENTROPY_BYTES = 65536; // what crypto.getRandomValues gives at once
 const MEMORY_BYTES = 0x7fffffff;
@@ -404,6 +404,9 @@ export class Client extends Held {
     if (this.#keepsMemo && !remembers) {
       throw new DpnoiseError("parameter", "the protocol needs a memo: give memo and question to fromSpecification");
     }
+    if (this.#takes === "attributes") {
+      throw new DpnoiseError("parameter", "the protocol must be of one attribute, got one of several");
+    }
     if (!Array.isArray(values) && !(ArrayBuffer.isView(values) && values.length >= 0)) throw this.#wrongKind();
     const n = values.length;
     const row = form === MESSAGES ? this.messageBytes : this.#reportBytes;
@@ -554,6 +557,13 @@ export class Accumulator extends Held {
   toBytes() {
     const { engine, handle } = holding(this, Accumulator);
     return engine.take("accumulator_to_bytes", handle);
+  }
+
+  attribute(name) {
+    const { engine, handle } = holding(this, Accumulator);
+    if (typeof name !== "string") throw new DpnoiseError("parameter", "name must be a string");
+    const make = (...area) => engine.make("accumulator_attribute", handle, ...area);
+    return new Accumulator({ engine, handle: withCopy(engine, new TextEncoder().encode(name), make) });
   }
 
   estimate() {

@@ -16,6 +16,8 @@ bytes, the lowest one first; an integer is decimal.
     k counts and k standard errors, joined.
 ``mean SPECIFICATION MESSAGE...``
     The mean and its standard error, joined.
+
+    Where estimates are of one of several attributes, ``SPECIFICATION@NAME`` is the specification of all.
 ``memo BYTES``, ``newmemo``
     The bytes of the memo that was read from these; ``different`` for two new ones, if they can be read back.
 ``facts SPECIFICATION LIMIT``
@@ -291,6 +293,34 @@ OF_CLOSE = local.SquareWave(k=16, epsilon=20.0).to_json()
 CLOSE = [i / 16 - 2.0**-40 for i in range(1, 16)]
 
 
+ATTRIBUTES = {"smokes": local.RandomizedResponse(epsilon=1.0), 'm\u00f6d "\U0001f600': local.DuchiMean(epsilon=1.0)}
+
+
+def several() -> Iterator[Case]:
+    """Ask for estimates of each of two attributes, from reports on one of them or on both."""
+    for make in (local.Sampled, local.Split):
+        protocol, name = make(attributes=ATTRIBUTES), make.__name__.lower()
+        reports = np.array([[0, 1], [1, 0], [1, 1], [0, 0], [0, 1], [1, 1], [2, 0], [1, 7]], np.uint8)
+        messages = [message.hex() for message in [*protocol.messages(reports), b"DP"]]
+        accumulator = protocol.accumulator()
+        accumulator.add_messages([bytes.fromhex(message) for message in messages])
+        specification = protocol.to_json().encode().hex()
+        line = " ".join([specification, *messages])
+        yield Case(f"state-of-{name}", f"collect {line}", f"ok {accumulator.to_bytes().hex()}")
+        header = protocol.messages(reports)[0][:12].hex()
+        sizes = f"2 2 {protocol.counter_bytes} {double(protocol.epsilon)} {header}"
+        yield Case(f"facts-of-{name}", f"facts {specification} {protocol.counter_bytes}", f"ok attributes 0 {sizes}")
+        estimates = protocol.estimate(accumulator)
+        count, mean = estimates.values()
+        for (attribute, found), command, numbers in [
+            (("smokes", count), "estimate", [*count.counts, *count.standard_errors]),
+            ((list(ATTRIBUTES)[1], mean), "mean", [mean.mean, mean.standard_error]),
+        ]:
+            assert found.n > 0
+            asked = f"{command} {specification}@{attribute.encode().hex()} {' '.join(messages)}"
+            yield Case(f"{command}-of-{name}", asked, f"ok {''.join(map(double, numbers))}")
+
+
 def accepted() -> list[Case]:
     """Give all cases that have an answer."""
     cases = [case for vector in VECTORS for case in of_vector(vector)]
@@ -309,7 +339,7 @@ def accepted() -> list[Case]:
         Case("memo-of-one", f"memo {one.hex()}", f"ok {one.hex()}"),
         Case("newmemo", "newmemo", "ok different"),
     ]
-    return [*cases, *noise()]
+    return [*cases, *several(), *noise()]
 
 
 # --- what must be refused --------------------------------------------------------------------------------------------
@@ -386,6 +416,19 @@ def of_specifications() -> Iterator[Case]:
     yield Case("limit-by-default", f"collect {large.to_json().encode().hex()}", "error parameter")
     yield Case("specification-of-state", f"collect {SPECIFICATIONS['with-spaces'].hex()}", "error state")
     yield Case("mean-of-nobody", f"mean {local.DuchiMean(epsilon=1.0).to_json().encode().hex()}", "error parameter")
+    attributes = local.Sampled(attributes=ATTRIBUTES).to_json().encode().hex()
+    yield Case(
+        "reports-on-attributes",
+        perturb("messages", "integers", bytes.fromhex(attributes), [1], random=None),
+        "error parameter",
+    )
+    yield Case("estimate-of-attributes", f"estimate {attributes}", "error parameter")
+    yield Case("mean-of-attributes", f"mean {attributes}", "error parameter")
+    yield Case("no-attribute", f"estimate {attributes}@{b'drinks'.hex()}", "error parameter")
+    yield Case("attribute-of-one", f"estimate {UNARY.encode().hex()}@{b'smokes'.hex()}", "error parameter")
+    yield Case(
+        "attributes-written-again", f"facts {attributes.replace(b','.hex(), b', '.hex(), 1)} 1000", "error state"
+    )
     yield Case("specification-of-estimate", f"estimate {SPECIFICATIONS['cut'].hex()}", "error state")
 
 

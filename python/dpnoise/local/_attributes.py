@@ -89,9 +89,10 @@ class AttributesProtocol(AttributeSet):
         check_names(texts, sketches, "candidates")
         parts = self._collected(collected, threads).attributes()
         estimates = {}
-        for (name, protocol), (part, people) in zip(self._attributes.items(), parts, strict=True):
+        for (name, protocol), part in zip(self._attributes.items(), parts, strict=True):
             if part.n == 0:
                 raise ParameterError(f"collected must have reports about every attribute, got none about {name!r}")
+            people = part.people if self._scheme == "sampled" else None
             counted = Accumulator._of(part, protocol._domain, people)
             options: dict[str, Any] = {} if isinstance(protocol, SquareWave) else {"level": own_level}
             if isinstance(protocol, FrequencyProtocol | Sketch):

@@ -8,6 +8,8 @@ use crate::{ANSWERS, Generator, free, made, message, protocol};
 const TEXTS: &str = "count_mean_sketch";
 const REPEATED: &str = "longitudinal_unary_encoding";
 const NUMBERS: &str = "square_wave";
+/// Of the page on the wire format.
+const SEVERAL: &[u8] = br#"{"attributes":[["smokes","{\"epsilon\":1.0986122886681098,\"k\":2,\"p\":3,\"planes\":2,\"protocol\":\"randomized_response\",\"q\":1,\"version\":1}"],["mood","{\"epsilon\":1.0,\"k\":2,\"keep\":473,\"planes\":10,\"protocol\":\"duchi_mean\",\"version\":1,\"width\":1}"]],"protocol":"sampled","version":1}"#;
 
 /// The specification of the first vector of a family.
 pub(crate) fn specification(family: &str) -> Vec<u8> {
@@ -25,6 +27,7 @@ pub(crate) struct Objects {
     memo: u64,
     accumulator: u64,
     mean: u64,
+    several: u64,
     generator: Generator,
     sampler: u64,
     reals: u64,
@@ -38,8 +41,12 @@ impl Objects {
         let mean = made(|out| unsafe { dpnoise_accumulator_new(of_means, out) });
         assert_eq!(unsafe { dpnoise_accumulator_add_reports(mean, [0; 4].as_ptr(), 4, 1) }, Status::Ok);
         free(of_means);
+        let of_several = protocol(SEVERAL);
+        let several = made(|out| unsafe { dpnoise_accumulator_new(of_several, out) });
+        free(of_several);
         Self {
             mean,
+            several,
             answers,
             numbers: protocol(&specification(NUMBERS)),
             texts: protocol(&specification(TEXTS)),
@@ -68,8 +75,10 @@ impl Objects {
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        let Self { answers, numbers, texts, repeated, memo, accumulator, mean, sampler, reals, integers, .. } = *self;
-        [answers, numbers, texts, repeated, memo, accumulator, mean, sampler, reals, integers]
+        let Self {
+            answers, numbers, texts, repeated, memo, accumulator, mean, several, sampler, reals, integers, ..
+        } = *self;
+        [answers, numbers, texts, repeated, memo, accumulator, mean, several, sampler, reals, integers]
             .into_iter()
             .for_each(free);
     }
@@ -130,7 +139,7 @@ macro_rules! release {
 }
 
 /// Every function, with right arguments unless `arguments` replaces one.
-const CALLS: [(&str, Call); 31] = [
+const CALLS: [(&str, Call); 32] = [
     ("dpnoise_generator_new", |objects, arguments| {
         let context = core::ptr::from_ref(&*objects.generator.script).cast_mut().cast();
         making(arguments, |_, out| unsafe { dpnoise_generator_new(Some(crate::play), context, out) })
@@ -256,6 +265,13 @@ const CALLS: [(&str, Call); 31] = [
             arguments.optional("n", &mut n),
             arguments.optional("rejected", &mut rejected),
         )
+    }),
+    ("dpnoise_accumulator_attribute", |objects, arguments| {
+        making(arguments, |arguments, out| unsafe {
+            let accumulator = arguments.handle("accumulator", objects.several);
+            let name = arguments.read("name", b"smokes");
+            dpnoise_accumulator_attribute(accumulator, name, arguments.length("length", 6), out)
+        })
     }),
     ("dpnoise_accumulator_estimate", |objects, arguments| unsafe {
         // On the heap there is a gap between the two, where a pointer may be wrong by one byte.

@@ -92,6 +92,12 @@ impl LocalAccumulator {
         self.state().n()
     }
 
+    /// The number of people whom estimates of one attribute are about.
+    #[getter]
+    fn people(&self) -> PyResult<u64> {
+        Ok(self.state().one().ok_or_else(of_several)?.people())
+    }
+
     #[getter]
     fn n_by_attribute(&self) -> Vec<u64> {
         self.state().several().into_iter().flat_map(AttributesAccumulator::n_by_attribute).collect()

@@ -216,12 +216,27 @@ static dpnoise_status perturb(char *line, struct handles *h) {
 }
 
 static dpnoise_status collected(char **line, struct handles *h) {
-    TRY(read_protocol(field(line), &h->protocol));
+    char *specification = field(line), *name = strchr(specification, '@');
+    if (name != NULL) {
+        *name++ = '\0';
+    }
+    TRY(read_protocol(specification, &h->protocol));
     TRY(dpnoise_accumulator_new(h->protocol, &h->accumulator));
     size_t n = count_fields(*line);
     int64_t *offsets;
     struct bytes messages = joined(line, n, &offsets);
-    return dpnoise_accumulator_add_messages(h->accumulator, messages.data, offsets, n, 1);
+    TRY(dpnoise_accumulator_add_messages(h->accumulator, messages.data, offsets, n, 1));
+    if (name == NULL) {
+        return DPNOISE_STATUS_OK;
+    }
+    const struct bytes attribute = from_hex(name);
+    const dpnoise_accumulator all = h->accumulator;
+    const dpnoise_protocol several = h->protocol;
+    const dpnoise_status status = dpnoise_accumulator_attribute(all, attribute.data, attribute.length, &h->accumulator);
+    (void)dpnoise_free(all);
+    TRY(status);
+    (void)dpnoise_free(several);
+    return dpnoise_accumulator_protocol(h->accumulator, &h->protocol);
 }
 
 static dpnoise_status collect(char *line, struct handles *h) {

@@ -1,5 +1,6 @@
 // Answers the tests of clients, in C++. tests/clients/cases.py describes the lines.
 
+#include <algorithm>
 #include <dpnoise.hpp>
 
 #include <chrono>
@@ -163,30 +164,33 @@ std::string perturb(Fields& fields) {
     return to_hex(is_one ? protocol.message(values[0], options) : protocol.perturb(values, form, options));
 }
 
-dpnoise::Accumulator collected(const dpnoise::Protocol& protocol, Fields& fields) {
+dpnoise::Accumulator collected(Fields& fields) {
+    const std::string word = field(fields);
+    const std::size_t end = std::min(word.find('@'), word.size());
+    const auto protocol = dpnoise::Protocol::from_json(text_of(from_hex(word.substr(0, end))));
     std::vector<Bytes> messages;
     for (const std::string& word : rest(fields)) {
         messages.push_back(from_hex(word));
     }
     dpnoise::Accumulator accumulator(protocol);
     accumulator.add_messages(messages);
+    if (end < word.size()) {
+        return accumulator.attribute(text_of(from_hex(word.substr(end + 1))));
+    }
     return accumulator;
 }
 
 std::string collect(Fields& fields) {
-    const dpnoise::Protocol protocol = protocol_of(fields);
-    return to_hex(dpnoise::Accumulator::from_bytes(collected(protocol, fields).to_bytes()).to_bytes());
+    return to_hex(dpnoise::Accumulator::from_bytes(collected(fields).to_bytes()).to_bytes());
 }
 
 std::string estimate(Fields& fields) {
-    const dpnoise::Protocol protocol = protocol_of(fields);
-    const dpnoise::Estimate estimate = collected(protocol, fields).estimate(protocol);
+    const dpnoise::Estimate estimate = collected(fields).estimate();
     return joined(estimate.counts, "") + joined(estimate.standard_errors, "");
 }
 
 std::string estimate_mean(Fields& fields) {
-    const dpnoise::Protocol protocol = protocol_of(fields);
-    const dpnoise::MeanEstimate estimate = collected(protocol, fields).estimate_mean();
+    const dpnoise::MeanEstimate estimate = collected(fields).estimate_mean();
     return joined(std::vector<double>{estimate.mean, estimate.standard_error}, "");
 }
 
@@ -303,6 +307,7 @@ std::string time_messages(Fields& fields) {
                 case dpnoise::Kind::integers: total += protocol.message(0).size(); break;
                 case dpnoise::Kind::numbers: total += protocol.message(0.0).size(); break;
                 case dpnoise::Kind::texts: total += protocol.message("a").size(); break;
+                case dpnoise::Kind::attributes: break;
             }
         }
     });

@@ -193,6 +193,8 @@ func perturb(f *fields) (string, error) {
 }
 
 func collected(f *fields) (*dpnoise.Accumulator, error) {
+	specification, name, several := strings.Cut(f.text(), "@")
+	f.rest = append([]string{specification}, f.rest...)
 	protocol, err := dpnoise.ParseProtocol(f.bytes())
 	if err != nil {
 		return nil, err
@@ -202,7 +204,15 @@ func collected(f *fields) (*dpnoise.Accumulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return accumulator, accumulator.Add(all(f, f.bytes)...)
+	if err := accumulator.Add(all(f, f.bytes)...); err != nil || !several {
+		return accumulator, err
+	}
+	defer accumulator.Close()
+	attribute, err := hex.DecodeString(name)
+	if err != nil {
+		return nil, err
+	}
+	return accumulator.Attribute(string(attribute))
 }
 
 func collect(f *fields) (string, error) {

@@ -104,10 +104,16 @@ final class Runner {
 
     private static Accumulator collected(List<String> rest) {
         byte[][] messages = rest.stream().skip(1).map(Runner::bytes).toArray(byte[][]::new);
-        try (Protocol protocol = Protocol.fromJson(bytes(rest.get(0)))) {
+        String[] asked = rest.get(0).split("@");
+        try (Protocol protocol = Protocol.fromJson(bytes(asked[0]))) {
             Accumulator accumulator = new Accumulator(protocol);
             accumulator.addMessages(messages);
-            return accumulator;
+            if (asked.length == 1) {
+                return accumulator;
+            }
+            try (accumulator) {
+                return accumulator.attribute(text(asked[1]));
+            }
         }
     }
 
@@ -242,6 +248,7 @@ final class Runner {
                 case INTEGERS -> () -> protocol.message(0);
                 case NUMBERS -> () -> protocol.message(0.0);
                 case TEXTS -> () -> protocol.message("a");
+                case ATTRIBUTES -> throw new IllegalArgumentException("several attributes");
             };
             for (int i = 0; i < n; i++) {
                 message.run(); // so that the compiler has seen it

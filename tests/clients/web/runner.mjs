@@ -31,9 +31,10 @@ const VALUES = {
 };
 
 async function accumulator(specification, messages) {
-  const counters = await Accumulator.fromSpecification(bytes(specification));
+  const [all, attribute] = specification.split("@");
+  const counters = await Accumulator.fromSpecification(bytes(all));
   counters.addMessages(messages.map(bytes));
-  return counters;
+  return attribute === undefined ? counters : counters.attribute(text(attribute));
 }
 
 const UNARY = '{"epsilon":1.0,"k":15,"p":1024,"planes":11,"protocol":"optimized_unary_encoding","q":551,"version":1}';

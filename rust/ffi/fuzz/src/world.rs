@@ -153,6 +153,7 @@ impl World {
             Call::Estimate => {
                 self.estimate(input);
                 self.estimate_mean(input);
+                self.attribute(input);
             }
             Call::ToBytes => self.to_bytes(input),
             Call::Sampler => self.sampler(input),
@@ -524,6 +525,14 @@ impl World {
             counts.check_untouched_or_zero("an estimate");
             errors.check_untouched_or_zero("an estimate");
         }
+    }
+
+    fn attribute(&mut self, input: &mut Input<'_>) {
+        let (accumulator, facts) = self.pick_accumulator(input);
+        let mut name = Block::of_bytes(b"smokes", input);
+        let mut out = Block::for_words(1, input);
+        let status = checked!(dpnoise_accumulator_attribute(accumulator, name.pointer(), 6, out.pointer()));
+        self.made(status, &out, Kind::Accumulator { protocol: facts.unwrap_or_default() });
     }
 
     fn estimate_mean(&mut self, input: &mut Input<'_>) {

@@ -3,6 +3,7 @@ package io.github.dpnoise;
 import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import com.sun.jna.ptr.PointerByReference;
+import java.nio.charset.StandardCharsets;
 
 /**
  * A collector's counters. They are the same bytes, however the reports are split over accumulators, machines and
@@ -21,6 +22,18 @@ public final class Accumulator implements AutoCloseable {
         k = protocol.k();
         handle = Handle.of(out -> protocol.handle.status(
                 number -> CollectorLibrary.dpnoise_accumulator_new(number, out)));
+    }
+
+    private Accumulator(Accumulator of, String attribute) {
+        byte[] name = attribute.getBytes(StandardCharsets.UTF_8);
+        handle = Handle.of(out -> of.handle.status(number -> CollectorLibrary.dpnoise_accumulator_attribute(
+                number, name, Library.size(name.length), out)));
+        int[] values = new int[1];
+        try (Handle protocol = Handle.of(out ->
+                handle.status(number -> CollectorLibrary.dpnoise_accumulator_protocol(number, out)))) {
+            protocol.call(number -> ClientLibrary.dpnoise_protocol_facts(number, null, null, values, null, null));
+        }
+        k = values[0];
     }
 
     /**
@@ -140,6 +153,19 @@ public final class Accumulator implements AutoCloseable {
         long[] rejected = new long[1];
         handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_counts(accumulator, n, rejected));
         return new long[] {n[0], rejected[0]};
+    }
+
+    /**
+     * Takes the counters of one of several attributes, for estimates. They are those of this moment; reports cannot be
+     * added to them, and they have no bytes. Of reports that are about one attribute each, estimates are about all
+     * people who reported, of whom those who reported on the attribute are a random sample.
+     *
+     * @param name the name of the attribute
+     * @return its counters
+     * @throws DpnoiseException if no attribute has the name, or the counters are not of several
+     */
+    public Accumulator attribute(String name) {
+        return new Accumulator(this, name);
     }
 
     /**

@@ -27,6 +27,11 @@ final class CollectorLibrary {
 
     static native int dpnoise_accumulator_counts(long accumulator, long[] n, long[] rejected);
 
+    static native int dpnoise_accumulator_attribute(
+            long accumulator, byte[] name, Pointer length, long[] out);
+
+    static native int dpnoise_accumulator_protocol(long accumulator, long[] out);
+
     static native int dpnoise_accumulator_estimate(
             long accumulator, double[] counts, double[] standardErrors, Pointer k);
 

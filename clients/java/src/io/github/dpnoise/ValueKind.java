@@ -7,5 +7,7 @@ public enum ValueKind {
     /** Numbers, in [-1, 1] for means and in [0, 1] for distributions. */
     NUMBERS,
     /** Texts. */
-    TEXTS
+    TEXTS,
+    /** Several attributes, each with values of its own: their reports are counted here, and not made. */
+    ATTRIBUTES
 }
