@@ -306,10 +306,10 @@ def several() -> Iterator[Case]:
         accumulator.add_messages([bytes.fromhex(message) for message in messages])
         specification = protocol.to_json().encode().hex()
         line = " ".join([specification, *messages])
-        yield Case(f"state-of-{name}", f"collect {line}", f"ok {accumulator.to_bytes().hex()}")
+        yield Case(f"several-state-{name}", f"collect {line}", f"ok {accumulator.to_bytes().hex()}")
         header = protocol.messages(reports)[0][:12].hex()
         sizes = f"2 2 {protocol.counter_bytes} {double(protocol.epsilon)} {header}"
-        yield Case(f"facts-of-{name}", f"facts {specification} {protocol.counter_bytes}", f"ok attributes 0 {sizes}")
+        yield Case(f"several-facts-{name}", f"facts {specification} {protocol.counter_bytes}", f"ok attributes 0 {sizes}")
         estimates = protocol.estimate(accumulator)
         count, mean = estimates.values()
         for (attribute, found), command, numbers in [
@@ -318,7 +318,7 @@ def several() -> Iterator[Case]:
         ]:
             assert found.n > 0
             asked = f"{command} {specification}@{attribute.encode().hex()} {' '.join(messages)}"
-            yield Case(f"{command}-of-{name}", asked, f"ok {''.join(map(double, numbers))}")
+            yield Case(f"several-{command}-{name}", asked, f"ok {''.join(map(double, numbers))}")
 
 
 def accepted() -> list[Case]:

@@ -207,7 +207,7 @@ std::string new_memo(Fields&) {
 }
 
 std::string facts(Fields& fields) {
-    static const char* const kinds[] = {"integers", "numbers", "texts"};
+    static const char* const kinds[] = {"integers", "numbers", "texts", "attributes"};
     const auto specification = from_hex(field(fields));
     const auto protocol = dpnoise::Protocol::from_json(text_of(specification), std::stoull(field(fields)));
     std::ostringstream out;
