@@ -3,6 +3,7 @@
 The pages in docs/reference name their objects themselves, in lines such as ``::: dpnoise.local.Rappor``. This file adds
 
 - for a line ``<!-- objects of rappor.md -->`` a table of that page's objects, with the first lines of their docstrings;
+- to the words "as everywhere" of a docstring a link to the conventions;
 - to a class the members of its base classes, where no page shows the base class; where one does, links to them.
 """
 
@@ -17,6 +18,8 @@ import griffe
 ROOT = Path(__file__).parents[1]
 _DIRECTIVE = re.compile(r"^::: ([\w.]+)((?:\n    .*)*)", re.MULTILINE)
 _TABLE = re.compile(r"^<!-- objects of (\S+) -->$", re.MULTILINE)
+_CONVENTIONS = "reference/conventions.md"
+_EVERYWHERE = "as everywhere"
 
 
 def shown(markdown: str) -> list[tuple[str, bool]]:
@@ -46,6 +49,12 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     return _TABLE.sub(table, markdown)
 
 
+def on_page_content(html: str, *, page: Any, files: Any, **_: Any) -> str:
+    """Link the words "as everywhere", which stand in place of a type, to the conventions."""
+    target = files.get_file_from_path(_CONVENTIONS).url_relative_to(page.file)
+    return html.replace(f"<code>{_EVERYWHERE}</code>", f'<a href="{target}">{_EVERYWHERE}</a>')
+
+
 def _find(package: griffe.Module, path: str) -> griffe.Object:
     found = package[path.removeprefix("dpnoise.")]
     return found.final_target if found.is_alias else found
@@ -57,7 +66,7 @@ def _first_line(documented: griffe.Object) -> str:
 
 
 class InheritedOnce(griffe.Extension):
-    """Give a class that a page shows the members that no shown base class has, and the names of the others."""
+    """Add to each shown class the members that no shown base class has, and the names of the other inherited ones."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Complete the classes of dpnoise."""
