@@ -26,8 +26,7 @@ class AboveThreshold(Mechanism):
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
+    epsilon : as everywhere
     threshold : float
         Finite; public.
     sensitivity : float, default 1.0
@@ -37,19 +36,6 @@ class AboveThreshold(Mechanism):
     monotonic : bool, default False
         Whether between neighbours all values rise or all fall, as counts do when a person is added or removed. The
         noise of values is half as large then.
-
-    Attributes
-    ----------
-    threshold : float
-    sensitivity : float
-    max_positives : int
-    monotonic : bool
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     Notes
     -----
@@ -141,24 +127,15 @@ class AboveThreshold(Mechanism):
     def error(self, count: int, level: float = 0.95) -> float:
         """Bound how far from the threshold values are whose answers are wrong.
 
+        With probability ``level`` or more all answers of a run are right for the values that are further from the
+        threshold, in the values' unit: ``threshold_scale * ln(2 / (1 - level))`` for the noise of the threshold,
+        ``scale * ln(2 * count / (1 - level))`` for the noise of the values, and three steps of the grid for rounding.
+
         Parameters
         ----------
         count : int
             About how many values a run is asked; positive.
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            With probability ``level`` or more all answers of a run are right for the values that are further from the
-            threshold, in the values' unit: ``threshold_scale * ln(2 / (1 - level))`` for the noise of the threshold,
-            ``scale * ln(2 * count / (1 - level))`` for that of the values, and three steps of the grid for rounding.
-
-        Raises
-        ------
-        ParameterError
-            When ``count`` or ``level`` is out of range.
+        level : as everywhere
 
         References
         ----------
@@ -169,22 +146,11 @@ class AboveThreshold(Mechanism):
         return (self.threshold_scale * each + self.scale * most + 3 * self.granularity) * (1 + 2.0**-40)
 
     def start(self, *, rng: Rng = None) -> AboveThresholdRun:
-        """Start a run, which costs epsilon.
+        """Start a run, which compares one value at a time and costs epsilon in all.
 
         Parameters
         ----------
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a run is not private.
-
-        Returns
-        -------
-        AboveThresholdRun
-            It compares one value at a time.
-
-        Raises
-        ------
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+        rng : as everywhere
         """
         return AboveThresholdRun(self._native.start(rng))
 
@@ -195,23 +161,12 @@ class AboveThreshold(Mechanism):
         ----------
         values : array_like
             Finite real numbers, of one dimension. Integers up to 2**53 in magnitude.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+        rng : as everywhere
 
         Returns
         -------
         ndarray of bool
             The answers, up to the last positive one that the run gives: as many as there are values, or fewer.
-
-        Raises
-        ------
-        ParameterError
-            When values are not one-dimensional, one is not finite, or an integer is too large to be exact as a float.
-            Nothing has been drawn then.
-        TypeError
-            When values are not real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
         """
         given = reals_of(values, "values")
         if given.ndim != 1:
@@ -247,34 +202,24 @@ class AboveThresholdRun:
 
     @property
     def halted(self) -> bool:
-        """Whether it has given all its positive answers."""
+        """Whether the run has given all of its positive answers."""
         return self._native.halted
 
     def is_above(self, value: float, *, rng: Rng = None) -> bool:
         """Answer whether a value is above the threshold, with noise added to both.
 
+        A positive answer may be the last one: see `halted`.
+
         Parameters
         ----------
         value : float
             Finite; an integer of at most 2**53 in magnitude.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such an answer is not private.
-
-        Returns
-        -------
-        bool
-            The answer. If it is positive it may be the last one: see `halted`.
+        rng : as everywhere
 
         Raises
         ------
         HaltedError
             When the run is halted, or another process started it.
-        ParameterError
-            When the value is not finite, or too large an integer.
-        TypeError
-            When it is not a real number.
-        RandomnessError
-            When the source of randomness fails; there is no answer then.
         """
         given = reals_of(value, "value")
         if given.ndim != 0:

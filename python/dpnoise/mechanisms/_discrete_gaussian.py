@@ -1,5 +1,3 @@
-"""The discrete Gaussian mechanism."""
-
 from __future__ import annotations
 
 from dpnoise import _native
@@ -15,33 +13,19 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
     delta)-differentially private for neighbouring data sets whose values differ by at most ``sensitivity`` in the L2
     norm; with ``rho`` it is rho-zero-concentrated differentially private.
 
+    The scale is from 2**-20 to 2**40: other parameters are refused.
+
     Parameters
     ----------
-    epsilon : float, optional
-        Positive and finite.
-    delta : float, optional
-        Between 0 and 1. With ``rho`` it determines the epsilon. A ``rho`` without a ``delta`` has no epsilon, and
-        `cost` raises an error.
+    epsilon, delta, rho : as for `Gaussian`
     sensitivity : float, default 1
         The L2 sensitivity of the values, from 1 to 2**40; for k counts that change by 1 each it is ``sqrt(k)``. It is
         never rounded down to an integer, not even for a single value.
-    rho : float, optional
-        Positive and finite: ``scale`` is ``sensitivity / sqrt(2 * rho)``. Give ``rho``, or ``epsilon`` and ``delta``.
-
-    Attributes
-    ----------
-    sensitivity : float
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, or the scale is not from 2**-20 to 2**40.
 
     Notes
     -----
-    Delta is that of the discrete distribution (Canonne, Kamath and Steinke, Theorem 7), not of the continuous one, and
-    computed with proved error bounds: ``scale`` suffices for it, and is at most 1e-12 above the least sufficient one,
+    Delta is computed for the discrete distribution (Canonne, Kamath and Steinke, Theorem 7), not for the continuous
+    one, and with proved error bounds: ``scale`` suffices for it, and is at most 1e-12 above the least sufficient one,
     relatively. That holds for one value when ``sensitivity`` is an integer, and for any number of values when it is 1.
     Otherwise the noise is slightly larger, since the theorem covers only a single number that changes by an integer:
     the scale comes from a proved bound that is tight when the scale is large.

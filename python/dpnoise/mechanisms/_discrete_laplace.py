@@ -1,5 +1,3 @@
-"""The discrete Laplace mechanism."""
-
 from __future__ import annotations
 
 from dpnoise import _native
@@ -15,20 +13,9 @@ class DiscreteLaplace(IntegerNoise):
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
+    epsilon : as everywhere
     sensitivity : int, default 1
-        The L1 sensitivity of the values; positive.
-
-    Attributes
-    ----------
-    sensitivity : int
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, or ``sensitivity / epsilon`` is not from 2**-40 to 2**40.
+        The L1 sensitivity of the values; positive, with ``sensitivity / epsilon`` from 2**-40 to 2**40.
 
     References
     ----------

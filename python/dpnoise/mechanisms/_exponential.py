@@ -1,5 +1,3 @@
-"""The exponential mechanism."""
-
 from __future__ import annotations
 
 from dpnoise import _native
@@ -16,24 +14,12 @@ class Exponential(OneOfMany):
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
+    epsilon : as everywhere
     sensitivity : float, default 1.0
         The most that a score changes between neighbours, in the scores' unit; positive and finite.
     monotonic : bool, default False
         Whether between neighbours all scores rise or all fall, as counts do when a person is added or removed. The
         scale is ``sensitivity / epsilon`` then, and ``2 * sensitivity / epsilon`` otherwise.
-
-    Attributes
-    ----------
-    sensitivity : float
-    monotonic : bool
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     Notes
     -----
@@ -41,7 +27,7 @@ class Exponential(OneOfMany):
     factor ``1 + 2**-39``. Time and memory accesses depend on neither scores nor choice.
 
     The mechanism has bounded range. So its cost under zero-concentrated differential privacy, ``rho``, is smaller than
-    that of other epsilon-differentially private mechanisms.
+    the cost of other epsilon-differentially private mechanisms.
 
     References
     ----------

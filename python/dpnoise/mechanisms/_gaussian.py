@@ -1,5 +1,3 @@
-"""The Gaussian mechanism."""
-
 from __future__ import annotations
 
 from typing import Literal
@@ -23,15 +21,12 @@ class Gaussian(GaussianPrivacy, RealNoise):
 
     Parameters
     ----------
-    epsilon : float, optional
-        Positive and finite. Give ``epsilon`` and ``delta``, or ``rho``.
-    delta : float, optional
-        Between 0 and 1. With ``rho`` it determines the epsilon. A ``rho`` without a ``delta`` has no epsilon, and
-        `cost` raises an error.
+    epsilon, delta, rho : float, optional
+        Give ``epsilon`` and ``delta``, or ``rho``: then ``scale`` is ``sensitivity / sqrt(2 * rho)``, and a ``delta``
+        determines the epsilon. A ``rho`` without a ``delta`` has no epsilon, and `cost` raises an error. Epsilon and
+        rho are positive and finite, delta is between 0 and 1.
     sensitivity : float, default 1.0
         The L2 sensitivity of the values, in their unit; positive and finite.
-    rho : float, optional
-        Positive and finite: ``scale`` is ``sensitivity / sqrt(2 * rho)``.
     method : {"analytic", "classical"}, default "analytic"
         The formula of the scale for epsilon and delta: the least scale that suffices, or ``sensitivity * sqrt(2 *
         ln(1.25 / delta)) / epsilon``, which is larger and proved only for an epsilon below 1.
@@ -42,17 +37,8 @@ class Gaussian(GaussianPrivacy, RealNoise):
 
     Attributes
     ----------
-    sensitivity : float
-        As above.
     granularity, scale : float
         For a single value; `granularity_for` and `scale_for` give those for several.
-    method : str
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     Notes
     -----

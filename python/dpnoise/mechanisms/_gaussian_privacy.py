@@ -60,12 +60,11 @@ class GaussianPrivacy(ConcentratedPrivacy):
         return self._native.rho
 
     def delta_for(self, epsilon: float, count: int = 1) -> float:
-        """Give a delta for which a release is (epsilon, delta)-differentially private.
+        """Return a delta for which a release is (epsilon, delta)-differentially private.
 
         Parameters
         ----------
-        epsilon : float
-            Positive and finite.
+        epsilon : as everywhere
         count : int, default 1
             How many values are released at once.
 
@@ -74,33 +73,17 @@ class GaussianPrivacy(ConcentratedPrivacy):
         float
             From 0 to 1, never too small. For one integer, or one value on the default grid, at most 1e-12 too large,
             relatively, where it is not below the smallest normal double; otherwise see the class.
-
-        Raises
-        ------
-        ParameterError
-            When a parameter is out of range.
         """
         return self._native.delta_for(epsilon, integer(count, "count", COUNTS))
 
     def epsilon_for(self, delta: float, count: int = 1) -> float:
-        """Give an epsilon for which a release is (epsilon, delta)-differentially private.
+        """Return the least epsilon whose `delta_for` is at most ``delta``, at most 1e-12 too large, relatively.
 
         Parameters
         ----------
-        delta : float
-            Between 0 and 1.
+        delta : as everywhere
         count : int, default 1
             How many values are released at once.
-
-        Returns
-        -------
-        float
-            The least epsilon whose `delta_for` is at most ``delta``, at most 1e-12 too large, relatively.
-
-        Raises
-        ------
-        ParameterError
-            When a parameter is out of range.
         """
         return self._native.epsilon_for(delta, integer(count, "count", COUNTS))
 

@@ -1,5 +1,3 @@
-"""The Laplace mechanism."""
-
 from __future__ import annotations
 
 from dpnoise import _native
@@ -16,8 +14,7 @@ class Laplace(RealNoise):
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
+    epsilon : as everywhere
     sensitivity : float, default 1.0
         The L1 sensitivity of the values, in their unit; positive and finite.
     granularity : float, optional
@@ -27,15 +24,8 @@ class Laplace(RealNoise):
 
     Attributes
     ----------
-    sensitivity : float
-        As above.
     granularity, scale : float
         For a single value; `granularity_for` and `scale_for` give those for several.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     Notes
     -----

@@ -57,7 +57,7 @@ class Mechanism(ByName):
             self.release(x, rng=ScriptedRng(b""))
 
     def _loss(self) -> Loss:
-        """Give the privacy loss of a release, for the accountant."""
+        """Return the privacy loss of a release, for the accountant."""
         return ApproximateLoss(self.epsilon, self.delta)
 
     def _values(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Mechanism(ByName):
         return type(other) is type(self) and self._values() == other._values()
 
     def __hash__(self) -> int:
-        """Agree with equality."""
+        """Hash kind and parameters."""
         return hash((type(self), *self._values().values()))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -90,11 +90,6 @@ class WithoutErrorBound(Mechanism):
 
     def error(self, level: float = 0.95) -> NoReturn:
         """Say why the error of a release cannot be bounded beforehand.
-
-        Parameters
-        ----------
-        level : float, default 0.95
-            As for mechanisms that have a bound.
 
         Raises
         ------

@@ -36,23 +36,14 @@ class Noise(Mechanism):
         return self._native.sensitivity
 
     def error(self, level: float = 0.95) -> float:
-        """Bound the error of a single release.
+        """Bound the error of a single release by the smallest sufficient number, in the values' unit.
+
+        For integers it is a whole number, for real values a multiple of the granularity and half a step for the
+        rounding.
 
         Parameters
         ----------
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            The smallest bound that the error does not exceed with probability ``level`` or more, in the values' unit:
-            for integers a whole number, for real values a multiple of the granularity and half a step for the rounding.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
+        level : as everywhere
         """
         return self._native.error(level, 1)
 
@@ -69,18 +60,13 @@ class Noise(Mechanism):
         ----------
         released : float or array_like
             What `release` returned: the whole array, since its length may count.
-        level : float, default 0.95
-            The probability, for each value, that it lies in its interval.
+        level : as everywhere
+            The interval of each value holds with this probability.
 
         Returns
         -------
         lower, upper : float or ndarray of float64
             ``released`` minus and plus the error.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
         """
         values = _released(released)
         return _around(values, self._native.error(level, values.size))
@@ -97,42 +83,23 @@ class RealNoise(Noise):
         return self._native.granularity
 
     def scale_for(self, count: int) -> float:
-        """Give the scale of the noise of each value in a release of several.
+        """Return the scale of the noise of each value in a release of several, in the values' unit.
+
+        It is a little more than ``scale``, since the rounding of each value adds to the sensitivity.
 
         Parameters
         ----------
         count : int
-            How many values are released at once: the size of the array.
-
-        Returns
-        -------
-        float
-            In the values' unit; a little more than ``scale``, since the rounding of each value adds to the sensitivity.
-
-        Raises
-        ------
-        ParameterError
-            When the noise for so many values is out of range.
+            The number of values in the release: the size of the array.
         """
         return self._native.scale_for(integer(count, "count", COUNTS))
 
     def granularity_for(self, count: int) -> float:
-        """Give the step of the grid for a release of several values.
+        """Return the step of the grid for a release of several values: the given one, or the default one.
 
         Parameters
         ----------
-        count : int
-            How many values are released at once: the size of the array.
-
-        Returns
-        -------
-        float
-            In the values' unit: the granularity that was given, or else the default one for so many values.
-
-        Raises
-        ------
-        ParameterError
-            When the noise for so many values is out of range.
+        count : as for `scale_for`
         """
         return self._native.granularity_for(integer(count, "count", COUNTS))
 
@@ -143,31 +110,19 @@ class RealNoise(Noise):
     def release(self, x: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
         """Release a value, or an array of values whose joint sensitivity is ``sensitivity``.
 
+        An array so long that its noise would be out of range is refused.
+
         Parameters
         ----------
         x : float or array_like
-            Finite real values; integers up to 2**53 in magnitude. Any shape and memory layout. Columns, tables and
-            tensors of other libraries, too: pandas, polars, Arrow data, DLPack.
-        threads : int, optional
-            How many threads to use for an array; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+            Finite real values; integers up to 2**53 in magnitude.
+        threads, rng : as everywhere
 
         Returns
         -------
         float or ndarray of float64
             Multiples of ``granularity_for(x.size)`` as far as a double can hold them, of the shape of ``x``; magnitudes
             beyond the largest double saturate.
-
-        Raises
-        ------
-        ParameterError
-            When a value is missing or not finite, or an integer too large to be exact as a float; or when the noise for
-            so many values is out of range. Nothing has been drawn then.
-        TypeError
-            When ``x`` is not made of real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
         """
         if isinstance(x, float):
             return self._native.release_one(x, threads, rng)
@@ -197,26 +152,13 @@ class IntegerNoise(Noise):
         Parameters
         ----------
         x : int or array_like of int
-            In the range of int64. Any shape, memory layout and integer dtype. Columns, tables and tensors of other
-            libraries, too: pandas, polars, Arrow data, DLPack.
-        threads : int, optional
-            How many threads to use for an array; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+            In the range of int64, of any integer dtype.
+        threads, rng : as everywhere
 
         Returns
         -------
         int or ndarray of int64
             Of the shape of ``x``. Sums beyond the range of int64 saturate.
-
-        Raises
-        ------
-        ParameterError
-            When a value is missing or outside the range of int64. Nothing has been drawn then.
-        TypeError
-            When ``x`` is not made of integers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
         """
         if type(x) is int and -(2**63) <= x < 2**63:
             return self._native.release_one(x, threads, rng)
@@ -228,7 +170,7 @@ class IntegerNoise(Noise):
 
 
 def checked_sensitivity(sensitivity: int) -> int:
-    """Give a positive integer below 2**63; refuse everything else."""
+    """Return a positive integer below 2**63; refuse everything else."""
     if not isinstance(sensitivity, numbers.Integral) or isinstance(sensitivity, bool | np.timedelta64):
         raise TypeError(f"sensitivity must be a positive integer, got {sensitivity!r}")
     if not 0 < sensitivity < 2**63:

@@ -15,33 +15,17 @@ class ReportNoisyMax(OneOfMany):
     ``exp((score - best) / scale)``. The release is epsilon-differentially private for neighbouring data sets between
     which each score changes by at most ``sensitivity``.
 
-    Its expected score is never below that of `Exponential` at the same epsilon.
+    Its expected score is never below the expected score of `Exponential` at the same epsilon.
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
-    sensitivity : float, default 1.0
-        The most that a score changes between neighbours, in the scores' unit; positive and finite.
-    monotonic : bool, default False
-        Whether between neighbours all scores rise or all fall, as counts do when a person is added or removed. The
-        scale is ``sensitivity / epsilon`` then, and ``2 * sensitivity / epsilon`` otherwise.
-
-    Attributes
-    ----------
-    sensitivity : float
-    monotonic : bool
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    epsilon : as everywhere
+    sensitivity, monotonic : as for `Exponential`
 
     Notes
     -----
-    It does not have bounded range: its cost under zero-concentrated differential privacy is that of every
-    epsilon-differentially private mechanism, ``epsilon**2 / 2``, and not the ``epsilon**2 / 8`` of `Exponential`.
+    It does not have bounded range: its cost under zero-concentrated differential privacy is ``epsilon**2 / 2``, as for
+    every epsilon-differentially private mechanism, and not the ``epsilon**2 / 8`` of `Exponential`.
 
     Time and memory accesses depend on neither scores nor choice.
 

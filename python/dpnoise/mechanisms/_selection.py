@@ -46,24 +46,14 @@ class SelectionMechanism(Mechanism):
     def error(self, count: int, level: float = 0.95) -> float:
         """Bound how far a chosen score is below the best one.
 
+        For `TopK` it is the distance to the best remaining score, for each choice. The bound is ``scale * ln(count / (1
+        - level))``, and a step for the rounding.
+
         Parameters
         ----------
         count : int
             The number of candidates; positive.
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            With probability ``level`` or more for each choice, the chosen score is at most this far below the best
-            score, or for `TopK` below the best remaining score: ``scale * ln(count / (1 - level))``, and a step for the
-            rounding.
-
-        Raises
-        ------
-        ParameterError
-            When ``count`` or ``level`` is out of range.
+        level : as everywhere
         """
         return self._native.error(count, level)
 
@@ -77,30 +67,14 @@ class OneOfMany(SelectionMechanism):
     __slots__ = ()
 
     def release(self, scores: Reals, *, rng: Rng = None) -> int:
-        """Choose a candidate.
+        """Choose a candidate, and return its index.
 
         Parameters
         ----------
         scores : array_like
             A finite real number for each candidate, of one dimension; higher is better. Integers up to 2**53 in
             magnitude. Scores more than 2**51 steps of the grid below the best one are clamped to that distance.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
-
-        Returns
-        -------
-        int
-            The index of the chosen score.
-
-        Raises
-        ------
-        ParameterError
-            When there are no scores, they are not one-dimensional, one is not finite, or an integer is too large to be
-            exact as a float. Nothing has been drawn then.
-        TypeError
-            When scores are not real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+        rng : as everywhere
         """
         return self._choices(scores, rng)[0]
 

@@ -24,23 +24,8 @@ class TopK(SelectionMechanism):
         The number of candidates to choose, from 1 to 2**32 - 1.
     epsilon : float
         For all rounds together; positive and finite.
-    sensitivity : float, default 1.0
-        The most that a score changes between neighbours, in the scores' unit; positive and finite.
-    monotonic : bool, default False
-        Whether between neighbours all scores rise or all fall, as counts do when a person is added or removed. The
-        scale is ``k * sensitivity / epsilon`` then, and ``2 * k * sensitivity / epsilon`` otherwise.
-
-    Attributes
-    ----------
-    k : int
-    sensitivity : float
-    monotonic : bool
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    sensitivity, monotonic : as for `Exponential`
+        The scale is ``k * sensitivity / epsilon`` when monotonic, and ``2 * k * sensitivity / epsilon`` otherwise.
 
     Notes
     -----
@@ -82,22 +67,11 @@ class TopK(SelectionMechanism):
             A finite real number for each candidate, of one dimension, at least ``k`` of them; higher is better.
             Integers up to 2**53 in magnitude. Scores more than 2**51 steps of the grid below the best one are clamped
             to that distance.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+        rng : as everywhere
 
         Returns
         -------
         ndarray of int64, shape (k,)
             The indices of the chosen scores, all different, in the order in which they were chosen.
-
-        Raises
-        ------
-        ParameterError
-            When there are fewer than ``k`` scores, they are not one-dimensional, one is not finite, or an integer is
-            too large to be exact as a float. Nothing has been drawn then.
-        TypeError
-            When scores are not real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
         """
         return np.array(self._choices(scores, rng), np.int64)
