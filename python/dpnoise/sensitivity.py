@@ -34,66 +34,21 @@ Bounds = tuple[float, float]
 
 
 def count(relation: Relation = "add/remove") -> int:
-    """Give the sensitivity of the number of rows that meet a condition: 1.
-
-    Parameters
-    ----------
-    relation : {"add/remove", "substitute"}
-        Which data sets are neighbours.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ParameterError
-        When ``relation`` is neither.
-    """
+    """Return the sensitivity of the number of rows that meet a condition: 1."""
     check_relation(relation)
     return 1
 
 
 def histogram(relation: Relation = "add/remove") -> int:
-    """Give the L1 sensitivity of the counts of disjoint groups: 1, or 2 when a row may change its group.
-
-    Parameters
-    ----------
-    relation : {"add/remove", "substitute"}
-        Which data sets are neighbours.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ParameterError
-        When ``relation`` is neither.
-    """
+    """Return the L1 sensitivity of the counts of disjoint groups: 1, or 2 when a row may change its group."""
     check_relation(relation)
     return 1 if relation == "add/remove" else 2
 
 
 def sum(bounds: Bounds, relation: Relation = "add/remove") -> float:
-    """Give the sensitivity of the sum of values within bounds.
+    """Return the sensitivity of the sum of values within bounds.
 
-    Parameters
-    ----------
-    bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first.
-    relation : {"add/remove", "substitute"}
-        Which data sets are neighbours.
-
-    Returns
-    -------
-    float
-        ``max(abs(lower), abs(upper))`` under "add/remove", ``upper - lower`` under "substitute", rounded up.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    It is ``max(abs(lower), abs(upper))`` under "add/remove", ``upper - lower`` under "substitute", rounded up.
     """
     lower, upper = _exact(bounds)
     check_relation(relation)
@@ -101,52 +56,22 @@ def sum(bounds: Bounds, relation: Relation = "add/remove") -> float:
 
 
 def mean(bounds: Bounds, n: int) -> float:
-    """Give the sensitivity of the mean of ``n`` values within bounds, under "substitute".
+    """Return the sensitivity of the mean of ``n`` values within bounds, under "substitute".
 
-    Under "add/remove" the number of rows is private, and the sensitivity of the mean is that of a single value.
+    Under "add/remove" the number of rows is private, and the mean is as sensitive as a single value.
 
-    Parameters
-    ----------
-    bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first.
-    n : int
-        The public number of rows, positive.
-
-    Returns
-    -------
-    float
-        ``(upper - lower) / n``, rounded up.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    The number ``n`` of rows is public and positive.
     """
     lower, upper = _exact(bounds)
     return at_least((upper - lower) / _check_rows(n))
 
 
 def variance(bounds: Bounds, n: int) -> float:
-    """Give the sensitivity of the variance of ``n`` values within bounds, under "substitute".
+    """Return the sensitivity of the variance of ``n`` values within bounds, under "substitute".
 
     The variance is the mean squared distance from the mean.
 
-    Parameters
-    ----------
-    bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first.
-    n : int
-        The public number of rows, positive.
-
-    Returns
-    -------
-    float
-        ``(upper - lower) ** 2 * (n - 1) / n ** 2``, rounded up.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    It is ``(upper - lower) ** 2 * (n - 1) / n ** 2``, rounded up, for a public and positive number ``n`` of rows.
 
     Notes
     -----
@@ -160,24 +85,9 @@ def variance(bounds: Bounds, n: int) -> float:
 
 
 def quantile_score(q: float, relation: Relation = "add/remove") -> float:
-    """Give the sensitivity of the score by which `dpnoise.queries.Quantile` ranks candidates.
+    """Return the sensitivity of the score by which `dpnoise.queries.Quantile` ranks candidates for ``q``.
 
-    Parameters
-    ----------
-    q : float
-        The quantile, strictly between 0 and 1.
-    relation : {"add/remove", "substitute"}
-        Which data sets are neighbours.
-
-    Returns
-    -------
-    float
-        ``max(q, 1 - q)``, rounded up, under "add/remove", 1 under "substitute".
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    It is ``max(q, 1 - q)``, rounded up, under "add/remove", 1 under "substitute"; ``q`` is strictly between 0 and 1.
     """
     check_relation(relation)
     if not 0 < real(q, "q") < 1:
@@ -187,13 +97,11 @@ def quantile_score(q: float, relation: Relation = "add/remove") -> float:
 
 
 def check_relation(relation: str) -> None:
-    """Refuse everything but the two relations."""
     if relation not in ("add/remove", "substitute"):
         raise ParameterError(f'relation must be "add/remove" or "substitute", got {relation!r}')
 
 
 def check_bounds(bounds: Bounds) -> Bounds:
-    """Refuse everything but two finite numbers in order."""
     try:
         lower, upper = (real(bound, "bounds") for bound in bounds)
     except ParameterError:
@@ -206,7 +114,7 @@ def check_bounds(bounds: Bounds) -> Bounds:
 
 
 def _exact(bounds: Bounds) -> tuple[Fraction, Fraction]:
-    """Give the exact values of the bounds, even if no float holds them."""
+    """Return the exact values of the bounds, even if no float holds them."""
     check_bounds(bounds)
     lower, upper = map(fraction_of, bounds)
     return lower, upper

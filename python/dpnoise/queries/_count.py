@@ -1,5 +1,3 @@
-"""Counts."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -19,15 +17,7 @@ class Count(CountingQuery):
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        Which columns are neighbours.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    epsilon, relation : as everywhere
 
     Examples
     --------
@@ -45,28 +35,15 @@ class Count(CountingQuery):
         self._relation = relation
 
     def release(self, column: Values, *, rng: Rng = None) -> int:
-        """Release the number of rows.
+        """Release the number of rows, which is not clamped and may be negative.
+
+        Without clamping, sums and means of releases stay unbiased.
 
         Parameters
         ----------
         column : array_like
-            One dimension. Missing values (NaN, None, nulls) and False do not count; everything else does, 0 too.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
-
-        Returns
-        -------
-        int
-            It may be negative: it is not clamped, so that sums and means of releases stay unbiased.
-
-        Raises
-        ------
-        ParameterError
-            When the column is not one-dimensional.
-        TypeError
-            When it is no column.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+            Missing values (NaN, None, nulls) and False do not count; everything else does, 0 too.
+        rng : as everywhere
         """
         # Counted by the native code: CPython caches small ints, so the address of a count without noise would reveal
         # it.

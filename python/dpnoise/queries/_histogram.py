@@ -33,20 +33,7 @@ class Histogram(CountingQuery):
         Values that differ: all texts, all numbers or all booleans. A pandas Categorical or CategoricalDtype, a polars
         Enum and an Arrow array with a dictionary stand for their categories. Give either ``edges`` or ``domain``, and
         do not take them from the data: use `StabilityHistogram` for that.
-    epsilon : float
-        Positive and finite.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        Which columns are neighbours.
-
-    Attributes
-    ----------
-    edges, domain
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    epsilon, relation : as everywhere
 
     Examples
     --------
@@ -91,26 +78,14 @@ class Histogram(CountingQuery):
         Parameters
         ----------
         column : array_like
-            Real numbers if the groups are bins, otherwise values of the type of the labels; one dimension.
-        threads : int, optional
-            How many threads to use for the noise; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+            Real numbers if the groups are bins, otherwise values of the type of the labels.
+        threads, rng : as everywhere
 
         Returns
         -------
         ndarray of int64, or dict
             One count for each bin, in their order; or the counts by label, in the order of the domain. Counts may be
             negative: they are not clamped.
-
-        Raises
-        ------
-        ParameterError
-            When the column is not one-dimensional.
-        TypeError
-            When its values are of another type.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
         """
         released: NDArray[np.int64] = self._noise.release(self._count(column), threads=threads, rng=rng)
         return released if self._domain is None else dict(zip(self._domain, released.tolist(), strict=True))

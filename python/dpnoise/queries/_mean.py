@@ -1,5 +1,3 @@
-"""Means."""
-
 from __future__ import annotations
 
 import math
@@ -19,26 +17,12 @@ class Mean(OfMoments):
     of epsilon, is divided by the number of rows, which is public. Under "add/remove" the sum and the number of rows
     take half of epsilon each. The release is epsilon-differentially private.
 
+    A missing value (NaN, None, nulls) is left out under "add/remove", and counts as the middle of the bounds under
+    "substitute".
+
     Parameters
     ----------
-    bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first. Values outside are clamped. The bounds
-        must not be taken from the data.
-    epsilon : float
-        Positive and finite.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        Which columns are neighbours. A missing value (NaN, None, nulls) is left out under "add/remove", and counts as
-        the middle of the bounds under "substitute".
-
-    Attributes
-    ----------
-    bounds
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    bounds, epsilon, relation : as everywhere
 
     References
     ----------

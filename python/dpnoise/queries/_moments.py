@@ -52,27 +52,21 @@ class OfMoments(Query):
         return self._bounds[0] / 2 + self._bounds[1] / 2
 
     def error(self, level: float = 0.95, *, rows: int | None = None) -> float:
-        """Bound the error that the noise makes for a column of so many rows.
+        """Bound the error that the noise makes, for a column of a given number of rows.
+
+        The bound is in the unit of the answer, and is about the answer for the clamped values.
 
         Parameters
         ----------
-        level : float, default 0.95
-            Between 0 and 1.
         rows : int, optional
-            How many rows the column has; positive. Under "add/remove", where that is private, how many with a value.
-
-        Returns
-        -------
-        float
-            What the error does not exceed with probability ``level`` or more, in the unit of the answer. It is about
-            the answer for the clamped values.
+            The number of rows of the column; positive. Under "add/remove", where it is private, the number of rows with
+            a value.
+        level : as everywhere
 
         Raises
         ------
         NoErrorBound
             When ``rows`` is not given: the error depends on it.
-        ParameterError
-            When ``level`` or ``rows`` is out of range.
         """
         if rows is None:
             private = ", which is private" if self._relation == "add/remove" else ""
@@ -91,37 +85,22 @@ class OfMoments(Query):
 
     @abstractmethod
     def _error(self, moments: list[float]) -> float:
-        """Bound the error of the answer, for those of the moments."""
+        """Bound the error of the answer by the errors of the moments."""
 
     @abstractmethod
     def _of(self, distances: NDArray[np.float64], threads: int | None, rng: Rng) -> float:
         """Compute the answer from the distances of the values from the middle of the bounds."""
 
     def release(self, column: Values, *, threads: int | None = None, rng: Rng = None) -> float:
-        """Release the answer.
+        """Release the answer, clamped to the possible range.
+
+        A mean is clamped to the bounds, a variance to the square of half their distance.
 
         Parameters
         ----------
-        column : array_like
-            Real numbers, one dimension.
-        threads : int, optional
-            As for `Sum.release`.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
-
-        Returns
-        -------
-        float
-            Clamped to the possible range: a mean to the bounds, a variance to the square of half their distance.
-
-        Raises
-        ------
-        ParameterError
-            When the column is not one-dimensional, or no rows under "substitute".
-        TypeError
-            When it is not made of real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+        column : array_like of real numbers
+            One row at least under "substitute".
+        threads, rng : as for `Sum.release`
         """
         with np.errstate(all="ignore"):  # a warning would reveal a row, such as a signalling NaN
             clamped = np.clip(_columns.floats(column), *self._bounds)
@@ -152,7 +131,7 @@ class Moments:
         return [one.release(column, threads=threads, rng=rng) / rows for one, column in sums]
 
     def errors(self, rows: int, level: float) -> list[float]:
-        """Bound the errors of the means of so many rows; with probability `level` or more all of them hold."""
+        """Bound the errors of the means of a number of rows; with probability `level` or more all of them hold."""
         each = 1 - (1 - level) / (len(self._sums) + (self._count is not None))
         counted = 0.0 if self._count is None else self._count.error(each)
         # The sum is off by a, the count by c: (s + a) / (n + c) - s / n is (a - c s / n) / (n + c). What floats and the
@@ -166,6 +145,6 @@ class Moments:
 
 
 def part_of(epsilon: float, parts: int) -> float:
-    """Give a part of epsilon, so that all parts are no more than the whole."""
+    """Return a part of epsilon, so that all parts are no more than the whole."""
     share = epsilon / parts
     return math.nextafter(share, 0.0) if Fraction(share) * parts > Fraction(epsilon) else share

@@ -1,5 +1,3 @@
-"""Quantiles."""
-
 from __future__ import annotations
 
 from fractions import Fraction
@@ -26,30 +24,16 @@ class Quantile(WithoutErrorBound, Query):
     the interval from ``L`` to ``n - G``: 0 at a q-quantile, and how many ranks it is off elsewhere. The release is
     epsilon-differentially private.
 
+    Missing values (NaN, None, nulls) are left out. Wide bounds cost little: see `rank_error`.
+
     Parameters
     ----------
     q : float
         Between 0 and 1; taken as the nearest fraction with a denominator of at most 10**6.
-    bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first. Values outside are clamped. The bounds
-        must not be taken from the data. Wide bounds cost little: see `rank_error`.
-    epsilon : float
-        Positive and finite.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        Which columns are neighbours. Missing values (NaN, None, nulls) are left out.
+    bounds, epsilon, relation : as everywhere
     granularity : float, optional
         The distance of candidates, a power of two; 1 for whole numbers. By default the finest that is allowed, 2**-52
         of the larger bound.
-
-    Attributes
-    ----------
-    q, bounds, granularity
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     Notes
     -----
@@ -116,49 +100,23 @@ class Quantile(WithoutErrorBound, Query):
     def rank_error(self, level: float = 0.95) -> float:
         """Bound by how many rows the rank of a release is off.
 
+        Of ``n`` values, clamped and rounded, with ``L`` below the release and ``G`` above it, ``q * n`` is at most this
+        far from the interval from ``L`` to ``n - G``. The bound grows with the logarithm of the number of candidates: a
+        factor of 1000 in the bounds costs ``14 * max(q, 1 - q) / epsilon`` rows at one granularity under "add/remove".
+
         Parameters
         ----------
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            The release is at most so many rows from the quantile, with probability ``level`` or more: of ``n`` values,
-            clamped and rounded, with ``L`` below it and ``G`` above it, ``q * n`` is at most this far from the interval
-            from ``L`` to ``n - G``. It grows with the logarithm of the number of candidates: a factor of 1000 in the
-            bounds costs ``14 * max(q, 1 - q) / epsilon`` rows at one granularity under "add/remove".
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
+        level : as everywhere
         """
         return self._native.rank_error(level)
 
     def release(self, column: Values, *, rng: Rng = None) -> float:
-        """Release the quantile.
+        """Release the quantile, a multiple of ``granularity`` within the bounds.
 
         Parameters
         ----------
-        column : array_like
-            Real numbers, one dimension.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
-
-        Returns
-        -------
-        float
-            A multiple of ``granularity`` within the bounds.
-
-        Raises
-        ------
-        ParameterError
-            When the column is not one-dimensional.
-        TypeError
-            When it is not made of real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+        column : array_like of real numbers
+        rng : as everywhere
         """
         return self._native.release(_columns.floats(column), rng)
 
@@ -171,19 +129,7 @@ class Median(Quantile):
 
     Parameters
     ----------
-    bounds : (float, float)
-        As for `Quantile`.
-    epsilon : float
-        Positive and finite.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        Which columns are neighbours.
-    granularity : float, optional
-        As for `Quantile`.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    bounds, epsilon, relation, granularity : as for `Quantile`
 
     Examples
     --------

@@ -48,21 +48,10 @@ class CountingQuery(Query):
         return self._noise._loss()
 
     def error(self, level: float = 0.95) -> float:
-        """Bound the error of each count from the noise.
+        """Bound the error of each count from the noise, by the smallest sufficient whole number.
 
         Parameters
         ----------
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            The smallest whole number that the error does not exceed with probability ``level`` or more.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
+        level : as everywhere
         """
         return self._noise.error(level)

@@ -27,17 +27,9 @@ class StabilityHistogram(CountingQuery):
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
+    epsilon, relation : as everywhere
     delta : float
         Between 0 and 1. It should be much smaller than one over the number of people.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        Which columns are neighbours.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     References
     ----------
@@ -82,25 +74,13 @@ class StabilityHistogram(CountingQuery):
         Parameters
         ----------
         column : array_like
-            All texts, all numbers or all booleans; one dimension. Missing values are left out.
-        threads : int, optional
-            How many threads to use for the noise; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+            All texts, all numbers or all booleans. Missing values are left out.
+        threads, rng : as everywhere
 
         Returns
         -------
         dict
             The noisy counts by value, in the order of the values. Integral values are of type int, for every dtype.
-
-        Raises
-        ------
-        ParameterError
-            When the column is not one-dimensional.
-        TypeError
-            When its values are of several types.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
         """
         found = sorted(_columns.counts(column).items())
         counts = np.array([count for _, count in found], np.int64)
@@ -109,7 +89,7 @@ class StabilityHistogram(CountingQuery):
 
 
 def _threshold(scale: float, delta: float) -> int:
-    """Give a threshold that a noisy count of 1 reaches with a probability of at most delta.
+    """Return a threshold that a noisy count of 1 reaches with a probability of at most delta.
 
     That is r**(t - 1) / (1 + r) with r = exp(-1 / scale). The relative error of the logarithms is far below the one
     part in 10**12 by which the bound is widened.

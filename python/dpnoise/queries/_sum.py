@@ -1,5 +1,3 @@
-"""Sums."""
-
 from __future__ import annotations
 
 from dpnoise import _columns, _native
@@ -17,29 +15,14 @@ class Sum(Query):
     the order of the rows can raise the sensitivity; discrete Laplace noise is added to the exact sum, and the result
     is rounded once. The release is epsilon-differentially private.
 
+    A missing value (NaN, None, nulls) counts as 0 under "add/remove", as the middle of the bounds under "substitute".
+
     Parameters
     ----------
-    bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first. Values outside are clamped. The bounds
-        must not be taken from the data.
-    epsilon : float
-        Positive and finite.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        Which columns are neighbours. A missing value (NaN, None, nulls) counts as 0 under "add/remove", as the middle
-        of the bounds under "substitute".
+    bounds, epsilon, relation : as everywhere
     granularity : float, optional
         The step of the grid, a power of two. By default the finest that is allowed: at least 2**-40 of the noise's
         scale and 2**-52 of the larger bound.
-
-    Attributes
-    ----------
-    bounds, granularity
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     References
     ----------
@@ -92,32 +75,16 @@ class Sum(Query):
         return self._native.granularity
 
     def release(self, column: Values, *, threads: int | None = None, rng: Rng = None) -> float:
-        """Release the sum.
+        """Release the sum, a multiple of ``granularity`` as far as a double can hold it.
 
         Parameters
         ----------
-        column : array_like
-            Real numbers, one dimension.
+        column : array_like of real numbers
         threads : int, optional
-            How many threads to use, at most the cores that the process may use. The default is all of them under
-            "substitute", and one under "add/remove": there the number of rows is private, so the given number of
-            threads is started for any number of rows.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
-
-        Returns
-        -------
-        float
-            A multiple of ``granularity``, as far as a double can hold it.
-
-        Raises
-        ------
-        ParameterError
-            When the column is not one-dimensional.
-        TypeError
-            When it is not made of real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+            At most the cores that the process may use. The default is all of them under "substitute", and one under
+            "add/remove": there the number of rows is private, so the given number of threads is started for any number
+            of rows.
+        rng : as everywhere
         """
         shared = 1 if threads is None and self._relation == "add/remove" else threads
         return self._native.release(_columns.floats(column), shared, rng)
@@ -126,23 +93,13 @@ class Sum(Query):
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))
 
     def error(self, level: float = 0.95) -> float:
-        """Bound the error from the noise.
+        """Bound the error from the noise by the smallest sufficient multiple of the granularity.
+
+        It bounds the distance to the sum of the clamped and rounded values. Rounding changes each value by at most half
+        a step more. The error from clamping is not included, since it is private.
 
         Parameters
         ----------
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            The smallest multiple of the granularity that the noise does not exceed with probability ``level`` or more.
-            It bounds the distance to the sum of the clamped and rounded values. Rounding changes each value by at most
-            half a step more. The error from clamping is not included, since it is private.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is out of range.
+        level : as everywhere
         """
         return self._native.error(level)

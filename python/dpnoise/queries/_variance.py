@@ -1,5 +1,3 @@
-"""Variances."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -20,24 +18,10 @@ class Variance(OfMoments):
 
     Parameters
     ----------
-    bounds : (float, float)
-        The smallest and the largest value: both finite, the smaller one first. Values outside are clamped. The bounds
-        must not be taken from the data.
-    epsilon : float
-        Positive and finite.
+    bounds, epsilon : as everywhere
     relation : {"add/remove", "substitute"}, default "add/remove"
         Which columns are neighbours. A missing value (NaN, None, nulls) is left out under "add/remove"; under
         "substitute" it counts as the middle of the bounds, with half of the largest squared distance.
-
-    Attributes
-    ----------
-    bounds
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     Examples
     --------
