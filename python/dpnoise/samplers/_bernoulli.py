@@ -1,5 +1,3 @@
-"""Coins."""
-
 from __future__ import annotations
 
 from typing import overload
@@ -54,14 +52,7 @@ def bernoulli(
     ----------
     p : float
         From 0 to 1.
-    size : int or tuple of int, optional
-        The shape of the result; one sample as a bool when it is not given.
-    out : ndarray of bool, optional
-        A writable C-contiguous array to fill.
-    threads : int, optional
-        How many threads to use; all cores that the process may use when not given.
-    rng : dpnoise.hazmat generator, optional
-        For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+    size, out, threads, rng : as everywhere
 
     Returns
     -------
@@ -70,12 +61,7 @@ def bernoulli(
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or ``p`` is a number that a float does not hold exactly, such as
-        ``Fraction(1, 3)``; nothing has been drawn then.
-    TypeError
-        When a parameter is of the wrong type.
-    RandomnessError
-        When the source of randomness fails; ``out`` is False then.
+        When ``p`` is a number that a float does not hold exactly, such as ``Fraction(1, 3)``.
 
     Examples
     --------

@@ -1,5 +1,3 @@
-"""Random bytes."""
-
 from __future__ import annotations
 
 from dpnoise import _native
@@ -12,19 +10,6 @@ def random_bytes(n: int) -> bytes:
     ----------
     n : int
         The number of bytes, from 0 to 2**63 - 1.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    ParameterError
-        When ``n`` is out of range.
-    MemoryError
-        When there is not enough memory; nothing has been drawn then.
-    RandomnessError
-        When the operating system provides no randomness.
     """
     try:
         return _native.random_bytes(n)

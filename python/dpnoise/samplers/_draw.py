@@ -29,7 +29,6 @@ def _cached(distribution: Distribution, *parameters: Any) -> _native.Sampler:
 
 
 def sampler_of(distribution: Distribution, *parameters: Any) -> _native.Sampler:
-    """Give the sampler with these parameters."""
     try:
         return _cached(distribution, *parameters)
     except TypeError:  # perhaps only not hashable: the constructor's error names the problem
@@ -45,7 +44,6 @@ def draw(
     threads: int | None,
     rng: Rng,
 ) -> Any:
-    """Give one sample, or an array of them."""
     sampler = sampler_of(distribution, *parameters)
     if size is None and out is None:
         return sampler.sample(threads, rng)

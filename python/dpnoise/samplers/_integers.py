@@ -41,28 +41,12 @@ def discrete_laplace(
     scale : int, float or Fraction
         From 2**-40 to 2**40, taken at its exact value. For integer values of L1 sensitivity ``D`` a scale of
         ``D / epsilon`` gives epsilon-differential privacy.
-    size : int or tuple of int, optional
-        The shape of the result; one sample as an int when it is not given.
-    out : ndarray of int64, optional
-        A writable C-contiguous array to fill.
-    threads : int, optional
-        How many threads to use; all cores that the process may use when not given.
-    rng : dpnoise.hazmat generator, optional
-        For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+    size, out, threads, rng : as everywhere
 
     Returns
     -------
     int or ndarray of int64
         Magnitudes beyond the range of int64 saturate, with a probability below ``exp(-2**22)``.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range; nothing has been drawn then.
-    TypeError
-        When a parameter is of the wrong type.
-    RandomnessError
-        When the source of randomness fails; ``out`` is zero then.
 
     References
     ----------
@@ -109,28 +93,11 @@ def discrete_gaussian(
     sigma : int, float or Fraction
         From 2**-20 to 2**40, taken at its exact value. For integer values of L2 sensitivity ``D`` a sigma of
         ``D / sqrt(2 * rho)`` gives rho-zero-concentrated differential privacy.
-    size : int or tuple of int, optional
-        The shape of the result; one sample as an int when it is not given.
-    out : ndarray of int64, optional
-        A writable C-contiguous array to fill.
-    threads : int, optional
-        How many threads to use; all cores that the process may use when not given.
-    rng : dpnoise.hazmat generator, optional
-        For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+    size, out, threads, rng : as everywhere
 
     Returns
     -------
-    int or ndarray of int64
-        Magnitudes beyond the range of int64 saturate, with a probability below ``exp(-2**22)``.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range; nothing has been drawn then.
-    TypeError
-        When a parameter is of the wrong type.
-    RandomnessError
-        When the source of randomness fails; ``out`` is zero then.
+    int or ndarray of int64, as for `discrete_laplace`
 
     References
     ----------
@@ -175,28 +142,11 @@ def geometric(
     ----------
     scale : int, float or Fraction
         From 2**-40 to 2**40, taken at its exact value.
-    size : int or tuple of int, optional
-        The shape of the result; one sample as an int when it is not given.
-    out : ndarray of int64, optional
-        A writable C-contiguous array to fill.
-    threads : int, optional
-        How many threads to use; all cores that the process may use when not given.
-    rng : dpnoise.hazmat generator, optional
-        For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+    size, out, threads, rng : as everywhere
 
     Returns
     -------
-    int or ndarray of int64
-        Magnitudes beyond the range of int64 saturate, with a probability below ``exp(-2**22)``.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range; nothing has been drawn then.
-    TypeError
-        When a parameter is of the wrong type.
-    RandomnessError
-        When the source of randomness fails; ``out`` is zero then.
+    int or ndarray of int64, as for `discrete_laplace`
 
     References
     ----------

@@ -65,30 +65,14 @@ def laplace(
     scale : int, float or Fraction
         Positive and finite, taken at its exact value. For values on the grid of L1 sensitivity ``D`` a scale of
         ``D / epsilon`` gives epsilon-differential privacy.
-    size : int or tuple of int, optional
-        The shape of the result; one sample as a float when it is not given.
     granularity : float, optional
         The step of the grid, a power of two from 2**-1019 to 2**900; ``scale`` must be from 2**-40 to 2**40 steps. By
         default ``2**ceil(log2(scale) - 40)``.
-    out : ndarray of float64, optional
-        A writable C-contiguous array to fill.
-    threads : int, optional
-        How many threads to use; all cores that the process may use when not given.
-    rng : dpnoise.hazmat generator, optional
-        For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+    size, out, threads, rng : as everywhere
 
     Returns
     -------
     float or ndarray of float64
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range; nothing has been drawn then.
-    TypeError
-        When a parameter is of the wrong type.
-    RandomnessError
-        When the source of randomness fails; ``out`` is zero then.
 
     References
     ----------
@@ -160,30 +144,14 @@ def gaussian(
     sigma : int, float or Fraction
         Positive and finite, taken at its exact value. For values on the grid of L2 sensitivity ``D`` a sigma of
         ``D / sqrt(2 * rho)`` gives rho-zero-concentrated differential privacy.
-    size : int or tuple of int, optional
-        The shape of the result; one sample as a float when it is not given.
     granularity : float, optional
         The step of the grid, a power of two from 2**-1019 to 2**900; ``sigma`` must be from 2**-20 to 2**40 steps. By
         default ``2**ceil(log2(2 * sigma) - 40)``.
-    out : ndarray of float64, optional
-        A writable C-contiguous array to fill.
-    threads : int, optional
-        How many threads to use; all cores that the process may use when not given.
-    rng : dpnoise.hazmat generator, optional
-        For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+    size, out, threads, rng : as everywhere
 
     Returns
     -------
     float or ndarray of float64
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range; nothing has been drawn then.
-    TypeError
-        When a parameter is of the wrong type.
-    RandomnessError
-        When the source of randomness fails; ``out`` is zero then.
 
     References
     ----------
