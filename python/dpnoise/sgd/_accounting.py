@@ -21,36 +21,29 @@ _TOLERANCE: Final = 1e-4
 def epsilon_spent(
     *, noise_multiplier: float, sample_rate: float, steps: int, delta: float, method: Method = "pld"
 ) -> float:
-    """Give the total epsilon of steps of DP-SGD, for a delta.
+    """Return the total epsilon of steps of DP-SGD, for a delta.
+
+    All steps together are (epsilon, delta)-differentially private for neighbours that differ by one example, added or
+    removed.
 
     Parameters
     ----------
     noise_multiplier : float
-        The ratio of the noise to the sensitivity, that of `NoisyGradient`; from 2**-20 to 2**11.
+        The `NoisyGradient.noise_multiplier` of the steps, from 2**-20 to 2**11.
     sample_rate : float
         The probability of each example to be in a batch, as for `poisson_sample`; from 2**-1022 to 1.
     steps : int
-        How many steps, at least 1.
+        The number of steps, at least 1.
     delta : float
         Between 0 and 1. It should be well below 1/n, for n examples.
     method : {"pld", "rdp"}, default "pld"
         Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
 
-    Returns
-    -------
-    float
-        The total epsilon: all steps together are (epsilon, delta)-differentially private for neighbours that differ by
-        one example, added or removed.
-
     Raises
     ------
     ParameterError
-        When a parameter is out of range; or, for "pld", when the loss of the steps is so large that its distribution
-        would not fit in memory, or delta is so small that rounding errors dominate (below about 2e-13).
-    TypeError
-        When a parameter is not a number, or ``steps`` not an integer.
-    ImportError
-        When dp-accounting is not installed; the extra ``accounting`` brings it.
+        For "pld", when the loss of the steps is so large that its distribution would not fit in memory, or delta is so
+        small that rounding errors dominate (below about 2e-13).
 
     Notes
     -----
@@ -77,32 +70,23 @@ def epsilon_spent(
 def noise_multiplier_for(
     *, epsilon: float, delta: float, sample_rate: float, steps: int, method: Method = "pld"
 ) -> float:
-    """Give the noise multiplier for which steps of DP-SGD are jointly (epsilon, delta)-differentially private.
+    """Return the noise multiplier for which steps of DP-SGD are jointly (epsilon, delta)-differentially private.
+
+    The `epsilon_spent` of a `NoisyGradient` with this multiplier is at most ``epsilon``. A multiplier smaller by one
+    part in 10**4 exceeds ``epsilon`` or is refused.
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite: the total of all steps.
-    delta : float
-        Between 0 and 1: the total of all steps. It should be well below 1/n, for n examples.
+    epsilon, delta : float
+        The total of all steps. Delta should be well below 1/n, for n examples.
     sample_rate, steps, method
         As for `epsilon_spent`.
-
-    Returns
-    -------
-    float
-        A noise multiplier for `NoisyGradient` whose `epsilon_spent` is at most ``epsilon``. A multiplier smaller by one
-        part in 10**4 exceeds ``epsilon`` or is refused.
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or no multiplier up to 2**11 suffices; or, for "pld", when delta is so small
-        that rounding errors dominate (below about 2e-13).
-    TypeError
-        When a parameter is not a number, or ``steps`` not an integer.
-    ImportError
-        When dp-accounting is not installed; the extra ``accounting`` brings it.
+        When no multiplier up to 2**11 suffices; for "pld", when delta is so small that rounding errors dominate (below
+        about 2e-13).
 
     Examples
     --------
@@ -120,7 +104,7 @@ def noise_multiplier_for(
     suffices = method == "pld" and goal > 2 * (LARGEST_DIVERGENCE - math.log(target))
 
     def excess(multiplier: float) -> float:
-        """Give the logarithm of the ratio of epsilon to its target."""
+        """Return the logarithm of the ratio of epsilon to its target."""
         try:
             accountant = _composed(multiplier, rate, count, method)
         except ParameterError:  # too little noise for a finite epsilon

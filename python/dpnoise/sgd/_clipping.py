@@ -28,21 +28,13 @@ def clip_and_sum(
     clip_norm : float
         From 2**-80 to 2**80.
     out : ndarray, shape (d,), optional
-        A writable C-contiguous array of the dtype of the result to fill, which shares no memory with ``gradients``.
-    threads : int, optional
-        How many threads to use; all cores that the process may use when not given.
+        As everywhere; it shares no memory with ``gradients``.
+    threads : as everywhere
 
     Returns
     -------
     ndarray, shape (d,)
         float32 for gradients of at most 32 bits, else float64.
-
-    Raises
-    ------
-    ParameterError
-        When ``clip_norm`` is out of range, or a shape does not fit.
-    TypeError
-        When ``gradients`` is not made of real numbers of at most 64 bits, or ``out`` has another dtype.
 
     Notes
     -----

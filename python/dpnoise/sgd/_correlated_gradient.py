@@ -40,31 +40,20 @@ class CorrelatedGradient(GradientPrivacy):
     ----------
     strategy : BandedToeplitz
         How the noise is correlated, and the number of steps.
-    clip_norm : float
-        The largest L2 norm of a clipped gradient; from 2**-80 to 2**80.
+    clip_norm, expected_batch_size : as for `NoisyGradient`
     noise_multiplier : float
         The ratio of the standard deviation of the independent noise to the sensitivity of the run, which is
-        ``strategy.sensitivity(participation)`` times that of a clipped gradient. At least 2**-20, and small enough that
-        the noise fits into 64 bits: at most 910 over the sensitivity of the strategy, and less if the noise of late
-        steps is made of that of many before, such as 0.157 for nine coefficients of 1 and 2**20 steps.
-    expected_batch_size : float
-        The average size of a batch, a public constant; from 2**-32 to 2**53.
+        ``strategy.sensitivity(participation)`` times the sensitivity of a clipped gradient. At least 2**-20, and small
+        enough that the noise fits into 64 bits: at most 910 over the sensitivity of the strategy, and less if the noise
+        of late steps is made of the noise of many steps before, such as 0.157 for nine coefficients of 1 and 2**20
+        steps.
     participation : SingleEpoch, MinSeparation or CyclicPoisson
         In which steps an example may take part. Its batches must be made like this: nothing here can check it.
     delta : float, optional
         Between 0 and 1. It determines the epsilon of the run, and so its `cost`.
 
-    Attributes
-    ----------
-    strategy, clip_norm, noise_multiplier, expected_batch_size, participation
-        As above.
-
     Raises
     ------
-    ParameterError
-        When a parameter is out of range, or a strategy has more bands than the cycle of `CyclicPoisson`.
-    TypeError
-        When a parameter is of the wrong type.
     ImportError
         When there is a ``delta``, the participation has a sample rate below 1, and dp-accounting is not installed; the
         extra ``accounting`` brings it.
@@ -75,11 +64,11 @@ class CorrelatedGradient(GradientPrivacy):
     and so for one example that is added or removed, if the steps of each example depend on nothing of the others.
 
     Gradients are clipped and added up as `clip_and_sum` does, on a grid that is 1024 times as coarse. The noise has a
-    grid that is 4096 times as fine as that, and is made in integers: that of step t is ``z[t]``, independent discrete
-    Gaussian noise, less the rounded sum of ``coefficients[j] * w[t - j]``, where w is the noise of earlier steps.
-    Between neighbours, the integers that z is added to differ by exactly C times the difference of the gradients,
-    whatever has been released before. So the whole run, adaptive as it is, costs as much as one release of Gaussian
-    noise. The proof is in ``docs/proofs/correlated_noise.md``.
+    grid that is 4096 times as fine as that, and is made in integers: the noise of step t is ``z[t]``, independent
+    discrete Gaussian noise, less the rounded sum of ``coefficients[j] * w[t - j]``, where w is the noise of earlier
+    steps. Between neighbours, the integers that z is added to differ by exactly C times the difference of the
+    gradients, whatever has been released before. So the whole run, adaptive as it is, costs as much as one release of
+    Gaussian noise. The proof is in ``docs/proofs/correlated_noise.md``.
 
     Sums wrap around above 2**29 times ``clip_norm``. Memory: ``bands`` numbers of 8 bytes for each parameter, all of
     which a step reads.
@@ -164,56 +153,38 @@ class CorrelatedGradient(GradientPrivacy):
         return at_least(self._events / (2 * Fraction(self.noise_multiplier) ** 2))
 
     def start(self, *, key: NoiseKey | None = None) -> CorrelatedGradientRun:
-        """Start a run, which costs `cost`.
+        """Start a run, which makes one step at a time and costs `cost` in all.
 
         Parameters
         ----------
         key : NoiseKey, optional
             A secret that brings the noise back, for runs that may have to be resumed. Whoever learns it can subtract
             the noise. Without it the noise comes from fresh keys that nobody keeps.
-
-        Returns
-        -------
-        CorrelatedGradientRun
-            It makes one step at a time.
-
-        Raises
-        ------
-        TypeError
-            When ``key`` is none.
         """
         if not isinstance(key, NoiseKey | None):
             raise TypeError(f"key must be a NoiseKey or None, got {type(key).__name__}")
         return CorrelatedGradientRun(self._native.start(None if key is None else key._secret))
 
     def resume(self, state: bytes, *, key: NoiseKey, threads: int | None = None) -> CorrelatedGradientRun:
-        """Go on with a run from its state.
+        """Continue a run from its state, with the next step.
 
         The noise of all earlier steps is made again, which takes as long as without gradients. Resume from the last
         step that has been released: a run that goes on from an earlier one releases steps a second time, with other
-        noise, and costs more than `cost`. An older state, or that of another run with this key, is as good as the last
-        one: where others can write states, compare `next_step` and `run_id` with what only you can write.
+        noise, and costs more than `cost`. An older state, or the state of another run with this key, is as good as the
+        last one: where others can write states, compare `next_step` and `run_id` with what only you can write.
 
         Parameters
         ----------
         state : bytes
             As `CorrelatedGradientRun.state` gave it, for equal parameters. This is checked before anything is drawn.
         key : NoiseKey
-            That of the run.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-
-        Returns
-        -------
-        CorrelatedGradientRun
-            It makes the next step.
+            The key of the run.
+        threads : as everywhere
 
         Raises
         ------
         ParameterError
-            When ``state`` is none, was changed, or is that of other parameters or of another key.
-        TypeError
-            When an argument is of the wrong type.
+            When ``state`` is no state, was changed, or belongs to other parameters or to another key.
         """
         if not isinstance(state, bytes):
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
@@ -224,25 +195,13 @@ class CorrelatedGradient(GradientPrivacy):
         return run
 
     def release(self, batches: Iterable[Values], *, rng: Rng = None) -> NDArray[Any]:
-        """Start a run and make its steps for batches that are known beforehand.
+        """Start a run and return its steps, of shape (batches, d), for batches that are known beforehand.
 
         Parameters
         ----------
         batches : iterable of array_like, each of shape (n, d)
             The gradients of each batch, as for `CorrelatedGradientRun.step`; at most as many as the strategy has steps.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
-
-        Returns
-        -------
-        ndarray, shape (batches, d)
-
-        Raises
-        ------
-        ParameterError
-            When there are more batches than steps, or they differ in d. Nothing has been drawn then.
-        TypeError, RandomnessError
-            As for `CorrelatedGradientRun.step`.
+        rng : as everywhere
         """
         given = [gradients_of(batch) for batch in batches]
         if not 0 < len(given) <= self._strategy.steps or len({rows.shape[1] for rows in given}) > 1:
@@ -252,29 +211,16 @@ class CorrelatedGradient(GradientPrivacy):
         return np.array([run.step(rows, rng=rng) for rows in given])
 
     def error(self, d: int, level: float = 0.95) -> float:
-        """Bound the noise of each coordinate of a step.
+        """Bound the noise of each coordinate of any one step, as `NoisyGradient.error` does.
 
-        The noise in sums of the gradients of many steps is smaller than that of independent noise: see
+        The noise in sums of the gradients of many steps is smaller than with independent noise: see
         `BandedToeplitz.max_error`.
+
+        The bound holds for all sub-Gaussian noise, and is more than a third above the smallest one for level 0.95.
 
         Parameters
         ----------
-        d : int
-            The number of coordinates of a gradient; positive.
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            A bound that the noise of a coordinate does not exceed with probability ``level`` or more, in any one step,
-            in the unit of the gradients, as for `NoisyGradient.error`. It holds for all sub-Gaussian noise, and is more
-            than a third above the smallest one for level 0.95.
-
-        Raises
-        ------
-        ParameterError
-            When ``d`` or ``level`` is out of range.
+        d, level : as for `NoisyGradient.error`
         """
         independent = self.noise_multiplier * self._native.sensitivity(integer(d, "d", _WIDTHS))
         independent *= self._strategy.sensitivity(self._participation)
@@ -286,7 +232,6 @@ class CorrelatedGradient(GradientPrivacy):
         return noise / self.expected_batch_size * (1 + 2.0**-40)
 
     def _loss(self) -> Loss:
-        """Give the privacy loss of a run, for the accountant."""
         event, rate = self._loss_of_noise(), self._participation.sample_rate
         return RepeatedLoss(event.sampled(rate) if rate < 1 else event, self._events)
 
@@ -325,33 +270,14 @@ class CorrelatedGradientRun:
         Parameters
         ----------
         gradients : array_like of float32 or float64, shape (n, d)
-            As for `clip_and_sum`; d is the same in all steps. An empty batch, n = 0, makes a step of noise alone:
-            skipping it would reveal that it was empty.
-        out : ndarray, shape (d,), optional
-            As for `clip_and_sum`.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a step is not private. Not with a key.
-
-        Returns
-        -------
-        ndarray, shape (d,)
-            float32 for gradients of at most 32 bits, else float64.
+            As for `NoisyGradient.release`; d is the same in all steps.
+        out, threads, rng : as for `NoisyGradient.release`
 
         Raises
         ------
         HaltedError
             After the last step of the strategy, while another thread makes a step, or when another process started the
             run.
-        ParameterError
-            When a shape does not fit. Nothing has been drawn then.
-        MemoryError
-            When there is not enough memory for the noise of earlier steps. Nothing has been drawn then.
-        TypeError
-            When ``gradients`` is not made of real numbers of at most 64 bits, or ``out`` has another dtype.
-        RandomnessError
-            When the source of randomness fails; nothing is released, and the step can be made again.
         """
         rows = gradients_of(gradients)
         array = output_for(rows, out)
@@ -359,19 +285,15 @@ class CorrelatedGradientRun:
         return array
 
     def state(self) -> bytes:
-        """Give what brings the run back with its key. It is public, and sealed: nobody can change it without the key.
+        """Return what brings the run back with its key: a public state, which nobody can change without the key.
 
         It has fingerprints of the key and of the parameters, the run's id, the number of parameters of the model, and
         16 random bytes for each step. Neither the key nor any noise is in it.
 
-        Returns
-        -------
-        bytes
+        A run without a key has no state.
 
         Raises
         ------
-        ParameterError
-            When the run has no key.
         HaltedError
             While another thread makes a step.
         """

@@ -56,5 +56,5 @@ class GradientPrivacy(ConcentratedPrivacy):
         return "add/remove"
 
     def _loss_of_noise(self) -> Loss:
-        """Give the loss of a release of the noise multiplier on all data."""
+        """Return the loss of a release of the noise multiplier on all data."""
         return DiscreteGaussianLoss(self.noise_multiplier * _STEPS, _STEPS, rounded=True)

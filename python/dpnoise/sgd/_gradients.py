@@ -29,7 +29,6 @@ def gradients_of(gradients: Any) -> Floats:
 
 
 def output_for(gradients: Floats, out: Floats | None) -> Floats:
-    """Give the array to fill: a new one, or ``out`` if it fits."""
     array: Floats = array_for(gradients.shape[1:], out, gradients.dtype.type)
     if np.may_share_memory(array, gradients):
         raise ParameterError("out must not share memory with gradients")

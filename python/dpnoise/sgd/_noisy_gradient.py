@@ -1,5 +1,3 @@
-"""One step of DP-SGD."""
-
 from __future__ import annotations
 
 from fractions import Fraction
@@ -40,21 +38,9 @@ class NoisyGradient(GradientPrivacy):
         Between 0 and 1. It determines the epsilon of a step on all data, and so its `cost`. Without it `cost` raises an
         error, since a step has an epsilon for every delta.
 
-    Attributes
-    ----------
-    clip_norm, noise_multiplier, expected_batch_size : float
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is not a number.
-
     Notes
     -----
-    Epsilon is that of `dpnoise.accounting.zcdp_epsilon` for a step on all data. A `Ledger` charges it for every step.
+    Epsilon follows from `dpnoise.accounting.zcdp_epsilon` for a step on all data. A `Ledger` charges it for every step.
     For many steps on samples an `Accountant` finds a far smaller cost, which can be spent at once as a `PrivacyCost`.
 
     The clipped gradients are added up on a grid, as `clip_and_sum` says, and noise is added there, exactly; only then
@@ -106,26 +92,13 @@ class NoisyGradient(GradientPrivacy):
         gradients : array_like of float32 or float64, shape (n, d)
             As for `clip_and_sum`. An empty batch, n = 0, makes a step of noise alone: skipping it would reveal that it
             was empty.
-        out : ndarray, shape (d,), optional
-            As for `clip_and_sum`.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a step is not private.
+        out : as for `clip_and_sum`
+        threads, rng : as everywhere
 
         Returns
         -------
         ndarray, shape (d,)
-            float32 for gradients of at most 32 bits, else float64.
-
-        Raises
-        ------
-        ParameterError
-            When a shape does not fit. Nothing has been drawn then.
-        TypeError
-            When ``gradients`` is not made of real numbers of at most 64 bits, or ``out`` has another dtype.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+            It has the dtype that `clip_and_sum` returns.
         """
         rows = gradients_of(gradients)
         array = output_for(rows, out)
@@ -133,27 +106,16 @@ class NoisyGradient(GradientPrivacy):
         return array
 
     def error(self, d: int, level: float = 0.95) -> float:
-        """Bound the noise of each coordinate of a release.
+        """Bound the noise of each coordinate of a release, in the unit of the gradients.
+
+        It bounds the distance to the sum of the clipped gradients, divided by ``expected_batch_size``, before the
+        result is rounded to a float. The error from clipping is not included, since it is private.
 
         Parameters
         ----------
         d : int
             The number of coordinates of a gradient; positive.
-        level : float, default 0.95
-            Between 0 and 1.
-
-        Returns
-        -------
-        float
-            A bound that the noise of a coordinate does not exceed with probability ``level`` or more, in the unit of
-            the gradients. It bounds the distance to the sum of the clipped gradients, divided by
-            ``expected_batch_size``, before the result is rounded to a float. The error from clipping is not included,
-            since it is private.
-
-        Raises
-        ------
-        ParameterError
-            When ``d`` or ``level`` is out of range.
+        level : as everywhere
         """
         sensitivity = self._native.sensitivity(integer(d, "d", range(1, 2**53)))
         # A discrete Gaussian variable reaches m steps with at most the probability that a continuous one reaches m - 1
@@ -163,5 +125,4 @@ class NoisyGradient(GradientPrivacy):
         return noise / self.expected_batch_size * _ROUNDED
 
     def _loss(self) -> Loss:
-        """Give the privacy loss of a step, for the accountant."""
         return self._loss_of_noise()

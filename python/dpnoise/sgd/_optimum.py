@@ -14,7 +14,7 @@ _OPTIONS = {"ftol": 1e-12, "gtol": 1e-12, "maxiter": 1000}
 
 
 def optimal_coefficients(bands: int, weights: _Floats) -> _Floats:
-    """Give the coefficients with the smallest sum of squared errors times squared sensitivity.
+    """Return the coefficients with the smallest sum of squared errors times squared sensitivity.
 
     The variables are the logarithms of the ratios of neighbouring coefficients, at most 0. So all matrices on the way
     have coefficients that do not increase: inverses of others can grow exponentially with the steps.
@@ -26,10 +26,6 @@ def optimal_coefficients(bands: int, weights: _Floats) -> _Floats:
     weights : ndarray of float64, shape (steps,)
         The weight, in the sum of the squared errors, of the square of each number of the first column of B, the
         product of the inverse of C and the matrix of ones on and below the diagonal.
-
-    Returns
-    -------
-    ndarray of float64, shape (bands,)
     """
     optimize = require("scipy.optimize", "accounting")
     if bands == 1:  # nothing to choose, which SciPy refuses
@@ -50,7 +46,7 @@ def optimal_coefficients(bands: int, weights: _Floats) -> _Floats:
 
 
 def _loss(coefficients: _Floats, weights: _Floats) -> tuple[float, _Floats]:
-    """Give the loss, and its derivatives by the coefficients."""
+    """Return the loss, and its derivatives by the coefficients."""
     signal = require("scipy.signal", "accounting")
     steps = len(weights)
     column = signal.lfilter([1.0], coefficients, np.ones(steps))

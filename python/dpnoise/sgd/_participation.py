@@ -21,24 +21,7 @@ class _OneEvent(ByName):
         return 1.0
 
     def events(self, steps: int) -> int:
-        """Give the number of Gaussian releases that a run of ``steps`` steps costs: 1.
-
-        Parameters
-        ----------
-        steps : int
-            From 1 to 2**20.
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        ParameterError
-            When ``steps`` is out of range.
-        TypeError
-            When ``steps`` is not an integer.
-        """
+        """Return the number of Gaussian releases that a run of 1 to 2**20 ``steps`` costs: 1."""
         integer(steps, "steps", STEPS)
         return 1
 
@@ -62,7 +45,7 @@ class SingleEpoch(_OneEvent):
     """
 
     def _pattern(self, bands: int) -> tuple[int, int]:
-        """Give the separation and the largest number of the participations that an event covers."""
+        """Return the smallest separation and the largest number of an event's participations."""
         return 1, 1
 
 
@@ -80,13 +63,6 @@ class MinSeparation(_OneEvent):
         The smallest difference between the numbers of two steps of an example, at least 1 (any steps). From 1 to 2**53.
     max_participations : int, optional
         The largest number of steps of an example, from 1 to 2**53. Without it, as many as the separation allows.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is not an integer.
 
     Notes
     -----
@@ -109,14 +85,13 @@ class MinSeparation(_OneEvent):
     max_participations: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
+        """Check the separation and the number of participations."""
         object.__setattr__(self, "separation", integer(self.separation, "separation", _DISTANCES))
         if self.max_participations is not None:
             most = integer(self.max_participations, "max_participations", _DISTANCES)
             object.__setattr__(self, "max_participations", most)
 
     def _pattern(self, bands: int) -> tuple[int, int]:
-        """Give the separation and the largest number of the participations that an event covers."""
         return self.separation, self.max_participations or len(STEPS)
 
 
@@ -132,21 +107,8 @@ class CyclicPoisson(ByName):
     cycle : int
         The number of groups, from 1 to 2**53. A strategy must not have more bands.
     sample_rate : float
-        The probability of an example to be in the batch of a step of its group; above 0 and at most 1. For batches of
-        an average size B from n examples it is ``cycle * B / n``.
-
-    Attributes
-    ----------
-    cycle : int
-    sample_rate : float
-        As above, rounded up to a float.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When ``cycle`` is not an integer or ``sample_rate`` not a number.
+        The probability of an example to be in the batch of a step of its group; above 0 and at most 1, rounded up to a
+        float. For batches of an average size B from n examples it is ``cycle * B / n``.
 
     Notes
     -----
@@ -170,7 +132,7 @@ class CyclicPoisson(ByName):
     sample_rate: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
+        """Check the cycle and the sample rate."""
         object.__setattr__(self, "cycle", integer(self.cycle, "cycle", _DISTANCES))
         rate = real_up(self.sample_rate, "sample_rate")
         if not 0 < rate <= 1:
@@ -178,28 +140,10 @@ class CyclicPoisson(ByName):
         object.__setattr__(self, "sample_rate", rate)
 
     def events(self, steps: int) -> int:
-        """Give the number of steps, out of ``steps``, that an example may take part in: a ``cycle``-th, rounded up.
-
-        Parameters
-        ----------
-        steps : int
-            From 1 to 2**20.
-
-        Returns
-        -------
-        int
-
-        Raises
-        ------
-        ParameterError
-            When ``steps`` is out of range.
-        TypeError
-            When ``steps`` is not an integer.
-        """
+        """Return the number of steps that an example may take part in: a ``cycle``-th of ``steps``, rounded up."""
         return -(-integer(steps, "steps", STEPS) // self.cycle)
 
     def _pattern(self, bands: int) -> tuple[int, int]:
-        """Give the separation and the largest number of the participations that an event covers."""
         if bands > self.cycle:
             raise ParameterError(
                 f"strategy must have no more bands than the cycle of CyclicPoisson, {self.cycle}, got {bands}"

@@ -22,22 +22,12 @@ def poisson_sample(n: int, sample_rate: float, rng: Rng = None) -> NDArray[np.in
         The number of examples, from 0 to 2**62.
     sample_rate : float
         The probability, above 0 and at most 1; exact, every binary digit of it counts.
-    rng : dpnoise.hazmat generator, optional
-        For tests only: such a batch is not secret.
+    rng : as everywhere
 
     Returns
     -------
     ndarray of int64
         The indices of the examples in the batch, in ascending order. There may be none.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range. Nothing has been drawn then.
-    TypeError
-        When ``n`` is not an integer or ``sample_rate`` not a number.
-    RandomnessError
-        When the source of randomness fails.
 
     Notes
     -----

@@ -42,22 +42,13 @@ class BandedToeplitz(ByName):
     Attributes
     ----------
     coefficients : ndarray of float64, shape (bands,)
-        As above, rounded; read-only.
+        Rounded; read-only.
     bands : int
-        How many there are: a step depends on the noise of ``bands - 1`` steps before it.
-    steps : int
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When ``coefficients`` are not real numbers of at most 64 bits, or ``steps`` is not an integer.
+        The number of coefficients: a step depends on the noise of ``bands - 1`` steps before it.
 
     Notes
     -----
-    The errors are those of sums of the gradients of the first steps. With one band the noise of the steps is
+    The errors are errors of sums of the gradients of the first steps. With one band the noise of the steps is
     independent, as in DP-SGD.
 
     References
@@ -91,7 +82,7 @@ class BandedToeplitz(ByName):
 
     @classmethod
     def optimal(cls, *, steps: int, bands: int, error: Literal["mean", "max"] = "mean") -> Self:
-        """Give the strategy with the least error for a number of bands.
+        """Return the strategy with the least error for a number of bands.
 
         Parameters
         ----------
@@ -102,19 +93,6 @@ class BandedToeplitz(ByName):
         error : {"mean", "max"}, default "mean"
             Minimize `root_mean_squared_error` or `max_error`, for examples that participate once, or at least ``bands``
             steps apart. (The truncation of a last participation at the end of the run is not taken into account.)
-
-        Returns
-        -------
-        BandedToeplitz
-
-        Raises
-        ------
-        ParameterError
-            When a parameter is out of range.
-        TypeError
-            When ``steps`` or ``bands`` is not an integer.
-        ImportError
-            When SciPy is not installed; the extra ``accounting`` brings it.
 
         Notes
         -----
@@ -163,26 +141,19 @@ class BandedToeplitz(ByName):
         return self._steps
 
     def sensitivity(self, participation: Participation) -> float:
-        """Give the most by which one example can change the product of C and the gradients, clipped to norm 1.
+        """Return the most by which one example can change the product of C and the gradients, clipped to norm 1.
 
         Parameters
         ----------
         participation : SingleEpoch, MinSeparation or CyclicPoisson
-            In which steps an example may take part.
+            In which steps an example may take part. The cycle of `CyclicPoisson` is not below the number of bands.
 
         Returns
         -------
         float
             The largest L2 norm, over all steps and coordinates, of ``C @ u``, for an example whose gradients, the rows
-            of u, have L2 norms of at most 1; computed exactly, and rounded up to a float. For `CyclicPoisson` it is
-            that of one participation.
-
-        Raises
-        ------
-        ParameterError
-            When the strategy has more bands than the cycle of `CyclicPoisson`.
-        TypeError
-            When ``participation`` is none of these.
+            of u, have L2 norms of at most 1; computed exactly, and rounded up to a float. For `CyclicPoisson` it is the
+            norm for one participation.
 
         Notes
         -----
@@ -209,67 +180,44 @@ class BandedToeplitz(ByName):
         return root(Fraction(sum(change * change for change in changes), ONE**2))
 
     def errors(self) -> NDArray[np.float64]:
-        """Give the standard deviation of the noise in the sums of the first gradients, for independent noise of 1.
+        """Return the standard deviation of the noise in the sums of the first gradients, for independent noise of 1.
 
         Returns
         -------
         ndarray of float64, shape (steps,)
             The standard deviation of each coordinate of the noise in the sum of the first t + 1 gradients, for each
             step t, when the noise that the inverse of C is applied to has standard deviation 1. It increases with t and
-            is at most ``sqrt(t + 1)``, that of independent noise.
+            is at most ``sqrt(t + 1)``, the value for independent noise.
         """
         return np.sqrt(np.cumsum(self._sums() ** 2))
 
     def root_mean_squared_error(self, participation: Participation) -> float:
-        """Give the root of the mean of the squared errors, for noise that hides an example.
-
-        Parameters
-        ----------
-        participation : SingleEpoch, MinSeparation or CyclicPoisson
-            As for `sensitivity`.
+        """Return the root of the mean of the squared errors, for noise that hides an example.
 
         Returns
         -------
         float
-            The root of the mean over all steps of the squares of `errors`, times the sensitivity. Times
-            ``noise_multiplier * clip_norm`` it is the standard deviation of the noise in a sum of the gradients of the
-            first steps, before these are divided by the expected batch size.
-
-        Raises
-        ------
-        ParameterError, TypeError
-            As for `sensitivity`.
+            The root of the mean over all steps of the squares of `errors`, times the `sensitivity` for
+            ``participation``. Times ``noise_multiplier * clip_norm`` it is the standard deviation of the noise in a sum
+            of the gradients of the first steps, before these are divided by the expected batch size.
         """
         return self.sensitivity(participation) * math.sqrt(np.mean(self.errors() ** 2))
 
     def max_error(self, participation: Participation) -> float:
-        """Give the largest error, that of the sum over all steps, for noise that hides an example.
+        """Return the largest error, in the sum over all steps: the last of `errors`, times the `sensitivity`.
 
-        Parameters
-        ----------
-        participation : SingleEpoch, MinSeparation or CyclicPoisson
-            As for `sensitivity`.
-
-        Returns
-        -------
-        float
-            The last of `errors`, times the sensitivity; in the unit of `root_mean_squared_error`.
-
-        Raises
-        ------
-        ParameterError, TypeError
-            As for `sensitivity`.
+        Its unit is the unit of `root_mean_squared_error`.
         """
         return self.sensitivity(participation) * float(self.errors()[-1])
 
     def _sums(self) -> NDArray[np.float64]:
-        """Give the sums of the first numbers of the first column of the inverse of C.
+        """Return the sums of the first numbers of the first column of the inverse of C.
 
-        The generating function of the coefficients is (1 - F(x)) / (1 - x), where those of F are their decreases, which
-        are not negative and have the sum 1. That of the sums is its inverse over 1 - x, 1 / (1 - F(x)): they are the
-        probabilities that a renewal process with these increments reaches a step. They are from 0 to 1, and their
-        recursion has no cancellation: after t steps of at most b products, each sum has a relative error of about
-        t b 2**-53 at most.
+        The generating function of the coefficients is (1 - F(x)) / (1 - x), where the coefficients of F are their
+        decreases, which are not negative and have the sum 1. The sums have its inverse over 1 - x, 1 / (1 - F(x)), as
+        their generating function: they are the probabilities that a renewal process with these increments reaches a
+        step, from 0 to 1, and their recursion has no cancellation: after t steps of at most b products, each sum has a
+        relative error of about t b 2**-53 at most.
         """
         bands = self.bands
         decreases = -np.diff(self.coefficients, append=0.0)[::-1]
@@ -280,7 +228,7 @@ class BandedToeplitz(ByName):
         return found[bands:]
 
     def _gain(self) -> float:
-        """Give the largest L2 norm of a row of the inverse of C, that of the last, rounded up."""
+        """Return the largest L2 norm of a row of the inverse of C, which the last row has, rounded up."""
         sums = self._sums()
         # A difference is off by less than steps * bands * 2**-51, twice the error of a sum (above) and some, hence
         # their norm by sqrt(steps) times that. As much again is more than the rounding of the norm, at most
@@ -302,7 +250,7 @@ class BandedToeplitz(ByName):
 
 
 def _checked(coefficients: ArrayLike) -> NDArray[np.float64]:
-    """Give coefficients of a strategy as they were given, or refuse them."""
+    """Return coefficients of a strategy as they were given, or refuse them."""
     given = doubles(reals_of(coefficients, "coefficients"))
     if given.ndim != 1 or not given.size:
         raise ParameterError(f"coefficients must be of shape (bands,), with one or more, got shape {given.shape}")
