@@ -32,19 +32,7 @@ class Accountant(ByName):
     method : {"pld", "rdp"}, default "pld"
         Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
     relation : {"add/remove", "substitute"}, default "add/remove"
-        The neighbouring relation, which must be that of all composed costs.
-
-    Attributes
-    ----------
-    relation
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When the method or the relation is neither.
-    ImportError
-        When dp-accounting is not installed; the extra ``accounting`` brings it.
+        The neighbouring relation, which all composed costs must have.
 
     Notes
     -----
@@ -90,32 +78,24 @@ class Accountant(ByName):
         return self._relation
 
     def compose(self, mechanism: Mechanism | PrivacyCost, count: int = 1, *, sample_rate: float = 1.0) -> Accountant:
-        """Add releases.
+        """Add releases, and return this accountant.
 
         Parameters
         ----------
         mechanism : mechanism or PrivacyCost
             A mechanism of dpnoise, or the cost of another one.
         count : int, default 1
-            How many releases, at least 1.
+            The number of releases, at least 1.
         sample_rate : float, default 1
             The sampling rate if each release is from its own secret Poisson subsample; from 2**-1022 to 1. Neighbours
             then differ by one person who is added or removed, and the sensitivity must hold for these.
 
-        Returns
-        -------
-        Accountant
-            This one.
-
         Raises
         ------
         ParameterError
-            When a number is out of range; or, for "pld", when a release may reveal a loss above 200, or all together
-            have a divergence of order 2 above 500; or when the noise has so few steps and so large a sensitivity that
-            no bound on its distribution is known; or when the mechanism is for another neighbouring relation, or is to
-            be sampled under "substitute".
-        TypeError
-            When ``mechanism`` is neither a mechanism of dpnoise nor a cost, or ``count`` not an integer.
+            For "pld", when a release may reveal a loss above 200, or all together have a divergence of order 2 above
+            500; when the noise has so few steps and so large a sensitivity that no bound on its distribution is known;
+            when the mechanism is for another neighbouring relation, or is to be sampled under "substitute".
         """
         times = integer(count, "count", range(1, 2**53))
         rate = real_up(sample_rate, "sample_rate")
@@ -140,22 +120,17 @@ class Accountant(ByName):
         return self
 
     def epsilon(self, delta: float) -> float:
-        """Give the epsilon of all releases together.
+        """Return the smallest epsilon that is known to hold for all releases together; infinity if none is.
 
         Parameters
         ----------
         delta : float
             From 0 up to, but not including, 1.
 
-        Returns
-        -------
-        float
-            The smallest epsilon that is known to hold with this delta; infinity if none is.
-
         Raises
         ------
         ParameterError
-            When delta is out of range; or, for "pld", so small that rounding decides.
+            For "pld", when delta is so small that rounding decides.
         """
         target = PrivacyCost(0.0, real_down(delta, "delta")).delta
         sequential, failure, slack = self._sequential, self._failure, self._slack
@@ -170,22 +145,12 @@ class Accountant(ByName):
         return sequential
 
     def delta(self, epsilon: float) -> float:
-        """Give the delta of all releases together.
+        """Return the smallest delta that is known to hold for all releases together, at most 1.
 
         Parameters
         ----------
         epsilon : float
             Zero or more, finite.
-
-        Returns
-        -------
-        float
-            The smallest delta that is known to hold with this epsilon, at most 1.
-
-        Raises
-        ------
-        ParameterError
-            When epsilon is out of range.
         """
         target = PrivacyCost(real_down(epsilon, "epsilon")).epsilon
         failure, slack = self._failure, self._slack
@@ -197,7 +162,7 @@ class Accountant(ByName):
         return min(failure + (1 - failure) * tight, 1.0)
 
     def _divergence(self, loss: Loss, count: int) -> float:
-        """Give that of order 2, of what has been composed and of so many more."""
+        """Return the Rényi divergence of order 2 of the composed releases and ``count`` more."""
         order = np.array([2.0])
         return sum(float(times * other.rdp(order)[0]) for other, times in (*self._counts.items(), (loss, count)))
 

@@ -13,7 +13,7 @@ from dpnoise.sensitivity import Relation
 
 
 def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
-    """Give the cost to a group of people.
+    """Return the cost to a group of people.
 
     Parameters
     ----------
@@ -25,15 +25,13 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
     Returns
     -------
     PrivacyCost
-        ``size * epsilon``, and delta times ``(exp(size * epsilon) - 1) / (exp(epsilon) - 1)``, rounded up. The
-        neighbouring relation is that of ``cost``, taken ``size`` times.
+        ``size * epsilon``, and delta times ``(exp(size * epsilon) - 1) / (exp(epsilon) - 1)``, rounded up. Neighbours
+        are data sets that the relation of ``cost`` connects in ``size`` steps.
 
     Raises
     ------
     ParameterError
-        When the size is out of range, or the guarantee becomes void: the delta would be 1 or more.
-    TypeError
-        When ``size`` is not an integer.
+        When the guarantee becomes void: the delta would be 1 or more.
 
     References
     ----------
@@ -62,7 +60,7 @@ def group_privacy(cost: PrivacyCost, size: int) -> PrivacyCost:
 
 
 def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: float) -> PrivacyCost:
-    """Give the cost of a release from a sample in which each person is, independently, with some probability.
+    """Return the cost of a release from a sample in which each person is, independently, with some probability.
 
     The sample must be secret.
 
@@ -79,11 +77,6 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: float) -> Pri
     PrivacyCost
         ``ln(1 + sample_rate * (exp(epsilon) - 1))`` and ``sample_rate * delta``, rounded up, for neighbours that differ
         by one person who is added or removed.
-
-    Raises
-    ------
-    ParameterError
-        When the rate is out of range, or the cost is for "substitute".
 
     References
     ----------
@@ -104,7 +97,7 @@ def amplify_by_poisson_sampling(cost: PrivacyCost, *, sample_rate: float) -> Pri
 
 
 def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, population: int) -> PrivacyCost:
-    """Give the cost of a release from a sample of fixed size, every such sample being equally likely.
+    """Return the cost of a release from a sample of fixed size, every such sample being equally likely.
 
     The sample must be secret, and the number of people in the data public.
 
@@ -120,13 +113,6 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
     PrivacyCost
         ``ln(1 + size / population * (exp(epsilon) - 1))`` and ``size / population * delta``, rounded up, for neighbours
         that differ by one person who is substituted.
-
-    Raises
-    ------
-    ParameterError
-        When a number is out of range, or the cost is for "add/remove".
-    TypeError
-        When ``size`` or ``population`` is not an integer.
 
     References
     ----------
@@ -145,7 +131,7 @@ def amplify_by_sampling_without_replacement(cost: PrivacyCost, *, size: int, pop
 
 
 def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> PrivacyCost:
-    """Give the cost of all reports of a local protocol when a shuffler has removed their senders and their order.
+    """Return the cost of all reports of a local protocol when a shuffler has removed their senders and their order.
 
     The shuffled reports together lose less about one person than that person's report alone. The shuffler must be
     trusted to shuffle, and the n reports must be from people who follow the protocol.
@@ -169,10 +155,7 @@ def amplify_by_shuffling(cost: PrivacyCost, *, n: int, delta: float) -> PrivacyC
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or the cost is for "add/remove"; when n is too small, the message says how
-        many reports would do.
-    TypeError
-        When ``delta`` is not a number, or n not an integer.
+        When the cost is for "add/remove", or n is too small; the message says how many reports would do.
 
     Notes
     -----

@@ -30,7 +30,7 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     -------
     PrivacyCost
         The sums of the epsilons and of the deltas, as decimal numbers: three times 0.1 is 0.3. A sum that no float
-        represents is rounded up. The neighbouring relation is that of the costs.
+        represents is rounded up. The costs and their sum have one neighbouring relation.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def compose_sequential(costs: Iterable[PrivacyCost]) -> PrivacyCost:
 
 
 def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
-    """Give the joint cost of releases from disjoint parts of the data, one release from each part.
+    """Return the joint cost of releases from disjoint parts of the data, one release from each part.
 
     Parameters
     ----------
@@ -68,11 +68,6 @@ def compose_parallel(costs: Iterable[PrivacyCost]) -> PrivacyCost:
     PrivacyCost
         Under "add/remove" the largest epsilon and the largest delta, provided that a person's part does not depend on
         the other people. Under "substitute" two parts may change, so it is the sum of the two largest.
-
-    Raises
-    ------
-    ParameterError
-        When there are no costs, or they are not all for one neighbouring relation.
 
     References
     ----------
@@ -102,7 +97,7 @@ def compose_advanced(
     epsilon: float | None = None,
     method: Literal["optimal", "drv"] = "optimal",
 ) -> PrivacyCost:
-    """Give the joint cost of many releases of the same cost, with a smaller epsilon for some delta.
+    """Return the joint cost of many releases of the same cost, with a smaller epsilon for some delta.
 
     Exactly one of ``delta`` and ``epsilon`` is given; the other is computed, and never too small.
 
@@ -111,7 +106,7 @@ def compose_advanced(
     cost : PrivacyCost
         What each release costs. Each may depend on those before it.
     count : int
-        How many releases there are, from 1 to 10**6.
+        The number of releases, from 1 to 10**6.
     delta : float, optional
         The delta of all together, below 1. It must be at least the joint delta of the releases.
     epsilon : float, optional
@@ -123,16 +118,13 @@ def compose_advanced(
     Returns
     -------
     PrivacyCost
-        Of all releases together, with the ``delta`` or ``epsilon`` that was given. The neighbouring relation is that of
-        ``cost``.
+        The cost of all releases together, with the ``delta`` or ``epsilon`` that was given, for the neighbouring
+        relation of ``cost``.
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or when no epsilon suffices for so small a delta, or no delta below 1 for so
-        small an epsilon.
-    TypeError
-        When a parameter is not a number, or ``count`` not an integer.
+        When no epsilon suffices for so small a delta, or no delta below 1 for so small an epsilon.
 
     Notes
     -----
@@ -168,7 +160,7 @@ def compose_advanced(
 
 
 def _failure(cost: PrivacyCost, count: int, method: str) -> Decimal:
-    """Give the joint delta of the releases themselves."""
+    """Return the joint delta of the releases themselves."""
     each = decimal_of(cost.delta)
     return count * each if method == "drv" else 1 - (1 - each) ** count
 

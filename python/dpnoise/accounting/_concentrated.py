@@ -17,22 +17,12 @@ Method = Literal["tight", "simple"]
 
 
 def pure_zcdp_rho(epsilon: float) -> float:
-    """Give a rho that holds for every epsilon-differentially private mechanism.
+    """Return the rho that holds for every epsilon-differentially private mechanism: ``epsilon**2 / 2``, rounded up.
 
     Parameters
     ----------
     epsilon : float
         Zero or more, finite.
-
-    Returns
-    -------
-    float
-        ``epsilon**2 / 2``, rounded up.
-
-    Raises
-    ------
-    ParameterError
-        When epsilon is out of range, or rho is beyond the largest float.
 
     References
     ----------
@@ -54,7 +44,9 @@ def pure_zcdp_rho(epsilon: float) -> float:
 
 
 def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float:
-    """Give an epsilon such that rho-zCDP implies (epsilon, delta)-differential privacy.
+    """Return an epsilon, rounded up, such that rho-zCDP implies (epsilon, delta)-differential privacy.
+
+    The neighbouring relation is the same for both.
 
     Parameters
     ----------
@@ -64,16 +56,6 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
         Above 0 and below 1.
     method : {"tight", "simple"}, default "tight"
         By the conversion of Canonne, Kamath and Steinke, or by ``rho + 2 sqrt(rho ln(1/delta))``, which is larger.
-
-    Returns
-    -------
-    float
-        Epsilon, rounded up. The neighbouring relation is that of rho.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     Notes
     -----
@@ -108,26 +90,15 @@ def zcdp_epsilon(rho: float, *, delta: float, method: Method = "tight") -> float
 
 
 def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float:
-    """Give a delta such that rho-zCDP implies (epsilon, delta)-differential privacy.
+    """Return a delta, rounded up, such that rho-zCDP implies (epsilon, delta)-differential privacy.
+
+    It is 1 if no smaller bound is known.
 
     Parameters
     ----------
-    rho : float
+    rho, epsilon : float
         Zero or more, finite.
-    epsilon : float
-        Zero or more, finite.
-    method : {"tight", "simple"}, default "tight"
-        As for `zcdp_epsilon`.
-
-    Returns
-    -------
-    float
-        Delta, rounded up; 1 if no smaller bound is known.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    method : as for `zcdp_epsilon`
 
     References
     ----------
@@ -157,26 +128,14 @@ def zcdp_delta(rho: float, *, epsilon: float, method: Method = "tight") -> float
 
 
 def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float:
-    """Give the largest rho for which rho-zCDP is known to imply (epsilon, delta)-differential privacy.
+    """Return the largest rho, rounded down, for which rho-zCDP is known to imply (epsilon, delta)-differential privacy.
+
+    So ``zcdp_epsilon(rho, delta=delta)`` is at most ``epsilon``.
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
-    delta : float
-        Above 0 and below 1.
-    method : {"tight", "simple"}, default "tight"
-        As for `zcdp_epsilon`.
-
-    Returns
-    -------
-    float
-        Rho, rounded down: ``zcdp_epsilon(rho, delta=delta)`` is at most ``epsilon``.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
+    epsilon : as everywhere
+    delta, method : as for `zcdp_epsilon`
 
     References
     ----------
@@ -204,7 +163,7 @@ def zcdp_rho(*, epsilon: float, delta: float, method: Method = "tight") -> float
 
 
 def _root(function: Callable[[float], float]) -> float:
-    """Where an increasing function of t > 0 becomes positive; by exponents first, as t may be tiny or huge."""
+    """Return where an increasing function of t > 0 becomes positive, by exponents first, as t may be tiny or huge."""
     low, high = 2.0**-500, 2.0**500
     for _ in range(200):
         middle = math.sqrt(low) * math.sqrt(high)

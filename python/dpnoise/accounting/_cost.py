@@ -1,5 +1,3 @@
-"""The cost of a release."""
-
 from __future__ import annotations
 
 import math
@@ -26,13 +24,6 @@ class PrivacyCost(Record):
         The neighbouring relation: one row more or less, or one row replaced by another. None for the relation of a
         sensitivity that the caller has stated. Costs of different relations do not add up.
 
-    Raises
-    ------
-    ParameterError
-        When a value is out of range.
-    TypeError
-        When a value is not a real number.
-
     Notes
     -----
     A number that no float can hold is rounded up.
@@ -49,7 +40,7 @@ class PrivacyCost(Record):
     relation: Relation | None = None
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
+        """Check the ranges of epsilon and delta."""
         epsilon, delta = real_up(self.epsilon, "epsilon"), real_up(self.delta, "delta")
         if not (math.isfinite(epsilon) and epsilon >= 0):
             raise ParameterError(f"epsilon must be zero or more and finite, got {epsilon!r}")
@@ -72,7 +63,7 @@ class PrivacyCost(Record):
 
 
 def common_relation(costs: Iterable[PrivacyCost]) -> Relation | None:
-    """Give the common relation of costs, or None if all of them leave it open; refuse a mixture of both relations."""
+    """Return the common relation of costs, or None if all of them leave it open; refuse a mixture of both relations."""
     found = {cost.relation for cost in costs} - {None}
     if len(found) > 1:
         raise ParameterError(
@@ -83,7 +74,7 @@ def common_relation(costs: Iterable[PrivacyCost]) -> Relation | None:
 
 
 def check_same_relation(what: str, relation: Relation | None, expected: Relation, owner: str) -> None:
-    """Refuse a cost for another relation than that of a ledger or accountant."""
+    """Refuse a cost whose relation is not the relation of a ledger or accountant."""
     if relation not in (None, expected):
         raise ParameterError(
             f'{what} must be for the neighbouring relation of the {owner}, "{expected}", got "{relation}": '

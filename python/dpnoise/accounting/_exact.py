@@ -21,7 +21,7 @@ _PRECISE: Final = Context(prec=400, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[Overflo
 
 
 def decimal_of(value: float) -> Decimal:
-    """Give the decimal number that a float stands for."""
+    """Return the decimal number that a float stands for."""
     return Decimal(repr(value))
 
 
@@ -34,12 +34,10 @@ def exact_sum(values: Iterable[Decimal]) -> Decimal:
 
 
 def exact_difference(first: Decimal, second: Decimal) -> Decimal:
-    """Subtract without rounding."""
     return _EXACT.subtract(first, second)
 
 
 def exact_product(factor: int, value: Decimal) -> Decimal:
-    """Multiply without rounding."""
     return _EXACT.multiply(Decimal(factor), value)
 
 
@@ -49,7 +47,7 @@ def precise() -> AbstractContextManager[Context]:
 
 
 def up(exact: Decimal) -> float:
-    """Give the smallest float that stands for `exact` or more; infinity when there is none."""
+    """Return the smallest float that stands for `exact` or more; infinity when there is none."""
     nearest = float(exact)
     if math.isinf(nearest) or decimal_of(nearest) >= exact:
         return nearest
@@ -57,11 +55,11 @@ def up(exact: Decimal) -> float:
 
 
 def down(exact: Decimal) -> float:
-    """Give the largest float that stands for `exact` or less, for an `exact` that is not negative."""
+    """Return the largest float that stands for `exact` or less, for an `exact` that is not negative."""
     nearest = float(exact)
     return nearest if decimal_of(nearest) <= exact else math.nextafter(nearest, 0.0)
 
 
 def above(approximate: Decimal) -> float:
-    """Give a float above the number whose first 60 digits or more are `approximate`; zero for zero."""
+    """Return a float above the number whose first 60 digits or more are `approximate`; zero for zero."""
     return math.nextafter(float(approximate), math.inf) if approximate else 0.0

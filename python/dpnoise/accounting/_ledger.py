@@ -99,7 +99,7 @@ class Ledger:
     path : pathlib.Path
         The file.
     relation : str
-        Which data sets are neighbours.
+        The neighbouring relation.
     budget, spent, remaining : PrivacyCost
         The budget of the ledger, the part that has been spent, and the part that remains.
 
@@ -109,8 +109,6 @@ class Ledger:
         When the file is no ledger, is damaged or incomplete, comes from another version, has several names (hard
         links), or cannot be read, written or made; or when the ledger has another budget or relation. Nothing is
         spent from it then.
-    ParameterError
-        When a budget is out of range, or missing for a new ledger.
 
     Notes
     -----
@@ -171,23 +169,7 @@ class Ledger:
 
     @classmethod
     def open_readonly(cls, path: str | PathLike[str]) -> Ledger:
-        """Open an existing ledger read-only.
-
-        Parameters
-        ----------
-        path : path-like
-            The file.
-
-        Returns
-        -------
-        Ledger
-            `spend` and `release` raise `LedgerError`.
-
-        Raises
-        ------
-        LedgerError
-            As for the class.
-        """
+        """Open an existing ledger read-only: `spend` and `release` raise `LedgerError`."""
         ledger = cls.__new__(cls)
         ledger._file = LedgerFile(Path(fspath(path)), readonly=True)
         return ledger
@@ -222,13 +204,7 @@ class Ledger:
         return _remaining(self._file.state())
 
     def entries(self) -> list[LedgerEntry]:
-        """List the spends, the oldest first.
-
-        Returns
-        -------
-        list of LedgerEntry
-            One for each spend.
-        """
+        """List the spends, the oldest first."""
         state, rows = self._file.entries()
         return [
             LedgerEntry(
@@ -248,7 +224,7 @@ class Ledger:
         Parameters
         ----------
         cost : PrivacyCost or mechanism
-            The cost to spend; for a mechanism the cost of one release.
+            The cost to spend, for the ledger's neighbouring relation; for a mechanism the cost of one release.
         label : str, optional
             A name for the release. It is recorded, so it must not be private.
 
@@ -259,9 +235,6 @@ class Ledger:
         LedgerError
             When the ledger is read-only, damaged, gone, or locked by another program for a minute, or the disk is full.
             Nothing is spent then, except that a disk failure in the last step may leave the spend recorded.
-        TypeError, ParameterError
-            When ``cost`` is neither a cost nor a mechanism, or ``label`` not a text; or when ``cost`` is for another
-            neighbouring relation than the ledger. Nothing is spent then.
         """
         if not isinstance(label, str):
             raise TypeError(f"label must be a text, got {type(label).__name__}")
@@ -282,7 +255,7 @@ class Ledger:
         logger.info("%r: spent epsilon=%s, delta=%s for %r", str(self.path), *amounts, label)
 
     def release(self, mechanism: Mechanism, x: Any, label: str = "") -> Any:
-        """Pay for a release, and then release a value by a mechanism.
+        """Pay for a release, and then return the result of ``mechanism.release(x)``.
 
         Invalid input is refused before anything is spent. Then the cost is spent, and only then is noise drawn. If
         drawing fails, or the process is killed, the cost stays spent.
@@ -293,26 +266,13 @@ class Ledger:
         ----------
         mechanism : a mechanism of dpnoise
             With a method ``release`` of one value or array.
-        x : float, int or array_like
-            The argument of ``mechanism.release``.
-        label : str, optional
-            As for `spend`.
-
-        Returns
-        -------
-        float, int or ndarray
-            The result of ``mechanism.release(x)``.
 
         Raises
         ------
-        BudgetExceeded
-            When the release would cost more than the remaining budget. Nothing is spent or drawn then.
-        LedgerError, TypeError
-            As for `spend`.
+        BudgetExceeded, LedgerError
+            As for `spend`. Nothing is drawn then.
         ParameterError, TypeError
             When the mechanism refuses ``x``. Nothing is spent or drawn then.
-        RandomnessError
-            When the source of randomness fails; the cost stays spent.
         """
         needed = ("cost", "_check", "release")
         if isinstance(mechanism, type) or not all(hasattr(mechanism, name) for name in needed):

@@ -79,22 +79,19 @@ class State:
 
     @property
     def budget(self) -> Amounts:
-        """The budget."""
         return Decimal(self.terms[0]), Decimal(self.terms[1])
 
     @property
     def relation(self) -> Relation:
-        """The neighbouring relation."""
         return cast(Relation, self.terms[2])
 
     @property
     def spent(self) -> Amounts:
-        """The total of all spends."""
         return Decimal(self.total[0]), Decimal(self.total[1])
 
 
 def _hash(before: str, row: Sequence[object]) -> str:
-    """Hash a row together with the hash of all that stands before it."""
+    """Hash a row together with the hash of all rows before it."""
     return sha256(json.dumps([before, *row]).encode()).hexdigest()
 
 
@@ -112,7 +109,6 @@ def _read(connection: sqlite3.Connection, known: State | None) -> State:
 
 
 def _append(connection: sqlite3.Connection, state: State, row: tuple[str, ...]) -> None:
-    """Write a row, the next number excepted."""
     numbered = state.spends + 1, *row
     connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", numbered)
     connection.execute("UPDATE budget SET spends = ?, hash = ?", (numbered[0], _hash(state.hash, numbered)))
@@ -155,7 +151,7 @@ class LedgerFile:
 
     @contextmanager
     def write(self) -> Iterator[tuple[State, Callable[[tuple[str, ...]], None]]]:
-        """Take the write lock; give the state, and a function that appends a row.
+        """Take the write lock; yield the state, and a function that appends a row.
 
         The row is on disk at the end, or rolled back by an error.
         """

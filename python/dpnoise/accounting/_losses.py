@@ -2,7 +2,7 @@
 
 Every class stands for a pair of distributions that dominates the mechanism for all neighbours: no test distinguishes
 the releases of two neighbouring data sets better than these two distributions. `docs/proofs/accounting.md` has the
-proofs. The privacy-loss distributions are those of dp-accounting, on a grid, with pessimistic rounding.
+proofs. dp-accounting represents the privacy-loss distributions on a grid, with pessimistic rounding.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ class Loss(ABC):
         return 0.0
 
     def sampled(self, sample_rate: float) -> Loss:
-        """Give the loss of a release from a Poisson subsample, for neighbours by addition or removal."""
+        """Return the loss of a release from a Poisson subsample, for neighbours by addition or removal."""
         cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), sample_rate=sample_rate)
         return ApproximateLoss(cost.epsilon, cost.delta)
 
     @abstractmethod
     def rdp(self, orders: Floats) -> Floats:
-        """Give the Rényi divergences of `orders`, all above 1."""
+        """Return the Rényi divergences of `orders`, all above 1."""
 
     @abstractmethod
     def pld(self, count: int) -> Any:
-        """Give the distribution of the loss of `count` releases, a PrivacyLossDistribution."""
+        """Return the distribution of the loss of `count` releases, a PrivacyLossDistribution."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ApproximateLoss(Loss):
     delta: float = 0.0
 
     def rdp(self, orders: Floats) -> Floats:
-        """Give those of randomised response: ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1)."""
+        """Return the divergences of randomised response: ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1)."""
         divergences: Floats = _log_cosh((orders - 0.5) * self.epsilon) - _log_cosh(np.array(0.5 * self.epsilon))
         return divergences / (orders - 1)
 
@@ -92,7 +92,7 @@ class BoundedRangeLoss(Loss):
     epsilon: float
 
     def rdp(self, orders: Floats) -> Floats:
-        """Give those of (epsilon^2 / 8)-zCDP, or of randomised response."""
+        """Return the divergences of (epsilon^2 / 8)-zCDP, or of randomised response."""
         return np.minimum(orders * self.epsilon**2 / 8, ApproximateLoss(self.epsilon).rdp(orders))
 
     def pld(self, count: int) -> Any:
@@ -107,7 +107,7 @@ class BoundedRangeLoss(Loss):
 
 @dataclass(frozen=True)
 class LaplaceLoss(Loss):
-    """Discrete Laplace noise of scale sensitivity/epsilon whose sensitivity is so many steps of its grid, or more.
+    """Discrete Laplace noise of scale sensitivity/epsilon, with a sensitivity of ``sensitivity`` grid steps or more.
 
     Continuous Laplace noise for two more steps of sensitivity dominates it.
     """
@@ -117,18 +117,16 @@ class LaplaceLoss(Loss):
     sample_rate: float = 1.0
 
     def sampled(self, sample_rate: float) -> Loss:
-        """Keep the distribution, for dp-accounting to sample."""
         return replace(self, sample_rate=sample_rate)
 
     def rdp(self, orders: Floats) -> Floats:
-        """Give those of Laplace noise (Mironov 2017, proposition 6)."""
+        """Return the Rényi divergences of Laplace noise (Mironov 2017, proposition 6)."""
         if self.sample_rate < 1:
             return super().sampled(self.sample_rate).rdp(orders)
         ends = np.expm1((1 - 2 * orders) * self._widened)
         return self._widened + np.log1p((orders - 1) / (2 * orders - 1) * ends) / (orders - 1)
 
     def pld(self, count: int) -> Any:
-        """Give that of Laplace noise."""
         return _repeated(
             _distributions().from_laplace_mechanism(
                 1.0,
@@ -146,7 +144,7 @@ class LaplaceLoss(Loss):
 
 @dataclass(frozen=True)
 class DiscreteLaplaceLoss(LaplaceLoss):
-    """Discrete Laplace noise of scale sensitivity/epsilon whose sensitivity is just so many steps of its grid."""
+    """Discrete Laplace noise of scale sensitivity/epsilon, with a sensitivity of exactly ``sensitivity`` grid steps."""
 
     def rdp(self, orders: Floats) -> Floats:
         """Sum three geometric series."""
@@ -176,7 +174,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
 
 @dataclass(frozen=True)
 class DiscreteGaussianLoss(Loss):
-    """Discrete Gaussian noise of so many steps in each value, for a sensitivity of so many steps in the L2 norm.
+    """Discrete Gaussian noise in each value, for a sensitivity in the L2 norm; both in grid steps.
 
     For a sensitivity below sqrt(2) steps just one value differs, by one step. Otherwise the noise is treated as
     continuous Gaussian noise of variance `sigma**2 - 3` that is rounded at random; `pld_slack` has the difference. With
@@ -191,18 +189,18 @@ class DiscreteGaussianLoss(Loss):
 
     @property
     def span(self) -> float:
-        """The loss that twelve standard deviations of noise make."""
+        """The loss of a noise of twelve standard deviations."""
         multiplier = self.sigma / self.sensitivity
         return 12 / multiplier + 0.5 / multiplier**2
 
     @property
     def rdp_slack(self) -> float:
-        """None, unless samples are considered: then that of continuous noise."""
+        """Zero without sampling; with sampling, the slack of continuous noise."""
         return self._smoothing_slack if self.sample_rate < 1 else 0.0
 
     @property
     def pld_slack(self) -> float:
-        """That of the tails, or of continuous noise."""
+        """The slack of the truncated tails, or of continuous noise."""
         return 2 * _TRUNCATED if self._enumerable else self._smoothing_slack
 
     def sampled(self, sample_rate: float) -> Loss:
@@ -210,7 +208,7 @@ class DiscreteGaussianLoss(Loss):
         return replace(self, sample_rate=sample_rate)
 
     def rdp(self, orders: Floats) -> Floats:
-        """Give those of Gaussian noise (Canonne, Kamath and Steinke 2020, proposition 5)."""
+        """Return the Rényi divergences of Gaussian noise (Canonne, Kamath and Steinke 2020, proposition 5)."""
         if self.sample_rate == 1:
             return orders * (0.5 * (self.sensitivity / self.sigma) ** 2)
         library = require("dp_accounting", "accounting")
@@ -259,7 +257,7 @@ class DiscreteGaussianLoss(Loss):
 
 @dataclass(frozen=True)
 class RepeatedLoss(Loss):
-    """So many releases of one loss, as one release: a whole run, which cannot be sampled once more."""
+    """Several releases of one loss as a single release: a whole run, which cannot be sampled once more."""
 
     loss: Loss
     times: int
@@ -267,34 +265,29 @@ class RepeatedLoss(Loss):
 
     @property
     def span(self) -> float:
-        """That of one."""
         return self.loss.span
 
     @property
     def rdp_slack(self) -> float:
-        """Those of all."""
         return self.times * self.loss.rdp_slack
 
     @property
     def pld_slack(self) -> float:
-        """Those of all."""
         return self.times * self.loss.pld_slack
 
     def sampled(self, sample_rate: float) -> Loss:
-        """Refuse it: the sampling of a run is known already."""
+        """Refuse to sample: the run accounts for its sampling already."""
         raise ParameterError(f"sample_rate must be 1 for a whole run, got {sample_rate!r}")
 
     def rdp(self, orders: Floats) -> Floats:
-        """Add them up."""
         return self.times * self.loss.rdp(orders)
 
     def pld(self, count: int) -> Any:
-        """Compose all of them."""
         return self.loss.pld(count * self.times)
 
 
 def _log_cosh(x: Floats) -> Floats:
-    """Without cancellation near 0 and without overflow."""
+    """Return log(cosh(x)) without cancellation near 0 and without overflow."""
     size = np.abs(x)
     small = np.log1p(2 * np.sinh(np.minimum(size, 1.0) / 2) ** 2)
     large = size + np.log1p(np.exp(-2 * size)) - math.log(2)

@@ -27,4 +27,4 @@ class Mechanism(Protocol):
         """Refuse invalid input."""
 
     def _loss(self) -> Loss:
-        """Give a bound on the privacy loss of a release."""
+        """Return a bound on the privacy loss of a release."""
