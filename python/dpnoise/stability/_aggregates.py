@@ -113,7 +113,6 @@ class Numbers(Aggregate):
         return _finite(answer, self._shape)
 
     def release(self, answers: Iterable[Any], rng: Rng) -> Release:
-        """Release the average, or an array with one average for each coordinate."""
         read = np.array([self._default if answer is None else answer for answer in answers])
         columns = read.reshape(len(read), len(self._queries)).T
         averages = [
@@ -188,11 +187,9 @@ class NoisyMax(Aggregate):
         self.given = {"candidates": self._candidates, "default": default}
 
     def read(self, answer: Any) -> int:
-        """Convert a candidate to its index."""
         return self._index[answer]
 
     def release(self, answers: Iterable[Any], rng: Rng) -> Release:
-        """Release a candidate."""
         votes = [self._default if answer is None else answer for answer in answers]
         counts = np.bincount([vote for vote in votes if vote is not None], minlength=len(self._candidates))
         return Release(self._candidates[self._choice.release(counts, rng=rng)])
@@ -219,7 +216,6 @@ class Mode(Aggregate):
         return found
 
     def release(self, answers: Iterable[Any], rng: Rng) -> Release:
-        """Release an answer, or None."""
         read = [self._default if answer is None else answer for answer in answers]
         by_text = {_text(answer): answer for answer in read}
         text, distance, _ = mode(list(map(_text, read)), "substitute")
@@ -246,7 +242,7 @@ def _outcome(answer: Any, levels: int = _LEVELS) -> Any:
 
 
 def _text(answer: Any) -> str:
-    """Give each answer a text of its own, also 1 and True; of equally common answers the first text is the mode."""
+    """Map each answer to a text of its own, also 1 and True; of equally common answers the first text is the mode."""
     if isinstance(answer, tuple):
         return f"({', '.join(map(_text, answer))})"
     if isinstance(answer, frozenset):
@@ -274,7 +270,6 @@ AGGREGATES: Final[Mapping[str, _Entry]] = {
 
 
 def aggregate_of(name: str, *, epsilon: float, blocks: int, default: Any, options: Mapping[str, Any]) -> Aggregate:
-    """Make an aggregate from the options that are not None."""
     if not isinstance(name, str) or name not in AGGREGATES:
         raise ParameterError(f"aggregate must be one of {', '.join(AGGREGATES)}, got {name!r}")
     entry = AGGREGATES[name]

@@ -43,8 +43,6 @@ _FAILED: Final = None
 
 
 class PythonFunction:
-    """A Python function with the data that it is called on."""
-
     def __init__(self, f: Callable[[Any], Any], data: Any, processes: int | None) -> None:
         rows = Rows(data)
         self.rows = len(rows)
@@ -67,7 +65,6 @@ class PythonFunction:
         return statistics.median(times) / self._processes
 
     def count(self, subsets: int, q: float, rng: Rng, advance: Advance) -> Votes:
-        """Draw subsets and count their votes."""
         source = Subsets(self.rows, q)
         size = max(1, min(_SUBSETS, int(_POSITIONS / (self.rows * q + 1))))
         drawn = (source.draw(part, rng) for part in parts(subsets, size))
@@ -108,7 +105,7 @@ def _ask(f: Callable[[Any], Any], rows: Rows, subsets: Drawn) -> Counts:
 
 
 def _key(value: Any, levels: int = _LEVELS) -> tuple[type, Any]:
-    """Give the key under which a value is counted, from which `_value` rebuilds the value.
+    """Return the key under which a value is counted, from which `_value` rebuilds the value.
 
     Whole numbers are ints, so that 1.0 is 1. Otherwise equality is not enough: 1 and True are equal, and counting them
     together would release the one that was seen first.

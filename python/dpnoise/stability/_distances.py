@@ -30,8 +30,7 @@ def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
     Parameters
     ----------
     x : array_like
-        Finite numbers, one dimension: a NumPy array, list, pandas or polars series, or Arrow array. Integers beyond
-        2**53 count as the nearest double.
+        Finite numbers. Integers beyond 2**53 count as the nearest double.
     relation : {"add/remove", "substitute"}, default "add/remove"
         "add/remove": one of two neighbours has one value more, and the number n of values is private; empty data have
         no median, and a distance of 0. "substitute": neighbours differ in one value, and n is public.
@@ -41,14 +40,6 @@ def median_distance(x: Any, *, relation: Relation = "add/remove") -> int:
     int
         From 0 to ``n - 1`` under "add/remove", to ``ceil(n/2) - 1`` under "substitute". Values may change to any
         number, and every number is taken to have a smaller and a larger one.
-
-    Raises
-    ------
-    ParameterError
-        When `x` has a missing or infinite value, is not one-dimensional or, under "substitute", is empty; or when
-        `relation` is neither.
-    TypeError
-        When `x` is not made of real numbers.
 
     Notes
     -----
@@ -80,25 +71,14 @@ def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
     Parameters
     ----------
     x : array_like
-        All finite numbers, all texts, all bytes or all booleans; one dimension: a NumPy array, list, pandas or polars
-        series, or Arrow array.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        "add/remove": one of two neighbours has one value more, and the number n of values is private; empty data have
-        no mode, and a distance of 0. "substitute": neighbours differ in one value, and n is public.
+        All finite numbers, all texts, all bytes or all booleans.
+    relation : as for `median_distance`
 
     Returns
     -------
     int
         From 0 to ``n - 1`` under "add/remove", to ``ceil(n/2) - 1`` under "substitute". Values may change to any other,
         and a value that is smaller than the mode and does not occur in `x` is taken to exist.
-
-    Raises
-    ------
-    ParameterError
-        When `x` has a missing or infinite value, is not one-dimensional or, under "substitute", is empty; or when
-        `relation` is neither.
-    TypeError
-        When the values of `x` are of mixed or other kinds.
 
     Notes
     -----
@@ -121,7 +101,7 @@ def mode_distance(x: Any, *, relation: Relation = "add/remove") -> int:
 def iqr_distance(x: Any, discretization: int = 1) -> int:
     """Compute the fewest values that must be replaced for the interquartile range to leave its interval.
 
-    The range is the value of rank ceil(3n/4) minus that of rank ceil(n/4), as a double. The intervals are those of its
+    The range is the value of rank ceil(3n/4) minus the value of rank ceil(n/4), as a double. The intervals divide its
     logarithm to base 2: [k, k + 1) for integers k, or [k - 1/2, k + 1/2); a range of 0, and one beyond the largest
     double, have intervals of their own.
 
@@ -132,8 +112,7 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
     Parameters
     ----------
     x : array_like
-        Two or more finite numbers, one dimension: a NumPy array, list, pandas or polars series, or Arrow array.
-        Integers beyond 2**53 count as the nearest double.
+        Two or more finite numbers. Integers beyond 2**53 count as the nearest double.
     discretization : {1, 2}, default 1
         Which intervals: 1 for [k, k + 1), 2 for [k - 1/2, k + 1/2).
 
@@ -142,14 +121,6 @@ def iqr_distance(x: Any, discretization: int = 1) -> int:
     int
         From 1 to ceil(n/4). Values may be replaced by any number, and every number is taken to have a smaller and a
         larger one.
-
-    Raises
-    ------
-    ParameterError
-        When `x` has fewer than two values, has a missing or infinite one, or is not one-dimensional; or when
-        `discretization` is neither 1 nor 2.
-    TypeError
-        When `x` is not made of real numbers, or `discretization` is not an integer.
 
     Notes
     -----

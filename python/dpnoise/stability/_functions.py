@@ -26,7 +26,7 @@ def without_warnings() -> Iterator[None]:
 
 
 def answer_of(f: Callable[[Any], Any], read: Callable[[Any], Any], rows: Any) -> Any:
-    """Call a function and read its answer; None if either raises, without showing the exception."""
+    """Call a function and read its answer; return None if either raises, without showing the exception."""
     try:
         with without_warnings():
             return read(f(rows))

@@ -63,26 +63,19 @@ class StableMechanism(WithoutErrorBound):
         Parameters
         ----------
         x : object
-            What `release` takes.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+            The data, as for `release`.
+        rng : as everywhere
 
         Returns
         -------
         Release
             The result of `release` as ``value``, and the public reason for a refusal as ``refusal``. A call is one
             release, and costs as much.
-
-        Raises
-        ------
-        ParameterError, TypeError, RandomnessError
-            As `release` does.
         """
         return self._attempt(x, rng)
 
 
 def released(value: Any, distance: int, test: StabilityTest, rng: Rng) -> Release:
-    """Release a value if its distance passes a test."""
     return Release(value) if test.passes(distance, rng) else Release(None, NOT_STABLE)
 
 

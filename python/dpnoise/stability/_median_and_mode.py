@@ -13,8 +13,6 @@ from dpnoise.stability._mechanism import NOT_STABLE, Parameter, Release, StableM
 
 
 class _StableStatistic(StableMechanism):
-    """The exact statistic of a column, if it is stable."""
-
     __slots__ = ()
 
     _parameters = ("epsilon", "delta", "relation")
@@ -56,18 +54,6 @@ class StableMedian(_StableStatistic):
         "add/remove": one of two neighbours has one value more, and the number n of values is private; for empty data
         the result is always None. "substitute": neighbours differ in one value, and n is public.
 
-    Attributes
-    ----------
-    epsilon, delta, relation
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When `epsilon`, `delta` or `relation` is out of range.
-    TypeError
-        When a parameter is of the wrong type.
-
     References
     ----------
     Dwork and Roth (2014), "The algorithmic foundations of differential privacy", Algorithm 13.
@@ -87,9 +73,8 @@ class StableMedian(_StableStatistic):
         Parameters
         ----------
         x : array_like
-            Finite numbers, one dimension. Integers beyond 2**53 count as the nearest double.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+            Finite numbers. Integers beyond 2**53 count as the nearest double.
+        rng : as everywhere
 
         Returns
         -------
@@ -99,13 +84,8 @@ class StableMedian(_StableStatistic):
         Raises
         ------
         ParameterError
-            When `x` has a missing or infinite value, is not one-dimensional or, under "substitute", is empty. Nothing
-            has been drawn then. The error reveals that a value is missing or infinite: first replace such values, by a
-            rule that looks at one value at a time.
-        TypeError
-            When the values of `x` are not real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+            When `x` has a missing or infinite value or, under "substitute", is empty. The error reveals that a value is
+            missing or infinite: first replace such values, by a rule that looks at one value at a time.
 
         Warns
         -----
@@ -131,26 +111,7 @@ class StableMode(_StableStatistic):
 
     Parameters
     ----------
-    epsilon : float
-        From 2**-40 to 2**40.
-    delta : float
-        Between 0 and 1. It should be much smaller than 1/n for n values. Under "substitute", a delta of 1/n or more
-        causes a warning; under "add/remove" a warning would reveal n.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        "add/remove": one of two neighbours has one value more, and the number n of values is private; for empty data
-        the result is always None. "substitute": neighbours differ in one value, and n is public.
-
-    Attributes
-    ----------
-    epsilon, delta, relation
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When `epsilon`, `delta` or `relation` is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    epsilon, delta, relation : as for `StableMedian`
 
     References
     ----------
@@ -168,37 +129,18 @@ class StableMode(_StableStatistic):
     def release(self, x: Any, *, rng: Rng = None) -> Any:
         """Release the most frequent value, if it is stable.
 
+        Errors, warnings and running time are as for `StableMedian.release`.
+
         Parameters
         ----------
         x : array_like
-            All finite numbers, all texts, all bytes or all booleans; one dimension.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+            All finite numbers, all texts, all bytes or all booleans.
+        rng : as everywhere
 
         Returns
         -------
         object or None
             The mode, a value of the data, or None when the test failed. A whole number is an int, whatever its dtype.
-
-        Raises
-        ------
-        ParameterError
-            When `x` has a missing or infinite value, is not one-dimensional or, under "substitute", is empty. Nothing
-            has been drawn then. The error reveals that a value is missing or infinite: first replace such values, by a
-            rule that looks at one value at a time.
-        TypeError
-            When the values of `x` are of mixed or other kinds.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
-
-        Warns
-        -----
-        UserWarning
-            When `delta` is at least 1/n for n values, under "substitute".
-
-        Notes
-        -----
-        The running time depends on the data.
         """
         return self._attempt(x, rng).value
 

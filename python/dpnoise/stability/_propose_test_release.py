@@ -42,20 +42,7 @@ class ProposeTestRelease(StableMechanism):
         most `bound`, its distributions must be epsilon-indistinguishable, for the epsilon that it is given.
     epsilon : float
         From 2**-39 to 2**40.
-    delta : float
-        Between 0 and 1. It should be much smaller than one over the number of people.
-
-    Attributes
-    ----------
-    propose, distance, answer, epsilon, delta
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When `epsilon`, `delta` or a bound that is a number is out of range.
-    TypeError
-        When `propose` is neither a number nor callable, or `distance` or `answer` is not callable.
+    delta : as for `StableValue`
 
     Notes
     -----
@@ -132,9 +119,8 @@ class ProposeTestRelease(StableMechanism):
         Parameters
         ----------
         data : object
-            What `distance` and `answer` take.
-        rng : dpnoise.hazmat generator, optional
-            For tests only, the source of the test's noise: such a release is not private.
+            The argument of `distance` and `answer`.
+        rng : as everywhere
 
         Returns
         -------
@@ -145,11 +131,6 @@ class ProposeTestRelease(StableMechanism):
         ------
         ParameterError
             When the bound that `propose` gives is out of range, or `propose` is to be called for no rows.
-        TypeError
-            When `distance` does not return an int: whether it does must not depend on the data, since this error is
-            shown. Or when `propose` is to be called and the data have no length.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
 
         Warns
         -----
@@ -198,7 +179,7 @@ def _found(distance: Callable[[Any, float], int], data: Any, bound: float) -> in
 
 
 def _answered(answer: Callable[[Any, float, float], Any], data: Any, epsilon: float, bound: float) -> tuple[Any] | None:
-    """Compute the release; None for an exception, except that of the source of randomness, which reveals no data."""
+    """Compute the release; None for an exception, unless the source of randomness failed, which reveals no data."""
     try:
         with without_warnings():
             return (answer(data, bound, epsilon),)

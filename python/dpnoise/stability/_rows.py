@@ -30,16 +30,6 @@ _LIBRARIES: Final = ("pandas", "polars", "pyarrow")
 
 
 class Rows:
-    """Data from which blocks of rows can be taken.
-
-    Raises
-    ------
-    ParameterError
-        When there are no rows, or no columns.
-    TypeError
-        When the data or one of their columns are of an unsupported kind.
-    """
-
     def __init__(self, data: Any) -> None:
         library = library_of(type(data))
         sized = library in _LIBRARIES and hasattr(data, "__len__")
@@ -99,7 +89,7 @@ def _check_kind(array: NDArray[Any]) -> None:
 
 
 def _own(item: Any) -> Any:
-    """Give an item, or None for a missing one."""
+    """Return an item, or None for a missing one."""
     try:
         return None if _columns.is_missing(item) else item
     except Exception:  # raised by the user's class

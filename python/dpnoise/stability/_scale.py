@@ -40,21 +40,9 @@ class StableScale(StableMechanism):
     delta : float
         The total, from 2**-1021 up to, but not including, 1: half for each test. It should be much smaller than 1 / n.
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When `epsilon` or `delta` is out of range.
-    TypeError
-        When a parameter is of the wrong type.
-
     Notes
     -----
-    The range is the value of rank ceil(3n/4) minus that of rank ceil(n/4). A release is off by a factor of up to
+    The range is the value of rank ceil(3n/4) minus the value of rank ceil(n/4). A release is off by a factor of up to
     ``2 ** (2.77 / epsilon)`` in half of all cases, and of ``2 ** (12 / epsilon)`` in 95 %: 6.8 and 4096 at epsilon = 1.
 
     Where a factor of 2 is enough, `StableValue` releases the interval without noise, with the distance
@@ -105,13 +93,13 @@ class StableScale(StableMechanism):
     def release(self, x: Any, *, rng: Rng = None) -> float | None:
         """Release the interquartile range up to a factor, if its order of magnitude is stable.
 
+        A `delta` of at least 1/n for n values causes a UserWarning.
+
         Parameters
         ----------
         x : array_like
-            Two or more finite numbers, one dimension: a NumPy array, list, pandas or polars series, or Arrow array.
-            Integers beyond 2**53 count as the nearest double.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+            Two or more finite numbers. Integers beyond 2**53 count as the nearest double.
+        rng : as everywhere
 
         Returns
         -------
@@ -122,18 +110,7 @@ class StableScale(StableMechanism):
         Raises
         ------
         ParameterError
-            When `x` has fewer than two values, has a missing or infinite one, or is not one-dimensional. Nothing has
-            been drawn then. The error reveals that a value is missing or infinite: first replace such values, by a rule
-            that looks at one value at a time.
-        TypeError
-            When `x` is not made of real numbers.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
-
-        Warns
-        -----
-        UserWarning
-            When `delta` is at least 1/n for n values.
+            When `x` has fewer than two values, or has a missing or infinite one; as for `StableMedian.release`.
         """
         return self._attempt(x, rng).value  # type: ignore[no-any-return]
 

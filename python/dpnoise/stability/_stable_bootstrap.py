@@ -67,18 +67,6 @@ class StableBootstrap(StableMechanism):
     allow_long : bool, default False
         Whether to start when the estimated time is more than an hour.
 
-    Attributes
-    ----------
-    f, epsilon, delta, processes, allow_long
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range or does not go with `f`.
-    TypeError
-        When a parameter is of the wrong type.
-
     Notes
     -----
     m is 2 * 10^7 for epsilon = 1, delta = 10^-6 and 10^5 rows, and grows with 1 / epsilon^2. So the time is estimated
@@ -140,7 +128,9 @@ class StableBootstrap(StableMechanism):
         return "substitute"
 
     def release(self, data: Any, *, threads: int | None = None, rng: Rng = None) -> Any:
-        """Release the commonest value, if the subsets agree well enough.
+        """Release the commonest value, or None if the subsets do not agree well enough.
+
+        A `delta` of at least 1/n for n rows causes a UserWarning.
 
         Parameters
         ----------
@@ -148,50 +138,23 @@ class StableBootstrap(StableMechanism):
             The rows, along the first dimension of a NumPy array; pandas and polars are taken by position. At least 1/q
             rows.
         threads : int, optional
-            How many threads a native function uses; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private. Native functions then use one thread.
-
-        Returns
-        -------
-        object or None
-            The value, or None when the subsets do not agree well enough.
+            For native functions only.
+        rng : as everywhere
 
         Raises
         ------
         ParameterError
-            When ``threads`` is out of range or given for a callable, the data do not fit `f`, there are too few rows,
-            or the estimated time is more than an hour. Nothing has been released then.
+            When the data do not fit `f`, there are too few rows, or the estimated time is more than an hour. Nothing
+            has been released then.
         TypeError
             When the data are of another type, or other processes cannot import the function.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
-
-        Warns
-        -----
-        UserWarning
-            When delta is at least 1/n for n rows.
         """
         return self._attempt(data, rng, threads).value
 
     def attempt(self, data: Any, *, threads: int | None = None, rng: Rng = None) -> Release:
-        """Release the commonest value, or give the public reason for a refusal.
+        """Release the commonest value, or give the public reason for a refusal: `StableMechanism.attempt`.
 
-        Parameters
-        ----------
-        data, threads, rng
-            As for `release`.
-
-        Returns
-        -------
-        Release
-            The result of `release` as ``value``, and the public reason for a refusal as ``refusal``. A call is one
-            release, and costs as much.
-
-        Raises
-        ------
-        ParameterError, TypeError, RandomnessError
-            As `release` does.
+        The parameters are as for `release`.
         """
         return self._attempt(data, rng, threads)
 
@@ -220,8 +183,6 @@ class StableBootstrap(StableMechanism):
 
 @dataclass(frozen=True)
 class _Plan:
-    """The parameters that follow from public ones."""
-
     q: float
     subsets: int
     cap: int
@@ -248,7 +209,7 @@ class _Plan:
 
 
 def _sample_rate(epsilon: float, delta: float) -> float:
-    """Give the probability that a row is in a subset, which is below 1/2."""
+    """Return the probability that a row is in a subset, which is below 1/2."""
     surprise = -math.log(delta)
     q = epsilon / (64 * surprise)
     if q >= 0.5:

@@ -1,5 +1,3 @@
-"""Releasing stable values: Algorithm 13 of Dwork and Roth (2014)."""
-
 from __future__ import annotations
 
 import operator
@@ -20,22 +18,9 @@ class StableValue(StableMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        From 2**-40 to 2**40.
-    delta : float
-        Between 0 and 1. It should be much smaller than one over the number of people.
-
-    Attributes
-    ----------
     epsilon, delta : float
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When `epsilon` or `delta` is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+        Epsilon is from 2**-40 to 2**40. Delta is between 0 and 1, and should be much smaller than one over the number
+        of people.
 
     References
     ----------
@@ -60,7 +45,7 @@ class StableValue(StableMechanism):
         self._native = stability_test(epsilon, delta)
 
     def release(self, x: tuple[Any, int], *, rng: Rng = None) -> Any:
-        """Release a value if its distance to instability passes the test.
+        """Release a value if its distance to instability passes the test, None otherwise.
 
         Parameters
         ----------
@@ -68,20 +53,7 @@ class StableValue(StableMechanism):
             The exact answer for the data, and its distance to instability: an integer that changes by at most 1 between
             neighbours and is 0 or less if any neighbour has a different answer. The neighbouring relation is the one
             for which this holds.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
-
-        Returns
-        -------
-        object or None
-            The value, or None when the test failed.
-
-        Raises
-        ------
-        TypeError
-            When `x` is not a tuple of two, or the distance is not an integer. Nothing has been drawn then.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+        rng : as everywhere
         """
         return self._attempt(x, rng).value
 

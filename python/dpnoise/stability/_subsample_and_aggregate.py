@@ -1,5 +1,3 @@
-"""Subsample and aggregate."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -71,18 +69,6 @@ class SubsampleAndAggregate(StableMechanism):
     processes : int, default 1
         How many processes call ``f``. With 1 it is this one; others are spawned, so that ``f`` must be a function that
         they can import, and a script needs ``if __name__ == "__main__":``. A process that ``f`` kills is replaced.
-
-    Attributes
-    ----------
-    f, blocks, aggregate, bounds, candidates, epsilon, delta, alpha, default, processes
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, or missing for the aggregate or given for one that does not take it.
-    TypeError
-        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -181,14 +167,15 @@ class SubsampleAndAggregate(StableMechanism):
     def release(self, data: Any, *, rng: Rng = None) -> Any:
         """Release the aggregate of the answers on random blocks.
 
+        With a `delta` of at least 1/n for n rows there is a UserWarning.
+
         Parameters
         ----------
         data : array, list, data frame or series
-            The rows, along the first dimension of a NumPy array; pandas, polars and Arrow are taken by position.
-            Columns of numbers, truth values, texts or bytes; NumPy's arrays and pandas columns of dtype object may hold
-            any objects.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+            The rows, at least as many as blocks, along the first dimension of a NumPy array; pandas, polars and Arrow
+            are taken by position. Columns of numbers, truth values, texts or bytes; NumPy's arrays and pandas columns
+            of dtype object may hold any objects.
+        rng : as everywhere
 
         Returns
         -------
@@ -197,18 +184,9 @@ class SubsampleAndAggregate(StableMechanism):
 
         Raises
         ------
-        ParameterError
-            When the data have no rows, or fewer rows than blocks. ``f`` has not been called then.
         TypeError
             When a column of the data is of an unsupported type, such as dates and intervals, or other processes cannot
             import ``f``.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
-
-        Warns
-        -----
-        UserWarning
-            When delta is at least 1/n for n rows.
         """
         return self._attempt(data, rng).value
 

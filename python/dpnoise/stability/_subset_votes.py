@@ -36,7 +36,7 @@ class Votes:
     failed : bool
         Whether having no value got the most votes, so that there is no winner.
     first, second : int
-        How many subsets voted for the winner, and for the next.
+        The numbers of subsets that voted for the winner, and for the next value.
     most_appearances : int
         The largest number of subsets that any one row is in. It does not depend on the data.
     """
@@ -49,15 +49,12 @@ class Votes:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that no native function has."""
     if name not in get_args(NativeName):
         names = ", ".join(map(repr, get_args(NativeName)))
         raise ParameterError(f"f must be a function or one of {names}, got {name!r}")
 
 
 class NativeFunction:
-    """A native function of the data."""
-
     def __init__(self, name: NativeName, data: Any, threads: int | None) -> None:
         self._threads = threads
         self._make = getattr(SubsetVotes, name)
@@ -85,7 +82,6 @@ class NativeFunction:
         return seconds / subsets
 
     def count(self, subsets: int, q: float, rng: Rng, advance: Advance) -> Votes:
-        """Draw subsets and count their votes."""
         votes = self._prepare(self._table, q, len(self._values))
         work = (self.rows * q + 16) * (self._table.size // self.rows)
         for part in parts(subsets, max(1, int(_PART / work))):
@@ -121,7 +117,7 @@ def _top_two(counts: NDArray[np.uint64]) -> tuple[int, int]:
 
 
 def _values_and_ranks(name: str, data: Any) -> tuple[list[Any], NDArray[np.uint32]]:
-    """Give the different values in ascending order, and for each row the place of its value among them."""
+    """Return the different values in ascending order, and for each row the place of its value among them."""
     ranks: NDArray[Any]
     array = _columns.floats(data, "data") if name == "median" else _columns.array_of(data, "data")
     if array.dtype.kind == "O":
