@@ -13,8 +13,6 @@ from dpnoise import local, mechanisms, queries, samplers, stability
 
 
 class Case(NamedTuple):
-    """A mechanism and a worst-case pair of neighbours."""
-
     name: str
     make: Callable[..., Any]
     """Called with ``epsilon=``; gives the mechanism, or a function that releases."""
@@ -34,7 +32,6 @@ def _numbers(make: Callable[..., local.SummationHistogramEncoding], *, epsilon: 
 
 
 def _local_case(family: local.Family) -> Case:
-    """Compare the two values that are the furthest apart."""
     required = {parameter.name: parameter.example for parameter in family.parameters if parameter.required}
     name, vectorized = family.protocol.__name__, False
     make: Callable[..., Any] = partial(family.protocol, **required)
@@ -60,7 +57,6 @@ def _local_case(family: local.Family) -> Case:
 def _two_answers(
     make: Callable[..., local.Sampled | local.Split], *, share: float, epsilon: float
 ) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Take one value for each of two attributes from each row."""
     answer = local.GeneralizedRandomizedResponse(k=4, epsilon=share * epsilon)
     protocol = make(attributes={"first": answer, "second": answer})
     return lambda x: protocol.perturb(dict(zip(protocol.attributes, x.T, strict=True)))
@@ -79,7 +75,6 @@ def _proposal(*, epsilon: float, delta: float) -> stability.ProposeTestRelease:
 
 
 def _votes(*, epsilon: float) -> stability.SubsampleAndAggregate:
-    """Let each row vote for itself."""
     return stability.SubsampleAndAggregate(
         f=lambda block: block[0], blocks=2, aggregate="noisy_max", candidates=["tea", "coffee"], epsilon=epsilon
     )

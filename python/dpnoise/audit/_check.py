@@ -20,7 +20,7 @@ class Check(Report):
     Attributes
     ----------
     claimed_epsilon : float
-        The claimed epsilon; the delta of the claim is that of the bound.
+        The claimed epsilon; the bound has the delta of the claim.
     refuted : bool
         Whether the bound is above the claim. A bound below the claim does not prove it.
     bound : EpsilonLowerBound
@@ -57,32 +57,22 @@ def check(
     Parameters
     ----------
     mechanism : callable or object with a method ``release`` or ``perturb``
-        As `epsilon_lower_bound` takes it; one that takes databases is called with a `Database`.
+        As for `epsilon_lower_bound`; a mechanism that takes databases is called with a `Database`.
     x, x_prime : Database or object
         Two neighbouring inputs. Databases are refused unless they are neighbours; for other inputs the caller must
         ensure it.
-    n : int
-        How many times each input is released; at least 100.
     epsilon, delta : float, optional
         The claim; by default the attributes ``epsilon`` and ``delta`` of the mechanism, or a delta of 0 if it has none.
     relation : str, default "add/remove"
         Which databases are neighbours: ``"add/remove"`` or ``"substitute"``.
     level : float, default 0.95
         Between 0 and 1: a true claim is refuted with a probability of at most 1 minus this.
-    vectorized : bool, default False
-        As in `epsilon_lower_bound`.
+    n, vectorized : as for `epsilon_lower_bound`
 
     Returns
     -------
     Check
         The verdict and its evidence; as text, as JSON (``to_json``) and as a picture (``plot``).
-
-    Raises
-    ------
-    ParameterError
-        When the databases are no neighbours, or a parameter is out of range.
-    TypeError
-        When only one of the inputs is a database, no epsilon is claimed, or ``mechanism`` cannot be called.
 
     Examples
     --------
@@ -110,13 +100,13 @@ def check(
 
 
 def held_against(claimed: PrivacyCost, mechanism: Any, x: Any, x_prime: Any, **options: Any) -> Check:
-    """Compare a claim with the bound; the options are those of `bound`."""
+    """Compare a claim with the bound; the options are the options of `bound`."""
     found = bound(mechanism, x, x_prime, delta=claimed.delta, **options)
     return Check(claimed.epsilon, found.epsilon > claimed.epsilon, found)
 
 
 def claim_of(mechanism: Any, epsilon: float | None, delta: float | None) -> PrivacyCost:
-    """Give the claim that the caller states, or that of the mechanism itself."""
+    """Return the caller's claim, or else the mechanism's own."""
     epsilon = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
     if epsilon is None:
         raise TypeError("epsilon must be given for the claim: the mechanism has no attribute epsilon")

@@ -18,14 +18,14 @@ _STEPS = 128
 
 
 def lower_bound(hits: int, trials: int, alarm: float) -> float:
-    """Give a number that is above the probability of the event in at most a share ``alarm`` of all experiments."""
+    """Return a number that is above the probability of the event in at most a share ``alarm`` of all experiments."""
     if hits == 0:
         return 0.0
     return _bisect(0.0, hits / trials, lambda p: _tail(hits, trials, p, 1 - p) <= alarm)
 
 
 def upper_bound(hits: int, trials: int, alarm: float) -> float:
-    """Give a number that is below the probability of the event in at most a share ``alarm`` of all experiments."""
+    """Return a number that is below the probability of the event in at most a share ``alarm`` of all experiments."""
     if hits == trials:
         return 1.0
     misses = trials - hits
@@ -33,7 +33,7 @@ def upper_bound(hits: int, trials: int, alarm: float) -> float:
 
 
 def nearest_pair(hits: int, hits_other: int, trials: int, delta: float, alarm: float) -> tuple[float, float]:
-    """Give p and q such that (p - delta) / q exceeds that of the true ones in at most a share ``alarm`` of experiments.
+    """Return p and q whose (p - delta) / q exceeds the true quotient in at most a share ``alarm`` of experiments.
 
     Let P be the probability of ``hits`` or more at p, and Q that of ``hits_other`` or fewer at q. At the true
     probabilities P and Q are independent, and at most u with a probability of at most u each. So P Q is at most c with

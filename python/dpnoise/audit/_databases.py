@@ -49,25 +49,7 @@ class Database:
 
     @classmethod
     def from_counts(cls, counts: Mapping[Any, int]) -> Database:
-        """Make a database from the number of records of each kind.
-
-        Parameters
-        ----------
-        counts : mapping of hashable to int
-            Zero or more of each.
-
-        Returns
-        -------
-        Database
-            With these counts.
-
-        Raises
-        ------
-        ParameterError
-            When a count is negative.
-        TypeError
-            When a count is no integer.
-        """
+        """Make a database from the number of records of each kind, zero or more."""
         database = cls()
         checked = {record: integer(count, "every count", _COUNTS) for record, count in counts.items()}
         database._counts = MappingProxyType({record: count for record, count in checked.items() if count})
@@ -79,37 +61,16 @@ class Database:
         return self._counts
 
     def count(self, record: Hashable) -> int:
-        """Give the number of records of one kind.
-
-        Parameters
-        ----------
-        record : hashable
-            The kind.
-
-        Returns
-        -------
-        int
-            Zero or more.
-        """
+        """Return the number of records of one kind, zero if there are none."""
         return self._counts.get(record, 0)
 
     def histogram(self, universe: Sequence[Hashable]) -> NDArray[np.int64]:
-        """Count the records of each kind in the order of a universe.
+        """Count the records of each kind in the order of a universe, as an int64 array of shape (k,).
 
         Parameters
         ----------
         universe : sequence of hashable, length k
             All possible records, each once.
-
-        Returns
-        -------
-        ndarray of int64, shape (k,)
-            The counts.
-
-        Raises
-        ------
-        ParameterError
-            When a record is not in the universe, or something is in it twice.
         """
         if len(set(universe)) != len(universe):
             raise ParameterError("universe must list every possible record once, but one is repeated")
@@ -118,62 +79,17 @@ class Database:
         return np.array([self.count(record) for record in universe], np.int64)
 
     def add(self, record: Hashable) -> Database:
-        """Give the neighbour that has one record more.
-
-        Parameters
-        ----------
-        record : hashable
-            Of any kind.
-
-        Returns
-        -------
-        Database
-            Another one.
-        """
+        """Return the neighbour that has one record more, of any kind."""
         return self._changed(Counter({record: 1}))
 
     def remove(self, record: Hashable) -> Database:
-        """Give the neighbour that has one record less.
-
-        Parameters
-        ----------
-        record : hashable
-            One that is in the database.
-
-        Returns
-        -------
-        Database
-            Another one.
-
-        Raises
-        ------
-        ParameterError
-            When there is no such record.
-        """
+        """Return the neighbour that lacks one of the records."""
         if not self.count(record):
             raise ParameterError("record must be in the database to be removed")
         return self._changed(Counter({record: -1}))
 
     def substitute(self, record: Hashable, other: Hashable) -> Database:
-        """Give the neighbour in which one record is replaced by another.
-
-        Parameters
-        ----------
-        record : hashable
-            One that is in the database.
-        other : hashable
-            Its replacement.
-
-        Returns
-        -------
-        Database
-            Another one.
-
-        Raises
-        ------
-        ParameterError
-            When there is no such record.
-        """
+        """Return the neighbour in which one of the records is replaced by another."""
         return self.remove(record).add(other)
 
     def _changed(self, by: Counter[Hashable]) -> Database:
@@ -190,7 +106,7 @@ class Database:
         return self._counts == other._counts if isinstance(other, Database) else NotImplemented
 
     def __hash__(self) -> int:
-        """Agree with equality."""
+        """Hash the counts."""
         return hash(frozenset(self._counts.items()))
 
     def __repr__(self) -> str:
@@ -199,22 +115,9 @@ class Database:
 
 
 def histogram_distance(x: Database, x_prime: Database) -> int:
-    """Give the L1 distance of two databases: the number of additions and removals between them.
+    """Return the L1 distance of two databases: the number of additions and removals between them.
 
-    Parameters
-    ----------
-    x, x_prime : Database
-        As counts over the same universe.
-
-    Returns
-    -------
-    int
-        The sum over the universe of the differences of the counts, without their signs.
-
-    Raises
-    ------
-    TypeError
-        When one of them is no `Database`.
+    It is the sum over the universe of the absolute differences of the counts.
 
     References
     ----------
@@ -238,24 +141,10 @@ def are_neighbours(x: Database, x_prime: Database, relation: Relation = "add/rem
 
     Parameters
     ----------
-    x, x_prime : Database
-        As counts over the same universe.
     relation : str, default "add/remove"
         ``"add/remove"``: one has at most one record more than the other, and has all of its records: a distance of at
         most 1 (Dwork and Roth). ``"substitute"``: they are of the same size, and at most one record of them differs: a
         distance of 0 or 2.
-
-    Returns
-    -------
-    bool
-        Whether they are neighbours.
-
-    Raises
-    ------
-    ParameterError
-        When there is no such relation.
-    TypeError
-        When one of the databases is no `Database`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Selection of the event, on other outcomes than those of the bound, so that every selection rule is valid."""
+"""Selection of the event, on outcomes that the bound does not use, so that every selection rule is valid."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PLAINER: Final = 0.005  # the least gain for which a less simple statistic is c
 
 @dataclass(frozen=True)
 class Event:
-    """That a statistic reaches a threshold, or that it does not; and which of the inputs makes it likelier."""
+    """The event that a statistic reaches a threshold, or does not, and the input under which it is likelier."""
 
     statistic: Statistic
     threshold: float
@@ -63,7 +63,7 @@ def most_telling(
 
 
 def _candidates(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give thresholds to try: of many, some evenly spread in rank, and more of them towards both ends."""
+    """Return thresholds to try: of many, some evenly spread in rank, and more of them towards both ends."""
     values = np.unique(scores[~np.isnan(scores)])
     if values.size == 0:
         return np.zeros(1)
@@ -81,7 +81,7 @@ def _shares(scores: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDA
 
 
 def _promised(p: NDArray[np.float64], q: NDArray[np.float64], delta: float, alarm: float, trials: int) -> NDArray[Any]:
-    """Estimate the bound that counts of so many trials give; no guarantee uses it."""
+    """Estimate the bound that the counts of ``trials`` trials show; no guarantee uses it."""
     # The nearest pair is off by about as many standard deviations in both probabilities.
     deviations = -NormalDist().inv_cdf(alarm) / math.sqrt(2)
     lower, upper = _wilson(p, trials, -deviations), _wilson(q, trials, deviations)
@@ -90,7 +90,7 @@ def _promised(p: NDArray[np.float64], q: NDArray[np.float64], delta: float, alar
 
 
 def _wilson(share: NDArray[np.float64], n: int, deviations: float) -> NDArray[Any]:
-    """Give an end of the interval of Wilson (1927) for a probability."""
+    """Return an end of the interval of Wilson (1927) for a probability."""
     half = deviations * deviations / (2 * n)
     end: NDArray[Any] = (share + half + deviations * np.sqrt((share * (1 - share) + half / 2) / n)) / (1 + 2 * half)
     return end

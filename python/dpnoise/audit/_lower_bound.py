@@ -40,7 +40,7 @@ class EpsilonLowerBound(Report):
     level : float
         The confidence level of the bound.
     n : int
-        How many times each input was released; a quarter of the releases selected the event.
+        The number of releases of each input; a quarter of them selected the event.
     event : str
         A description of the event.
     example : str or None
@@ -48,8 +48,8 @@ class EpsilonLowerBound(Report):
     likelier_under : str
         The input that makes the event likelier: ``"x"`` or ``"x_prime"``.
     trials, hits, hits_prime : int
-        The number of counted releases of each input, and those of ``x`` and of ``x_prime`` in which the event occurred;
-        these are not the releases that selected the event.
+        The number of counted releases of each input, and the numbers of counted releases of ``x`` and of ``x_prime`` in
+        which the event occurred; these are not the releases that selected the event.
     p, q : float
         Probabilities of the event, p under the input that makes it likelier, with the smallest (p - delta) / q that the
         counts do not exclude.
@@ -127,7 +127,7 @@ def epsilon_lower_bound(
     x, x_prime : object
         Two neighbouring inputs. A mechanism must not change them.
     n : int
-        How many times each input is released; at least 100.
+        The number of releases of each input; at least 100.
     level : float, default 0.95
         The least probability that the bound is true, between 0 and 1.
     delta : float, default 0
@@ -140,14 +140,6 @@ def epsilon_lower_bound(
     -------
     EpsilonLowerBound
         The bound and the event that gives it; as text, as JSON (``to_json``) and as a picture (``plot``).
-
-    Raises
-    ------
-    ParameterError
-        When ``n``, ``level`` or ``delta`` is out of range, or a vectorized mechanism returns another number of
-        outcomes than it was given inputs.
-    TypeError
-        When ``mechanism`` cannot be called, or returns something else.
 
     Notes
     -----
@@ -241,20 +233,17 @@ class _Counter:
         self.hits, self.counts = np.zeros(2, np.int64), np.zeros((2, self.edges.size - 1), np.int64)
 
     def count(self, i: int, outcomes: Outcomes) -> None:
-        """Count outcomes of one of the inputs."""
         scores = self.event.statistic.of(outcomes)
         self.hits[i] += int(self.event.occurs(scores).sum())
         self.counts[i] += np.histogram(np.clip(scores[~np.isnan(scores)], *self.edges[[0, -1]]), self.edges)[0]
 
     def bound(self, trials: int, delta: float, alarm: float) -> tuple[float, float, float]:
-        """Bound epsilon, by the two probabilities that follow."""
         likelier, other = self.hits.tolist() if self.event.likelier_under_x else self.hits[::-1].tolist()
         p, q = nearest_pair(likelier, other, trials, delta, alarm)
         return math.log((p - delta) / q) if p - delta > q else 0.0, p, q
 
 
 def open_share(value: Any, name: str) -> float:
-    """Check a share above 0 and below 1."""
     if not 0 < real(value, name) < 1:
         raise ParameterError(f"{name} must be between 0 and 1, exclusive, got {value!r}")
     return float(value)
@@ -267,7 +256,7 @@ def _blocks(total: int) -> Iterator[int]:
 
 
 def _edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give edges of a histogram: between single values if they are few, else up to where 1 of 1000 lies beyond."""
+    """Return edges of a histogram: between single values if they are few, else up to where 1 of 1000 lies beyond."""
     finite = scores[np.isfinite(scores)]
     values = np.unique(finite)
     if values.size == 0:

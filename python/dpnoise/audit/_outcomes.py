@@ -40,11 +40,9 @@ class Outcomes:
         return len(self.codes)
 
     def column(self, index: int) -> NDArray[Any]:
-        """Give the number at one position of every outcome."""
         return self.numbers[:, index] if index < self.numbers.shape[1] else np.full(len(self), np.nan)
 
     def example(self, found: NDArray[np.bool_]) -> str:
-        """Show the first of the matching outcomes."""
         shown = self.released[int(np.argmax(found))]
         text = " ".join(repr(shown.tolist() if isinstance(shown, np.ndarray | np.generic) else shown).split())
         return text if len(text) <= 60 else text[:57] + "..."

@@ -16,13 +16,7 @@ BLOCK = 2**16
 
 
 def releases_of(mechanism: Any, vectorized: bool) -> Callable[[Any, int], Outcomes]:
-    """Give a function that releases an input a given number of times.
-
-    Raises
-    ------
-    TypeError
-        When ``mechanism`` cannot release.
-    """
+    """Return a function that releases an input a given number of times."""
     if callable(getattr(mechanism, "perturb", None)):
         return lambda x, count: outcomes_of(_in_blocks(mechanism.perturb, x, count))
     release = getattr(mechanism, "release", mechanism)

@@ -21,17 +21,14 @@ class Report(Record, ABC):
     """A frozen record; its text is a paragraph with the result and its meaning."""
 
     def to_json(self) -> str:
-        """Give the whole report as a JSON object; numbers that are not finite become null.
+        """Return the whole report as a JSON object; numbers that are not finite become null.
 
-        Returns
-        -------
-        str
-            With an entry for each attribute, and ``report``, the name of the class.
+        It has an entry for each attribute, and ``report``, the name of the class.
         """
         return json.dumps(self._record(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def plot(self, path: str | PathLike[str] | None = None, *, ax: Axes | None = None) -> Axes:
-        """Draw the report.
+        """Draw the report, on a new figure or on ``ax``.
 
         Parameters
         ----------
@@ -39,22 +36,6 @@ class Report(Record, ABC):
             The file of the picture: ``.png``, ``.svg`` or ``.pdf``. Without it a notebook shows the picture.
         ax : matplotlib.axes.Axes, optional
             What to draw on instead of a new figure. It is given without ``path``.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The picture.
-
-        Raises
-        ------
-        ParameterError
-            When the suffix is another one, or both ``path`` and ``ax`` are given.
-        ImportError
-            When matplotlib is not installed: ``pip install 'dpnoise[plot]'``.
-        TypeError
-            When ``ax`` is no matplotlib axes.
-        OSError
-            When the file cannot be written; an earlier file is unchanged.
         """
         with plots.chart(path, ax=ax) as axes:
             self._draw(axes)

@@ -24,7 +24,7 @@ class SelfAudit(Report):
     epsilon : float
         The requested epsilon of every mechanism. The claimed one may be slightly smaller.
     n : int
-        How many times each input was released.
+        The number of releases of each input.
     level : float
         The probability that no true claim is refuted is at least this, for all mechanisms together.
     refuted : bool
@@ -82,8 +82,7 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, level: float = 0.99999
     ----------
     epsilon : float, default 1
         The epsilon of the mechanisms: positive, and in the range of all of them.
-    n : int, default 100000
-        How many times each input is released; at least 100.
+    n : as for `check`
     level : float, default 0.999999
         Between 0 and 1: the probability that no true claim is refuted is at least this, for all mechanisms together.
 
@@ -91,11 +90,6 @@ def self_audit(*, epsilon: float = 1.0, n: int = 100_000, level: float = 0.99999
     -------
     SelfAudit
         The claims and the results; as text, as JSON (``to_json``) and as a picture (``plot``).
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
 
     Examples
     --------

@@ -29,8 +29,6 @@ _NO_BIT: Final = 1024  # above all exponents
 
 @dataclass(frozen=True)
 class Statistic:
-    """A statistic of an outcome, and its name in a report."""
-
     name: str
     of: Scores
 
@@ -71,7 +69,7 @@ def log_ratio(name: str, codes: Codes, x: Outcomes, x_prime: Outcomes) -> Statis
 
 
 def lowest_set_bit(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """Give the exponent of the largest power of two that a number is a multiple of; 1024 for zero, NaN and infinity."""
+    """Return the exponent of the largest power of two that divides a number; 1024 for zero, NaN and infinity."""
     if numbers.dtype.kind != "f":
         fraction, exponent = numbers.astype(np.int64), np.zeros(len(numbers), np.int64)
     else:
@@ -82,7 +80,7 @@ def lowest_set_bit(numbers: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _standardised_difference(x: NDArray[Any], x_prime: NDArray[Any]) -> tuple[float, float]:
-    """Give the difference of the means in standard deviations, and the standard deviation."""
+    """Return the difference of the means in standard deviations, and the standard deviation."""
     parts = [part[np.isfinite(part)].astype(np.float64) for part in (x, x_prime)]
     if not all(part.size for part in parts):
         return 0.0, 1.0
@@ -111,7 +109,7 @@ def _sum_of_log_ratios(
     x: Outcomes,
     x_prime: Outcomes,
 ) -> Statistic:
-    """Add up the log-likelihood ratios of the columns: that of the outcome, if their noise is independent."""
+    """Add up the log-likelihood ratios of the columns: the ratio of the outcome, if their noise is independent."""
     fitted = [_fitted(coded(j, x, x_prime), x, x_prime) for j in columns]
     return Statistic(name, lambda y: np.sum([np.zeros(len(y)), *(scores(y) for scores in fitted)], axis=0))
 

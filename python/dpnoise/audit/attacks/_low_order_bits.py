@@ -62,11 +62,11 @@ def low_order_bits(
     Parameters
     ----------
     mechanism : callable or object with a method ``release``
-        It is called with a number and returns one. Of any library.
+        A mechanism of any library that is called with a number and returns one.
     x, x_prime : float, default 0 and 1
         Two neighbouring inputs.
     n : int, default 100000
-        How many times each of them is released; at least 100.
+        The number of releases of each input; at least 100.
     epsilon, delta : float, optional
         The claim; by default the attributes ``epsilon`` and ``delta`` of the mechanism.
     scale : float, optional
@@ -82,13 +82,6 @@ def low_order_bits(
     -------
     LowOrderBits
         The verdict (``refuted``) and the bound of epsilon that the attack shows; as text, as JSON and as a picture.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When no epsilon is claimed, or ``mechanism`` cannot be called.
 
     References
     ----------
@@ -133,7 +126,7 @@ def low_order_bits(
 
 
 def _supports(outcomes: Outcomes, x: float, x_prime: float, scale: float) -> NDArray[np.int64]:
-    """Code whether an outcome is among those of x, of x_prime, of both or of neither."""
+    """Code which inputs can lead to an outcome: x, x_prime, both or neither."""
     released = outcomes.column(0).astype(np.float64)
     return _is_reachable(released, x, scale) + 2 * _is_reachable(released, x_prime, scale)
 

@@ -86,33 +86,16 @@ def precision(
 
     Parameters
     ----------
-    mechanism : callable or object with a method ``release``
-        It is called with a number and returns one. Of any library.
-    n : int, default 100000
-        How many times each input is released; at least 100.
     sensitivity : float, optional
         The distance of neighbours; by default the attribute ``sensitivity`` of the mechanism, or 1 if it has none.
     magnitudes : sequence of float, optional
         The magnitudes of the inputs, in sensitivities; by default 0, 1, 2**10, 2**30 and 2**50.
-    epsilon, delta : float, optional
-        The claim; by default the attributes ``epsilon`` and ``delta`` of the mechanism.
-    level : float, default 0.999999
-        Between 0 and 1: the attack succeeds on a mechanism that keeps its claim with a probability of at most 1 minus
-        this.
-    vectorized : bool, default False
-        Whether the mechanism takes an array and adds independent noise to each element.
+    mechanism, n, epsilon, delta, level, vectorized : as for `low_order_bits`
 
     Returns
     -------
     Precision
         The verdict (``refuted``) and the bound at each magnitude; as text, as JSON and as a picture.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When no epsilon is claimed, or ``mechanism`` cannot be called.
 
     Notes
     -----

@@ -90,19 +90,12 @@ def timing(
     n : int, default 20000
         How many releases are timed; at least 100.
     clock : callable, optional
-        Gives the time in nanoseconds; that of the machine when not given.
+        Returns the time in nanoseconds; the machine's clock when not given.
 
     Returns
     -------
     Timing
         What was measured; as text, as JSON and as a picture.
-
-    Raises
-    ------
-    ParameterError
-        When ``n`` is out of range.
-    TypeError
-        When ``mechanism`` cannot be called, or returns something other than a number.
 
     References
     ----------
@@ -162,7 +155,6 @@ def _compare(times: NDArray[np.float64], noise: NDArray[np.float64]) -> Timing:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the ranks; equal values share the mean of theirs."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return (last - (counts - 1) / 2)[places]
