@@ -1,5 +1,3 @@
-"""Gaussian noise of a host's scale."""
-
 from __future__ import annotations
 
 import math

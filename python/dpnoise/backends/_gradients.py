@@ -26,7 +26,7 @@ _NUMBERS: Final = 2**24
 
 
 def mechanism(clip_norm: float, noise_multiplier: float) -> _native.NoisyGradient:
-    """Give the mechanism, or raise a ParameterError for parameters that are out of range."""
+    """Return the mechanism, or raise a ParameterError for parameters that are out of range."""
     return _native.NoisyGradient(clip_norm=clip_norm, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
 
 
@@ -44,21 +44,13 @@ def clipped_sum(
         of one dtype, float32 or float64, are read in place and must not be changed meanwhile.
     clip_norm : float
         The largest L2 norm of a clipped gradient, from 2**-80 to 2**80.
-    threads : int, optional
-        How many threads to use; all cores that the process may use when not given.
+    threads : as everywhere
 
     Returns
     -------
     ndarray of int64, shape (d,)
         The sums of all numbers of the arrays, one array after the other. One example changes them by at most the
         sensitivity of `dpnoise.sgd.NoisyGradient`, in steps of its granularity, for the same ``clip_norm``.
-
-    Raises
-    ------
-    ParameterError
-        When ``clip_norm`` is out of range, or the arrays have no numbers or not as many rows.
-    TypeError
-        When an array is not of floating-point numbers of at most 64 bits.
     """
     check_rows(gradients)
     arrays = [array for array in gradients if math.prod(array.shape[1:]) > 0]
@@ -102,7 +94,7 @@ def noisy(
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[Any]:
-    """Add discrete Gaussian noise to the sum of clipped gradients, on the grid, and give it as floats.
+    """Add discrete Gaussian noise to the sum of clipped gradients, on the grid, and return it as floats.
 
     For neighbours that differ by one example, added or removed, this is 1/(2 noise_multiplier**2)-zCDP; with Poisson
     subsampling it costs less, see `dpnoise.sgd.epsilon_spent`.
@@ -111,28 +103,12 @@ def noisy(
     ----------
     sums : ndarray of int64, shape (d,)
         Sums of `clipped_sum`, or of several of them, for the same ``clip_norm``.
-    clip_norm : float
-        As for `clipped_sum`.
     noise_multiplier : float
         The ratio of the standard deviation of the noise to the sensitivity on the grid; from 2**-20 to 2**11.
     dtype : float32 or float64, default float32
-        Of the result; the noisy sum is rounded to it once.
-    threads : int, optional
-        As for `clipped_sum`.
-    rng : dpnoise.hazmat generator, optional
-        For tests only: such a sum is not private.
-
-    Returns
-    -------
-    ndarray, shape (d,)
-        The noisy sum.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range. Nothing has been drawn then.
-    RandomnessError
-        When the source of randomness fails.
+        The dtype of the result; the noisy sum is rounded to it once.
+    clip_norm, threads : as for `clipped_sum`
+    rng : as everywhere
     """
     out = np.empty(sums.shape, dtype)
     _kept_mechanism(clip_norm, noise_multiplier).release(np.ascontiguousarray(sums), out, threads, rng)
@@ -144,7 +120,7 @@ _kept_mechanism = lru_cache(maxsize=256, typed=True)(mechanism)
 
 
 def multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_multiplier: float) -> list[float]:
-    """Give the noise multiplier of each part of a gradient whose parts are clipped to separate norms.
+    """Return the noise multiplier of each part of a gradient whose parts are clipped to separate norms.
 
     All parts get noise of the same standard deviation: ``noise_multiplier`` times the joint sensitivity, which is the
     root of the sum of the squares of the parts' sensitivities; rounded up.
@@ -154,12 +130,7 @@ def multipliers(clip_norms: Sequence[float], widths: Sequence[int], noise_multip
     clip_norms, widths : sequence
         The norm of each part, and its number of coordinates.
     noise_multiplier : float
-        Of the whole gradient.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter, or the multiplier of a part, is out of range.
+        The multiplier of the whole gradient.
     """
     squares = [
         Fraction(mechanism(norm, noise_multiplier).sensitivity(width)) ** 2

@@ -46,10 +46,7 @@ class Step:
     ) -> Any:
         """Take the step, or put it into the program that is traced, with the arguments of `CustomCall`.
 
-        Raises
-        ------
-        NotImplementedError
-            Under ``jax.shard_map`` and ``jax.pmap``.
+        ``jax.shard_map`` and ``jax.pmap`` are refused by a NotImplementedError.
         """
         if jax.sharding.get_abstract_mesh().manual_axes:
             raise NotImplementedError(
@@ -81,7 +78,7 @@ def is_one_cpu() -> bool:
 
 
 def generator(**given: Any) -> SeededRng | ScriptedRng | None:
-    """Give the generator of tests that takes the place of a host's key or seed, or refuse what the host takes there."""
+    """Return the test generator that was passed in place of a host's key or seed; refuse keys and seeds."""
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():
         if not isinstance(value, SeededRng | ScriptedRng):
@@ -95,5 +92,5 @@ def generator(**given: Any) -> SeededRng | ScriptedRng | None:
 
 
 def number(value: Any, name: str) -> float:
-    """Give a number, or the only one of an array, rounded up to a float: noise never becomes less."""
+    """Return a number, or the only one of an array, rounded up to a float: noise never becomes less."""
     return real_up(value.item() if hasattr(value, "item") else value, name)

@@ -25,7 +25,6 @@ class Patch:
 
     @contextmanager
     def within(self) -> Iterator[None]:
-        """Replace within a ``with`` block."""
         self.enter()
         try:
             yield
@@ -33,7 +32,6 @@ class Patch:
             self.leave()
 
     def enter(self) -> None:
-        """Replace the attributes at the first entry."""
         with self._lock:
             if self._users == 0:
                 for owner, name, replacement in list(self._replacements()):
@@ -42,7 +40,6 @@ class Patch:
             self._users += 1
 
     def leave(self) -> None:
-        """Restore the attributes at the last exit."""
         with self._lock:
             self._users -= 1
             if self._users == 0:

@@ -1,8 +1,7 @@
 """Functions on NumPy arrays as custom calls of XLA: they read and write arrays where they are.
 
 JAX copies the arguments of a Python callback, which takes longer than a step of DP-SGD. XLA's foreign function
-interface hands over pointers instead. The structures are those of ``xla/ffi/api/c_api.h``, version 0.3, which jaxlib
-ships.
+interface hands over pointers instead. The structures follow ``xla/ffi/api/c_api.h``, version 0.3, which jaxlib ships.
 """
 
 from __future__ import annotations
@@ -184,7 +183,6 @@ def _handle(function: Function, pointer: Any) -> Any:
 
 
 def _arrays(buffers: Any) -> list[NDArray[Any]]:
-    """Give the arrays that buffers are."""
     found = []
     for index in range(buffers.size):
         buffer = buffers.items[index].contents
@@ -193,7 +191,7 @@ def _arrays(buffers: Any) -> list[NDArray[Any]]:
 
 
 def _named(attributes: Any) -> dict[str, Any]:
-    """Give the attributes: numbers of Python, and arrays of one axis."""
+    """Return the attributes: numbers of Python, and arrays of one axis."""
     found = {}
     for index in range(attributes.size):
         name, kind = attributes.names[index].contents, attributes.types[index]

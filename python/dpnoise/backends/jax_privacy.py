@@ -67,17 +67,12 @@ def gaussian_privatizer(
     Returns
     -------
     optax.GradientTransformation
-        As by `matrix_factorization_privatizer`, for any number of steps.
-
-    Raises
-    ------
-    ValueError, ParameterError, TypeError, NotImplementedError, RandomnessError
-        As by `matrix_factorization_privatizer`.
+        As by `matrix_factorization_privatizer`, with its errors, for any number of steps.
 
     Notes
     -----
-    A step is s**2 / (2 stddev**2)-zCDP, where s is the L2 sensitivity of the sum on the grid: that of the sum as it is
-    in memory, and less than ``2**-27 * stddev * sqrt(d)`` more for d numbers.
+    A step is s**2 / (2 stddev**2)-zCDP, where s is the L2 sensitivity of the sum on the grid: the sensitivity of the
+    sum as it is in memory, and less than ``2**-27 * stddev * sqrt(d)`` more for d numbers.
 
     Examples
     --------
@@ -142,17 +137,11 @@ def matrix_factorization_privatizer(
     ValueError
         When there is a key; and where the host raises it.
     ParameterError
-        When a parameter is out of range; by ``update``, when the state is one of other parameters or of a tree of other
-        sizes, or one after the last step.
-    TypeError
-        When ``stddev`` is not one number, or ``dtype`` is not real and floating-point; by ``update``, when a sum is
-        neither.
+        By ``update``, when the state is one of other parameters or of a tree of other sizes, or one after the last
+        step.
     NotImplementedError
         For another matrix or another intermediate strategy; by ``update``, under ``jax.shard_map`` and ``jax.pmap``,
         where each device would draw noise of its own.
-    RandomnessError
-        When the source of randomness fails; under ``jax.jit`` this and ParameterError are a
-        ``jax.errors.JaxRuntimeError``. Nothing is released.
 
     Notes
     -----
@@ -223,7 +212,7 @@ class _Recursion(NamedTuple):
 
 
 def _recursion(matrix: Any, stddev: float) -> _Recursion:
-    """Give the recursion of a matrix on the finest grid that its sums in 64 bits leave room for."""
+    """Return the recursion of a matrix on the finest grid that its sums in 64 bits leave room for."""
     if isinstance(matrix, BandedToeplitz):
         numerators, gain, steps = np.array(matrix._numerators), matrix._gain(), matrix.steps
     else:
@@ -243,7 +232,7 @@ def _recursion(matrix: Any, stddev: float) -> _Recursion:
 
 
 def _kept_of(shapes: Any, recursion: _Recursion) -> tuple[NDArray[np.uint32], int]:
-    """Give the fingerprint that the history for such a tree begins with, and the length of that history."""
+    """Return the fingerprint that the history for such a tree begins with, and the length of that history."""
     sizes = [math.prod(np.shape(leaf)) for leaf in jax.tree.leaves(shapes)]
     digest = hashlib.sha256(repr((recursion.numerators.tolist(), recursion[1:], sizes)).encode()).digest()
     noise = _noise(*recursion[:4])
@@ -251,7 +240,7 @@ def _kept_of(shapes: Any, recursion: _Recursion) -> tuple[NDArray[np.uint32], in
 
 
 def _checked(noise_state: Any, length: int) -> tuple[Any, Any]:
-    """Give the step and the history of a state, unless it cannot be one for this tree."""
+    """Return the step and the history of a state, unless it cannot be one for this tree."""
     parts = tuple(noise_state) if isinstance(noise_state, tuple | list) else (noise_state,)
     expected = [((), np.dtype(np.int32)), ((length,), np.dtype(np.uint32))]
     given = [(np.shape(part), getattr(part, "dtype", type(part).__name__)) for part in parts]
@@ -264,7 +253,6 @@ def _checked(noise_state: Any, length: int) -> tuple[Any, Any]:
 
 
 def _check_identity(matrix: Any) -> None:
-    """Refuse what is not the identity."""
     _host_privatizer(matrix, stddev=1.0, prng_key=0)  # the host's own checks
     identity = _streaming_matrix.identity()
     # The matrices of the host are functions, and those of every identity have the same code, which has no variables.
@@ -280,7 +268,7 @@ def _code(function: Callable[..., Any] | None) -> Any:
 
 
 def _sum(leaf: Any) -> Any:
-    """Give sums as float32, which holds all smaller types, or float64."""
+    """Return sums as float32, which holds all smaller types, or float64."""
     array = jnp.asarray(leaf)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(f"sum_of_clipped_grads must be real floating-point numbers, got dtype {array.dtype}")

@@ -59,10 +59,9 @@ def make_laplace(
 
     Parameters
     ----------
-    input_domain : opendp.mod.Domain
-        Of a number, or a vector of numbers; of the types i32, i64, u32, u64, usize, f32 or f64.
-    input_metric : opendp.mod.Metric
-        The absolute or the L1 distance.
+    input_domain, input_metric : opendp.mod.Domain and opendp.mod.Metric
+        The domain of a number, or of a vector of numbers, of the types i32, i64, u32, u64, usize, f32 or f64, with the
+        absolute or the L1 distance.
     scale : float
         Of the noise, taken at its exact value; from 2**-40 to 2**40 for integers.
     k : int, optional
@@ -74,15 +73,8 @@ def make_laplace(
     Returns
     -------
     opendp.mod.Measurement
-        Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid,
-        it is the map for 2**20 values, and vectors may have up to so many.
-
-    Raises
-    ------
-    opendp.mod.OpenDPException
-        Where the host raises it, and when a feature is not enabled.
-    ParameterError
-        When the scale, ``k`` or the type of the numbers is out of reach.
+        Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid, it
+        is the map for 2**20 values, and vectors may have at most 2**20.
     """
     return _additive("laplace", input_domain, input_metric, scale, k, MO)
 
@@ -92,32 +84,15 @@ def make_gaussian(
 ) -> Any:
     """Make a measurement that adds noise from the discrete Gaussian distribution, to real values on a grid.
 
+    The map is as for `make_laplace`.
+
     Parameters
     ----------
-    input_domain : opendp.mod.Domain
-        Of a number, or a vector of numbers; of the types i32, i64, u32, u64, usize, f32 or f64.
     input_metric : opendp.mod.Metric
         The absolute or the L2 distance.
     scale : float
         The standard deviation, taken at its exact value; from 2**-20 to 2**40 for integers.
-    k : int, optional
-        Real values are rounded to multiples of ``2**k``. By default the finest grid that is allowed,
-        ``ceil(log2(scale)) - 40``.
-    MO : optional
-        The output measure, as by the host.
-
-    Returns
-    -------
-    opendp.mod.Measurement
-        Its map is the host's for that ``k``. Where a vector's domain has no size, for which the host refuses a grid,
-        it is the map for 2**20 values, and vectors may have up to so many.
-
-    Raises
-    ------
-    opendp.mod.OpenDPException
-        Where the host raises it, and when a feature is not enabled.
-    ParameterError
-        When the scale, ``k`` or the type of the numbers is out of reach.
+    input_domain, k, MO : as for `make_laplace`
     """
     return _additive("gaussian", input_domain, input_metric, scale, k, MO)
 
@@ -125,26 +100,16 @@ def make_gaussian(
 def make_randomized_response_bitvec(input_domain: Any, input_metric: Any, f: float, constant_time: bool = False) -> Any:
     """Make a measurement that flips each bit of a bit vector with a probability of ``f / 2``, exactly.
 
+    The map is the host's.
+
     Parameters
     ----------
-    input_domain : opendp.mod.Domain
-        Of bit vectors.
-    input_metric : opendp.mod.Metric
-        The discrete distance.
+    input_domain, input_metric : opendp.mod.Domain and opendp.mod.Metric
+        The domain of bit vectors, with the discrete distance.
     f : float
         From 0, exclusive, to 1.
     constant_time : bool, default False
         As by the host. The coins are drawn in constant time in any case.
-
-    Returns
-    -------
-    opendp.mod.Measurement
-        Its map is the host's.
-
-    Raises
-    ------
-    opendp.mod.OpenDPException
-        Where the host raises it, and when a feature is not enabled.
     """
     made = _CONSTRUCTORS["make_randomized_response_bitvec"](input_domain, input_metric, f, constant_time)
     probability = float(f) / 2
@@ -179,13 +144,6 @@ def make_noisy_max(
     opendp.mod.Measurement
         Its map is the host's; for real scores, with a distance that is increased by a step of about
         ``2**-40 * scale`` where it is not zero.
-
-    Raises
-    ------
-    opendp.mod.OpenDPException
-        Where the host raises it, and when a feature is not enabled.
-    ParameterError
-        When the scale or the type of the scores is out of reach.
     """
     made = _CONSTRUCTORS["make_noisy_max"](input_domain, input_metric, output_measure, scale, negate)
     number = _number(input_domain)
@@ -270,7 +228,7 @@ class _DirectMeasurement(_Measurement):
     _function: Function
 
     def invoke(self, arg: Any) -> Any:
-        """Release a number with noise, or what else the host's domain has."""
+        """Add noise to a number, or to another member of the host's domain."""
         return self._function(arg) if self._is_number(arg) else super().invoke(arg)
 
     __call__ = invoke
@@ -302,7 +260,7 @@ def _is_float(arg: Any) -> bool:
 
 @cache
 def _limits(number: Any) -> tuple[Any, Any]:
-    """Give the least and the largest finite number of a type, as Python's."""
+    """Return the least and the largest finite number of a type, as Python's."""
     if np.dtype(number).kind == "f":
         return float(np.finfo(number).min), float(np.finfo(number).max)
     return int(np.iinfo(number).min), int(np.iinfo(number).max)
@@ -341,13 +299,13 @@ def _add_reals(x: NDArray[Any], noise: NDArray[np.float64], granularity: float, 
 
 
 def _finite(x: NDArray[Any]) -> NDArray[np.float64]:
-    """Give the nearest finite numbers, as the host does; NaN, which its domains exclude, stays."""
+    """Return the nearest finite numbers, as the host does; NaN, which its domains exclude, stays."""
     largest = float(np.finfo(x.dtype).max)
     return np.clip(x.astype(np.float64), -largest, largest)
 
 
 def _below_best(scores: NDArray[Any], negate: bool) -> NDArray[np.int64]:
-    """Give the distances to the best score, which lead to the same choice and are exact as far as they matter.
+    """Return the distances to the best score, which lead to the same choice and are exact as far as they matter.
 
     No two vectors get further apart. A score that is 2**53 worse is 2**13 scales worse, or more.
     """

@@ -37,14 +37,13 @@ _host_aggregate: Final = require("optax.contrib", "optax").differentially_privat
 def differentially_private_aggregate(
     l2_norm_clip: ArrayLike, noise_multiplier: ArrayLike, key: Any = None, *, seed: Any = None
 ) -> Any:
-    """Clip the gradient of each example to a norm, and give the mean over the rows with noise.
+    """Clip the gradient of each example to a norm, and return the mean over the rows with noise.
 
     Parameters
     ----------
     l2_norm_clip : float
         The largest L2 norm of a clipped gradient, over the whole tree; from 2**-80 to 2**80.
-    noise_multiplier : float
-        The ratio of the standard deviation of the noise to the sensitivity of the sum; from 2**-20 to 2**11.
+    noise_multiplier : as for `dpnoise.sgd.NoisyGradient`
     key, seed : optional
         None, or for tests one generator of `dpnoise.hazmat`. A key of JAX raises a ValueError: anybody who knows it can
         subtract the noise, and a program that passes the same key twice expects the same noise twice.
@@ -59,19 +58,12 @@ def differentially_private_aggregate(
     ------
     ValueError
         When there is a key; and where the host raises it, also by ``update``.
-    ParameterError
-        When a parameter is out of range; by ``update``, when there are no rows or no parameters.
-    TypeError
-        When a parameter is not one number; and where the host raises it; by ``update``, when gradients are complex.
     NotImplementedError
         By ``update``, under ``jax.shard_map`` and ``jax.pmap``, where each device would draw noise of its own.
-    RandomnessError
-        When the source of randomness fails; under ``jax.jit`` it is a ``jax.errors.JaxRuntimeError``. Nothing is
-        released.
 
     Notes
     -----
-    A step on all data is 1/(2 noise_multiplier**2)-zCDP. The sensitivity is that of `dpnoise.sgd.NoisyGradient`. It
+    A step on all data is 1/(2 noise_multiplier**2)-zCDP. The sensitivity is as for `dpnoise.sgd.NoisyGradient`. It
     includes the rounding to a grid, so the noise is larger than the host's by less than one part in 10**6 for 10**6
     parameters.
 
@@ -123,29 +115,22 @@ def dpsgd(
     Parameters
     ----------
     learning_rate : float or callable
-        As by the host: a number, or a schedule.
+        A number, or a schedule.
     l2_norm_clip, noise_multiplier : float
         As for `differentially_private_aggregate`.
     seed : optional
         None, as without it, or for tests a generator of `dpnoise.hazmat`. A seed raises a ValueError.
-    momentum : float, optional
-        As by the host: the decay rate of a trace, which is left out by default.
-    nesterov : bool, default False
-        As by the host.
+    momentum, nesterov : as by the host
+        The momentum is the decay rate of a trace, which is left out by default.
 
     Returns
     -------
     optax.GradientTransformation
-        As by `differentially_private_aggregate`.
-
-    Raises
-    ------
-    ValueError, ParameterError, TypeError
-        As by `differentially_private_aggregate`; its ``update`` as well.
+        As by `differentially_private_aggregate`, with its errors.
 
     Notes
     -----
-    The cost is that of `differentially_private_aggregate`: everything after it is post-processing.
+    The cost is the cost of `differentially_private_aggregate`: everything after it is post-processing.
     """
     return optax.chain(
         differentially_private_aggregate(l2_norm_clip, noise_multiplier, seed=seed),
@@ -172,7 +157,7 @@ _noisy_mean: Final = Step("dpnoise_noisy_mean", _write_noisy_mean)
 
 
 def _leaves(updates: Any) -> tuple[list[Any], Any]:
-    """Give the arrays in the smallest dtype that holds all of them and can be clipped, and that dtype."""
+    """Return the arrays in the smallest dtype that holds all of them and can be clipped, and that dtype."""
     leaves = jax.tree.leaves(updates)
     dtype = jnp.result_type(np.float32, *leaves)
     if dtype not in (np.float32, np.float64):
@@ -185,7 +170,6 @@ def _leaves(updates: Any) -> tuple[list[Any], Any]:
 
 
 def _tree(flat: Any, released: Any) -> Any:
-    """Give the numbers as a tree of such shapes and dtypes."""
     leaves, structure = jax.tree.flatten(released)
     ends = itertools.accumulate(leaf.size for leaf in leaves)
     parts = [flat[end - leaf.size : end] for leaf, end in zip(leaves, ends, strict=True)]

@@ -1,8 +1,8 @@
 """PipelineDP with exact, secure noise: unchanged pipelines, within `patched` or after `install`.
 
 Its counts, sums, means, variances and vectors get their noise from `dpnoise.backends.pydp`, whole arrays in one call,
-and so does its partition selection. Its exponential mechanism is `dpnoise.Exponential`. The local backend samples
-contributions, to bound those of a person, with secure bits.
+and so does its partition selection. Its exponential mechanism is `dpnoise.Exponential`. The local backend bounds a
+person's contributions by sampling them with secure bits.
 
 The noise of its quantiles is made in PyDP's library and is not replaced. Neighbours and costs are PipelineDP's: its
 budget accountant states the cost of a pipeline.

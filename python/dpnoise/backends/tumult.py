@@ -61,27 +61,19 @@ _generator: Final = np.random.Generator(SecureBitGenerator())
 
 
 def prng() -> np.random.Generator:
-    """Give a NumPy generator whose bits are those of `dpnoise.SecureBitGenerator`, in this process and after a fork."""
+    """Return a NumPy generator with the bits of `dpnoise.SecureBitGenerator`, in this process and after a fork."""
     return _generator
 
 
 def sample_dgauss(sigma_squared: float | Fraction) -> int:
     """Draw from the discrete Gaussian distribution.
 
+    The scale is the root of ``sigma_squared``, rounded up to a multiple of 2**-79.
+
     Parameters
     ----------
     sigma_squared : int, float or Fraction
         The square of the scale; not negative. dpnoise draws for values from 2**-40 to 2**80.
-
-    Returns
-    -------
-    int
-        The scale is the root of ``sigma_squared``, rounded up to a multiple of 2**-79.
-
-    Raises
-    ------
-    ValueError, typeguard.TypeCheckError
-        Where Tumult Core raises it.
 
     Examples
     --------
@@ -100,6 +92,9 @@ def laplace(u: float, b: float, step_size: int = 63) -> float:
     That is ``d / b``-differentially private for values that differ by ``d``, for every ``d``, in floating point as on
     paper.
 
+    The result is a multiple of the grid's step, which is 2**-39 to 2**-38 of the scale, as far as a double can hold it.
+    The scale is ``b`` and up to two steps more.
+
     Parameters
     ----------
     u : float
@@ -108,17 +103,6 @@ def laplace(u: float, b: float, step_size: int = 63) -> float:
         The scale of the noise; positive and finite. dpnoise draws for scales from 2**-900 to 2**90.
     step_size : int
         Positive. It has no effect.
-
-    Returns
-    -------
-    float
-        A multiple of the grid's step, which is 2**-39 to 2**-38 of the scale, as far as a double can hold it. The scale
-        is ``b`` and up to two steps more.
-
-    Raises
-    ------
-    ValueError, OverflowError
-        Where Tumult Core raises it.
 
     Examples
     --------
@@ -271,19 +255,19 @@ def _onto_grid(x: Any, granularity: float) -> Any:
 
 @lru_cache(maxsize=256)
 def _root(square: float | Fraction) -> Fraction:
-    """Give the root, rounded up to a multiple of 2**-79."""
+    """Return the root, rounded up to a multiple of 2**-79."""
     return Fraction(math.isqrt(math.ceil(Fraction(square) * 2**158) - 1) + 1, 2**79)
 
 
 @lru_cache(maxsize=256)
 def _rounded_up(parameter: Any) -> float:
-    """Give the number that the host draws with; the host takes longer to compute it than to draw."""
+    """Return the number that the host draws with; the host takes longer to compute it than to draw."""
     number: float = parameter.to_float(round_up=True)
     return number
 
 
 def _as_float(x: Any) -> float | None:
-    """Give the float that is exactly this finite number, if there is one."""
+    """Return the float that is exactly this finite number, if there is one."""
     if isinstance(x, int):
         return float(x) if abs(x) <= 2**53 else None
     return float(x) if isinstance(x, float) and math.isfinite(x) else None

@@ -3,7 +3,7 @@
 Each class is a subclass of diffprivlib's class of the same name. They differ in the source of the noise, can be
 pickled, and have ``randomise_many``, for arrays. `patched` and `install` make diffprivlib's tools and models use them.
 
-Real values are rounded to the grid of `dpnoise.Laplace` or `dpnoise.Gaussian`, and the noise is that of diffprivlib's
+Real values are rounded to the grid of `dpnoise.Laplace` or `dpnoise.Gaussian`, and the noise follows from diffprivlib's
 parameters for the sensitivity on the grid, so that they hold in floating point as on paper. If they ask for no noise (a
 sensitivity of 0, an infinite epsilon or a delta of 1) a value is returned unchanged, as by diffprivlib.
 

@@ -1,5 +1,3 @@
-"""Randomised response."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -28,25 +26,7 @@ class Binary(NoiseForArrays, mechanisms.Binary):
         return flip_probability(self.epsilon)
 
     def randomise(self, value: str) -> str:
-        """Randomise a label.
-
-        Parameters
-        ----------
-        value : str
-            One of the two labels.
-
-        Returns
-        -------
-        str
-            One of the two labels.
-
-        Raises
-        ------
-        TypeError
-            When the value is not a string.
-        ValueError
-            When it is neither label.
-        """
+        """Randomise one of the two labels; another value raises a ValueError."""
         self._check_all(value)
         flip = samplers.bernoulli(self._noise(), rng=self._test_rng)
         return str(self.value1 if (value == self.value1) != flip else self.value0)

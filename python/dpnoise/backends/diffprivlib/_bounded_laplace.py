@@ -120,7 +120,7 @@ def _grid(epsilon: float, delta: float, sensitivity: float, lower: float, upper:
 
 
 def scale_for(epsilon: float, sensitivity: int, last: int | None, at_least: float) -> float:
-    """Give a scale, in steps, for which noise within ``0, ..., last`` loses at most epsilon."""
+    """Return a scale, in steps, for which noise within ``0, ..., last`` loses at most epsilon."""
     scale, more = at_least, 2.0**-40
     with localcontext(_DIGITS):
         allowed = Decimal(epsilon) - _ROUNDING
@@ -130,7 +130,7 @@ def scale_for(epsilon: float, sensitivity: int, last: int | None, at_least: floa
 
 
 def _loss(scale: Decimal, sensitivity: int, last: int | None) -> Decimal:
-    """Give the largest log-ratio of probabilities: at the bound, for the furthest neighbour."""
+    """Return the largest log-ratio of probabilities: at the bound, for the furthest neighbour."""
     far = sensitivity if last is None else min(sensitivity, last)
     weight = (-1 / scale).exp()
     beyond = [(-Decimal(far + 1) / scale).exp()]

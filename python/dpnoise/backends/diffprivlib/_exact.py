@@ -12,7 +12,7 @@ _DIGITS: Final = Context(prec=400, traps=[])
 
 
 def pure_epsilon(epsilon: float, delta: float) -> float:
-    """Give the epsilon of the pure mechanism that the host uses: ``epsilon - log(1 - delta)``, rounded down."""
+    """Return the epsilon of the pure mechanism that the host uses: ``epsilon - log(1 - delta)``, rounded down."""
     if delta == 0:
         return epsilon
     with localcontext(_DIGITS):
@@ -22,7 +22,7 @@ def pure_epsilon(epsilon: float, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def flip_probability(epsilon: float) -> float:
-    """Give the probability of a false answer in randomised response: ``1 / (1 + exp(epsilon))``, rounded up."""
+    """Return the probability of a false answer in randomised response: ``1 / (1 + exp(epsilon))``, rounded up."""
     if math.isinf(epsilon):
         return 0.0
     with localcontext(_DIGITS):

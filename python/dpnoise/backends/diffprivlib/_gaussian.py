@@ -1,5 +1,3 @@
-"""The Gaussian mechanisms."""
-
 from __future__ import annotations
 
 from functools import lru_cache

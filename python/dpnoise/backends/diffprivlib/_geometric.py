@@ -1,5 +1,3 @@
-"""The geometric mechanism, and its truncated and folded variants."""
-
 from __future__ import annotations
 
 import math
@@ -27,22 +25,8 @@ class IntegerNoise(NoiseForArrays):
     def randomise(self, value: int) -> int:
         """Randomise an integer.
 
-        Parameters
-        ----------
-        value : int
-            In the range of int64.
-
-        Returns
-        -------
-        int
-            Sums beyond the range of int64 saturate.
-
-        Raises
-        ------
-        TypeError
-            When the value is not an integer.
-        ValueError
-            When a parameter has been set to an invalid value, or the value is out of range.
+        The value is in the range of int64; sums beyond it saturate. A ValueError says that a parameter has been set to
+        an invalid value, or that the value is out of range.
         """
         self._check_all(value)  # type: ignore[attr-defined]
         noise = self._noise()

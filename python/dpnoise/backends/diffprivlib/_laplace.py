@@ -31,22 +31,8 @@ class RealNoise(NoiseForArrays):
     def randomise(self, value: float) -> float:
         """Randomise a value.
 
-        Parameters
-        ----------
-        value : int or float
-            A number that a float holds exactly.
-
-        Returns
-        -------
-        float
-            NaN and infinities are returned unchanged, as by the host.
-
-        Raises
-        ------
-        TypeError
-            When the value is not a number.
-        ValueError
-            When a parameter has been set to an invalid value, or a float does not hold the value exactly.
+        NaN and infinities are returned unchanged, as by the host. A ValueError says that a parameter has been set to an
+        invalid value, or that a float does not hold the value exactly.
         """
         self._check_all(value)  # type: ignore[attr-defined]
         noise = self._noise()
@@ -151,7 +137,7 @@ def _laplace(epsilon: float, delta: float, sensitivity: float) -> dpnoise.Laplac
 
 
 def as_float(value: Any) -> float:
-    """Give a number as a float, if it is one; no message may show it."""
+    """Return a number as a float, if it is one; no message may show it."""
     try:
         found = float(value)
     except OverflowError:
@@ -162,5 +148,5 @@ def as_float(value: Any) -> float:
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Give an array for mechanisms of dpnoise: they refuse booleans, which the host takes as 0 and 1."""
+    """Return an array for mechanisms of dpnoise: they refuse booleans, which the host takes as 0 and 1."""
     return values.astype(np.int8) if values.dtype.kind == "b" else values

@@ -59,7 +59,7 @@ class SecureNoise:
         return given if isinstance(given, SeededRng | ScriptedRng) else None
 
     def _noise(self) -> Any:
-        """Give the mechanism for the current parameters, None for no noise, or raise a ParameterError."""
+        """Return the mechanism for the current parameters, None for no noise, or raise a ParameterError."""
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
@@ -93,13 +93,6 @@ class NoiseForArrays(SecureNoise):
         -------
         ndarray
             Of the shape of ``values``: float64, int64 or, for `Binary`, text.
-
-        Raises
-        ------
-        TypeError
-            When the values are not of the type that ``randomise`` takes.
-        ValueError
-            Where ``randomise`` raises it. Nothing has been drawn then.
         """
         self._check_all(self._example)  # type: ignore[attr-defined]
         return self._randomise_array(self._array_of(values))

@@ -1,5 +1,3 @@
-"""The exponential mechanism, and permute-and-flip."""
-
 from __future__ import annotations
 
 import math
@@ -26,7 +24,7 @@ _EXACT: Final = 2.0**52
 
 
 class Exponential(SecureNoise, mechanisms.Exponential):
-    """The choice is that of `dpnoise.Exponential`.
+    """The choice is made by `dpnoise.Exponential`.
 
     With a ``measure``, epsilon must be at least 2**-20: utilities and the logarithms of weights are rounded to a grid,
     and the cost of rounding weights is subtracted from epsilon first, since weights may depend on the data.
@@ -43,22 +41,10 @@ class Exponential(SecureNoise, mechanisms.Exponential):
         return _mechanism(kind, self.epsilon, self.sensitivity, self.monotonic)
 
     def randomise(self, value: None = None) -> Any:
-        """Choose a candidate.
+        """Choose a candidate, and return it, or its index when there are no names.
 
-        Parameters
-        ----------
-        value : None
-            Must be None, as by the host.
-
-        Returns
-        -------
-        int or other
-            The chosen candidate, or its index when there are no names.
-
-        Raises
-        ------
-        ValueError
-            When a value is given, or a utility is not a number or too large to be exact.
+        The ``value`` must be None, as by the host. A ValueError says that a value was given, or that a utility is not a
+        number or too large to be exact.
         """
         self._check_all(value)
         floats = all(isinstance(number, float) for number in self.utility)
@@ -95,7 +81,7 @@ class Exponential(SecureNoise, mechanisms.Exponential):
 
 
 class PermuteAndFlip(Exponential, mechanisms.PermuteAndFlip):
-    """The choice is that of `dpnoise.PermuteAndFlip`, with the distribution of the host's."""
+    """The choice is made by `dpnoise.PermuteAndFlip`, with the host's distribution."""
 
     def _noise(self) -> Any:
         return self._mechanism(dpnoise.PermuteAndFlip)
@@ -107,5 +93,5 @@ def _mechanism(kind: Any, epsilon: float, sensitivity: float, monotonic: bool) -
 
 
 def _step(width: float) -> float:
-    """Give a power of two that is about 2**-20 of a width."""
+    """Return a power of two that is about 2**-20 of a width."""
     return 2.0 ** (math.floor(math.log2(width)) - 20)

@@ -55,7 +55,7 @@ def clipped_sums_on_device(gradients: list[Tensor], clip_norm: float) -> tuple[l
 
 
 def _norms(rows: list[Tensor], largest: Tensor, width: int) -> Tensor:
-    """Give the norm of each example, rounded up but for less than `_SHRINKAGE` allows."""
+    """Return the norm of each example, rounded up but for less than `_SHRINKAGE` allows."""
     scales = torch.exp2(-torch.frexp(largest).exponent.clamp(min=_SMALLEST_EXPONENT).double())
     # Squares of numbers up to 1, in steps of a size whose sum stays below 2**63, rounded up.
     steps = 2.0 ** (62 - width.bit_length())

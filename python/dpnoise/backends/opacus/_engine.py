@@ -1,5 +1,3 @@
-"""The engine that makes training private."""
-
 from __future__ import annotations
 
 import warnings

@@ -52,10 +52,7 @@ class DPOptimizer(optimizers.DPOptimizer):
         The ratio of the standard deviation of the noise to the sensitivity; from 2**-20 to 2**11.
     max_grad_norm : float
         The largest L2 norm of a clipped gradient; from 2**-80 to 2**80.
-    expected_batch_size : int or None
-        As for the host.
-    loss_reduction : {"mean", "sum"}, default "mean"
-        As for the host.
+    expected_batch_size, loss_reduction : as for the host
     generator : dpnoise.hazmat generator, optional
         For tests only: such a step is not private.
     secure_mode : bool, default False
@@ -66,10 +63,6 @@ class DPOptimizer(optimizers.DPOptimizer):
     ValueError
         Where the host raises it; for another ``generator``; and in a step, when ``max_grad_norm`` has changed since the
         first of several batches that are to make one step.
-    ParameterError
-        When a parameter is out of range. Nothing has been drawn then.
-    TypeError
-        When a parameter of the model is complex.
 
     Notes
     -----
@@ -140,14 +133,14 @@ class DPOptimizer(optimizers.DPOptimizer):
         return [p for group in self.param_groups for p in group["params"] if not p.requires_grad]
 
     def _parts(self) -> Parts:
-        """Give the groups of parameters that are clipped together, and their norms."""
+        """Return the groups of parameters that are clipped together, and their norms."""
         return [(self.params, float(self.max_grad_norm))]
 
     def _effective_noise_multiplier(self) -> float:
         return float(self.noise_multiplier)
 
     def _noise_multipliers(self) -> list[float]:
-        """Give the noise multiplier of each part, or raise an error for one that is out of range."""
+        """Return the noise multiplier of each part, or raise an error for one that is out of range."""
         if any(p.is_complex() for p in self.params):
             raise TypeError("parameters must be real, got complex ones")
         parts = self._parts()
@@ -169,9 +162,10 @@ class DPOptimizer(optimizers.DPOptimizer):
 class DPPerLayerOptimizer(DPOptimizer, optimizers.DPPerLayerOptimizer):
     """Opacus's ``DPPerLayerOptimizer``, with a norm for each parameter, with sums and noise on grids.
 
-    All get noise of the same standard deviation: ``noise_multiplier`` times the root of the sum of the squares of their
-    sensitivities. Parameters, guarantee and errors are those of `DPOptimizer`, except that ``max_grad_norm`` is a list.
-    Schedulers of ``max_grad_norm``, which would not change the clipping, raise a ValueError.
+    All parameters get noise of the same standard deviation: ``noise_multiplier`` times the root of the sum of the
+    squares of their sensitivities. Parameters, guarantee and errors are as for `DPOptimizer`, except that
+    ``max_grad_norm`` is a list. Schedulers of ``max_grad_norm``, which would not change the clipping, raise a
+    ValueError.
     """
 
     def _parts(self) -> Parts:
@@ -186,7 +180,7 @@ class AdaClipDPOptimizer(DPOptimizer, optimizers.AdaClipDPOptimizer):
     Besides the gradient it releases the number of unclipped examples of the batch minus the number of clipped ones,
     with discrete Gaussian noise of ``2 * unclipped_num_std``. The share of unclipped examples is estimated with the
     expected batch size, as in the paper; the host uses the size of the batch, which is private. Both releases together
-    are 1/(2 noise_multiplier**2)-zCDP. Parameters and errors are those of the host and of `DPOptimizer`.
+    are 1/(2 noise_multiplier**2)-zCDP. Parameters and errors are as for the host and `DPOptimizer`.
 
     References
     ----------
@@ -235,7 +229,7 @@ class DistributedDPOptimizer(DPOptimizer, optimizers.DistributedDPOptimizer):
     """Opacus's ``DistributedDPOptimizer`` with sums and noise on a grid.
 
     The workers' sums are added up as integers; the first worker adds noise, and sends the result to all. Parameters,
-    guarantee and errors are those of `DPOptimizer`.
+    guarantee and errors are as for `DPOptimizer`.
     """
 
     def reduce_gradients(self) -> None:

@@ -37,8 +37,6 @@ class DistributedPoissonSampler(samplers.DistributedUniformWithReplacementSample
 
 
 class Shuffler(data.Sampler):
-    """All examples, in a random order."""
-
     def __init__(self, size: int) -> None:
         self._size = size
 

@@ -1,5 +1,3 @@
-"""The Laplace and Gaussian mechanisms."""
-
 from __future__ import annotations
 
 import math
@@ -49,13 +47,6 @@ class GridNoise:
         -------
         int, float, or ndarray of int64 or float64
             An integer for an integer: the noisy number is rounded, as by PyDP. NaN and infinities give NaN, as by PyDP.
-
-        Raises
-        ------
-        TypeError
-            When ``result`` is not made of real numbers; PyDP raises it with the value in its message.
-        ParameterError
-            When an integer is too large. Nothing has been drawn then.
         """
         if isinstance(result, float):
             return self._noise.release(result) if math.isfinite(result) else math.nan
@@ -69,26 +60,9 @@ class GridNoise:
         return noisy.item() if given.ndim == 0 and not isinstance(result, np.ndarray) else noisy
 
     def noised_value_above_threshold(self, result: float, threshold: float) -> bool:
-        """Say whether a number with noise is above a threshold, which costs as much as the noisy number.
+        """Say whether a number with noise is above a public threshold, which costs as much as the noisy number.
 
-        Parameters
-        ----------
-        result : float
-            The number.
-        threshold : float
-            Public.
-
-        Returns
-        -------
-        bool
-            False where either is NaN, as by PyDP.
-
-        Raises
-        ------
-        TypeError
-            When one of them is not a number.
-        ParameterError
-            When ``result`` is an integer that is too large.
+        The answer is False where either number is NaN, as by PyDP.
         """
         value = _exact(result)
         return bool((self._noise.release(value) if math.isfinite(value) else value) > real(threshold, "threshold"))
@@ -102,15 +76,6 @@ class GridNoise:
             Between 0 and 1.
         noised_result : int or float
             The result of ``add_noise``. The interval includes the rounding of an integer, which PyDP's does not.
-
-        Returns
-        -------
-        ConfidenceInterval
-
-        Raises
-        ------
-        RuntimeError, TypeError
-            Where PyDP raises it.
         """
         found = super().noise_confidence_interval(confidence_level, noised_result)  # type: ignore[misc]
         error = self._noise.error(found.confidence_level)
@@ -138,13 +103,6 @@ class LaplaceMechanism(GridNoise, _host.LaplaceMechanism):
     sensitivity : float, default 1.0
         The L1 sensitivity, positive.
 
-    Raises
-    ------
-    RuntimeError, TypeError
-        Where PyDP raises it.
-    ParameterError
-        When the scale is out of the reach of `dpnoise.Laplace`.
-
     Examples
     --------
     >>> from dpnoise.backends.pydp import LaplaceMechanism
@@ -169,19 +127,10 @@ class GaussianMechanism(GridNoise, _host.GaussianMechanism):
 
     Parameters
     ----------
-    epsilon : float
-        Positive.
-    delta : float
-        Between 0 and 1.
+    epsilon, delta : float
+        Epsilon is positive, delta between 0 and 1.
     sensitivity : float, default 1.0
         The L2 sensitivity, positive.
-
-    Raises
-    ------
-    RuntimeError, TypeError
-        Where PyDP raises it.
-    ParameterError
-        When the scale is out of the reach of `dpnoise.Gaussian`.
 
     Examples
     --------
@@ -201,17 +150,6 @@ class GaussianMechanism(GridNoise, _host.GaussianMechanism):
         ----------
         std : float
             The standard deviation of the noise, positive; PyDP takes 0, too.
-
-        Returns
-        -------
-        GaussianMechanism
-
-        Raises
-        ------
-        RuntimeError, TypeError
-            Where PyDP raises it.
-        ParameterError
-            When it is 0, or out of the reach of `dpnoise.Gaussian`.
         """
         return _OfStandardDeviation(std)
 

@@ -40,6 +40,8 @@ def create_truncated_geometric_partition_strategy(
 ) -> PartitionSelectionStrategy:
     """Make the strategy that keeps as many groups as epsilon and delta allow.
 
+    ``should_keep`` takes whole numbers of people.
+
     Parameters
     ----------
     epsilon : float
@@ -48,18 +50,6 @@ def create_truncated_geometric_partition_strategy(
         From 0 to 1; if positive, at least ``2**-800 * max_partitions_contributed``.
     max_partitions_contributed : int
         The number of groups of a person.
-
-    Returns
-    -------
-    PartitionSelectionStrategy
-        ``should_keep`` takes whole numbers of people.
-
-    Raises
-    ------
-    RuntimeError, TypeError
-        Where PyDP raises it.
-    ParameterError
-        When epsilon or delta is too small.
 
     References
     ----------
@@ -73,26 +63,13 @@ def create_laplace_partition_strategy(
 ) -> PartitionSelectionStrategy:
     """Make the strategy that keeps a group if its number of people, with Laplace noise, reaches a threshold.
 
+    Its ``noised_value_if_should_keep`` returns the noisy number or None.
+
     Parameters
     ----------
-    epsilon : float
-        Positive.
-    delta : float
-        From 0 to 1; if positive, at least ``2**-800 * max_partitions_contributed``.
-    max_partitions_contributed : int
-        The number of groups of a person.
-
-    Returns
-    -------
-    PartitionSelectionStrategy
-        With ``noised_value_if_should_keep``, which gives the noisy number or None.
-
-    Raises
-    ------
-    RuntimeError, TypeError
-        Where PyDP raises it.
-    ParameterError
-        When delta is too small, or the scale is out of the reach of `dpnoise.Laplace`.
+    epsilon, delta, max_partitions_contributed
+        As for `create_truncated_geometric_partition_strategy`, but epsilon may be any positive number for which the
+        scale is in the reach of `dpnoise.Laplace`.
     """
     made = _checked(_create_laplace(epsilon, delta, max_partitions_contributed))
     return _Thresholding(
@@ -110,26 +87,12 @@ def create_gaussian_partition_strategy(
 
     One half of delta is for the noise, the other for the threshold, as by PyDP.
 
+    Its ``noised_value_if_should_keep`` returns the noisy number or None.
+
     Parameters
     ----------
-    epsilon : float
-        Positive.
-    delta : float
-        From ``2**-800 * max_partitions_contributed`` to 1.
-    max_partitions_contributed : int
-        The number of groups of a person.
-
-    Returns
-    -------
-    PartitionSelectionStrategy
-        With ``noised_value_if_should_keep``, which gives the noisy number or None.
-
-    Raises
-    ------
-    RuntimeError, TypeError
-        Where PyDP raises it.
-    ParameterError
-        When delta is too small, or the scale is out of the reach of `dpnoise.Gaussian`.
+    epsilon, delta, max_partitions_contributed
+        As for `create_laplace_partition_strategy`, with the reach of `dpnoise.Gaussian`; delta is positive.
     """
     made = _checked(_create_gaussian(epsilon, delta, max_partitions_contributed))
     half, sensitivity = made.delta / 2, math.sqrt(made.max_partitions_contributed)
@@ -153,23 +116,11 @@ def create_pre_thresholding_partition_strategy(
 
     Parameters
     ----------
-    epsilon, delta, max_partitions_contributed
-        As for the strategy of that type.
+    epsilon, delta, max_partitions_contributed : as for the strategy of that type
     pre_threshold : int
         Positive.
     strategy_type : PartitionSelectionStrategyType
-        PyDP's.
-
-    Returns
-    -------
-    PartitionSelectionStrategy
-
-    Raises
-    ------
-    RuntimeError, TypeError
-        Where PyDP raises it.
-    ParameterError
-        Where the strategy of that type does.
+        One of the types of PyDP.
     """
     made = _create_pre_thresholding(epsilon, delta, max_partitions_contributed, pre_threshold, strategy_type)
     inner = _CREATORS[strategy_type](epsilon, delta, max_partitions_contributed)
@@ -179,29 +130,15 @@ def create_pre_thresholding_partition_strategy(
 def create_partition_strategy(
     strategy: str, epsilon: float, delta: float, max_partitions_contributed: int, pre_threshold: int | None = None
 ) -> PartitionSelectionStrategy:
-    """Make the strategy of that name.
+    """Make the strategy of that name, or raise a ValueError if there is none.
 
     Parameters
     ----------
     strategy : {"truncated_geometric", "laplace", "gaussian"}
         In upper or lower case.
-    epsilon, delta, max_partitions_contributed
-        As for that strategy.
+    epsilon, delta, max_partitions_contributed : as for that strategy
     pre_threshold : int, optional
         Groups of fewer people are never kept.
-
-    Returns
-    -------
-    PartitionSelectionStrategy
-
-    Raises
-    ------
-    ValueError
-        When there is no such strategy.
-    RuntimeError, TypeError
-        Where PyDP raises it.
-    ParameterError
-        Where that strategy does.
     """
     if strategy.lower() not in _TYPES:
         raise ValueError(f"Strategy '{strategy}' is not supported.")
@@ -232,7 +169,7 @@ class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStr
     Attributes
     ----------
     epsilon, delta : float
-        Of all groups together.
+        The privacy parameters of all groups together.
     max_partitions_contributed : int
         The number of groups of a person.
     """
@@ -248,7 +185,7 @@ class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStr
         return self.epsilon, self.delta, self.max_partitions_contributed
 
     def probability_of_keep(self, num_users: float) -> float:
-        """Give PyDP's probability, which is a few millionths of itself above the probability of the draw."""
+        """Return PyDP's probability, which is a few millionths of itself above the probability of the draw."""
         return float(self._made.probability_of_keep(num_users))
 
     def should_keep(self, num_users: float) -> bool:
@@ -258,13 +195,6 @@ class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStr
         ----------
         num_users : int or float
             The number of people in the group; positive.
-
-        Raises
-        ------
-        TypeError
-            When that is not a number.
-        ParameterError
-            When the strategy is the truncated geometric one, and the number is not whole.
         """
         raise NotImplementedError
 
@@ -343,7 +273,7 @@ def _checked(made: Any) -> Any:
 
 
 def _shared(delta: float, partitions: int) -> tuple[float, float]:
-    """Give the part of a delta for each of so many groups, and one minus it."""
+    """Return the part of a delta for one of several groups, and one minus it."""
     if delta == 1:
         return 1.0, 0.0
     logarithm = math.log1p(-delta) / partitions
@@ -351,7 +281,7 @@ def _shared(delta: float, partitions: int) -> tuple[float, float]:
 
 
 def _laplace_quantile(above: float, below: float) -> float:
-    """Give the number that noise of scale 1 reaches with the probability ``above``."""
+    """Return the number that noise of scale 1 reaches with the probability ``above``."""
     if above <= 0.5:
         return -math.log(2 * above) if above else math.inf
     return math.log(2 * below) if below else -math.inf
@@ -359,7 +289,7 @@ def _laplace_quantile(above: float, below: float) -> float:
 
 @lru_cache(maxsize=256)
 def _law(epsilon: float, delta: float, partitions: int) -> dict[str, Any]:
-    """Give the law of Theorem 1 for slightly smaller parameters, so that doubles may be rounded: see the proofs."""
+    """Return the law of Theorem 1 for slightly smaller parameters, so that doubles may be rounded: see the proofs."""
     safe = 1 - Decimal(_MARGIN)
     with localcontext(_DELTA_DIGITS):
         share = Decimal(delta)
