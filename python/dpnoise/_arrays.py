@@ -48,18 +48,7 @@ def shape_of(size: Size) -> tuple[int, ...]:
 
 
 def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) -> NDArray[Scalar]:
-    """Give the array to fill: a new one of shape ``size``, or ``out`` if it fits.
-
-    Raises
-    ------
-    ParameterError
-        When ``size`` is negative or no array can have it, or ``out`` has another shape, is read-only or is not
-        C-contiguous.
-    MemoryError
-        When there is not enough memory for an array of that size.
-    TypeError
-        When ``size`` is not made of ints, or ``out`` is not an array of that dtype.
-    """
+    """Return the array to fill: a new one of shape ``size``, or ``out`` if it fits."""
     if out is None:
         if size is None:
             raise ParameterError("size must be given when out is None")
@@ -85,7 +74,7 @@ def output(size: Size | None, out: NDArray[Scalar] | None, dtype: type[Scalar]) 
 
 
 def array_for(shape: tuple[int, ...], out: NDArray[Scalar] | None, dtype: type[Scalar]) -> NDArray[Scalar]:
-    """Give the array to fill for a result of a known shape, as `output` does."""
+    """Return the array to fill for a result of a known shape, as `output` does."""
     return np.empty(shape, dtype) if out is None else output(shape, out, dtype)
 
 
@@ -115,7 +104,7 @@ def reals_of(x: Any, name: str, otherwise: str = "") -> NDArray[Any]:
 
 
 def doubles(array: NDArray[Any], *, copy: bool = False) -> NDArray[np.float64]:
-    """Give real numbers as float64, C-contiguous and aligned; no warning may reveal a number."""
+    """Return real numbers as float64, C-contiguous and aligned; no warning may reveal a number."""
     if copy and array.dtype == np.float64:
         return np.array(array, np.float64, order="C")
     with np.errstate(all="ignore"):
@@ -174,7 +163,7 @@ def _asked(x: Any, name: str, convert: Callable[[Any], Any]) -> Any:
 
 
 def _is_sequence(x: Any) -> bool:
-    """Whether NumPy asks an object for its parts, and does not read its memory, as that of an `array.array`."""
+    """Say whether NumPy asks an object for its parts, instead of reading its memory, as for an `array.array`."""
     if isinstance(x, list | tuple):
         return True
     if isinstance(x, _NO_SEQUENCE) or not all(hasattr(x, method) for method in ("__getitem__", "__len__")):
@@ -187,7 +176,6 @@ def _is_sequence(x: Any) -> bool:
 
 
 def _may_be_read(kind: type) -> bool:
-    """Whether `_read` may change what is of this type."""
     if kind in (float, int) or issubclass(kind, _NO_SEQUENCE):
         return False
     return hasattr(kind, "__getitem__") or hasattr(kind, "__array__") or is_foreign(kind)

@@ -106,7 +106,6 @@ def _total(counted: Iterable[tuple[Any, int]]) -> dict[Any, int]:
 
 
 def common_kind(values: Iterable[Any]) -> str | None:
-    """Name the kind of some values, if they have one."""
     found = set(map(type, values))
     if np.timedelta64 in found:  # one of NumPy's integers, by its type
         return None
@@ -115,7 +114,7 @@ def common_kind(values: Iterable[Any]) -> str | None:
 
 
 def array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
-    """Give a column as an array, of objects if it was a list; missing values are left out on request where possible."""
+    """Return a column as an array, of objects if it was a list; on request without the missing values."""
     array: NDArray[Any]
     if isinstance(column, np.ma.MaskedArray):
         array = without_mask(column)
@@ -139,14 +138,14 @@ def array_of(column: Any, name: str, *, missing: bool = True) -> NDArray[Any]:
 
 
 def without_mask(array: Any) -> NDArray[Any]:
-    """Give a masked array as one of objects, with None for what is masked."""
+    """Return a masked array as one of objects, with None for what is masked."""
     objects: NDArray[Any] = array.data.astype(object)
     objects[np.ma.getmaskarray(array)] = None
     return objects
 
 
 def to_float(item: Any) -> float:
-    """Give a real number as the nearest float, an infinite one if need be; NaN for a missing value."""
+    """Return a real number as the nearest float, an infinite one if need be; NaN for a missing value."""
     if is_missing(item):
         return np.nan
     try:
@@ -156,7 +155,7 @@ def to_float(item: Any) -> float:
 
 
 def plain(value: Any) -> Any:
-    """Give a value as one of Python's own types, an integral one as an int, so that equal values look the same."""
+    """Return a value as one of Python's own types, an integral one as an int, so that equal values look the same."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float | np.floating):
@@ -181,7 +180,6 @@ def is_missing(item: Any) -> bool:
 
 
 def is_real_type(kind: type) -> bool:
-    """Say whether values of this type are real numbers or booleans."""
     return issubclass(kind, numbers.Real | np.bool_) and not issubclass(kind, np.timedelta64)
 
 

@@ -37,7 +37,7 @@ def caption_of(record: Any) -> str:
 
 
 def html_table(caption: str, columns: Mapping[str, Column]) -> str:
-    """Give a table whose first column names the rows; nothing in it is markup."""
+    """Return a table whose first column names the rows; nothing in it is markup."""
     cells, numeric, size = _cells(columns)
     head = "".join(_element("th", name, "col", right) for name, right in zip(columns, numeric, strict=True))
     body = "".join(
@@ -52,7 +52,6 @@ def html_table(caption: str, columns: Mapping[str, Column]) -> str:
 
 
 def text_table(caption: str, columns: Mapping[str, Column]) -> str:
-    """Give the same table as aligned lines."""
     cells, numeric, size = _cells(columns)
     aligned = []
     for name, column, right in zip(columns, cells, numeric, strict=True):
@@ -63,7 +62,7 @@ def text_table(caption: str, columns: Mapping[str, Column]) -> str:
 
 
 def one_line(value: Any) -> str:
-    """Give a value as a short text; what is not printable might be a new line, or a command of the terminal."""
+    """Return a value as a short text; what is not printable might be a new line, or a command of the terminal."""
     text = str(value)
     cut = text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
@@ -89,7 +88,7 @@ def _total(size: int) -> str:
 
 
 def _cells(columns: Mapping[str, Column]) -> tuple[list[list[str]], list[bool], int]:
-    """Give the columns as texts, cut in the middle, say which of them are of numbers, and how many rows there are."""
+    """Return the columns as texts, cut in the middle, whether each holds numbers, and the number of rows."""
     size = len(next(iter(columns.values())))
     shown = [
         [*column[:_END_ROWS], *column[-_END_ROWS:]] if _is_cut(size) else list(column) for column in columns.values()
@@ -102,14 +101,13 @@ def _cells(columns: Mapping[str, Column]) -> tuple[list[list[str]], list[bool], 
 
 
 def _formatted(values: Sequence[Any]) -> list[str]:
-    """Give the texts of a column, whose floats have the same decimals."""
+    """Return the texts of a column, whose floats have the same decimals."""
     magnitudes = [abs(value) for value in values if _is_float(value) and math.isfinite(value)]
     pattern = _pattern(max(magnitudes, default=0.0))
     return [format(value, pattern) if _is_float(value) else one_line(value) for value in values]
 
 
 def _alone(value: Any) -> str:
-    """Give the text of a value that is in no column of its like."""
     exact = str(value)
     return exact if isinstance(value, float) and len(exact) <= _SHORT else _formatted([value])[0]
 

@@ -46,18 +46,9 @@ class Domain(tuple[Any, ...]):
         for their categories, whatever values they hold; any other column for its values.
     name : str
         What messages call it.
-
-    Raises
-    ------
-    ParameterError
-        When there are fewer than two labels, one is repeated, an integer does not fit int64, or a text does not fit
-        UTF-8.
-    TypeError
-        When they are of several kinds or of another one, such as float, or do not have an order.
     """
 
     def __new__(cls, labels: Labels, name: str = "domain") -> Domain:
-        """Check the labels."""
         if type(labels) is cls:
             return labels
         domain = super().__new__(cls, map(_plain, labels_of(labels, name)))
@@ -78,7 +69,6 @@ class Domain(tuple[Any, ...]):
 
     @property
     def kind(self) -> type:
-        """The type of the labels."""
         return type(self[0])
 
     @property
@@ -87,11 +77,10 @@ class Domain(tuple[Any, ...]):
         return list(self) if self.kind is str else [str(label).lower() for label in self]
 
     def to_json(self) -> str:
-        """Give the names as a JSON array."""
         return json.dumps(self.names, ensure_ascii=False)
 
     def position(self, label: Any, name: str) -> int:
-        """Give the number of a label, which is public and is shown if it is none."""
+        """Return the number of a label, which is public and is shown if it is none."""
         given = _plain(label)
         found = self._positions.get(given) if type(given) is self.kind else None
         if found is None:
@@ -99,20 +88,19 @@ class Domain(tuple[Any, ...]):
         return found
 
     def of_texts(self, values: Any, name: str) -> NDArray[np.int64]:
-        """Give the number of each text of a list, an array or a column of any library."""
+        """Return the number of each text of a list, an array or a column of any library."""
         read = {"pandas": self._of_pandas, "polars": self._of_polars}.get(library_of(type(values)))
         if read is None:
             read = self._of_arrow if is_arrow(values) else self._of_items
         return self._checked(read(values, name), name)
 
     def of_integers(self, values: NDArray[np.int64], name: str) -> NDArray[np.int64]:
-        """Give the number of each integer."""
         labels, numbers = self._sorted
         places = np.minimum(np.searchsorted(labels, values), len(self) - 1)
         return self._checked(np.where(labels[places] == values, numbers[places], -1), name)
 
     def of_booleans(self, values: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Give the number of each boolean, given as 0 or 1: both are labels."""
+        """Return the number of each boolean, given as 0 or 1: both are labels."""
         numbers: NDArray[np.int64] = np.not_equal(values, self[0]).astype(np.int64)
         return numbers
 
@@ -178,22 +166,19 @@ class Domain(tuple[Any, ...]):
 
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Integer labels in ascending order, and their numbers."""
         labels = np.array(self, np.int64)
         numbers = np.argsort(labels)
         return labels[numbers], numbers
 
     def __repr__(self) -> str:
-        """Show the labels; of many only the first ones."""
         return f"({listing(self)})"
 
     def __reduce__(self) -> tuple[type[Domain], tuple[tuple[Any, ...]]]:
-        """Pickle the labels."""
         return Domain, (tuple(self),)
 
 
 def listing(values: Sequence[Any]) -> str:
-    """Give values in one line, quoted; of many only the first twenty."""
+    """Return values in one line, quoted; of many only the first twenty."""
     shown = ", ".join(map(repr, values[:_SHOWN]))
     return shown if len(values) <= _SHOWN else f"{shown}, ... ({len(values)} in all)"
 
@@ -204,14 +189,14 @@ def disagree(one: Domain | None, other: Domain | None) -> bool:
 
 
 def _plain(label: Any) -> Any:
-    """Give a label of a library's own type as one of Python's."""
+    """Return a label of a library's own type as one of Python's."""
     if isinstance(label, str):
         return str.__str__(label)
     return label.item() if isinstance(label, np.integer | np.bool_) else label
 
 
 def labels_of(given: Labels, name: str) -> list[Any]:
-    """Give what lists labels as a list, unchecked."""
+    """Return what lists labels as a list, unchecked."""
     library = library_of(type(given))
     dtype: Any = getattr(given, "dtype", given)
     if library == "pandas" and str(dtype) == "category" and hasattr(dtype, "categories"):

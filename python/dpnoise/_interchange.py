@@ -47,8 +47,6 @@ class Tensor(Protocol):
 
 
 class SupportsArray(Protocol):
-    """A column of any library that gives itself as an array."""
-
     def __array__(self) -> NDArray[Any]: ...
 
 
@@ -111,18 +109,7 @@ def codes_of(x: Any) -> str | None:
 
 
 def array_from(x: Any, name: str, missing: Missing = "refuse") -> NDArray[Any]:
-    """Give a column or tensor of another library as an array, and, unless values may be missing, a table as a matrix.
-
-    Raises
-    ------
-    ParameterError
-        When values are missing that must not be, a column is nested, the columns of a table are not of one dtype, or a
-        tensor is not in the memory of the CPU.
-    TypeError
-        When there is no such array.
-    ImportError
-        When pyarrow is needed and not installed.
-    """
+    """Return a column or tensor of any library as an array; unless values may be missing, a table as a matrix."""
     try:
         return _reader(type(x))(x, name, missing)
     except (ParameterError, ImportError, MemoryError):
@@ -132,15 +119,7 @@ def array_from(x: Any, name: str, missing: Missing = "refuse") -> NDArray[Any]:
 
 
 def arrow_column(x: ArrowArray | ArrowStream, name: str) -> Any:
-    """Give a column of any library as a chunked array of pyarrow, without dictionaries, runs, views and types of users.
-
-    Raises
-    ------
-    TypeError
-        When pyarrow cannot read it.
-    ImportError
-        When pyarrow is not installed.
-    """
+    """Return a column of any library as a pyarrow chunked array, without dictionaries, runs, views and user types."""
     pa = require_pyarrow()
     try:
         column = pa.chunked_array(x if hasattr(x, "__arrow_c_stream__") else [pa.array(x)])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def lazily(package: str, names: Sequence[str], **modules: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Give the ``__getattr__`` and ``__dir__`` of a package with these ``names``.
+    """Return the ``__getattr__`` and ``__dir__`` of a package with these ``names``.
 
     Each of the ``modules`` comes with the names, separated by spaces, that the package takes from it. Any other name is
     that of a submodule. The same imports must stand under ``if TYPE_CHECKING``, for type checkers and other tools that

@@ -32,7 +32,7 @@ class ByName:
 
 
 def real(value: Any, name: str) -> float:
-    """Give the parameter called ``name`` as the nearest float; the caller checks its range."""
+    """Return the parameter called ``name`` as the nearest float; the caller checks its range."""
     if type(value) is float:  # the check of the abstract class takes long
         return value
     if not isinstance(value, Real) or isinstance(value, bool):
@@ -44,24 +44,24 @@ def real(value: Any, name: str) -> float:
 
 
 def fraction_of(value: Any) -> Fraction:
-    """Give a finite number that `real` takes as the fraction that it is."""
+    """Return a finite number that `real` takes as the fraction that it is."""
     return Fraction(value) if isinstance(value, Rational | float) else Fraction(float(value))
 
 
 def real_down(value: Any, name: str) -> float:
-    """Give the parameter called ``name`` as the largest float that is no larger: promises are rounded down."""
+    """Return the parameter called ``name`` as the largest float that is no larger: promises are rounded down."""
     nearest = real(value, name)
     return math.nextafter(nearest, -math.inf) if value < nearest else nearest
 
 
 def real_up(value: Any, name: str) -> float:
-    """Give the parameter called ``name`` as the smallest float that is no smaller: bounds are rounded up."""
+    """Return the parameter called ``name`` as the smallest float that is no smaller: bounds are rounded up."""
     real(value, name)  # refuses what is none
     return at_least(value)
 
 
 def at_least(exact: Any) -> float:
-    """Give the smallest float that is at least a number of any exact type; infinity when there is none."""
+    """Return the smallest float that is at least a number of any exact type; infinity when there is none."""
     try:
         nearest = float(exact)
     except OverflowError:
@@ -70,7 +70,7 @@ def at_least(exact: Any) -> float:
 
 
 def root(square: Fraction) -> float:
-    """Give the root of ``square``, rounded up to a float."""
+    """Return the root of ``square``, rounded up to a float."""
     found = math.nextafter(math.sqrt(square), 0.0)
     while Fraction(found) ** 2 < square:
         found = math.nextafter(found, math.inf)
@@ -78,7 +78,6 @@ def root(square: Fraction) -> float:
 
 
 def integer(value: Any, name: str, allowed: range) -> int:
-    """Give the parameter called ``name`` as an int in a range."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an int, got {type(value).__name__}")
     try:
@@ -91,7 +90,7 @@ def integer(value: Any, name: str, allowed: range) -> int:
 
 
 def checked_level(level: float) -> float:
-    """Give the level of an interval or a bound, or refuse it as the native mechanisms do."""
+    """Return the level of an interval or a bound, or refuse it as the native mechanisms do."""
     number = real(level, "level")
     if not 0 < number < 1:
         raise ParameterError(f"level must be between 0 and 1, both excluded, got {number!r}")

@@ -93,7 +93,6 @@ class Worker:
             end.close()  # then the connection ends when the process does
 
     def give(self, name: Any, part: Any) -> None:
-        """Send a part to the process."""
         self.name, self._part, self._deaths = name, part, 0
         self._send()
 
@@ -142,6 +141,5 @@ def _serve(connection: Connection, task: Callable[[Any], Any]) -> None:
 
 
 def _ready(workers: list[Worker]) -> list[Worker]:
-    """Wait until workers have answered, or died."""
     connections = wait([worker.connection for worker in workers])
     return [worker for worker in workers if worker.connection in connections]

@@ -71,35 +71,18 @@ class Ticket:
 
     @classmethod
     def from_bytes(cls, ticket: bytes) -> Ticket:
-        """Read the result of `to_bytes`.
-
-        Parameters
-        ----------
-        ticket : bytes
-            A whole ticket.
-
-        Returns
-        -------
-        Ticket
-            For `dpnoise.hazmat.regenerate` alone.
+        """Read the result of `to_bytes`, as a ticket for `dpnoise.hazmat.regenerate` alone.
 
         Raises
         ------
         ParameterError
             When the bytes are truncated, damaged (CRC-32C), of another version, or not a ticket; the message says
             which.
-        TypeError
-            When ``ticket`` is not bytes.
         """
         return cls._of(_native.Ticket.from_bytes(_checked("ticket", ticket, bytes)))
 
     def to_bytes(self) -> bytes:
-        """Give the ticket as bytes, which are public.
-
-        Returns
-        -------
-        bytes
-        """
+        """Return the ticket as bytes, which are public."""
         return self._public.to_bytes()
 
     @property
@@ -114,7 +97,7 @@ class Ticket:
 
     @property
     def nonce(self) -> bytes:
-        """The 16 bytes that tell it from all other tickets."""
+        """The nonce of 16 bytes, unique to this ticket."""
         return self._public.nonce
 
     @property
@@ -160,17 +143,7 @@ class NoiseKey:
 
     @classmethod
     def generate(cls) -> NoiseKey:
-        """Draw a key from the operating system.
-
-        Returns
-        -------
-        NoiseKey
-
-        Raises
-        ------
-        RandomnessError
-            When the operating system provides no randomness.
-        """
+        """Draw a key from the operating system."""
         return cls._of(_native.NoiseKey.generate())
 
     @classmethod
@@ -181,33 +154,16 @@ class NoiseKey:
         ----------
         secret : bytes
             32 bytes, uniformly random: a password or a seed is no key.
-
-        Returns
-        -------
-        NoiseKey
-
-        Raises
-        ------
-        ParameterError
-            When there are not 32 bytes.
-        TypeError
-            When ``secret`` is not bytes.
         """
         return cls._of(_native.NoiseKey.from_secret_bytes(_checked("secret", secret, bytes)))
 
     def to_secret_bytes(self) -> bytes:
-        """Give the secret itself, to keep it where secrets are kept. Python does not wipe these bytes.
-
-        Returns
-        -------
-        bytes
-            32 of them.
-        """
+        """Return the 32 secret bytes, to keep where secrets are kept. Python does not wipe them."""
         return self._secret.to_secret_bytes()
 
     @property
     def fingerprint(self) -> bytes:
-        """8 public bytes: equal for equal keys, and telling nothing else of them."""
+        """8 public bytes: equal for equal keys, and revealing nothing else about a key."""
         return self._secret.fingerprint
 
     def ticket(self, step: int, *, domain: str = "") -> Ticket:
@@ -218,21 +174,8 @@ class NoiseKey:
         step : int
             The number of the step, from 0 to 2**64 - 1. It may be repeated: the noise is independent all the same.
         domain : str
-            What the noise is for, at most 1024 bytes in UTF-8. Those that begin with ``dpnoise.`` are for the package's
-            own noise.
-
-        Returns
-        -------
-        Ticket
-
-        Raises
-        ------
-        ParameterError
-            When the step or the domain is out of range, or the domain is one of the package.
-        TypeError
-            When the step is not an int, or the domain is not a str.
-        RandomnessError
-            When the operating system provides no randomness.
+            What the noise is for, at most 1024 bytes in UTF-8. Domains that begin with ``dpnoise.`` are for the
+            package's own noise.
         """
         try:
             _checked("domain", domain, str).encode()
@@ -261,21 +204,16 @@ class NoiseKey:
         Parameters
         ----------
         ticket : Ticket
-            A fresh one of this key.
+            A fresh ticket of this key.
         distribution : {"discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian"}
             A function of `dpnoise.samplers`.
         scale : int, float or Fraction
-            Its scale or sigma, taken at its exact value.
-        size : int or tuple of int
-            The shape of the result.
+            The scale or sigma of the distribution, taken at its exact value.
         start : int
             The number of the first sample among all samples of the ticket, of which there are 2**44.
         granularity : float, optional
             The step of the grid for ``"laplace"`` and ``"gaussian"``; the default of these functions when not given.
-        out : ndarray, optional
-            A writable C-contiguous array of the shape and the dtype of the result to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given. The samples do not depend on it.
+        size, out, threads : as everywhere
 
         Returns
         -------
@@ -284,10 +222,7 @@ class NoiseKey:
         Raises
         ------
         ParameterError
-            When the ticket is not fresh or of another key, or a parameter is out of range; then nothing is drawn, and a
-            fresh ticket stays fresh.
-        TypeError
-            When a parameter is of the wrong type.
+            When the ticket is not fresh or of another key. A fresh ticket stays fresh after an error.
 
         Notes
         -----
@@ -336,7 +271,7 @@ def regenerate(
     key : NoiseKey
         The key that made the ticket.
     ticket : Ticket
-        Any ticket of it, used up or read from bytes too. A fresh one is used up.
+        Any ticket of the key, also one that is used up or was read from bytes. A fresh ticket is used up.
     distribution, scale, size, start, granularity, out, threads
         As for `NoiseKey.draw`. With another distribution, scale or granularity than the draw had, the noise is
         independent of the draw's.
@@ -344,13 +279,6 @@ def regenerate(
     Returns
     -------
     ndarray of int64 or, for "laplace" and "gaussian", of float64
-
-    Raises
-    ------
-    ParameterError
-        When the ticket is of another key, or a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
     """
     return _fill(key, ticket, distribution, scale, size, start, granularity, out, threads, once=False)
 

@@ -56,17 +56,6 @@ def chart(
     ------
     matplotlib.axes.Axes
         To draw on.
-
-    Raises
-    ------
-    dpnoise.ParameterError
-        If the suffix is not one of `SUFFIXES`, or both ``path`` and ``ax`` are given.
-    ImportError
-        If matplotlib is not installed.
-    TypeError
-        If ``ax`` is no matplotlib axes.
-    OSError
-        If the file cannot be written; one that was there before is there still.
     """
     if path is not None and ax is not None:
         raise ParameterError(f"path must be None when ax is given, got {str(path)!r}: save the figure of ax yourself")
@@ -138,15 +127,6 @@ def histogram(
     -------
     matplotlib.axes.Axes
         The chart.
-
-    Raises
-    ------
-    dpnoise.ParameterError
-        As for `chart`, and if there is no series, or an array is not of shape (k,).
-    ImportError
-        If matplotlib is not installed.
-    OSError
-        If the file cannot be written; one that was there before is there still.
     """
     series = {name: np.array(columns, dtype=np.float64) for name, columns in estimates.items()}
     truth = None if true_counts is None else np.array(true_counts, dtype=np.float64)
