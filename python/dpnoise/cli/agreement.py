@@ -1,4 +1,4 @@
-"""The common protocol and domain of the counted reports: the given ones, or those of most files."""
+"""The common protocol and domain of the counted reports: the given ones, or what most files have."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -65,7 +65,6 @@ class Agreement:
         return self.domain or [str(value) for value in range(protocol.k)]
 
     def check_state(self, state: State) -> None:
-        """Refuse a state of another protocol or domain."""
         state.check_same("--spec", self.protocol or state.accumulator.protocol, state.domain)
         state.check_same("--domain-file", state.accumulator.protocol, self.domain or state.domain)
 
@@ -101,7 +100,6 @@ class Agreement:
 
 
 def read_agreement(specification: Path | None, domain_file: Path | None, limit: int) -> Agreement:
-    """Read the files of ``--spec`` and ``--domain-file``."""
     labels = read_domain(None, domain_file)
     protocol = None if specification is None else read_specification(specification)
     agreement = Agreement(protocol, None if labels is None else list(labels), limit)

@@ -50,7 +50,7 @@ def _program(
 
 
 def app_for(words: Sequence[str]) -> typer.Typer:
-    """Give the program with the command that `words` name; the modules of the others are not imported."""
+    """Return the program with the command that `words` name; the modules of the others are not imported."""
     # Tracebacks stay plain: typer's own show local variables, which hold private data.
     app = typer.Typer(
         help="Exact randomness for differential privacy.",
@@ -84,7 +84,6 @@ def run(app: typer.Typer, arguments: Sequence[str] | None) -> int:
 
 
 def _outcome(app: typer.Typer, arguments: Sequence[str] | None, received: list[int]) -> tuple[int, str | None]:
-    """Run a command; return its exit code and, after a failure, the line for stderr."""
     words = None if arguments is None else list(arguments)
     try:
         with signals.raised(received):

@@ -27,8 +27,6 @@ _SAVE_SECONDS: Final = 30  # seconds: a crash loses at most this much work, or t
 
 @dataclass
 class Collection:
-    """The counts of a run, and the outcome for each file."""
-
     target: StateFile | None = None
     state: State | None = None
     counted: int = 0
@@ -142,7 +140,6 @@ def _of_parquet(
 def _of_messages(
     path: Path, state: State, framing: Framing, threads: int | None, advance: Callable[[float], None]
 ) -> State:
-    """Count the messages of a file or of stdin."""
     protocol = state.accumulator.protocol
     part = State(repr(str(path)), local.Accumulator(protocol), state.domain)
     with opened(path) as file:

@@ -17,9 +17,9 @@ def words() -> list[str]:
 
 
 def columns(incomplete: str) -> list[str]:
-    """Return the columns that a name may be completed to: those of the Parquet file on the line.
+    """Return the columns that a name may be completed to: the columns of the Parquet file on the line.
 
-    Not those of a CSV file: if it has no line of names, its first line is a person's row.
+    Columns of a CSV file are not offered: if it has no line of names, its first line is a person's row.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -35,7 +35,7 @@ def complain(message: str) -> None:
 
 
 def note(message: str) -> None:
-    """Print to stderr what is no error, unless --quiet is given."""
+    """Print an informational message to stderr, unless --quiet is given."""
     if not is_silent.get():
         complain(message)
 

@@ -27,19 +27,16 @@ class Stdout:
         self._failure = "it is closed" if stream is None else ""
 
     def write(self, text: str) -> int:
-        """Write, possibly to a buffer."""
         with self._explained():
             written: int = self._stream.write(text)
         return written
 
     def flush(self) -> None:
-        """Flush the buffer, if nothing has failed before."""
         if not self._failure:
             with self._explained():
                 self._stream.flush()
 
     def isatty(self) -> bool:
-        """Say whether it is a terminal."""
         return self._stream is not None and bool(self._stream.isatty())
 
     def check(self) -> None:
@@ -87,7 +84,6 @@ def guarded_stdout(program: bool) -> Iterator[None]:
 
 
 def check_stdout() -> None:
-    """Refuse to continue if stdout has no reader."""
     if isinstance(sys.stdout, Stdout):
         sys.stdout.check()
 

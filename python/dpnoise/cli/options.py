@@ -49,7 +49,6 @@ def ranges(text: str) -> list[tuple[int, int]]:
 
 
 def read_domain(text: str | None, file: Path | None) -> Domain | None:
-    """Return the domain given by ``--domain`` or ``--domain-file``, if any."""
     labels = read_texts(text, file, "--domain")
     return None if labels is None else Domain(labels, "the domain")
 

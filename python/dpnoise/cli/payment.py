@@ -22,7 +22,6 @@ class Purse(Ledger):
     paid: bool | None = False
 
     def spend(self, *arguments: Any, **options: Any) -> None:
-        """Spend, as a ledger does."""
         self.paid = None
         try:
             super().spend(*arguments, **options)
@@ -42,7 +41,6 @@ class Sale:
         """Where the answer is, in words."""
 
     def release(self, question: Query, data: Any, label: str) -> Any:
-        """Pay for an answer and draw it."""
         answer = question.release(data) if self.purse is None else self.purse.release(question, data, label)
         self.drawn = True
         return answer
@@ -69,6 +67,6 @@ class Sale:
 
 
 def _cause(error: BaseException) -> str:
-    """Give the cause of a failure, but not the message of an unknown error, which might show a value."""
+    """Return the cause of a failure, but not the message of an unknown error, which might show a value."""
     known = isinstance(error, OSError | OutputError | LedgerError | dpnoise.RandomnessError)
     return message_of(error) if isinstance(error, Exception) and known else type(error).__name__

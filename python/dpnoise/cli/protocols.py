@@ -64,7 +64,7 @@ RequiredProtocolName: TypeAlias = Annotated[str, _NAME]
 
 
 def with_parameters(*, memo: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each parameter of a protocol, which it gets as ``**parameters``.
+    """Return a command an option for each parameter of a protocol, which it gets as ``**parameters``.
 
     Those that only protocols with a `memo` take are hidden on request: they are for the error of a protocol.
     """
@@ -95,7 +95,6 @@ def _option(kind: type, text: str, *, hidden: bool) -> Any:
 
 
 def name_of(protocol: object) -> str:
-    """Return the command line's name of a protocol."""
     return next(name for name, make in PROTOCOLS.items() if type(protocol) is make)
 
 
@@ -149,7 +148,6 @@ def read_specification(path: Path, labels: Domain | None = None) -> local.Protoc
 
 
 def option_of(parameter: str) -> str:
-    """Return the option of a parameter."""
     return "--" + parameter.replace("_", "-")
 
 
@@ -166,6 +164,5 @@ def _in_options(message: str, parameters: Mapping[str, Any], labels: Domain | No
 
 
 def _options(parameters: Iterable[str], conjunction: str) -> str:
-    """List the options of parameters."""
     words = sorted(map(option_of, parameters))
     return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

@@ -196,7 +196,6 @@ def _refuse_others(query: QueryName, given: dict[str, Any]) -> None:
 
 
 def _groups(edges: str | None, domain: str | None, domain_file: Path | None, delta: float | None) -> dict[str, Any]:
-    """Return what says which groups a histogram has."""
     if sum((edges is not None, domain is not None or domain_file is not None, delta is not None)) != 1:
         raise InputError("--query histogram takes either --edges, or --domain or --domain-file, or --delta")
     if edges is not None:
@@ -232,7 +231,6 @@ def _read(source: Path, column: str, kind: tables.Kind) -> pa.ChunkedArray:
 def _record(
     question: queries.Query, answer: Any, level: float, source: Path, column: str, query: str, size: int
 ) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Return what is said of an answer, and its columns."""
     error, unknown = _error_of(question, level, size)
     about = {"command": "release", "input": str(source), "column": column, "query": query}
     cost = {"epsilon": question.epsilon, "delta": question.delta, "relation": question.relation}

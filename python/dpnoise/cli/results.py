@@ -37,7 +37,7 @@ def estimated(state: State, options: Mapping[str, Any]) -> Any:
 
 
 def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None) -> dict[str, list[Any]]:
-    """Return the columns of an estimate: those of its `to_arrow`, or the counts of ranges."""
+    """Return the columns of an estimate: the columns of its `to_arrow`, or the counts of ranges."""
     if ranges is not None:
         if not isinstance(estimate, local.RangeEstimate):
             raise InputError("--ranges applies to reports of HierarchicalRange alone")
@@ -51,7 +51,6 @@ def columns_of(estimate: Any, ranges: Sequence[tuple[int, int]] | None) -> dict[
 
 
 def about(estimate: Any, state: State) -> dict[str, Any]:
-    """Return what is said of an estimate besides its columns."""
     protocol = state.accumulator.protocol
     found = {field.name: getattr(estimate, field.name) for field in dataclasses.fields(estimate)}
     plain = {

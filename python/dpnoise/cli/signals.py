@@ -70,7 +70,6 @@ def _again(number: int, done: LockType) -> None:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Defer signals to the end of the block."""
     waiting: list[int] = []
     try:
         with _handled(lambda number, _: waiting.append(number)):
@@ -82,7 +81,6 @@ def deferred() -> Iterator[None]:
 
 @contextmanager
 def ignored() -> Iterator[None]:
-    """Ignore signals in the block."""
     with _handled(signal.SIG_IGN):
         yield
 

@@ -61,7 +61,6 @@ def _matches(source: Path) -> list[Path]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, or stdin."""
     if path != STDIN:
         with path.open("rb") as file:
             yield file
@@ -80,11 +79,9 @@ class Hashed:
         self._digest = hashlib.sha256()
 
     def read(self, size: int) -> bytes:
-        """Read at most `size` bytes."""
         return self._taken(self._file.read(size))
 
     def readline(self, size: int) -> bytes:
-        """Read a line, at most `size` bytes of it."""
         return self._taken(self._file.readline(size))
 
     def _taken(self, part: bytes) -> bytes:
@@ -94,7 +91,6 @@ class Hashed:
 
     @property
     def sha256(self) -> str:
-        """The digest in hexadecimal."""
         return self._digest.hexdigest()
 
 

@@ -24,8 +24,6 @@ _VERSION: Final = 1
 
 @dataclass
 class State:
-    """The counts of reports, the labels of their values, and the source files."""
-
     name: str
     """What messages call it: a path in quotes, or words."""
     accumulator: local.Accumulator
@@ -34,7 +32,6 @@ class State:
     """The path of each source, by the SHA-256 of its content."""
 
     def check_same(self, name: str, protocol: Specification, domain: list[str]) -> None:
-        """Refuse another protocol or domain."""
         own = self.accumulator.protocol
         if protocol != own:
             raise InputError(f"{name} is of another protocol than {self.name}: {protocol!r}, not {own!r}")
@@ -44,8 +41,8 @@ class State:
     def joined(self, other: "State") -> "State":
         """Return this state with the counts of another one; refuse one with a file that this one has, too.
 
-        The counts are added to those of `other`, which must not be used afterwards. This state does not change, so it
-        is intact after an interrupt.
+        Takes ownership of `other`: the counts are added to its counts. This state does not change, so it is intact
+        after an interrupt.
         """
         self.check_same(other.name, other.accumulator.protocol, other.domain)
         shared = [path for sha256, path in other.sources.items() if sha256 in self.sources]
