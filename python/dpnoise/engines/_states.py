@@ -14,7 +14,7 @@ from dpnoise.local import Accumulator, LongitudinalProtocol, Protocol, Rappor
 
 
 def count(protocol: Protocol, parts: Iterable[Any]) -> bytes:
-    """Give the state of an accumulator to which all parts were added, batches or the paths of Parquet files."""
+    """Return the state of an accumulator to which all parts were added, batches or the paths of Parquet files."""
     accumulator = protocol.accumulator()
     for part in parts:
         add = accumulator.add_parquet if isinstance(part, str | os.PathLike) else accumulator.add
@@ -23,7 +23,6 @@ def count(protocol: Protocol, parts: Iterable[Any]) -> bytes:
 
 
 def merge(protocol: Protocol, states: Iterable[bytes]) -> Accumulator:
-    """Give the accumulator of all states together."""
     total = protocol.accumulator()
     for state in states:
         total.merge(Accumulator.from_bytes(state))

@@ -23,27 +23,13 @@ def collect(protocol: Protocol, reports: Any) -> Accumulator:
     It runs on the current client, or on the configured scheduler. Partitions whose worker is lost are counted again, as
     often as that scheduler allows.
 
+    The accumulator is the same as if one process had counted everything.
+
     Parameters
     ----------
-    protocol : Protocol
-        The protocol of the reports.
     reports : dask.bag.Bag, dask.dataframe.Series, dask.array.Array or list of Delayed
-        A bag of reports as bytes or of batches; a binary column; an array like those of ``perturb``, in chunks of whole
-        rows; or delayed batches. A batch is an argument of `Accumulator.add`.
-
-    Returns
-    -------
-    dpnoise.local.Accumulator
-        The same as if one process had counted everything.
-
-    Raises
-    ------
-    ParameterError
-        When reports do not fit the protocol.
-    TypeError
-        When ``protocol`` or the reports are of another type.
-    ImportError
-        When Dask is not installed.
+        A bag of reports as bytes or of batches; a binary column; an array such as ``perturb`` returns, in chunks of
+        whole rows; or delayed batches. A batch is an argument of `Accumulator.add`.
     """
     _states.check_protocol(protocol)
     delayed = require("dask", "dask").delayed
@@ -63,8 +49,6 @@ def perturb(protocol: Protocol, values: Any) -> Any:
 
     Parameters
     ----------
-    protocol : Protocol
-        The protocol.
     values : dask.dataframe.Series
         Integers, or booleans for `RandomizedResponse`, without missing ones.
 
@@ -73,13 +57,6 @@ def perturb(protocol: Protocol, values: Any) -> Any:
     dask.dataframe.Series
         With the name "report", of Arrow's type fixed_size_binary, and a new index, since the old one may reveal the
         value.
-
-    Raises
-    ------
-    TypeError
-        When ``protocol`` or ``values`` is of another type.
-    ImportError
-        When Dask, pandas or PyArrow is not installed.
     """
     _states.check_client(protocol)
     pandas = require("pandas", "dask")
@@ -91,7 +68,6 @@ def perturb(protocol: Protocol, values: Any) -> Any:
 
 
 def _partitions(reports: Any) -> list[Any]:
-    """Give the partitions of a collection as a list of Delayed."""
     if isinstance(reports, list | tuple):
         return list(reports)
     if not hasattr(reports, "to_delayed"):
@@ -112,7 +88,7 @@ def _count(protocol: Protocol, partition: Any) -> bytes:
 
 
 def _batches(partition: Any) -> list[Any]:
-    """Give the batches of a partition, which may be one; that of a bag has any number, or reports one by one."""
+    """Return the batches of a partition: one, or for a bag any number of batches or single reports."""
     if isinstance(partition, np.ndarray) or is_arrow(partition):
         return [partition]
     items = list(partition) if isinstance(partition, Iterator) else partition

@@ -30,30 +30,21 @@ def collect(protocol: Protocol, parts: Iterable[Any], *, processes: int | None =
     A part whose worker dies is counted again by a new worker, and its state is merged once: the result has all reports,
     or an error names the part. The logger ``dpnoise`` gets a warning for each death.
 
+    The accumulator is the same as if one process had counted everything.
+
     Parameters
     ----------
-    protocol : Protocol
-        The protocol of the reports.
     parts : iterable of path-like, or of what `Accumulator.add` takes
         Parquet files as ``dpnoise perturb`` writes them, or batches of reports. Each is counted as a whole by one
         process. A generator is asked for the next part when a process is free.
     processes : int, optional
         How many processes to use, at least 1; one for every core when not given.
 
-    Returns
-    -------
-    dpnoise.local.Accumulator
-        The same as if one process had counted all parts.
-
     Raises
     ------
     ParameterError
-        When a part does not fit the protocol or is no file of reports, a file is given twice, or ``processes`` is below
-        1; the message names the part.
-    TypeError
-        When ``protocol``, ``parts`` or a batch is of another type.
-    OSError
-        When a file cannot be read.
+        When a part does not fit the protocol or is no file of reports, or a file is given twice; the message names the
+        part.
     RuntimeError
         When three workers died over the same part; the message names it.
 
@@ -81,7 +72,6 @@ def _count(protocol: Protocol, part: Any) -> bytes:
 
 
 def _state(name: str, reply: Any) -> bytes:
-    """Give the state of a part, or raise its error."""
     if isinstance(reply, Died):
         raise RuntimeError(f"{name} was not counted: {reply}")
     if isinstance(reply, ParameterError | TypeError):

@@ -22,29 +22,17 @@ def collect(protocol: Protocol, frame: DataFrame, column: str = "report") -> Acc
     Each partition becomes one row, the state of its accumulator. Spark takes one result for each partition, even if it
     runs the task several times because a worker was lost or slow.
 
+    The accumulator is the same as if one process had counted everything.
+
     Parameters
     ----------
     protocol : Protocol
-        The protocol of the reports. dpnoise must be installed on the workers, too.
+        dpnoise must be installed on the workers, too.
     frame : pyspark.sql.DataFrame
         The reports.
     column : str
         The name of a column of type binary. It does not name the protocol of the reports, so the caller must know it:
         reports of another protocol with the same length would be counted wrongly.
-
-    Returns
-    -------
-    dpnoise.local.Accumulator
-        The same as if one process had counted everything.
-
-    Raises
-    ------
-    TypeError
-        When ``protocol`` is not a protocol.
-    ImportError
-        When PySpark or PyArrow is not installed.
-    pyspark.errors.PySparkException
-        When the job fails.
     """
     _states.check_protocol(protocol)
     require("pyspark", "spark")
@@ -69,8 +57,6 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
 
     Parameters
     ----------
-    protocol : Protocol
-        The protocol. dpnoise must be installed on the workers, too.
     frame : pyspark.sql.DataFrame
         The true values.
     column : str
@@ -83,10 +69,6 @@ def perturb(protocol: Protocol, frame: DataFrame, column: str) -> DataFrame:
 
     Raises
     ------
-    TypeError
-        When ``protocol`` is not a protocol.
-    ImportError
-        When PySpark or PyArrow is not installed.
     pyspark.errors.PySparkException
         When the job fails, for example because a value is outside of [0, k); this happens only when the frame is
         computed.
