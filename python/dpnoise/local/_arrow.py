@@ -30,12 +30,12 @@ Block = tuple[Any, Mapping[str, int]]
 
 
 def rows_per_block(report_bytes: int) -> int:
-    """Give the number of rows to hold at a time, so that their reports fill at most 16 MiB."""
+    """Return the number of rows to hold at a time, so that their reports fill at most 16 MiB."""
     return max(1, min(1 << 18, _BLOCK_BYTES // report_bytes))
 
 
 def report_column(names: list[str]) -> int:
-    """Give the index of the column that holds the reports: the one of that name, or the only one."""
+    """Return the index of the column that holds the reports: the one of that name, or the only one."""
     if names.count(REPORT) == 1:
         return names.index(REPORT)
     if len(names) == 1:
@@ -44,12 +44,12 @@ def report_column(names: list[str]) -> int:
 
 
 def in_blocks(reports: Any, protocol: Specification) -> Iterable[Block]:
-    """Give reports of any kind in blocks: Arrow data in blocks of bounded size, an array as it is."""
+    """Return reports of any kind in blocks: Arrow data in blocks of bounded size, an array as it is."""
     return blocks(reports, protocol) if is_arrow(reports) else [(reports, {})]
 
 
 def blocks(reports: ArrowArray | ArrowStream, protocol: Specification) -> Iterator[Block]:
-    """Give Arrow data in blocks of bounded size, views of it where its layout allows."""
+    """Return Arrow data in blocks of bounded size, views of it where its layout allows."""
     pa = require_pyarrow()
     rows = rows_per_block(protocol.report_bytes)
     for column in _columns(pa, reports, protocol):
@@ -58,7 +58,7 @@ def blocks(reports: ArrowArray | ArrowStream, protocol: Specification) -> Iterat
 
 
 def batch_of(reports: NDArray[np.uint8], protocol: Specification) -> Any:
-    """Give rows of bytes as a pyarrow record batch, a view of them, whose metadata name the protocol."""
+    """Return rows of bytes as a pyarrow record batch, a view of them, whose metadata name the protocol."""
     pa = require_pyarrow()
     kind = pa.binary(reports.shape[1])
     column = pa.FixedSizeBinaryArray.from_buffers(kind, len(reports), [None, pa.py_buffer(reports)])
@@ -67,7 +67,7 @@ def batch_of(reports: NDArray[np.uint8], protocol: Specification) -> Any:
 
 
 def metadata_of(protocol: Specification, domain: Domain | None) -> dict[bytes, str]:
-    """Give the metadata that name the protocol, and the labels of its values if there are any."""
+    """Return the metadata that name the protocol, and the labels of its values if there are any."""
     labels = {} if domain is None else {DOMAIN_KEY: domain.to_json()}
     return {PROTOCOL_KEY: protocol.to_json(), **labels}
 
@@ -82,7 +82,7 @@ def check_protocol(found: Specification | None, protocol: Specification) -> None
 
 
 def protocol_of(metadata: Mapping[bytes, bytes]) -> Specification | None:
-    """Give the protocol that the metadata of a schema name, if any: to compare it, or whoever counts limits it."""
+    """Return the protocol that the metadata of a schema name, if any: to compare it, or whoever counts limits it."""
     text = metadata.get(PROTOCOL_KEY)
     return None if text is None else Specification.from_json(text.decode("utf-8", errors="replace"), limit=None)
 
@@ -97,7 +97,7 @@ def check_domain(found: list[str] | None, protocol: Specification) -> None:
 
 
 def domain_of(metadata: Mapping[bytes, bytes], protocol: Specification | None) -> list[str] | None:
-    """Give the labels, as texts, that the metadata of a schema list for a protocol, if any."""
+    """Return the labels, as texts, that the metadata of a schema list for a protocol, if any."""
     if DOMAIN_KEY not in metadata:
         return None
     try:

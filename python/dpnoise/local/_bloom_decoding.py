@@ -35,7 +35,7 @@ class RapporEstimate(EstimateTable):
     candidates : list of str or of bytes
         The texts that were selected, in the order in which they were given.
     counts : ndarray of float64
-        An estimate for each of them, by least squares. Read-only, as are the other arrays.
+        An estimate for each candidate, by least squares. Read-only, as are the other arrays.
     standard_errors : ndarray of float64
         The standard deviation of each count over the randomisation and the choice of cohorts; larger where unlisted
         texts increase the residuals of the regression, or cohorts differ more.
@@ -48,14 +48,7 @@ class RapporEstimate(EstimateTable):
         absent text is marked. This needs the frequent texts among the candidates, or enough cohorts and bits to tell
         an absent text from them by the bits that they do not share: with two hash functions, 16 cohorts of 32 bits
         are enough, and 8 cohorts of 16 bits are not.
-    n : int
-        The number of reports counted.
-    rejected : int
-        The number of malformed reports, which were not counted.
-    level : float
-        The confidence level of the intervals.
-    simultaneous : bool
-        Whether all intervals hold together at that level (Bonferroni), or each by itself.
+    n, rejected, level, simultaneous : as everywhere
     """
 
     candidates: list[Any]
@@ -87,7 +80,7 @@ class _Cells(NamedTuple):
     q: float
 
     def variances(self, set_: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the variances over the randomisation, given how many people have each bit set."""
+        """Return the variances over the randomisation, given how many people have each bit set."""
         p, q = self.p, self.q
         of_set = set_.clip(0.0, self.people)
         flips: NDArray[np.float64] = of_set * p * (1.0 - p) + (self.people - of_set) * q * (1.0 - q)
@@ -146,14 +139,14 @@ def _check_distinct(set_bits: NDArray[np.int64], candidates: list[Any]) -> None:
 
 
 def _both_rounds(spec: dict[str, Any]) -> tuple[float, float]:
-    """Give the probabilities that a bit is reported as 1 if it is set in the Bloom filter, and if it is not."""
+    """Return the probabilities that a bit is reported as 1 if it is set in the Bloom filter, and if it is not."""
     p, q = (spec["instantaneous_" + name] / 2 ** spec["instantaneous_planes"] for name in ("p", "q"))
     set_, not_set = (spec["permanent_" + name] / 2 ** spec["permanent_planes"] for name in ("p", "q"))
     return q + set_ * (p - q), q + not_set * (p - q)
 
 
 def _select(hits: Any, others: NDArray[np.float64], cells: _Cells) -> NDArray[np.int64]:
-    """Give the columns with positive counts in a lasso with non-negative counts; that of unlisted texts is free.
+    """Return the columns with positive counts in a lasso with non-negative counts; the count of unlisted texts is free.
 
     The penalty is about what errors alone reach in the best of all columns (Donoho and Johnstone 1994, "Ideal spatial
     adaptation by wavelet shrinkage"), so that few absent texts are selected.
@@ -187,12 +180,12 @@ def _select(hits: Any, others: NDArray[np.float64], cells: _Cells) -> NDArray[np
 def _least_squares(
     hits: Any, others: NDArray[np.float64], cells: _Cells, width: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the counts of the columns, fitted together with one for all unlisted texts, and their standard errors.
+    """Return the counts of the columns, fitted together with one for all unlisted texts, and their standard errors.
 
-    These are the known ones, scaled up if the residuals are larger than expected; or those that follow from differences
-    between cohorts, if these are larger (Liang and Zeger 1986, "Longitudinal data analysis using generalized linear
-    models"; with residuals as in MacKinnon and White 1985, HC2). A frequent unlisted text makes an absent one look
-    present only in the cohorts in which they share bits.
+    The standard errors are the known ones, scaled up if the residuals are larger than expected; or they follow from
+    differences between cohorts, if that makes them larger (Liang and Zeger 1986, "Longitudinal data analysis using
+    generalized linear models"; with residuals as in MacKinnon and White 1985, HC2). A frequent unlisted text makes an
+    absent one look present only in the cohorts in which they share bits.
     """
     from scipy.sparse import csr_matrix, diags, hstack
 

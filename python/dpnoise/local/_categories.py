@@ -26,15 +26,7 @@ class RandomizedResponse(FrequencyProtocol):
     ----------
     domain : sequence of str, int or bool, optional
         The two labels of the answers, no first and yes second; False and True when not given.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When ``epsilon`` is out of range, or the domain is invalid.
-    TypeError
-        When a parameter is of the wrong type.
+    epsilon : as for `FrequencyProtocol`
 
     References
     ----------
@@ -60,10 +52,7 @@ class RandomizedResponse(FrequencyProtocol):
     def coin_flips(cls) -> RandomizedResponse:
         """Make the two-coin form: heads, answer truthfully; tails, answer as a second coin says.
 
-        Returns
-        -------
-        RandomizedResponse
-            With ``p = 3/4``, ``q = 1/4`` and ``epsilon = ln 3``.
+        It has ``p = 3/4``, ``q = 1/4`` and ``epsilon = ln 3``.
         """
         return cls._of(_native.LocalProtocol.coin_flips())
 
@@ -83,28 +72,12 @@ class RandomizedResponse(FrequencyProtocol):
         Parameters
         ----------
         values : array of bool, shape (n,)
-            The true answers, or a list of bools. With a domain, labels instead: looking them up does not take constant
-            time. May be empty.
-        out : ndarray of bool, shape (n,), optional
-            A writable C-contiguous array to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+            The true answers. With a domain, labels instead: looking them up does not take constant time.
+        out, threads, rng : as everywhere
 
         Returns
         -------
         ndarray of bool, shape (n,)
-
-        Raises
-        ------
-        ParameterError
-            When a value is no label (the message does not say which), or ``out`` does not fit; nothing has been drawn
-            then.
-        TypeError
-            When the values are not booleans, or not of the labels' kind, or ``out`` is not an array of bool.
-        RandomnessError
-            When the source of randomness fails; ``out`` is all False then.
         """
         vector = self._vector(values)
         reports = array_for(vector.shape, out, np.bool_)
@@ -127,26 +100,19 @@ class GeneralizedRandomizedResponse(ValueProtocol):
     """Generalised randomised response, also known as direct encoding: the true value or a random other one.
 
     A report is the true value with probability ``p = exp(epsilon) / (exp(epsilon) + k - 1)``, and each other value with
-    probability ``q = 1 / (exp(epsilon) + k - 1)``. The variance per person of a rare value's count is
-    ``(k - 2 + exp(epsilon)) / (exp(epsilon) - 1)**2``: smaller than that of `OptimizedUnaryEncoding` for fewer
-    than ``3 exp(epsilon) + 2`` values, and larger for more.
+    probability ``q = 1 / (exp(epsilon) + k - 1)``. The variance per person of a rare value's count is ``(k - 2 +
+    exp(epsilon)) / (exp(epsilon) - 1)**2``: smaller than for `OptimizedUnaryEncoding` for fewer than ``3 exp(epsilon) +
+    2`` values, and larger for more.
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    k, domain, epsilon : as for `FrequencyProtocol`
 
     Raises
     ------
     ParameterError
-        When a parameter is out of range, or the two need probabilities of more than 62 binary digits, as many values
-        with a small epsilon do; unary encoding is more accurate there anyway.
-    TypeError
-        When a parameter is of the wrong type.
+        When k and epsilon need probabilities of more than 62 binary digits, as many values with a small epsilon do;
+        unary encoding is more accurate there anyway.
 
     References
     ----------
@@ -183,21 +149,9 @@ class LocalHashing(ValueProtocol):
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**16.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    k, domain, epsilon : as for `FrequencyProtocol`, with k up to 2**16
     g : int, optional
         The number of hashes, from 2 to 2**16; when not given ``exp(epsilon) + 1``, rounded, but at most k.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, or g and epsilon need probabilities of more than 62 binary digits.
-    TypeError
-        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -236,25 +190,13 @@ class HadamardResponse(ValueProtocol):
     """Hadamard response: every person draws a column of a Hadamard matrix, and reports it with one randomised bit.
 
     The variance per person of a rare value's count is about ``((exp(epsilon) + 1) / (exp(epsilon) - 1))**2``: close to
-    that of `OptimizedUnaryEncoding` for epsilon up to 1, larger for more. A report has one to four bytes, and
+    the variance of `OptimizedUnaryEncoding` for epsilon up to 1, larger for more. A report has one to four bytes, and
     collecting takes time in the order of n + k log k. `ProjectiveGeometryResponse` is more accurate above an epsilon of
     1, and takes longer to decode.
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    k, domain, epsilon : as for `FrequencyProtocol`
 
     Notes
     -----
@@ -283,29 +225,17 @@ class HadamardResponse(ValueProtocol):
 class ProjectiveGeometryResponse(ValueProtocol):
     """Projective geometry response: a point of a projective space, on the value's hyperplane more often than by chance.
 
-    The variance per person of a rare value's count is about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, that of
+    The variance per person of a rare value's count is about ``4 exp(epsilon) / (exp(epsilon) - 1)**2``, as for
     `SubsetSelection` and `OptimizedUnaryEncoding`. A report has one to four bytes, and collecting takes time in the
     order of ``n + K + k q t``: the choice for many values.
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    k, domain, epsilon : as for `FrequencyProtocol`
     prime : int, optional
-        The number q of elements of the field; when not given a prime near ``exp(epsilon) + 1``, which has the smallest
-        variance, or another one if the space would have many more points than there are values.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, ``prime`` is no prime number, the space has more than 2**27 points or four
-        times those of the default, or the parameters need probabilities of more than 62 binary digits.
-    TypeError
-        When a parameter is of the wrong type.
+        The prime number q of elements of the field; when not given a prime near ``exp(epsilon) + 1``, which has the
+        smallest variance, or another one if the space would have many more points than there are values. The space has
+        at most 2**27 points, and at most four times as many as by default.
 
     Notes
     -----
@@ -352,26 +282,14 @@ class SubsetSelection(ValueProtocol):
     """Subset selection: a random set of ``omega`` values, which contains the sender's more often than by chance.
 
     With the default ``omega`` the squared error of all counts together is nearly the smallest possible, a little below
-    that of the other protocols. With ``omega = 1`` it is `GeneralizedRandomizedResponse`. A client takes time in the
-    order of k.
+    the error of the other protocols. With ``omega = 1`` it is `GeneralizedRandomizedResponse`. A client takes time in
+    the order of k.
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**16.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    k, domain, epsilon : as for `FrequencyProtocol`, with k up to 2**16
     omega : int, optional
         The size of the set, from 1 to k - 1; when not given ``k / (exp(epsilon) + 1)``, rounded, but at least 1.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, or k and epsilon need probabilities of more than 62 binary digits.
-    TypeError
-        When a parameter is of the wrong type.
 
     Notes
     -----

@@ -26,53 +26,20 @@ if TYPE_CHECKING:
 
 
 class Tabular(Record):
-    """A result that is a table: printed and shown in notebooks as one, and converted to those of other libraries."""
+    """A result that is a table: printed and shown in notebooks as one, and converted to tables of other libraries."""
 
     __slots__ = ()
 
     def to_arrow(self) -> Any:
-        """Give a pyarrow.Table with one row for each value.
-
-        Returns
-        -------
-        pyarrow.Table
-            With the columns that the class names.
-
-        Raises
-        ------
-        ImportError
-            When pyarrow is not installed.
-        """
+        """Return a pyarrow.Table with one row for each value, and the columns that the class names."""
         return _require("pyarrow").table(self._copied())
 
     def to_pandas(self) -> Any:
-        """Give a pandas.DataFrame with one row for each value.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns that the class names.
-
-        Raises
-        ------
-        ImportError
-            When pandas is not installed.
-        """
+        """Return a pandas.DataFrame with the rows and columns of `to_arrow`."""
         return _require("pandas").DataFrame(self._copied())
 
     def to_polars(self) -> Any:
-        """Give a polars.DataFrame with one row for each value.
-
-        Returns
-        -------
-        polars.DataFrame
-            With the columns that the class names.
-
-        Raises
-        ------
-        ImportError
-            When polars is not installed.
-        """
+        """Return a polars.DataFrame with the rows and columns of `to_arrow`."""
         return _require("polars").DataFrame(self._copied())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
@@ -81,10 +48,10 @@ class Tabular(Record):
 
     @abstractmethod
     def _columns(self) -> dict[str, Column]:
-        """Give the columns."""
+        """Return the columns."""
 
     def _copied(self) -> dict[str, Column]:
-        """Give columns that the table may keep and change: those of an estimate are read-only, and stay so."""
+        """Return columns that the table may keep and change: columns of an estimate are read-only, and stay so."""
         return {name: copy(column) for name, column in self._columns().items()}
 
     def __repr__(self) -> str:
@@ -151,12 +118,11 @@ _METHODS: Final[dict[str, Callable[[Counts, int], Counts]]] = {
 
 
 def significance_threshold(k: int, level: float) -> float:
-    """Give how many standard deviations all counts of k absent values stay below with probability ``level``."""
+    """Return how many standard deviations all counts of k absent values stay below with probability ``level``."""
     return -NormalDist().inv_cdf((1.0 - level) / k)
 
 
 def check_post(post: str | None) -> None:
-    """Refuse an unknown method."""
     if post is not None and post != "base-cut" and post not in _METHODS:
         known = ", ".join(map(repr, ["base-cut", *_METHODS]))
         raise ParameterError(f"post must be None or one of {known}, got {post!r}")
@@ -215,31 +181,13 @@ class EstimateTable(Tabular):
 
         Of more than 60 values only those with the largest counts are drawn.
 
+        The chart goes to the file ``path``, whose name ends in .png, .svg or .pdf, or onto ``ax``, or a notebook shows
+        it.
+
         Parameters
         ----------
-        path : path-like, optional
-            A file name that ends in .png, .svg or .pdf. Without it a notebook shows the chart.
         labels : sequence of str, optional
             A name for each value; the value itself when not given.
-        ax : matplotlib.axes.Axes, optional
-            What to draw on instead of a new figure. It is given without ``path``.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The chart.
-
-        Raises
-        ------
-        ParameterError
-            When the file type is not supported, there is not one label for each value, or both ``path`` and ``ax`` are
-            given.
-        ImportError
-            When matplotlib is not installed.
-        TypeError
-            When ``ax`` is no matplotlib axes.
-        OSError
-            When the file cannot be written; an existing file is kept.
         """
         from dpnoise import plots  # only charts need its imports
 
@@ -250,7 +198,7 @@ class EstimateTable(Tabular):
 
     @abstractmethod
     def _values(self) -> Column:
-        """Give the values that the counts are of."""
+        """Return the values whose counts are estimated."""
 
     def _columns(self) -> dict[str, Column]:
         return {
@@ -273,21 +221,14 @@ class Estimate(EstimateTable):
     ----------
     counts : ndarray of float64, shape (k,)
         Unbiased estimates, ``(C - n q) / (p - q)`` for a value that ``C`` of ``n`` reports count for, unless ``post``
-        says otherwise. They are not clamped: those of rare values may be negative, and clamping would bias every sum.
-        Read-only, as are the other arrays.
+        says otherwise. They are not clamped: estimates of rare values may be negative, and clamping would bias every
+        sum. Read-only, as are the other arrays.
     standard_errors : ndarray of float64, shape (k,)
         The standard deviation of each count over the randomisation, at its estimated frequency.
     lower, upper : ndarray of float64, shape (k,)
         The ends of the confidence intervals of the unbiased estimates, by the normal approximation; ``post`` leaves
         them as they are.
-    n : int
-        The number of reports counted; for an attribute of `Sampled` those about all attributes.
-    rejected : int
-        The number of malformed reports, which were not counted.
-    level : float
-        The confidence level of the intervals.
-    simultaneous : bool
-        Whether all intervals hold together at that level (Bonferroni), or each by itself.
+    n, rejected, level, simultaneous : as everywhere
     post : str or None
         How the counts were made consistent, or None if they were not.
     domain : tuple or None
@@ -311,24 +252,7 @@ class Estimate(EstimateTable):
     domain: Domain | None = None
 
     def count(self, value: Any) -> CountEstimate:
-        """Give the estimate for one value.
-
-        Parameters
-        ----------
-        value : str, int or bool
-            A label, or a number from 0 to k - 1 where there are no labels.
-
-        Returns
-        -------
-        CountEstimate
-
-        Raises
-        ------
-        ParameterError
-            When ``value`` is not a label, or out of range.
-        TypeError
-            When there are no labels and ``value`` is not an integer.
-        """
+        """Return the estimate for one value: a label, or a number from 0 to k - 1 where there are no labels."""
         if self.domain is None:
             i = integer(value, "value", range(self.counts.size))
         else:
@@ -337,18 +261,7 @@ class Estimate(EstimateTable):
         return CountEstimate(*(float(column[i]) for column in numbers))
 
     def to_pandas(self) -> Any:
-        """Give a pandas.DataFrame with one row for each value.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns that the class names; labels become the index "value" instead of a column.
-
-        Raises
-        ------
-        ImportError
-            When pandas is not installed.
-        """
+        """Return a pandas.DataFrame with one row for each value; labels are the index "value" instead of a column."""
         table = super().to_pandas()
         return table if self.domain is None else table.set_index("value")
 
@@ -357,7 +270,7 @@ class Estimate(EstimateTable):
 
 
 def normal_quantile(level: float, intervals: int = 1) -> float:
-    """Give how many standard errors a two-sided interval extends, if several of them must hold together."""
+    """Return how many standard errors a two-sided interval extends, if several of them must hold together."""
     if not 0.0 < real(level, "level") < 1.0:
         raise ParameterError(f"level must be between 0 and 1, exclusive, got {level!r}")
     # The lower tail, because 1 - level / 2 would lose the digits of a level close to 1.
@@ -365,7 +278,7 @@ def normal_quantile(level: float, intervals: int = 1) -> float:
 
 
 def spread_over(intervals: int, simultaneous: bool) -> int:
-    """Give how many intervals must hold together: all, if they are simultaneous, or each by itself."""
+    """Return how many intervals must hold together: all, if they are simultaneous, or each by itself."""
     if not isinstance(simultaneous, bool):
         raise TypeError(f"simultaneous must be a bool, got {type(simultaneous).__name__}")
     return intervals if simultaneous else 1
@@ -415,7 +328,7 @@ def with_intervals(
 def intervals(
     counts: NDArray[np.float64], standard_errors: NDArray[np.float64], quantile: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the ends of intervals; all arrays become read-only."""
+    """Return the ends of intervals; all arrays become read-only."""
     margins = quantile * standard_errors
     lower, upper = counts - margins, counts + margins
     for array in (counts, standard_errors, lower, upper):

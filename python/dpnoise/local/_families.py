@@ -74,18 +74,7 @@ class Family(NamedTuple):
         Parameters
         ----------
         **parameters
-            Parameters that are not to be those of the example.
-
-        Returns
-        -------
-        Protocol
-
-        Raises
-        ------
-        ParameterError
-            When a parameter is out of range.
-        TypeError
-            When a parameter is of the wrong type, or not one of the family.
+            Parameters that replace parameters of the example.
 
         Examples
         --------

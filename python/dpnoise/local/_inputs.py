@@ -81,7 +81,7 @@ def counts(true_counts: Any, k: int) -> NDArray[np.int64]:
 
 
 def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
-    """Give packed rows as a C-contiguous uint8 matrix, copied only if necessary."""
+    """Return packed rows as a C-contiguous uint8 matrix, copied only if necessary."""
     found = array_of(rows, name)
     if found.dtype != np.uint8:
         raise TypeError(f"{name} must be a NumPy array of dtype uint8 and shape (n, {width}), got dtype {found.dtype}")
@@ -91,7 +91,7 @@ def matrix(rows: Any, width: int, name: str) -> NDArray[np.uint8]:
 
 
 def answers(reports: Any) -> NDArray[np.uint8]:
-    """Give binary reports, booleans of shape (n,) or bytes of shape (n, 1), as a C-contiguous uint8 matrix."""
+    """Return binary reports, booleans of shape (n,) or bytes of shape (n, 1), as a C-contiguous uint8 matrix."""
     found = array_of(reports, "reports")
     if found.dtype == np.bool_ and found.ndim == 1:
         return np.ascontiguousarray(found).view(np.uint8).reshape(-1, 1)

@@ -16,7 +16,11 @@ from dpnoise.local._unary_encoding import UnaryReports
 
 
 class LongitudinalProtocol(FrequencyProtocol):
-    """A protocol for one of k values, numbered from 0, whose clients keep a memo."""
+    """A protocol for one of k values, numbered from 0, whose clients keep a memo.
+
+    A collection has one report from each person; the standard errors of an estimate do not hold if a person is in it
+    twice.
+    """
 
     __slots__ = ()
 
@@ -39,8 +43,7 @@ class LongitudinalProtocol(FrequencyProtocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, or a list of ints. With a domain, labels instead, also as columns of categories: looking
-            them up does not take constant time. May be empty.
+            As for `OfValues.perturb`.
         memo : ClientMemo
             The memo of n people: ``values[i]`` is the value of person i.
         question : str
@@ -48,30 +51,15 @@ class LongitudinalProtocol(FrequencyProtocol):
             Two spellings of a text are two names, so only Unicode's normal form NFC is taken.
             The permanent randomness of two questions is then independent, even if both have the same k and epsilon.
             With one name for both, reports would reveal whether the answers are the same.
-        out : ndarray of uint8, shape (n, report_bytes), optional
-            A writable C-contiguous array to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says. The permanent
-            randomness still comes from the memo.
+        rng : as everywhere
+            The permanent randomness still comes from the memo.
+        out, threads : as everywhere
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
             Bits packed least significant first, or a number in little-endian bytes, as the protocol defines it; unused
             bits are zero.
-
-        Raises
-        ------
-        ParameterError
-            When a value is outside of [0, k), or is no label (the message does not say which), the memo has another
-            number of people, ``question`` is not Unicode in NFC, or ``out`` does not fit; nothing has been drawn then.
-        TypeError
-            When the values are not integers, or not of the labels' kind, ``memo`` is not a `ClientMemo`, ``question``
-            is not a str, or ``out`` is not an array of uint8.
-        RandomnessError
-            When the source of randomness fails; ``out`` is zero then.
         """
         return self._reports_of(memo, question, _inputs.codes(values, self._domain), out, threads, rng)
 
@@ -105,16 +93,13 @@ class TwoRoundProtocol(LongitudinalProtocol):
 class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
     """Longitudinal unary encoding: k bits with permanent flips, and fresh flips for each report.
 
-    The permanent round is that of `OptimizedUnaryEncoding` (L-OSUE) or of `SymmetricUnaryEncoding` (L-SUE, also known
+    The permanent round randomises like `OptimizedUnaryEncoding` (L-OSUE) or `SymmetricUnaryEncoding` (L-SUE, also known
     as basic RAPPOR) for ``epsilon_permanent``. The instantaneous round is symmetric, with the probability for which a
     single report achieves ``epsilon_first``.
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
+    k, domain : as for `FrequencyProtocol`
     epsilon_permanent : float
         The privacy parameter of all reports on one value together, however many there are; at most 32.
     epsilon_first : float
@@ -122,20 +107,10 @@ class LongitudinalUnaryEncoding(UnaryReports, TwoRoundProtocol):
     permanent : {"optimized", "symmetric"}
         The permanent round.
 
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, or the two epsilons need probabilities of more than 62 binary digits.
-    TypeError
-        When a parameter is of the wrong type.
-
     Notes
     -----
     Reports on m different values reveal up to m times ``epsilon`` about them, and may reveal *when* the value changed.
     For values that change often, `LOLOHA` bounds the former by g times ``epsilon``.
-
-    A collection has one report from each person; the standard errors of an estimate do not hold if a person is in it
-    twice.
 
     References
     ----------
@@ -188,34 +163,20 @@ class LOLOHA(TwoRoundProtocol):
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
-    epsilon_permanent : float
-        The privacy parameter of all reports on one hash together, and so on one value, however many there are; at most
-        32.
-    epsilon_first : float
-        The privacy parameter of a single report, at least 2**-20 and below ``epsilon_permanent``.
+    k, domain : as for `FrequencyProtocol`
+    epsilon_permanent, epsilon_first : as for `LongitudinalUnaryEncoding`
+        Here ``epsilon_permanent`` is for all reports on one hash together, and so on one value.
     g : int, optional
         The number of hashes, from 2 (BiLOLOHA) to 2**8; when not given ``exp(epsilon_first) + 1``, rounded, but at most
         k: the most accurate choice.
 
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, or the epsilons and g need probabilities of more than 62 binary digits.
-    TypeError
-        When a parameter is of the wrong type.
-
     Notes
     -----
-    The hash functions and the reports are those of `LocalHashing`. With the instantaneous round of the paper, a single
+    The hash functions and the reports are as for `LocalHashing`. With the instantaneous round of the paper, a single
     report achieves ``epsilon_first`` exactly only for g = 2, and less for a larger g. Here it is exact for every g, so
-    estimates are as accurate as those of `LocalHashing` with ``epsilon_first``.
+    estimates are as accurate as with `LocalHashing` and ``epsilon_first``.
 
-    A collection has one report from each person; the standard errors of an estimate do not hold if a person is in it
-    twice. Hash functions are drawn only once, so their errors stay the same over several collections.
+    Hash functions are drawn only once, so their errors stay the same over several collections.
 
     References
     ----------
@@ -267,22 +228,12 @@ class DBitFlip(LongitudinalProtocol):
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**16.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
+    k, domain : as for `FrequencyProtocol`, with k up to 2**16
     epsilon : float
         The privacy parameter of all reports on one value together, from 2**-20 to 32.
     d : int
         The number of sampled values, from 1 to k. A larger d reduces the variance, and also the share of changes that
         do not show.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, or k and epsilon need probabilities of more than 62 binary digits.
-    TypeError
-        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -293,8 +244,7 @@ class DBitFlip(LongitudinalProtocol):
     There are no fresh flips for a report, so a change of the report reveals that the value changed. m different reports
     reveal up to m times ``epsilon`` about the values, and m is at most d + 1.
 
-    A collection has one report from each person; the standard errors of an estimate do not hold if a person is in it
-    twice, and over several collections the errors stay the same.
+    Over several collections the errors of an estimate stay the same.
 
     References
     ----------

@@ -1,5 +1,3 @@
-"""What clients of longitudinal protocols keep between reports."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -43,49 +41,17 @@ class ClientMemo:
 
     @classmethod
     def generate(cls, n: int = 1) -> ClientMemo:
-        """Draw secrets for people who have none yet.
-
-        Parameters
-        ----------
-        n : int
-            How many people.
-
-        Returns
-        -------
-        ClientMemo
-
-        Raises
-        ------
-        ParameterError
-            When ``n`` is negative.
-        MemoryError
-            When the secrets do not fit into memory.
-        TypeError
-            When ``n`` is not an int.
-        RandomnessError
-            When the operating system provides no randomness.
-        """
+        """Draw secrets for ``n`` people who have none yet."""
         return cls._of(_native.LocalMemo.generate(n))
 
     @classmethod
     def from_bytes(cls, memo: bytes) -> ClientMemo:
         """Read the result of `to_bytes`.
 
-        Parameters
-        ----------
-        memo : bytes
-            A whole memo.
-
-        Returns
-        -------
-        ClientMemo
-
         Raises
         ------
         ParameterError
             When the bytes are truncated, damaged (CRC-32C), of another version, or not a memo; the message says which.
-        TypeError
-            When ``memo`` is not bytes.
         """
         return cls._of(_native.LocalMemo.from_bytes(memo))
 
@@ -96,20 +62,15 @@ class ClientMemo:
         return memo
 
     def to_bytes(self) -> bytes:
-        """Give the memo as bytes, the secrets and a checksum: they are as secret as the memo.
-
-        Returns
-        -------
-        bytes
-        """
+        """Return the memo as bytes, the secrets and a checksum: they are as secret as the memo."""
         return self._secrets.to_bytes()
 
     def __len__(self) -> int:
-        """Give the number of people."""
+        """Return the number of people."""
         return len(self._secrets)
 
     def __getitem__(self, index: SupportsIndex | slice) -> ClientMemo:
-        """Give the memo of one person, or of several."""
+        """Return the memo of one person, or of several."""
         if isinstance(index, slice):
             people = range(len(self))[index]
             first, step = (people[0], people.step) if len(people) > 1 else (people[0] if people else 0, 1)

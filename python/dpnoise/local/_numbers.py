@@ -1,5 +1,3 @@
-"""Protocols for the mean of numbers."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -40,27 +38,12 @@ class NumberProtocol(Protocol):
             Any floating-point or integer dtype, converted to float64, a list of numbers, or a column or tensor of
             another library: pandas, polars, Arrow data, DLPack. May be empty. The range is [0, 1] for `SquareWave`
             and [-1, 1] for the others, both ends included.
-        out : ndarray of uint8, shape (n, report_bytes), optional
-            A writable C-contiguous array to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+        out, threads, rng : as everywhere
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
             Whole numbers in little-endian bytes; unused bits are zero.
-
-        Raises
-        ------
-        ParameterError
-            When a number is outside of the range, infinite or NaN (the message does not say which) or ``out`` does not
-            fit; nothing has been drawn then.
-        TypeError
-            When the values are not numbers, or ``out`` is not an array of uint8.
-        RandomnessError
-            When the source of randomness fails; ``out`` is zero then.
         """
         return self._reports(self._vector(values), out, threads, rng)
 
@@ -86,12 +69,7 @@ class MeanEstimate(Record):
         is not small compared with the noise.
     lower, upper : float
         The ends of the confidence interval, by the normal approximation.
-    n : int
-        The number of reports counted; for an attribute of `Sampled` those about all attributes.
-    rejected : int
-        The number of malformed reports, which were not counted.
-    level : float
-        The confidence level of the interval.
+    n, rejected, level : as everywhere
     """
 
     mean: float
@@ -104,35 +82,23 @@ class MeanEstimate(Record):
 
 
 class MeanProtocol(NumberProtocol):
-    """A protocol for the mean of numbers in [-1, 1], whose reports are unbiased estimates of them."""
+    """A protocol for the mean of numbers in [-1, 1], whose reports are unbiased estimates of the numbers.
+
+    The parameter ``epsilon`` is from 2**-20 to 32: a report is epsilon-locally differentially private.
+    """
 
     __slots__ = ()
 
     def estimate(
         self, collected: Accumulator | Values, *, level: float = 0.95, threads: int | None = None
     ) -> MeanEstimate:
-        """Estimate the mean of people's numbers.
+        """Estimate the mean of people's numbers from at least one report.
 
         Parameters
         ----------
         collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
             An accumulator of this protocol, or reports as `perturb` made them.
-        level : float
-            The confidence level of the interval, between 0 and 1.
-        threads : int, optional
-            How many threads count reports; all cores that the process may use when not given.
-
-        Returns
-        -------
-        MeanEstimate
-
-        Raises
-        ------
-        ParameterError
-            When no report was counted, ``level`` is not between 0 and 1, or ``collected`` is of another protocol or
-            shape.
-        TypeError
-            When the dtype is wrong.
+        level, threads : as everywhere
         """
         quantile = normal_quantile(level)
         mean, error, n, rejected = self._collected(collected, threads)._state.estimate_mean()
@@ -141,25 +107,14 @@ class MeanProtocol(NumberProtocol):
     def variance(self, n: int, x: float) -> float:
         """Predict the variance of an estimated mean over the randomisation.
 
+        The class says for which number it is largest. For people with different numbers, average it over them.
+
         Parameters
         ----------
         n : int
             The number of reports, at least 1.
         x : float
             The number that all these people have, from -1 to 1.
-
-        Returns
-        -------
-        float
-            The docstring of the class says where it is largest. For people with different numbers, average it over
-            them.
-
-        Raises
-        ------
-        ParameterError
-            When a parameter is out of range.
-        TypeError
-            When a parameter is not a number.
         """
         return self._native.variance_of_mean(n, x)
 
@@ -172,15 +127,7 @@ class DuchiMean(MeanProtocol):
 
     Parameters
     ----------
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When ``epsilon`` is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    epsilon : as for `MeanProtocol`
 
     References
     ----------
@@ -204,26 +151,18 @@ class PiecewiseMean(MeanProtocol):
     """The piecewise mechanism: a number in [-1, 1] is moved at random, more often than not within a window around it.
 
     With ``s = exp(epsilon / 2)`` the variance per person is ``x**2 / (s - 1) + (s + 3) / (3 (s - 1)**2)`` for a sender
-    with the number ``x``: largest for -1 and 1. For epsilon above 1.29 this largest variance is smaller than that of
-    `DuchiMean`; for epsilon above 0.61 that of `HybridMean` is smaller than both.
+    with the number ``x``: largest for -1 and 1. For epsilon above 1.29 this largest variance is smaller than the
+    largest variance of `DuchiMean`; for epsilon above 0.61 `HybridMean` has a smaller one than both.
 
     Parameters
     ----------
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When ``epsilon`` is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    epsilon : as for `MeanProtocol`
 
     Notes
     -----
-    Numbers are rounded at random to a grid, without bias, and reports are one of up to 4096 whole numbers, of which
-    the collector keeps a histogram. The proof page "Windows" has the definition and its exact variance, which is
-    within 1 % of that of real numbers for epsilon up to 16, and below it for more.
+    Numbers are rounded at random to a grid, without bias, and reports are one of up to 4096 whole numbers, of which the
+    collector keeps a histogram. The proof page "Windows" has the definition and its exact variance, which is within 1 %
+    of the variance without a grid for epsilon up to 16, and below it for more.
 
     References
     ----------
@@ -256,15 +195,7 @@ class HybridMean(MeanProtocol):
 
     Parameters
     ----------
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When ``epsilon`` is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    epsilon : as for `MeanProtocol`
 
     References
     ----------
@@ -288,21 +219,13 @@ class HybridMean(MeanProtocol):
 class LaplaceMean(MeanProtocol):
     """The Laplace mechanism: a number in [-1, 1] plus Laplace noise of scale 2 / epsilon.
 
-    The variance per person is ``8 / epsilon**2`` for every number; that of `HybridMean` is smaller for every epsilon.
-    Noise is exact, on a grid that is finer than its scale by 2**15 or more. A report takes 4 bytes, and the collector
-    keeps a single sum.
+    The variance per person is ``8 / epsilon**2`` for every number; `HybridMean` has a smaller variance for every
+    epsilon. Noise is exact, on a grid that is finer than its scale by 2**15 or more. A report takes 4 bytes, and the
+    collector keeps a single sum.
 
     Parameters
     ----------
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When ``epsilon`` is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    epsilon : as for `MeanProtocol`
 
     Notes
     -----

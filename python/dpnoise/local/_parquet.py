@@ -52,8 +52,6 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
     ParameterError
         When the file is not a Parquet file, has no column of reports, or its metadata are damaged; the message names
         it.
-    OSError
-        When the file cannot be read.
     """
     name = fspath(path)
     with _opened(name) as file:

@@ -87,7 +87,7 @@ class Plan(Tabular, Sequence[Candidate]):
     @overload
     def __getitem__(self, index: slice) -> tuple[Candidate, ...]: ...
     def __getitem__(self, index: int | slice) -> Candidate | tuple[Candidate, ...]:
-        """Give one protocol, or several."""
+        """Return one protocol, or several."""
         return self.candidates[index]
 
     def _columns(self) -> dict[str, Column]:
@@ -114,13 +114,6 @@ def plan(n: int, k: int, epsilon: float) -> Plan:
         A sequence of `Candidate`, which prints as a table: the most accurate first, and among equals the one that costs
         the collector least. Protocols that do not take this k and epsilon are left out; `RandomizedResponse` takes only
         k = 2.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -205,7 +198,7 @@ class AttributesPlan(Tabular):
     Attributes
     ----------
     candidates : tuple of AttributesCandidate
-        The two, or `Sampled` alone, each with its accuracy and cost.
+        `Sampled` and `Split`, or `Sampled` alone, each with its accuracy and cost.
     n : int
         The number of people.
     epsilon : float
@@ -236,21 +229,14 @@ def plan_attributes(n: int, attributes: Mapping[str, int], epsilon: float) -> At
     attributes : mapping of str to int
         From 2 to 256 attributes: their names, and for each the number of possible values, from 2 to 2**24.
     epsilon : float
-        The privacy parameter of a report for all attributes together: for `Sampled` that of each attribute, and for
-        `Split` shared among them equally. From 2**-20 to 32.
+        The privacy parameter of a report for all attributes together: with `Sampled` each attribute has it, and with
+        `Split` the attributes share it equally. From 2**-20 to 32.
 
     Returns
     -------
     AttributesPlan
-        Both, with the most accurate protocol for each attribute as `plan` finds it; `Split` is left out where its
-        shares are below 2**-20. The one with the smaller sum of variances is first.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+        `Sampled` and `Split`, each with the most accurate protocol for each attribute as `plan` finds it; `Split` is
+        left out where its shares are below 2**-20. The candidate with the smaller sum of variances is first.
 
     Examples
     --------

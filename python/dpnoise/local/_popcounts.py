@@ -84,7 +84,7 @@ def check(blocks: Iterable[Block], k: int, p: float, q: float) -> PopcountCheck:
 
 
 def distribution(k: int, p: float, q: float) -> NDArray[np.float64]:
-    """Give the probabilities of 0 to k set bits: one bit is set with probability p, each of k - 1 others with q."""
+    """Return the probabilities of 0 to k set bits: one bit is set with probability p, each of k - 1 others with q."""
     others = k - 1
     mode = min(int(k * q), others)
     x = np.arange(others)
@@ -95,7 +95,7 @@ def distribution(k: int, p: float, q: float) -> NDArray[np.float64]:
 
 
 def chi_squared_tail(x: float, degrees_of_freedom: int) -> float:
-    """Give the probability that a chi-squared variable is above x (Abramowitz and Stegun, 26.4.4 and 26.4.5)."""
+    """Return the probability that a chi-squared variable is above x (Abramowitz and Stegun, 26.4.4 and 26.4.5)."""
     if x <= 0:
         return 1.0
     half = x / 2
@@ -123,6 +123,6 @@ def _g_statistic(observed: NDArray[Any], expected: NDArray[Any]) -> float:
 
 
 def _bulk(law: NDArray[np.float64], tail: float) -> tuple[int, int]:
-    """Give the shortest range that leaves at most half of ``tail`` on either side."""
+    """Return the shortest range that leaves at most half of ``tail`` on either side."""
     below, above = np.cumsum(law), np.cumsum(law[::-1])[::-1]
     return int(np.count_nonzero(below <= tail / 2)), int(law.size - 1 - np.count_nonzero(above <= tail / 2))

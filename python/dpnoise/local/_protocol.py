@@ -23,7 +23,7 @@ Rng = SeededRng | ScriptedRng | None
 
 
 class Protocol(Specification):
-    """The base class of all local protocols, of which there are no objects.
+    """The abstract base class of all local protocols.
 
     Protocols are immutable, hashable, and equal when their specifications and labels are.
     """
@@ -31,16 +31,11 @@ class Protocol(Specification):
     __slots__ = ()
 
     def accumulator(self) -> Accumulator:
-        """Make an empty accumulator for reports of this protocol.
-
-        Returns
-        -------
-        Accumulator
-        """
+        """Make an empty accumulator for reports of this protocol."""
         return Accumulator(self)
 
     def _collected(self, collected: Accumulator | Values, threads: int | None) -> Accumulator:
-        """Give an accumulator of this protocol: the one that was passed, or a new one with the reports."""
+        """Return an accumulator of this protocol: the given one, or a new one with the given reports."""
         if isinstance(collected, Accumulator) and collected.protocol == self:
             return collected
         accumulator = self.accumulator()
@@ -53,7 +48,7 @@ class Protocol(Specification):
         return accumulator
 
     def to_arrow(self, reports: Values) -> Any:
-        """Give reports as Arrow data whose metadata name the protocol, without copying them.
+        """Return reports as Arrow data whose metadata name the protocol, without copying them.
 
         Parameters
         ----------
@@ -67,15 +62,6 @@ class Protocol(Specification):
             With the column "report" of type fixed_size_binary. The specification, and the labels if there are any, are
             in the metadata, where `Accumulator.add` looks for them. Other libraries read it through
             ``__arrow_c_array__`` or ``__arrow_c_stream__``.
-
-        Raises
-        ------
-        ParameterError
-            When the shape is wrong.
-        TypeError
-            When the dtype is wrong.
-        ImportError
-            When pyarrow is not installed.
         """
         return _arrow.batch_of(self._rows(reports), self)
 
@@ -84,13 +70,13 @@ class Protocol(Specification):
         raise NotImplementedError  # by those whose clients keep a memo
 
     def _limits(self) -> tuple[float, float]:
-        """Give the smallest and the largest number that the randomiser takes."""
+        """Return the smallest and the largest number that the randomiser takes."""
         return 0, self._native.k - 1
 
     def _reports(
         self, values: NDArray[Any], out: NDArray[np.uint8] | None, threads: int | None, rng: Rng
     ) -> NDArray[np.uint8]:
-        """Give a report for each value; no other code may hold the array of values."""
+        """Return a report for each value. Takes ownership of ``values``."""
         reports = array_for((len(values), self._native.report_bytes), out, np.uint8)
         self._native.perturb(values, reports, threads, rng)
         return reports
@@ -104,7 +90,7 @@ class Protocol(Specification):
         threads: int | None,
         rng: Rng,
     ) -> NDArray[np.uint8]:
-        """Give a report for the value of each person of the memo; no other code may hold the array of values."""
+        """Return a report for the value of each person of the memo. Takes ownership of ``values``."""
         if not isinstance(memo, ClientMemo):
             raise TypeError(f"memo must be a ClientMemo, got {type(memo).__name__}")
         _check_question(question)
@@ -148,18 +134,12 @@ def protocol_from_json(text: str, *, domain: Labels | None = None, limit: int | 
         The most bytes that the counters of the protocol may have: 128 MiB unless given, as a short specification may
         ask for much memory. None is for specifications of your own.
 
-    Returns
-    -------
-    Protocol
-
     Raises
     ------
     ParameterError
         When ``text`` is not a specification, was written again by another program, or its probabilities do not follow
         from its epsilon; when its counters have more than ``limit`` bytes; or when the domain has another length, or is
         invalid.
-    TypeError
-        When ``text`` is not a str.
     """
     return Protocol.from_json(text, domain=domain, limit=limit)
 
@@ -169,6 +149,11 @@ class FrequencyProtocol(Protocol):
 
     The values are numbers from 0 to k - 1, or the labels of ``domain``. Labels are not part of the specification: they
     change neither its JSON nor its id nor any report.
+
+    Most of these protocols take ``k``, the number of possible values, from 2 to 2**24; or instead a ``domain``, the
+    labels of the values, a sequence of str, int or bool, which must be public and not looked up in the data. The
+    parameter ``epsilon`` is from 2**-20 to 32: a report is epsilon-locally differentially private. Probabilities of
+    more than 62 binary digits, which many values with a small epsilon may need, are refused by a ParameterError.
     """
 
     __slots__ = ()
@@ -206,27 +191,16 @@ class FrequencyProtocol(Protocol):
         return len(self._domain)
 
     def variance(self, n: int, frequency: float = 0.0) -> float:
-        """Predict the variance of an estimated count.
+        """Predict the variance of an estimated count, in people squared.
+
+        It is ``n (q (1 - q) / (p - q)**2 + frequency (1 - p - q) / (p - q))`` (Wang et al. 2017, equation 2).
 
         Parameters
         ----------
         n : int
-            The number of reports.
+            The number of people who report.
         frequency : float
             The true frequency of the value, from 0 to 1.
-
-        Returns
-        -------
-        float
-            ``n (q (1 - q) / (p - q)**2 + frequency (1 - p - q) / (p - q))`` (Wang et al. 2017, equation 2); the unit is
-            people squared.
-
-        Raises
-        ------
-        ParameterError
-            When a parameter is out of range.
-        TypeError
-            When a parameter is not a number.
         """
         return self._native.variance(n, frequency)
 
@@ -245,22 +219,8 @@ class FrequencyProtocol(Protocol):
         ----------
         collected : Accumulator, or ndarray of uint8, shape (n, report_bytes)
             An accumulator of this protocol, or reports as ``perturb`` made them.
-        level, simultaneous, post
-            As for `Accumulator.estimate`.
-        threads : int, optional
-            How many threads count reports; all cores that the process may use when not given.
-
-        Returns
-        -------
-        Estimate
-
-        Raises
-        ------
-        ParameterError
-            When reports have another shape, an accumulator is of another protocol, ``level`` is not between 0 and 1, or
-            ``post`` is not known.
-        TypeError
-            When the dtype is wrong, or ``simultaneous`` is not a bool.
+        level, simultaneous, post : as for `Accumulator.estimate`
+        threads : as everywhere
         """
         return self._collected(collected, threads).estimate(level=level, simultaneous=simultaneous, post=post)
 
@@ -277,13 +237,6 @@ class FrequencyProtocol(Protocol):
         Estimate
             With the distribution of an estimate from the reports of all these people. It takes time in the order of k,
             independent of the counts.
-
-        Raises
-        ------
-        ParameterError
-            When the shape is wrong, or a count is negative or too large.
-        TypeError
-            When the counts are not integers.
 
         Notes
         -----
@@ -333,31 +286,15 @@ class OfValues(Protocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, a list of ints, or a column or tensor of another library: pandas, polars, Arrow data,
-            DLPack. With a domain, labels instead, also as columns of categories: looking them up does not take constant
-            time. May be empty.
-        out : ndarray of uint8, shape (n, report_bytes), optional
-            A writable C-contiguous array to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+            Any integer dtype, or a list of ints. With a domain, labels instead, also as columns of categories: looking
+            them up does not take constant time.
+        out, threads, rng : as everywhere
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
             For unary encodings bits packed least significant first, for the others a number in little-endian bytes, as
             the protocol defines it; unused bits are zero.
-
-        Raises
-        ------
-        ParameterError
-            When a value is outside of [0, k), or is no label (the message does not say which), or ``out`` does not fit;
-            nothing has been drawn then.
-        TypeError
-            When the values are not integers, or not of the labels' kind, or ``out`` is not an array of uint8.
-        RandomnessError
-            When the source of randomness fails; ``out`` is zero then.
         """
         return self._reports(self._vector(values), out, threads, rng)
 

@@ -38,24 +38,18 @@ class Rappor(Protocol):
     p : float
         The probability that a 0 of the permanent row is reported as 1.
     q : float
-        The probability that a 1 of the permanent row is reported as 1, above p.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range, one of the epsilons is not from 2**-20 to 32, or the probabilities need more
-        than 62 binary digits.
-    TypeError
-        When a parameter is of the wrong type.
+        The probability that a 1 of the permanent row is reported as 1, above p. The epsilons of f, p and q must be from
+        2**-20 to 32.
 
     Notes
     -----
-    The letters are those of the paper: p belongs to a 0 and q to a 1. In other protocols, and in the specification, it
-    is the other way round: there the exact probabilities of a 1 are ``permanent_p`` and ``instantaneous_p`` for a bit
-    that is 1, and ``permanent_q`` and ``instantaneous_q`` for one that is 0.
+    The letters are as in the paper: p belongs to a 0 and q to a 1. In other protocols, and in the specification, it is
+    the other way round: there the exact probabilities of a 1 are ``permanent_p`` and ``instantaneous_p`` for a bit that
+    is 1, and ``permanent_q`` and ``instantaneous_q`` for one that is 0.
 
     The probabilities are rounded in the private direction to few binary digits, which makes reports fast: ``epsilon``
-    is at least 0.999 of that of the requested f, p and q, ``epsilon_first`` at least 0.998, and neither is above.
+    is at least 0.999 of the epsilon of the requested f, p and q, ``epsilon_first`` at least 0.998, and neither is
+    above.
 
     All reports of a person on one text together are ``epsilon``-differentially private, with an epsilon of
     ``2 * num_hashes * ln((1 - f/2) / (f/2))``: each of two Bloom filters has at most ``num_hashes`` bits set that the
@@ -165,32 +159,13 @@ class Rappor(Protocol):
         memo : ClientMemo
             The memo of n people: ``values[i]`` is the text of person i.
         question : str
-            The name of the question: the same whenever it is asked again, and a different one for every other question.
-            Two spellings of a text are two names, so only Unicode's normal form NFC is taken.
-            The permanent randomness of two questions is then independent. With one name for both, reports would reveal
-            whether the answers are the same.
-        out : ndarray of uint8, shape (n, report_bytes), optional
-            A writable C-contiguous array to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says. The permanent
-            randomness still comes from the memo.
+            The name of the question, as for `LongitudinalProtocol.perturb`.
+        rng : as for `LongitudinalProtocol.perturb`
+        out, threads : as everywhere
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
-
-        Raises
-        ------
-        ParameterError
-            When a text is not Unicode (the message does not say which), the memo has another number of people,
-            ``question`` is not Unicode in NFC, or ``out`` does not fit; nothing has been drawn then.
-        TypeError
-            When the values are not texts, ``memo`` is not a `ClientMemo`, ``question`` is not a str, or ``out`` is not
-            an array of uint8.
-        RandomnessError
-            When the source of randomness fails; ``out`` is zero then.
         """
         return self._reports_of(memo, question, _texts.fingerprints(values, "values"), out, threads, rng)
 
@@ -208,7 +183,7 @@ class Rappor(Protocol):
         The counts of bits are a linear function of the counts of texts, plus errors. A lasso selects texts, with
         non-negative counts and a penalty that errors alone rarely exceed; then the counts of the selected texts are
         estimated by least squares. Unlisted texts are estimated together, as one text that sets all bits alike. If the
-        Bloom filter of an unlisted text happens to be similar to that of a candidate, a part of its count is added to
+        Bloom filter of an unlisted text happens to be similar to a candidate's filter, a part of its count is added to
         the candidate's, the same in every collection.
 
         Counts are unbiased for texts that are frequent enough to be selected every time. A rare text is selected only
@@ -222,10 +197,7 @@ class Rappor(Protocol):
             The texts to look for, all different.
         level : float
             The confidence level of the intervals, and of the marks of significance together; between 0 and 1.
-        simultaneous : bool
-            Whether all intervals hold together at that level (Bonferroni), rather than each by itself.
-        threads : int, optional
-            How many threads count reports; all cores that the process may use when not given.
+        simultaneous, threads : as everywhere
 
         Returns
         -------
@@ -235,12 +207,7 @@ class Rappor(Protocol):
         Raises
         ------
         ParameterError
-            When ``level`` is not between 0 and 1, ``collected`` is of another protocol, or candidates have the same
-            Bloom filters, or too many of them were selected to be told apart.
-        TypeError
-            When the candidates are not texts, the dtype is wrong, or ``simultaneous`` is not a bool.
-        ImportError
-            When scipy is not installed: it comes with ``dpnoise[decode]``.
+            When candidates have the same Bloom filters, or too many of them were selected to be told apart.
         """
         candidates = _texts.readable_twice(candidates, "candidates")
         fingerprints = _texts.fingerprints(candidates, "candidates")

@@ -15,7 +15,7 @@ from dpnoise._interchange import arrow_column, is_arrow, require_pyarrow
 
 
 def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:
-    """Give the fingerprints of texts: a sequence of str or of bytes, or an Arrow column of strings or binary."""
+    """Return the fingerprints of texts: a sequence of str or of bytes, or an Arrow column of strings or binary."""
     data, offsets = _from_arrow(texts, name) if is_arrow(texts) else _from_sequence(texts, name)
     found = np.empty(offsets.size - 1, np.int64)
     _native.text_fingerprints(data, offsets, found)
@@ -23,12 +23,12 @@ def fingerprints(texts: Any, name: str) -> NDArray[np.int64]:
 
 
 def readable_twice(texts: Any, name: str) -> Any:
-    """Give texts that can be read by `fingerprints` and then by `as_list`: some streams can be read only once."""
+    """Return texts that can be read by `fingerprints` and then by `as_list`: some streams can be read only once."""
     return arrow_column(texts, name) if is_arrow(texts) else texts
 
 
 def as_list(texts: Any, name: str) -> list[Any]:
-    """Give texts as a list, after `fingerprints` has accepted them."""
+    """Return texts as a list, after `fingerprints` has accepted them."""
     found: list[Any] = arrow_column(texts, name).to_pylist() if is_arrow(texts) else np.asarray(texts, object).tolist()
     return found
 

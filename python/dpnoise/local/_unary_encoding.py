@@ -37,15 +37,6 @@ class UnaryReports(FrequencyProtocol):
         PopcountCheck
             If m batches are checked separately, multiply the smallest of the m p-values by m.
 
-        Raises
-        ------
-        ParameterError
-            When the shape is wrong, or the metadata of Arrow data name another protocol.
-        TypeError
-            When the dtype is wrong.
-        ImportError
-            When reports are Arrow data and pyarrow is not installed.
-
         Notes
         -----
         The check cannot detect people who run the protocol on a false value, nor attackers who draw the number of set
@@ -82,20 +73,13 @@ class UnaryRows(UnaryReports, ValueProtocol):
         Parameters
         ----------
         values : array of integers in [0, k), shape (n,)
-            Any integer dtype, or a list of ints; with a domain, labels instead.
+            As for `perturb`.
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
             Bit ``v`` of row ``i`` (least significant bit of a byte first) is set for value ``v`` of person ``i``, and
             no other.
-
-        Raises
-        ------
-        ParameterError
-            When a value is outside of [0, k), or is no label; the message does not say which.
-        TypeError
-            When the values are not integers, or not of the labels' kind.
         """
         vector = _inputs.codes(values, self._domain)
         bits = np.empty((len(vector), self.report_bytes), np.uint8)
@@ -115,26 +99,7 @@ class UnaryRows(UnaryReports, ValueProtocol):
         Every row must have exactly one of the first k bits set: a row with more would reveal more than ``epsilon``, so
         it is refused.
 
-        Parameters
-        ----------
-        bits : ndarray of uint8, shape (n, report_bytes)
-            One-hot rows.
-        out, threads, rng
-            As for `perturb`.
-
-        Returns
-        -------
-        ndarray of uint8, shape (n, report_bytes)
-
-        Raises
-        ------
-        ParameterError
-            When a row is not one-hot (the message does not say which), or a shape does not fit; nothing has been drawn
-            then.
-        TypeError
-            When ``bits`` or ``out`` is not an array of uint8.
-        RandomnessError
-            When the source of randomness fails; ``out`` is zero then.
+        The other parameters and the reports are as for `perturb`.
         """
         # A copy, so that no other code can change a row between check and use.
         rows = _inputs.matrix(bits, self.report_bytes, "bits").copy()
@@ -151,19 +116,7 @@ class SymmetricUnaryEncoding(UnaryRows):
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    k, domain, epsilon : as for `FrequencyProtocol`
 
     References
     ----------
@@ -186,19 +139,7 @@ class OptimizedUnaryEncoding(UnaryRows):
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    k, domain, epsilon : as for `FrequencyProtocol`
 
     References
     ----------
@@ -231,20 +172,10 @@ class UnaryEncoding(UnaryRows):
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
+    k, domain : as for `FrequencyProtocol`
     p, q : float
         The probability that a bit that is 1, or 0, is reported as 1, with 0 < q < p < 1. Their epsilon must be from
         2**-20 to 32.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
 
     References
     ----------
@@ -278,20 +209,10 @@ class ThresholdHistogramEncoding(UnaryRows):
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
+    k, domain : as for `FrequencyProtocol`
     epsilon : float
         The privacy parameter of the noise, from 2**-20 to 32. Thresholding hides more than the noise alone: a report is
         epsilon-locally differentially private for a smaller epsilon, which is the attribute ``epsilon``.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
 
     References
     ----------
@@ -319,19 +240,7 @@ class SummationHistogramEncoding(ValueProtocol):
 
     Parameters
     ----------
-    k : int
-        The number of possible values, from 2 to 2**24.
-    domain : sequence of str, int or bool
-        The labels of the values, instead of k; they must be public, not looked up in the data.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    k, domain, epsilon : as for `FrequencyProtocol`
 
     References
     ----------
