@@ -308,8 +308,9 @@ def several() -> Iterator[Case]:
         line = " ".join([specification, *messages])
         yield Case(f"several-state-{name}", f"collect {line}", f"ok {accumulator.to_bytes().hex()}")
         header = protocol.messages(reports)[0][:12].hex()
+        asked = f"facts {specification} {protocol.counter_bytes}"
         sizes = f"2 2 {protocol.counter_bytes} {double(protocol.epsilon)} {header}"
-        yield Case(f"several-facts-{name}", f"facts {specification} {protocol.counter_bytes}", f"ok attributes 0 {sizes}")
+        yield Case(f"several-facts-{name}", asked, f"ok attributes 0 {sizes}")
         estimates = protocol.estimate(accumulator)
         count, mean = estimates.values()
         for (attribute, found), command, numbers in [
