@@ -1,400 +1,166 @@
-"""Check who imports whom where Cargo does not. Run by ``make lint``; exits with 1 on any violation.
+"""Check who imports whom in Rust where Cargo does not. Run by ``make lint``; exits with 1 on any violation.
 
-Rust, below rust/core/src: a module may use its own layer and the layers below, where
-
-    high    mechanisms, local, stability, sgd    never each other
-    mid     rng, threads, samplers
-    leaves  params, error, instruction_set
-
-Rust, everywhere: no files import each other in a circle; unit tests may. An ``unsafe fn`` says in a Safety section what
-its callers owe, or its trait does. (The compiler keeps ``unsafe`` in its places, and clippy asks for SAFETY comments.)
-Python: only the command line, the plots and the backends import packages other than NumPy at module level.
-No files import each other in a circle, and no areas (what stands right below dpnoise) do. Every import counts, also one
-for type checkers or within a function. A name that a package takes from a module of its own is that module's.
+Below rust/core/src a module may use its own layer and the layers below, in unit tests, too; see `LAYERS`. In all crates
+no files import each other in a circle, but for unit tests. An ``unsafe fn`` says in a Safety section what its callers
+owe, or its trait does: clippy asks for that of public ones only.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Iterator
-from importlib.util import resolve_name
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple
 
+HIGH = 2  # never each other
 LAYERS = {
     **dict.fromkeys(["params", "error", "instruction_set"], 0),
     **dict.fromkeys(["rng", "threads", "samplers"], 1),
-    **dict.fromkeys(["mechanisms", "local", "stability", "sgd"], 2),
+    **dict.fromkeys(["mechanisms", "local", "stability", "sgd"], HIGH),
 }
-NAMES = ["leaf", "mid", "high"]
-HIGH = 2
 
-CORE = {*sys.stdlib_module_names, "numpy", "dpnoise"}
-EXTRAS_ALLOWED = ("python/dpnoise/cli/", "python/dpnoise/plots.py", "python/dpnoise/backends/")
-
-
-class Violation(NamedTuple):
-    """One broken rule and where it is."""
-
-    path: str
-    line: int
-    rule: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.rule}"
-
-
-# --- Rust source, lexed just enough ------------------------------------------------------------------------------
+Module = tuple[str, ...]
 
 _OPAQUE = re.compile(
-    r"""
-      //[^\n]*
-    | (?P<block>/\*)
-    | (?P<raw>\b[bc]?r(?P<hashes>\#*)"[\s\S]*?"(?P=hashes))
-    | (?:\b[bc]?"(?:\\[\s\S]|[^"\\])*"|"(?:\\[\s\S]|[^"\\])*")
-    | (?:'(?:\\(?:u\{[^}]*\}|x..|.)|[^'\\\n])')   # a lifetime has no closing quote
-    """,
-    re.VERBOSE,
+    r"""//[^\n]*|/\*[\s\S]*?\*/|\b[bc]?r(\#*)"[\s\S]*?"\1|"(?:\\[\s\S]|[^"\\])*"|'(?:\\(?:u\{[^}]*\}|x..|.)|[^'\\\n])'"""
 )
-
-
-def _end_of_block_comment(source: str, start: int) -> int:
-    depth = 0
-    for mark in re.compile(r"/\*|\*/").finditer(source, start):
-        depth += 1 if mark[0] == "/*" else -1
-        if depth == 0:
-            return mark.end()
-    return len(source)
-
-
-def code_of(source: str) -> str:
-    """Return a Rust file with its comments and literals blanked, every line where it was."""
-    code, position = [], 0
-    while match := _OPAQUE.search(source, position):
-        end = _end_of_block_comment(source, match.start()) if match["block"] else match.end()
-        code += [source[position : match.start()], re.sub(r"[^\n]", " ", source[match.start() : end])]
-        position = end
-    return "".join([*code, source[position:]])
-
-
-def _line_of(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
-
-
-_WORD = re.compile(r"[A-Za-z_]\w*|::|\S")
-
-
-class CratePath(NamedTuple):
-    """A path as written in the source, made absolute within the crate."""
-
-    segments: tuple[str, ...]
-    alias: str
-    line: int
-
-
-def crate_paths(code: str, module: tuple[str, ...]) -> Iterator[CratePath]:
-    """Yield every path of `code` that starts with ``crate`` or ``super``, made absolute; `module` is the file's own."""
-    words = [(match[0], match.start()) for match in _WORD.finditer(code)]
-    words += [("", len(code))] * 3
-    nested: list[str | None] = []  # one entry per open brace: the module it opens, if it opens one
-    index = 0
-
-    def tree(prefix: tuple[str, ...]) -> Iterator[CratePath]:
-        """Read one use tree, or a plain path, from `index` on."""
-        nonlocal index
-        segments, start = prefix, words[index][1]
-        while True:
-            word = words[index][0]
-            if word == "{":
-                index += 1
-                while words[index][0] not in ("}", ""):
-                    yield from tree(segments)
-                    index += words[index][0] == ","
-                index += 1
-                return
-            index += 1
-            if word == "crate":
-                segments = ()
-            elif word == "super":
-                segments = segments[:-1]
-            elif word != "self":
-                segments = (*segments, word)
-            if words[index][0] != "::" or not re.match(r"\w|[{*]", words[index + 1][0]):
-                break
-            index += 1
-        alias = segments[-1] if segments else ""
-        if words[index][0] == "as":
-            alias, index = words[index + 1][0], index + 2
-        yield CratePath(segments, alias, _line_of(code, start))
-
-    while index < len(words) - 3:
-        word, following = words[index][0], words[index + 1][0]
-        if word == "mod" and words[index + 2][0] == "{":
-            nested.append(following)
-            index += 3
-        elif word in ("crate", "super", "self") and following == "::":
-            yield from tree((*module, *(name for name in nested if name)))
-        else:
-            if word == "{":
-                nested.append(None)
-            elif word == "}" and nested:
-                nested.pop()
-            index += 1
-
-
-# --- the rules ---------------------------------------------------------------------------------------------------
-
-
-def module_of(relative: Path) -> tuple[str, ...]:
-    """Return the module path of a file, given relative to the crate's src folder."""
-    parts = relative.with_suffix("").parts
-    return parts[:-1] if parts[-1] in ("mod", "lib") else parts
-
-
-def import_rule(importer: str, imported: str) -> str | None:
-    """Return the rule that `importer` breaks by using `imported`, if any."""
-    if imported == importer:
-        return None
-    if imported not in LAYERS:
-        return f"crate::{imported} has no layer: name its module, or give it a layer in scripts/check_layers.py"
-    own, other = LAYERS[importer], LAYERS[imported]
-    if other > own:
-        return f"{importer} ({NAMES[own]}) imports upward from {imported} ({NAMES[other]})"
-    if other == own == HIGH:
-        return f"{importer} imports sideways from {imported}: what two high modules share moves down"
-    return None
-
-
-def check_imports(root: Path) -> Iterator[Violation]:
-    """Yield every import that the layers of rust/core/src forbid."""
-    source = root / "rust/core/src"
-    library = source / "lib.rs"
-    reexports = {}
-    if library.exists():
-        code = code_of(library.read_text(encoding="utf-8"))
-        # `pub use error::Error` makes crate::Error a name of the module `error`.
-        code = re.sub(r"\buse\s+(?!crate\b|self\b|super\b|::)", "use self::", code)
-        reexports = {path.alias: path.segments[0] for path in crate_paths(code, ()) if len(path.segments) > 1}
-    for file in sorted(source.rglob("*.rs")):
-        module = module_of(file.relative_to(source))
-        if not module:
-            continue  # the crate root sees every layer
-        name = str(file.relative_to(root))
-        if module[0] not in LAYERS:
-            yield Violation(name, 1, f"module {module[0]} has no layer: give it one in scripts/check_layers.py")
-            continue
-        code = code_of(file.read_text(encoding="utf-8"))
-        for path in crate_paths(code, module):
-            imported = path.segments[0] if path.segments else "*"
-            rule = import_rule(module[0], reexports.get(imported, imported))
-            if rule:
-                yield Violation(name, path.line, rule)
-
-
-Arrows = dict[str, dict[str, tuple[str, int]]]
-"""By the names of two modules, the first of which imports the second: the file and line that do."""
-
-
-def rust_arrows(source: Path, root: Path) -> Arrows:
-    """Return which modules of a crate each imports, but for tests; what is handed on is the module's that has it."""
-    files = {module_of(file.relative_to(source)): file for file in sorted(source.rglob("*.rs"))}
-    codes = {module: _without_tests(code_of(file.read_text(encoding="utf-8"))) for module, file in files.items()}
-    faces = {module: dict(_handed_on(codes[module], module)) for module in files}
-
-    def home(segments: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the module whose file defines what `segments` name."""
-        module = next((segments[:end] for end in range(len(segments), 0, -1) if segments[:end] in files), ())
-        rest = segments[len(module) :]
-        handed = faces.get(module, {}).get(rest[0]) if rest else None
-        return home((*handed, *rest[1:])) if handed and handed != segments else module
-
-    arrows: Arrows = {"::".join(module): {} for module in files}
-    for module, file in files.items():
-        for path in crate_paths(_PUB_USE.sub(_blank, codes[module]), module):
-            imported = home(path.segments)
-            if imported in files and imported != module:
-                place = (file.relative_to(root).as_posix(), path.line)
-                arrows["::".join(module)].setdefault("::".join(imported), place)
-    return arrows
-
-
-def _blank(found: re.Match[str]) -> str:
-    """Return as many lines without anything in them."""
-    return re.sub(r"[^\n]", " ", found[0])
-
-
-_PUB_USE = re.compile(r"\bpub(?:\([^)]*\))?\s+use\b[^;]*;")
-
-
-def _handed_on(code: str, module: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the names that a file hands on by ``pub use``, and what they stand for."""
-    for use in _PUB_USE.findall(code):
-        local = re.sub(r"\buse\s+(?!crate\b|self\b|super\b|::)", "use self::", use)
-        yield from ((path.alias, path.segments) for path in crate_paths(local, module))
-
-
-def _without_tests(code: str) -> str:
-    """Return blanked code without its test modules."""
-    while found := re.search(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*\{", code):
-        depth, end = 1, found.end()
-        while depth and end < len(code):
-            depth += (code[end] == "{") - (code[end] == "}")
-            end += 1
-        code = code[: found.start()] + re.sub(r"[^\n]", " ", code[found.start() : end]) + code[end:]
-    return code
-
-
+_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*(?=\{)")
+_USE = re.compile(r"(\bpub(?:\([^)]*\))?\s+)?\buse\s+([^;]*);")
+_PATH = re.compile(r"\b(?:crate|super|self)(?:\s*::\s*\w+)+")
 _UNSAFE_FN = re.compile(r"\bunsafe\s+(?:extern\s+(?:[^\s{]+\s+)?)?fn\s+\w")
 
 
-def _enclosing_header(code: str, position: int) -> tuple[str, int]:
-    """Return what stands before the brace that `position` is in, and where that text starts."""
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def code_of(source: str) -> str:
+    """Return a Rust file with its comments and literals blanked, every character where it was."""
+    return _OPAQUE.sub(_blank, source)
+
+
+def _end(code: str, brace: int) -> int:
+    """Return where the block ends whose brace is there."""
     depth = 0
-    for brace in range(position - 1, -1, -1):
-        depth += (code[brace] == "}") - (code[brace] == "{")
-        if depth < 0:
-            start = max(code.rfind(mark, 0, brace) for mark in ";{}") + 1
-            return code[start:brace], start
-    return "", 0
+    for mark in re.compile(r"[{}]").finditer(code, brace):
+        depth += 1 if mark[0] == "{" else -1
+        if depth == 0:
+            return mark.end()
+    return len(code)
+
+
+def _without_tests(code: str) -> str:
+    while found := _TESTS.search(code):
+        code = code[: found.start()] + code[_end(code, found.end()) :]
+    return code
+
+
+def _branches(tree: str) -> list[str]:
+    """Return the paths of a use tree."""
+    head, brace, rest = tree.partition("{")
+    if not brace:
+        return [tree]
+    parts, depth = [""], 0
+    for letter in rest[: rest.rindex("}")]:
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [branch for part in parts if part.strip() for branch in _branches(head + part)]
+
+
+def _absolute(path: str, module: Module) -> Module:
+    """Return a path of a module from the root of its crate."""
+    segments = module
+    for word in re.findall(r"\w+|\*", path.partition(" as ")[0]):
+        if word in ("crate", "super"):
+            segments = () if word == "crate" else segments[:-1]
+        elif word not in ("self", "*"):
+            segments = (*segments, word)
+    return segments
+
+
+def arrows(source: Path, *, tests: bool) -> dict[Module, set[Module]]:
+    """Return which modules of a crate each imports; what one hands on by ``pub use`` is the module's that has it."""
+    files: dict[Module, str] = {}
+    for file in sorted(source.rglob("*.rs")):
+        parts = file.relative_to(source).with_suffix("").parts
+        code = code_of(file.read_text(encoding="utf-8"))
+        files[parts[:-1] if parts[-1] in ("mod", "lib") else parts] = code if tests else _without_tests(code)
+    faces: dict[Module, dict[str, Module]] = {module: {} for module in files}
+    for module, code in files.items():
+        for handed_on, tree in _USE.findall(code):
+            for branch in _branches(tree) if handed_on else []:
+                local = branch if re.match(r"\s*(crate|super|self)\b", branch) else f"self::{branch}"
+                faces[module][re.findall(r"\w+|\*", branch)[-1]] = _absolute(local, module)
+
+    def home(path: Module) -> Module:
+        """Return the module whose file defines what a path names."""
+        module = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in files), ())
+        handed = faces.get(module, {}).get(path[len(module)]) if len(path) > len(module) else None
+        return home((*handed, *path[len(module) + 1 :])) if handed and handed != path else module
+
+    found: dict[Module, set[Module]] = {}
+    for module, code in files.items():
+        paths = [branch for handed_on, tree in _USE.findall(code) if not handed_on for branch in _branches(tree)]
+        paths = [path for path in paths if re.match(r"\s*(crate|super|self)\b", path)] + _PATH.findall(
+            _USE.sub("", code)
+        )
+        found[module] = {home(_absolute(path, module)) for path in paths} - {module}
+    return found
+
+
+def check_layers(root: Path) -> Iterator[str]:
+    """Yield the imports that the layers of rust/core/src forbid."""
+    for module, imported in arrows(root / "rust/core/src", tests=True).items():
+        for area in sorted({one[0] for one in imported if one} | set(module[:1])) if module else ():
+            own, other = LAYERS.get(module[0]), LAYERS.get(area)
+            if own is None or other is None:
+                yield f"{area} has no layer: give it one in scripts/check_layers.py"
+            elif other > own or (other == own == HIGH and area != module[0]):
+                yield f"{'::'.join(module)} imports {area}, upward or sideways: what they share moves down"
+
+
+def check_circles(root: Path) -> Iterator[str]:
+    """Yield a circle of files of each crate that has one."""
+    for source in sorted(root.glob("rust/*/src")):
+        graph = {module: imported - {()} for module, imported in arrows(source, tests=False).items() if module}
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            circle = " <- ".join("::".join(module) for module in error.args[1])
+            yield f"{source.relative_to(root).as_posix()}: a circle of imports, {circle}: what they share moves down"
+
+
+def check_unsafe(root: Path) -> Iterator[str]:
+    """Yield every ``unsafe fn`` that does not say what its callers owe."""
+    for file in sorted((root / "rust").rglob("*.rs")):
+        source = file.read_text(encoding="utf-8")
+        code, lines = code_of(source), source.split("\n")
+        for match in _UNSAFE_FN.finditer(code):
+            line = code.count("\n", 0, match.start())
+            opened = [
+                at.start() for at in re.finditer(r"\{", code[: match.start()]) if _end(code, at.start()) > match.end()
+            ]
+            start = max((code.rfind(mark, 0, opened[-1]) for mark in ";{}"), default=0) + 1 if opened else 0
+            header = code[start : opened[-1]] if opened else ""
+            trait = re.search(r"\btrait\b", header)
+            above = code.count("\n", 0, start + trait.start()) if trait else line
+            of_trait = re.search(r"\bimpl\b.*\sfor\s+(?!<)", header, re.DOTALL)  # which is asked where it is
+            if not (of_trait or _has_safety_section(lines, line) or _has_safety_section(lines, above)):
+                place = f"{file.relative_to(root).as_posix()}:{line + 1}"
+                yield f"{place}: unsafe fn without a Safety section of its own or of its trait"
 
 
 def _has_safety_section(lines: list[str], index: int) -> bool:
-    """Return whether the documentation right above line `index` has a Safety section."""
+    """Return whether the documentation right above a line has a Safety section."""
     while index > 0 and re.match(r"\s*(///|//|#\[)", lines[index - 1]):
         index -= 1
         if re.match(r"\s*///\s*# Safety\b", lines[index]):
             return True
     return False
-
-
-def _has_contract(code: str, lines: list[str], position: int) -> bool:
-    """Return whether the ``unsafe fn`` at `position`, or its trait, says what its callers owe."""
-    if _has_safety_section(lines, _line_of(code, position) - 1):
-        return True
-    header, start = _enclosing_header(code, position)
-    if re.search(r"\bimpl\b.*\sfor\s+(?!<)", header, re.DOTALL):
-        return True  # the contract is the trait's, and is asked for there
-    trait = re.search(r"\btrait\b", header)
-    return trait is not None and _has_safety_section(lines, _line_of(code, start + trait.start()) - 1)
-
-
-def check_unsafe(root: Path) -> Iterator[Violation]:
-    """Yield every ``unsafe fn`` that does not say what its callers owe; clippy asks for that of public ones only."""
-    for file in sorted((root / "rust").rglob("*.rs")):
-        source = file.read_text(encoding="utf-8")
-        code, lines = code_of(source), source.split("\n")
-        for match in _UNSAFE_FN.finditer(code):
-            if not _has_contract(code, lines, match.start()):
-                name, line = file.relative_to(root).as_posix(), _line_of(code, match.start())
-                yield Violation(name, line, "unsafe fn without a Safety section of its own or of its trait")
-
-
-def _at_module_level(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes that run when the module is imported."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            continue
-        if isinstance(child, ast.If) and ast.unparse(child.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-            continue
-        yield child
-        yield from _at_module_level(child)
-
-
-def check_extras(root: Path) -> Iterator[Violation]:
-    """Yield every import of an optional package that would make the core package need it."""
-    for file in sorted((root / "python/dpnoise").rglob("*.py")):
-        name = file.relative_to(root).as_posix()
-        if name.startswith(EXTRAS_ALLOWED):
-            continue
-        for node in _at_module_level(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                imported = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                imported = [node.module or ""]
-            else:
-                continue
-            for package in sorted({target.split(".")[0] for target in imported} - CORE):
-                yield Violation(name, node.lineno, f"{package} is an extra: import it inside the function that uses it")
-
-
-def python_arrows(root: Path) -> Arrows:
-    """Return which modules of the package each of its modules imports."""
-    source = root / "python"
-    files = {}
-    for file in sorted(source.glob("dpnoise/**/*.py*")):
-        if file.suffix in (".py", ".pyi"):
-            parts = file.relative_to(source).with_suffix("").parts
-            files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
-
-    imports: dict[str, list[tuple[str, str, str, int]]] = {}  # from where, which name, called what here, in which line
-    for module, file in files.items():
-        package = module if file.stem == "__init__" else module.rpartition(".")[0]
-        imports[module] = []
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                imports[module] += [(alias.name, "*", "*", node.lineno) for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                origin = resolve_name("." * node.level + (node.module or ""), package)
-                imports[module] += [(origin, name.name, name.asname or name.name, node.lineno) for name in node.names]
-
-    def home(module: str, name: str) -> str:
-        """Return the module that ``from module import name`` is about."""
-        if f"{module}.{name}" in files:
-            return f"{module}.{name}"
-        if name != "*" and module in files and files[module].stem == "__init__":
-            for origin, original, here, _ in imports[module]:
-                if here == name and origin != module:
-                    return home(origin, original)
-        return module
-
-    arrows: Arrows = {module: {} for module in files}
-    for module, file in files.items():
-        for origin, name, _, line in imports[module]:
-            imported = home(origin, name)
-            if imported in files and imported != module:
-                arrows[module].setdefault(imported, (file.relative_to(root).as_posix(), line))
-    return arrows
-
-
-def circles(arrows: Arrows) -> Iterator[list[str]]:
-    """Yield a shortest circle through each module that is in one, but for those in a circle that came before."""
-    found: set[str] = set()
-    for start in arrows:
-        ways = [[start]]
-        seen: set[str] = set()
-        for way in ways:  # which grows meanwhile
-            if way[-1] in found:
-                continue
-            if start in arrows[way[-1]]:
-                found.update(way)
-                yield [*way, start]
-                break
-            ways += [[*way, module] for module in arrows[way[-1]] if module not in seen]
-            seen.update(arrows[way[-1]])
-
-
-def check_circles(root: Path) -> Iterator[Violation]:
-    """Yield the circles of files and those of Python's areas, each by its first import."""
-    crates = [rust_arrows(source, root) for source in sorted(root.glob("rust/*/src"))]
-    modules = python_arrows(root)
-    areas: Arrows = {}
-    for module, imported in modules.items():
-        own, *others = (".".join(name.split(".")[:2]) for name in [module, *imported])
-        known = areas.setdefault(own, {})
-        for area, place in zip(others, imported.values(), strict=True):
-            if area != own:
-                known.setdefault(area, place)
-    for arrows in (*crates, modules, areas):
-        for circle in circles(arrows):
-            path, line = arrows[circle[0]][circle[1]]
-            yield Violation(path, line, f"a circle of imports, {' -> '.join(circle)}: what they share moves down")
-
-
-def check(root: Path) -> list[Violation]:
-    """Return every violation below `root`."""
-    return [*check_imports(root), *check_circles(root), *check_unsafe(root), *check_extras(root)]
 
 
 def main() -> int:
@@ -403,9 +169,8 @@ def main() -> int:
     if not (root / "rust/core/src").is_dir():
         print(f"{root} has no rust/core/src: not a dpnoise checkout", file=sys.stderr)
         return 1
-    violations = check(root)
-    for violation in violations:
-        print(violation)
+    violations = [*check_layers(root), *check_circles(root), *check_unsafe(root)]
+    print(*violations, sep="\n", end="\n" * bool(violations))
     return 1 if violations else 0
 
 
