@@ -9,6 +9,7 @@ value, or says which one is meant.
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal, Protocol, TypeGuard, TypeVar
 
@@ -25,6 +26,15 @@ _DEVICES: Final = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 
 
 # Its own, and what it shares with CUDA and ROCm devices.
 _CPU: Final = (1, 3, 11)
+
+PARQUET: Final[dict[str, Any]] = {
+    # Arrow's default prefetches the whole file and keeps it; these options read it a piece at a time.
+    "pre_buffer": False,
+    "buffer_size": 1 << 20,
+    # Reports are random bits, so only a checksum detects a damaged page.
+    "page_checksum_verification": True,
+}
+"""The options with which all Parquet files are read."""
 
 
 class ArrowArray(Protocol):
@@ -141,6 +151,11 @@ def require_pyarrow() -> Any:
     except ModuleNotFoundError as error:
         raise ImportError("Arrow data and Parquet files need pyarrow: pip install 'dpnoise[arrow]'") from error
     return pyarrow
+
+
+def native_file(path: str | os.PathLike[str]) -> Any:
+    """Open a file for Arrow, which takes each path that is a text for UTF-8."""
+    return require_pyarrow().OSFile(os.fsencode(path))
 
 
 def _reader(kind: type) -> Callable[[Any, str, Missing], NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Packages that import their modules when a name is first used (PEP 562), so that they take no time to import."""
+"""What is imported when it is first used: modules of packages (PEP 562), and the packages of the extras."""
 
 from __future__ import annotations
 
@@ -34,3 +34,11 @@ def lazily(package: str, names: Sequence[str], **modules: str) -> tuple[Callable
         return sorted({*vars(sys.modules[package]), *names, *modules})
 
     return __getattr__, __dir__
+
+
+def require(package: str, extra: str) -> Any:
+    """Import a package, or raise an ImportError that names the extra to install."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise ImportError(f"this needs {package}: pip install 'dpnoise[{extra}]'") from error

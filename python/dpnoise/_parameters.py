@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 import operator
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any
 
 from dpnoise._errors import ParameterError
+from dpnoise._native import Sampler, ScriptedRng, SeededRng
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+Rng = SeededRng | ScriptedRng | None
 
 
 class ByName:
@@ -77,6 +81,12 @@ def root(square: Fraction) -> float:
     return found
 
 
+def share_of(epsilon: float, parts: int) -> float:
+    """Return a part of epsilon, so that all parts are no more than the whole."""
+    share = epsilon / parts
+    return math.nextafter(share, 0.0) if Fraction(share) * parts > Fraction(epsilon) else share
+
+
 def integer(value: Any, name: str, allowed: range) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be an int, got {type(value).__name__}")
@@ -95,3 +105,19 @@ def checked_level(level: float) -> float:
     if not 0 < number < 1:
         raise ParameterError(f"level must be between 0 and 1, both excluded, got {number!r}")
     return number
+
+
+# Tables are a function of the public parameters, and take longer to compute than a few samples.
+@lru_cache(maxsize=256, typed=True)
+def _cached(distribution: str, *parameters: Any) -> Sampler:
+    make = getattr(Sampler, distribution)
+    sampler: Sampler = make(*parameters)
+    return sampler
+
+
+def sampler_of(distribution: str, *parameters: Any) -> Sampler:
+    """Return the sampler with these parameters."""
+    try:
+        return _cached(distribution, *parameters)
+    except TypeError:  # perhaps only not hashable: the constructor's error names the problem
+        return _cached.__wrapped__(distribution, *parameters)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._arrays import Size, output
 from dpnoise._errors import ParameterError
-from dpnoise.samplers._draw import sampler_of
+from dpnoise._parameters import sampler_of
 
 __all__ = ["NoiseKey", "Ticket"]
 

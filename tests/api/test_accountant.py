@@ -18,32 +18,25 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from dpnoise import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, ParameterError, PrivacyCost
-from dpnoise.accounting import Accountant, _losses, compose_advanced, compose_sequential, zcdp_epsilon
-from dpnoise.accounting._losses import (
-    ApproximateLoss,
+from dpnoise.accounting import (
+    Accountant,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     LaplaceLoss,
-    Loss,
+    PrivacyLoss,
+    compose_advanced,
+    compose_sequential,
+    zcdp_epsilon,
 )
+from dpnoise.accounting._losses import ApproximateLoss
 
 Floats = NDArray[np.float64]
 METHODS: list[Any] = ["pld", "rdp"]
 
 
-class Mechanism:
-    """A mechanism of which only the loss is known."""
-
-    def __init__(self, loss: Loss) -> None:
-        self.loss = loss
-
-    def _loss(self) -> Loss:
-        return self.loss
-
-
-def accountant(method: Any, loss: Loss, count: int = 1, **sampling: float) -> Accountant:
-    return Accountant(method=method).compose(Mechanism(loss), count, **sampling)  # type: ignore[arg-type]
+def accountant(method: Any, loss: PrivacyLoss, count: int = 1, **sampling: float) -> Accountant:
+    return Accountant(method=method).compose(loss, count, **sampling)
 
 
 def profile(first: Floats, second: Floats, epsilon: float) -> float:
@@ -82,7 +75,7 @@ def exponential_mechanism(epsilon: float, scores: list[float]) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def cases() -> list[tuple[Loss, Floats, Floats]]:
+def cases() -> list[tuple[PrivacyLoss, Floats, Floats]]:
     """Losses, and two laws of a mechanism that they must dominate."""
     response = np.array([1.0, math.exp(-0.8)]) / (1 + math.exp(-0.8))
     failing = np.array([0.01, 0.0, *(0.99 * response)])
@@ -113,7 +106,7 @@ EPSILONS = [0.0, 1e-3, 0.05, 0.2, 0.35, 0.5, 0.75, 0.8, 1.0, 1.3, 2.0]
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(("loss", "first", "second"), CASES, ids=NAMES)
-def test_each_loss_dominates_its_mechanism(method: Any, loss: Loss, first: Floats, second: Floats) -> None:
+def test_each_loss_dominates_its_mechanism(method: Any, loss: PrivacyLoss, first: Floats, second: Floats) -> None:
     for count in (1, 2) if first.size < 1000 else (1,):
         account = accountant(method, loss, count)
         laws = repeated(first, count), repeated(second, count)
@@ -125,7 +118,7 @@ def test_each_loss_dominates_its_mechanism(method: Any, loss: Loss, first: Float
 
 
 @pytest.mark.parametrize(("loss", "first", "second"), CASES, ids=NAMES)
-def test_sampled_losses_dominate_sampled_mechanisms(loss: Loss, first: Floats, second: Floats) -> None:
+def test_sampled_losses_dominate_sampled_mechanisms(loss: PrivacyLoss, first: Floats, second: Floats) -> None:
     """A person who is in the sample or not: `second` is the law without the person."""
     share = 0.3
     mixed = share * first + (1 - share) * second
@@ -136,7 +129,7 @@ def test_sampled_losses_dominate_sampled_mechanisms(loss: Loss, first: Floats, s
 
 
 @pytest.mark.parametrize(("loss", "first", "second"), CASES, ids=NAMES)
-def test_losses_are_tight_and_less_would_be_found(loss: Loss, first: Floats, second: Floats) -> None:
+def test_losses_are_tight_and_less_would_be_found(loss: PrivacyLoss, first: Floats, second: Floats) -> None:
     """Positive control: the same laws against nine tenths of epsilon, or a quarter more of noise, are not dominated."""
     less: dict[type, Any] = {
         ApproximateLoss: lambda: ApproximateLoss(0.9 * loss.epsilon, loss.delta),
@@ -250,7 +243,7 @@ def test_the_slack_counts_every_value_that_moves() -> None:
     [case for case in CASES if case[0].delta == 0],
     ids=[name for name, case in zip(NAMES, CASES, strict=True) if case[0].delta == 0],
 )
-def test_divergences_are_not_too_small(loss: Loss, first: Floats, second: Floats) -> None:
+def test_divergences_are_not_too_small(loss: PrivacyLoss, first: Floats, second: Floats) -> None:
     orders = np.array([1.1, 1.5, 2.0, 4.0, 16.0, 64.0])
     present = (first > 1e-290) & (second > 1e-290)
     p, q = np.log(first[present]), np.log(second[present])
@@ -310,7 +303,7 @@ def test_gaussian_noise_agrees_with_the_closed_form() -> None:
 
 def test_mixtures_agree_with_dp_accounting() -> None:
     account = Accountant().compose(DiscreteLaplace(epsilon=0.2, sensitivity=2), 30).compose(PrivacyCost(0.3), 3)
-    account.compose(Mechanism(DiscreteGaussianLoss(8.0, 1.0)), 10)  # type: ignore[arg-type]
+    account.compose(DiscreteGaussianLoss(8.0, 1.0), 10)
     from_discrete_laplace = privacy_loss_distribution.from_discrete_laplace_mechanism
     library = from_discrete_laplace(0.1, sensitivity=2, use_connect_dots=True).self_compose(30)
     response = privacy_loss_distribution.from_randomized_response(
@@ -411,8 +404,10 @@ def test_sampling_costs_less(method: Any) -> None:
         (
             lambda: Accountant().compose(0.1),
             TypeError,
-            "mechanism must be a mechanism of dpnoise or a PrivacyCost, got",
+            "mechanism must be a mechanism of dpnoise, a PrivacyCost or",
         ),  # type: ignore[arg-type]
+        (lambda: LaplaceLoss(math.inf, 1), ParameterError, "epsilon must be positive and finite, got inf"),
+        (lambda: DiscreteGaussianLoss(0.0, 1.0), ParameterError, "sigma must be positive and finite, got 0.0"),
         (lambda: Accountant().compose(PrivacyCost(0.1), 0), ParameterError, "count must be an integer from 1 to"),
         (lambda: Accountant().compose(PrivacyCost(0.1), 1.0), TypeError, "count must be an int, got float"),  # type: ignore[arg-type]
         (
@@ -475,7 +470,7 @@ def test_what_gaussian_noise_has_no_epsilon_for() -> None:
     assert accountant("pld", DiscreteGaussianLoss(40.0, 1.0)).epsilon(0.0) == math.inf
     assert accountant("rdp", DiscreteGaussianLoss(40.0, 1.0)).epsilon(0.0) == math.inf
     assert accountant("rdp", DiscreteGaussianLoss(40.0, 1.0)).epsilon(1e-300) < 1.0
-    assert _losses.DiscreteGaussianLoss(3.0, 1.0).epsilon == math.inf
+    assert DiscreteGaussianLoss(3.0, 1.0).epsilon == math.inf
 
 
 @pytest.mark.parametrize("kind", [Gaussian, DiscreteGaussian])

@@ -61,6 +61,31 @@ def test_a_planted_import_is_found(tmp_path, planted, module):
     assert module in too_much(loaded_by("import dpnoise", tmp_path))
 
 
+def refused(names):
+    """Return what stops the import of modules where there is no package but NumPy."""
+    program = f"""
+import sys
+
+class Nothing:
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] not in {{*sys.stdlib_module_names, "numpy", "dpnoise"}}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Nothing())
+for name in {names}:
+    __import__(name)
+"""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60).stderr
+
+
+def test_only_the_command_line_the_plots_and_the_backends_need_an_extra_to_be_imported():
+    names = [".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts) for file in PACKAGE.rglob("*.py")]
+    core = [name for name in names if not name.startswith(("dpnoise.__main__", "dpnoise.backends.", "dpnoise.cli."))]
+    assert len(core) > 100
+    assert refused(core) == ""
+    assert "ModuleNotFoundError: typer" in refused([*core, "dpnoise.cli.app"])
+
+
 @pytest.mark.parametrize("package", LAZY)
 def test_every_name_is_there(package):
     module = import_module(package)

@@ -13,7 +13,7 @@ import pytest
 from dpnoise import NoErrorBound, ParameterError, PrivacyCost, mechanisms, queries, sgd, stability
 from dpnoise.accounting import Accountant, Ledger
 
-BASES = {queries.Query, stability.StableMechanism}
+BASES = {mechanisms.Mechanism, queries.Query, stability.StableMechanism}
 BOUNDS: Any = {"bounds": (0.0, 9.0), "epsilon": 0.5}
 GAUSSIAN: Any = {"epsilon": 0.5, "delta": 1e-6}
 COLUMN = [1.0, 2.0, 2.0, 5.0]

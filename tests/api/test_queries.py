@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 from dpnoise import DiscreteLaplace, NoErrorBound, ParameterError, hazmat, queries, sensitivity
+from dpnoise._parameters import share_of
 from dpnoise.queries import Count, Histogram, Mean, Median, Quantile, StabilityHistogram, Sum, Variance
-from dpnoise.queries._moments import part_of
 
 RELATIONS = ("add/remove", "substitute")
 
@@ -144,7 +144,7 @@ def test_means_stay_within_their_bounds() -> None:
 def test_parts_of_epsilon_are_no_more_than_the_whole() -> None:
     for epsilon in (1.0, 0.1, 0.7, 1e-3, 5e-324, 3.0, 1 / 3):
         for parts in (1, 2, 3):
-            share = part_of(epsilon, parts)
+            share = share_of(epsilon, parts)
             assert share * Fraction(parts) <= Fraction(epsilon)
             assert math.nextafter(share, 1e9) * Fraction(parts) >= Fraction(epsilon)
     more = [epsilon for epsilon in np.linspace(0.1, 1, 100).tolist() if Fraction(epsilon / 3) * 3 > Fraction(epsilon)]

@@ -15,6 +15,7 @@ from scipy import stats
 
 import dpnoise
 from dpnoise import AboveThreshold, Exponential, PermuteAndFlip, PrivacyCost, ReportNoisyMax, TopK, hazmat
+from dpnoise.mechanisms import NoiseBuffer, TruncatedGeometric
 
 KINDS = [Exponential, ReportNoisyMax]
 EACH = [Exponential(epsilon=0.7), ReportNoisyMax(epsilon=0.7), TopK(k=2, epsilon=0.7)]
@@ -292,3 +293,37 @@ def test_answers_about_values_far_from_the_threshold_are_right(monotonic: bool) 
     assert mechanism.error(2 * count, level) - far == pytest.approx(mechanism.scale * np.log(2))
     with pytest.raises(dpnoise.ParameterError, match=r"^count must be an integer from 1 to \d+, got 0$"):
         mechanism.error(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: TruncatedGeometric(epsilon=0.0, delta=0.1),
+            dpnoise.ParameterError,
+            "epsilon must be at least 2",
+        ),
+        (lambda: TruncatedGeometric(epsilon=1.0, delta=1.5), dpnoise.ParameterError, "delta must be 0, or at least"),
+        (
+            lambda: TruncatedGeometric(epsilon=1.0, delta=0).should_keep(0.5),
+            dpnoise.ParameterError,
+            "num_users must be",
+        ),
+        (lambda: NoiseBuffer(TopK(k=1, epsilon=1.0)), TypeError, "mechanism must be a Laplace or a Gaussian, got TopK"),  # type: ignore[arg-type]
+        (
+            lambda: NoiseBuffer(dpnoise.Laplace(epsilon=1.0)).add_noise(np.inf),
+            dpnoise.ParameterError,
+            "x must be finite",
+        ),
+        (lambda: NoiseBuffer(dpnoise.Laplace(epsilon=1.0)).add_noise("1"), TypeError, "x must be a number"),  # type: ignore[arg-type]
+    ],
+)
+def test_bad_input_of_partition_selection(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_buffer_adds_the_noise_of_its_mechanism() -> None:
+    buffer = NoiseBuffer(dpnoise.Laplace(epsilon=2.0))
+    assert stats.kstest([buffer.add_noise(3) - 3 for _ in range(2000)], stats.laplace(scale=0.5).cdf).pvalue > 1e-9
+    assert stats.kstest([buffer.add_noise(3) - 3 for _ in range(2000)], stats.laplace(scale=1.0).cdf).pvalue < 1e-9

@@ -17,7 +17,15 @@ import pytest
 import dpnoise
 from dpnoise import hazmat, sgd
 from dpnoise.accounting import Accountant, Ledger, zcdp_epsilon
-from dpnoise.sgd import NoisyGradient, clip_and_sum, epsilon_spent, noise_multiplier_for, poisson_sample
+from dpnoise.sgd import (
+    BandedToeplitz,
+    FloatSums,
+    NoisyGradient,
+    clip_and_sum,
+    epsilon_spent,
+    noise_multiplier_for,
+    poisson_sample,
+)
 
 DTYPES = [np.float32, np.float64]
 
@@ -537,8 +545,29 @@ def test_the_smallest_sampling_rate_costs_next_to_nothing() -> None:
     assert 0 <= epsilon_spent(**SPENT | {"sample_rate": 2.0**-1022}) < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: FloatSums(stddev=0.0), dpnoise.ParameterError, r"stddev must be from 2\*\*-80 to 2\*\*80, got 0.0"),
+        (lambda: FloatSums(3, stddev=1.0), TypeError, "strategy must be a BandedToeplitz, got int"),  # type: ignore[arg-type]
+        (lambda: take(step=2), dpnoise.ParameterError, "step must be an integer from 0 to 1, got 2"),
+        (lambda: take(history=np.zeros(1, np.int64)), dpnoise.ParameterError, "history must be as long as the number"),
+        (lambda: take(sums=np.zeros(3, np.int64)), TypeError, "sums must be a NumPy array of dtype float64"),
+    ],
+)
+def test_bad_sums_in_floats(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def take(*, sums: Any = None, history: Any = None, step: int = 0) -> None:
+    noise = FloatSums(BandedToeplitz([1.0, 0.5], steps=2), stddev=1.0)
+    kept = np.zeros(noise.history_length(3), np.int64) if history is None else history
+    noise.add_noise(np.zeros(3) if sums is None else sums, kept, step)
+
+
 def test_the_names_are_those_of_the_package() -> None:
-    runs = ["BandedToeplitz", "CorrelatedGradient", "CorrelatedGradientRun", "CyclicPoisson", "MinSeparation"]
+    runs = ["BandedToeplitz", "CorrelatedGradient", "CorrelatedGradientRun", "CyclicPoisson"]
     steps = ["NoisyGradient", "SingleEpoch", "clip_and_sum", "epsilon_spent", "noise_multiplier_for", "poisson_sample"]
-    assert sgd.__all__ == runs + steps
+    assert sgd.__all__ == [*runs, "FloatSums", "MinSeparation", *steps]
     assert "sgd" in dpnoise.__all__

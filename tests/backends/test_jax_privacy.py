@@ -120,17 +120,17 @@ class Seeded:
 
     def __init__(self, noise: Any) -> None:
         self.noise = noise
-        self.history_length = noise.history_length
+        self.history_length, self.granularity = noise.history_length, noise.granularity
 
-    def release(self, history: Any, step: int, *more: Any) -> None:
-        self.noise.release(history, step, *more[:-1], hazmat.SeededRng(step + 1))
+    def add_noise(self, sums: Any, history: Any, step: int, rng: Any) -> None:
+        self.noise.add_noise(sums, history, step, rng=hazmat.SeededRng(step + 1))
 
 
 @pytest.mark.parametrize("donated", [(), (0, 1)], ids=str)
 @pytest.mark.parametrize("name", MATRICES)
 def test_all_ways_take_the_same_steps(name: str, donated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = ours._noise
-    monkeypatch.setattr(ours, "_noise", lambda *given: Seeded(kept(*given)))
+    kept = ours._kept_noise
+    monkeypatch.setattr(ours, "_kept_noise", lambda *given: Seeded(kept(*given)))
     generator = np.random.default_rng(2)
     for x64 in (False, True):
         with jax.enable_x64(x64):
@@ -218,8 +218,8 @@ def test_noise_of_the_state_would_be_noticed(monkeypatch: pytest.MonkeyPatch) ->
     """As the host draws it; ours from the same seed in each step does the same."""
     every = {"eager", "compiled", "constants", "twice in one", "scan", "vmap"}
     assert repeated(lambda: host.gaussian_privatizer(stddev=1.0, prng_key=0)) == every
-    kept = ours._noise
-    monkeypatch.setattr(ours, "_noise", lambda *given: Seeded(kept(*given)))
+    kept = ours._kept_noise
+    monkeypatch.setattr(ours, "_kept_noise", lambda *given: Seeded(kept(*given)))
     assert repeated(privatizer) == every
 
 
@@ -439,11 +439,11 @@ def test_devices_that_each_draw_noise_are_refused() -> None:
 
 def test_nothing_is_released_without_randomness(monkeypatch: pytest.MonkeyPatch) -> None:
     class Failing(Seeded):
-        def release(self, *_: Any) -> None:
+        def add_noise(self, *_: Any, rng: Any) -> None:
             raise RandomnessError("no randomness")
 
-    kept = ours._noise
-    monkeypatch.setattr(ours, "_noise", lambda *given: Failing(kept(*given)))
+    kept = ours._kept_noise
+    monkeypatch.setattr(ours, "_kept_noise", lambda *given: Failing(kept(*given)))
     with pytest.raises(RandomnessError):
         run(privatizer(), SAME, 1)
     with pytest.raises(jax.errors.JaxRuntimeError, match="no randomness"):

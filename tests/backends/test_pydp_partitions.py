@@ -16,7 +16,7 @@ from pydp.algorithms import partition_selection as host
 
 from dpnoise import ParameterError, _native
 from dpnoise.backends import pydp as ours
-from dpnoise.backends.pydp import _partition_selection
+from dpnoise.mechanisms._partition_selection import _law
 
 NAMES = ["truncated_geometric", "laplace", "gaussian"]
 BUDGETS = [
@@ -48,7 +48,7 @@ def test_properties_and_probabilities(name, budget):
 
 @lru_cache
 def selection(budget):
-    return ours.create_truncated_geometric_partition_strategy(*budget)._selection
+    return ours.create_truncated_geometric_partition_strategy(*budget)._selection._native
 
 
 def of_coin(budget, people):
@@ -87,7 +87,7 @@ def test_coins_keep_the_promise_exactly(budget):
 
 def numbers(budget):
     """Return numbers of people where something changes, with those around them, and some between."""
-    law = _partition_selection._law(*budget)
+    law = _law(*budget)
     turn, last = int(law["turn"][0]), int(law["last"][0])
     places = {0, turn // 2, turn, (turn + last) // 2, last, *(last * i // 29 for i in range(29))}
     return sorted({n for place in places for n in range(max(place - 2, 0), place + 4)})
@@ -115,7 +115,7 @@ def error_of_probabilities(law, budget):
 
 @pytest.mark.parametrize("budget", [*BUDGETS, LEAST_DELTA])
 def test_probabilities_are_those_of_the_theorem(budget):
-    law = _partition_selection._law(*budget)
+    law = _law(*budget)
     turn, height = law["turn"]
     planted = law | {"turn": (turn, height * (1 + 2.0**-41))} if turn else law | {"start": (1, 1.0)}
     assert error_of_probabilities(law, budget) < 2.0**-42 < error_of_probabilities(planted, budget)

@@ -135,7 +135,7 @@ def test_splitting_the_reports_changes_nothing(
         rewritten(reports, tmp_path / "b.parquet", column.slice(5_001, 0)),
         rewritten(reports, tmp_path / "c.parquet", column.slice(5_001).cast(pa.binary())),
     ]
-    monkeypatch.setattr("dpnoise.local._arrow.rows_per_block", lambda _bytes: 777)
+    monkeypatch.setattr("dpnoise.cli.collect.batch_rows", lambda _bytes: 777)
     split = run("estimate", *parts, "--json", "--threads", 2).json
     assert (split["n"], split["estimates"]) == (whole["n"], whole["estimates"])
 

@@ -160,7 +160,7 @@ def test_batches_are_joined_in_order(
 
     original = local.OptimizedUnaryEncoding.perturb
     monkeypatch.setattr(local.OptimizedUnaryEncoding, "perturb", spy)
-    monkeypatch.setattr("dpnoise.local._arrow.rows_per_block", lambda _bytes: 1_000)
+    monkeypatch.setattr("dpnoise.cli.tables.batch_rows", lambda _bytes: 1_000)
     assert run(*oue(colours_csv, reports)).code == 0
     assert max(sizes) <= 1_000
     assert sum(sizes) == len(values)
@@ -304,7 +304,7 @@ def test_no_message_shows_a_private_value_and_nothing_is_left(
     run: Run, tmp_path: Path, reports: Path, monkeypatch: pytest.MonkeyPatch, name: str, old: bytes | None
 ) -> None:
     monkeypatch.setattr(
-        "dpnoise.local._arrow.rows_per_block", lambda _bytes: 100
+        "dpnoise.cli.tables.batch_rows", lambda _bytes: 100
     )  # so that batches are written before the error
     source = tmp_path / name
     source.write_text(LEAKS[name], encoding="utf-8", errors="surrogateescape")

@@ -220,7 +220,7 @@ WORST = {
 
 FAULTS = {
     # The distance of the bounds counts, not half of it.
-    "mean": ("part_of", lambda epsilon, parts: 2 * epsilon / parts),
+    "mean": ("share_of", lambda epsilon, parts: 2 * epsilon / parts),
     # A vote that is changed is one less and one more.
     "noisy_max": ("ReportNoisyMax", partial(ReportNoisyMax, monotonic=True)),
 }

@@ -6,6 +6,7 @@
 - `group_privacy`, `amplify_by_poisson_sampling`, `amplify_by_sampling_without_replacement`, `amplify_by_shuffling`:
   groups, samples and shuffled reports.
 - `Accountant`: tight composition of many releases, on the dp-accounting package.
+- `PrivacyLoss`: what it composes: `LaplaceLoss`, `DiscreteLaplaceLoss`, `DiscreteGaussianLoss`, `BoundedRangeLoss`.
 - `Ledger`: a durable budget that many processes spend from.
 """
 
@@ -25,11 +26,16 @@ from dpnoise.accounting._cost import PrivacyCost
 
 __all__ = [
     "Accountant",
+    "BoundedRangeLoss",
     "BudgetExceeded",
+    "DiscreteGaussianLoss",
+    "DiscreteLaplaceLoss",
+    "LaplaceLoss",
     "Ledger",
     "LedgerEntry",
     "LedgerError",
     "PrivacyCost",
+    "PrivacyLoss",
     "amplify_by_poisson_sampling",
     "amplify_by_sampling_without_replacement",
     "amplify_by_shuffling",
@@ -46,10 +52,18 @@ __all__ = [
 if TYPE_CHECKING:
     from dpnoise.accounting._accountant import Accountant
     from dpnoise.accounting._ledger import BudgetExceeded, Ledger, LedgerEntry
+    from dpnoise.accounting._losses import (
+        BoundedRangeLoss,
+        DiscreteGaussianLoss,
+        DiscreteLaplaceLoss,
+        LaplaceLoss,
+        PrivacyLoss,
+    )
 else:  # mechanisms import this package for their costs, and most programs use no accountant or ledger
     __getattr__, __dir__ = lazily(
         __name__,
         __all__,
         _accountant="Accountant",
         _ledger="BudgetExceeded Ledger LedgerEntry",
+        _losses="BoundedRangeLoss DiscreteGaussianLoss DiscreteLaplaceLoss LaplaceLoss PrivacyLoss",
     )

@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
 from dpnoise._errors import ParameterError
-from dpnoise._extras import require
+from dpnoise._lazy import require
 from dpnoise._parameters import ByName, integer, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up
-from dpnoise.accounting._losses import ApproximateLoss, Loss
+from dpnoise.accounting._losses import ApproximateLoss, PrivacyLoss
 from dpnoise.accounting._mechanism import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
 
 _WIDEST: Final = 200.0  # the loss of a release
-SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overflow
-LARGEST_DIVERGENCE: Final = 500.0  # of order 2, of all releases; larger distributions would not fit in memory
+_SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overflow
 _ROUNDING: Final = 1e-13  # the error of a Fourier transform of dp-accounting
 
 
@@ -32,7 +31,22 @@ class Accountant(ByName):
     method : {"pld", "rdp"}, default "pld"
         Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
     relation : {"add/remove", "substitute"}, default "add/remove"
-        The neighbouring relation, which all composed costs must have.
+        The neighbouring relation, which must be that of all composed costs.
+
+    Attributes
+    ----------
+    relation
+        As above.
+    LARGEST_DIVERGENCE : float
+        The most, for "pld", that the Rényi divergence of order 2 of all releases may be: larger distributions would not
+        fit in memory.
+
+    Raises
+    ------
+    ParameterError
+        When the method or the relation is neither.
+    ImportError
+        When dp-accounting is not installed; the extra ``accounting`` brings it.
 
     Notes
     -----
@@ -62,6 +76,8 @@ class Accountant(ByName):
 
     __slots__ = ("_composed", "_counts", "_method", "_relation")
 
+    LARGEST_DIVERGENCE: ClassVar[float] = 500.0
+
     def __init__(self, *, method: Literal["pld", "rdp"] = "pld", relation: Relation = "add/remove") -> None:
         check_relation(relation)
         if method not in ("pld", "rdp"):
@@ -69,7 +85,7 @@ class Accountant(ByName):
         require("dp_accounting", "accounting")
         self._method = method
         self._relation = relation
-        self._counts: Counter[Loss] = Counter()
+        self._counts: Counter[PrivacyLoss] = Counter()
         self._composed: Any = None
 
     @property
@@ -77,13 +93,15 @@ class Accountant(ByName):
         """The neighbouring relation."""
         return self._relation
 
-    def compose(self, mechanism: Mechanism | PrivacyCost, count: int = 1, *, sample_rate: float = 1.0) -> Accountant:
-        """Add releases, and return this accountant.
+    def compose(
+        self, mechanism: Mechanism | PrivacyCost | PrivacyLoss, count: int = 1, *, sample_rate: float = 1.0
+    ) -> Accountant:
+        """Add releases.
 
         Parameters
         ----------
-        mechanism : mechanism or PrivacyCost
-            A mechanism of dpnoise, or the cost of another one.
+        mechanism : mechanism, PrivacyCost or PrivacyLoss
+            A mechanism of dpnoise, or the cost or the privacy loss of another one.
         count : int, default 1
             The number of releases, at least 1.
         sample_rate : float, default 1
@@ -93,13 +111,16 @@ class Accountant(ByName):
         Raises
         ------
         ParameterError
-            For "pld", when a release may reveal a loss above 200, or all together have a divergence of order 2 above
-            500; when the noise has so few steps and so large a sensitivity that no bound on its distribution is known;
-            when the mechanism is for another neighbouring relation, or is to be sampled under "substitute".
+            When a number is out of range; or, for "pld", when a release may reveal a loss above 200, or all together
+            have a divergence of order 2 above `LARGEST_DIVERGENCE`; or when the noise has so few steps and so large a
+            sensitivity that no bound on its distribution is known; or when the mechanism is for another neighbouring
+            relation, or is to be sampled under "substitute".
+        TypeError
+            When ``mechanism`` is neither a mechanism of dpnoise nor a cost or loss, or ``count`` not an integer.
         """
         times = integer(count, "count", range(1, 2**53))
         rate = real_up(sample_rate, "sample_rate")
-        if not SMALLEST_RATE <= rate <= 1:
+        if not _SMALLEST_RATE <= rate <= 1:
             raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
         loss = _loss_of(mechanism)
         check_same_relation("mechanism", getattr(mechanism, "relation", None), self._relation, "accountant")
@@ -113,7 +134,7 @@ class Accountant(ByName):
             raise ParameterError(f"mechanism must have a loss of at most {_WIDEST:g} for 'pld', got {mechanism!r}")
         if math.isinf(self._slack_of(loss)):
             raise ParameterError(f"mechanism must have more noise for {self._method!r}, got {mechanism!r}")
-        if self._method == "pld" and self._divergence(loss, times) > LARGEST_DIVERGENCE:
+        if self._method == "pld" and self._divergence(loss, times) > self.LARGEST_DIVERGENCE:
             raise ParameterError(f"count must be smaller for 'pld', or mechanism have more noise, got {times}")
         self._counts[loss] += times
         self._composed = None
@@ -156,12 +177,12 @@ class Accountant(ByName):
         failure, slack = self._failure, self._slack
         if target >= self._sequential:
             return failure
-        if slack > LARGEST_DIVERGENCE:
+        if slack > self.LARGEST_DIVERGENCE:
             return 1.0  # there is no bound, and the factor might overflow
         tight = math.exp(slack) * self._tight_delta(target - 2 * slack) + self._rounding
         return min(failure + (1 - failure) * tight, 1.0)
 
-    def _divergence(self, loss: Loss, count: int) -> float:
+    def _divergence(self, loss: PrivacyLoss, count: int) -> float:
         """Return the Rényi divergence of order 2 of the composed releases and ``count`` more."""
         order = np.array([2.0])
         return sum(float(times * other.rdp(order)[0]) for other, times in (*self._counts.items(), (loss, count)))
@@ -182,7 +203,7 @@ class Accountant(ByName):
     def _slack(self) -> float:
         return sum(count * self._slack_of(loss) for loss, count in self._counts.items())
 
-    def _slack_of(self, loss: Loss) -> float:
+    def _slack_of(self, loss: PrivacyLoss) -> float:
         return loss.pld_slack if self._method == "pld" else loss.rdp_slack
 
     @property
@@ -226,10 +247,12 @@ def _rdp() -> Any:
     return require("dp_accounting", "accounting").rdp.rdp_privacy_accountant
 
 
-def _loss_of(mechanism: Any) -> Loss:
-    if isinstance(mechanism, PrivacyCost):
-        return ApproximateLoss(mechanism.epsilon, mechanism.delta)
-    loss = mechanism._loss() if hasattr(mechanism, "_loss") else None
-    if not isinstance(loss, Loss):
-        raise TypeError(f"mechanism must be a mechanism of dpnoise or a PrivacyCost, got {type(mechanism).__name__}")
+def _loss_of(mechanism: Any) -> PrivacyLoss:
+    loss = mechanism._loss() if hasattr(mechanism, "_loss") else mechanism
+    if isinstance(loss, PrivacyCost):
+        return ApproximateLoss(loss.epsilon, loss.delta)
+    if not isinstance(loss, PrivacyLoss):
+        raise TypeError(
+            f"mechanism must be a mechanism of dpnoise, a PrivacyCost or a PrivacyLoss, got {type(mechanism).__name__}"
+        )
     return loss

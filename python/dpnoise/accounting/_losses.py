@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
-from dpnoise._extras import require
+from dpnoise._lazy import require
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._cost import PrivacyCost
 
@@ -30,15 +30,41 @@ _ROUNDED_ROOT: Final = 1 + 2**-50  # the float nearest to sqrt(3) has a square a
 _TRUNCATED: Final = 1e-30  # the most that dp-accounting truncates of a discrete Gaussian
 
 
-class Loss(ABC):
-    """The loss of one release, at most `epsilon` except with probability `delta`, which the other methods exclude."""
+class PrivacyLoss(ABC):
+    """An upper bound on the privacy loss of one release, which `Accountant.compose` takes: the base class of all.
+
+    Attributes
+    ----------
+    epsilon : float
+        The loss is at most this except with probability ``delta``; infinity when it has no bound.
+    delta : float
+        The probability of a failure, which the other members exclude.
+
+    Raises
+    ------
+    ParameterError
+        When a number of a subclass is not positive and finite.
+
+    Examples
+    --------
+    >>> from dpnoise.accounting import Accountant, DiscreteGaussianLoss
+    >>> other = DiscreteGaussianLoss(sigma=4.0, sensitivity=1.0)  # a mechanism of another library
+    >>> round(Accountant().compose(other, 10).epsilon(1e-6), 2)
+    3.75
+    """
 
     epsilon: float
     delta: float = 0.0
 
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name, value in vars(self).items():
+            if type(value) in (int, float) and not 0 < value < math.inf:
+                raise ParameterError(f"{name} must be positive and finite, got {value!r}")
+
     @property
     def span(self) -> float:
-        """The size of losses that must be distinguished."""
+        """The range of losses that a privacy-loss distribution has to cover."""
         return self.epsilon
 
     @property
@@ -51,26 +77,84 @@ class Loss(ABC):
         """The error of `pld`, in the same sense."""
         return 0.0
 
-    def sampled(self, sample_rate: float) -> Loss:
-        """Return the loss of a release from a Poisson subsample, for neighbours by addition or removal."""
+    def sampled(self, sample_rate: float) -> PrivacyLoss:
+        """Bound the loss of a release from a Poisson subsample, for neighbours by addition or removal.
+
+        Parameters
+        ----------
+        sample_rate : float
+            Above 0 and at most 1.
+
+        Returns
+        -------
+        PrivacyLoss
+
+        Raises
+        ------
+        ParameterError
+            When the loss is that of `repeated` releases, whose sampling is known already.
+        """
         cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), sample_rate=sample_rate)
         return ApproximateLoss(cost.epsilon, cost.delta)
 
+    def repeated(self, count: int) -> PrivacyLoss:
+        """Bound the loss of a run of releases, as one release.
+
+        Parameters
+        ----------
+        count : int
+            How many releases.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
+        return RepeatedLoss(self, count)
+
     @abstractmethod
     def rdp(self, orders: Floats) -> Floats:
-        """Return the Rényi divergences of `orders`, all above 1."""
+        """Bound the Rényi divergences.
+
+        Parameters
+        ----------
+        orders : ndarray of float64
+            All above 1.
+
+        Returns
+        -------
+        ndarray of float64
+            The divergence of each order.
+        """
 
     @abstractmethod
     def pld(self, count: int) -> Any:
-        """Return the distribution of the loss of `count` releases, a PrivacyLossDistribution."""
+        """Bound the distribution of the loss of several releases.
+
+        Parameters
+        ----------
+        count : int
+            How many releases.
+
+        Returns
+        -------
+        dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
+
+        Raises
+        ------
+        ImportError
+            When dp-accounting is not installed; the extra ``accounting`` brings it.
+        """
 
 
 @dataclass(frozen=True)
-class ApproximateLoss(Loss):
+class ApproximateLoss(PrivacyLoss):
     """Anything (epsilon, delta)-differentially private: at worst, randomised response that may fail."""
 
     epsilon: float
     delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Take the numbers of a cost, which have been checked, and may be zero."""
 
     def rdp(self, orders: Floats) -> Floats:
         """Return the divergences of randomised response: ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1)."""
@@ -86,8 +170,18 @@ class ApproximateLoss(Loss):
 
 
 @dataclass(frozen=True)
-class BoundedRangeLoss(Loss):
-    """A mechanism of bounded range: all losses for two data sets lie in an interval of length epsilon."""
+class BoundedRangeLoss(PrivacyLoss):
+    """A mechanism of bounded range: all losses for two data sets lie in an interval of length epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        The length of the interval; zero or more.
+
+    References
+    ----------
+    Dong, Durfee and Rogers (2020), "Optimal differential privacy composition for exponential mechanisms".
+    """
 
     epsilon: float
 
@@ -106,17 +200,27 @@ class BoundedRangeLoss(Loss):
 
 
 @dataclass(frozen=True)
-class LaplaceLoss(Loss):
+class LaplaceLoss(PrivacyLoss):
     """Discrete Laplace noise of scale sensitivity/epsilon, with a sensitivity of ``sensitivity`` grid steps or more.
 
     Continuous Laplace noise for two more steps of sensitivity dominates it.
+
+    Parameters
+    ----------
+    epsilon : float
+        Positive and finite.
+    sensitivity : int
+        In the L1 norm, in steps of the grid; positive.
+    sample_rate : float, default 1
+        The sampling rate of `sampled`.
     """
 
     epsilon: float
     sensitivity: int
     sample_rate: float = 1.0
 
-    def sampled(self, sample_rate: float) -> Loss:
+    def sampled(self, sample_rate: float) -> PrivacyLoss:
+        """Keep the distribution, for dp-accounting to sample."""
         return replace(self, sample_rate=sample_rate)
 
     def rdp(self, orders: Floats) -> Floats:
@@ -144,7 +248,13 @@ class LaplaceLoss(Loss):
 
 @dataclass(frozen=True)
 class DiscreteLaplaceLoss(LaplaceLoss):
-    """Discrete Laplace noise of scale sensitivity/epsilon, with a sensitivity of exactly ``sensitivity`` grid steps."""
+    """Discrete Laplace noise of scale sensitivity/epsilon, with a sensitivity of exactly ``sensitivity`` grid steps.
+
+    Parameters
+    ----------
+    epsilon, sensitivity, sample_rate
+        As for `LaplaceLoss`.
+    """
 
     def rdp(self, orders: Floats) -> Floats:
         """Sum three geometric series."""
@@ -173,12 +283,22 @@ class DiscreteLaplaceLoss(LaplaceLoss):
 
 
 @dataclass(frozen=True)
-class DiscreteGaussianLoss(Loss):
+class DiscreteGaussianLoss(PrivacyLoss):
     """Discrete Gaussian noise in each value, for a sensitivity in the L2 norm; both in grid steps.
 
     For a sensitivity below sqrt(2) steps just one value differs, by one step. Otherwise the noise is treated as
-    continuous Gaussian noise of variance `sigma**2 - 3` that is rounded at random; `pld_slack` has the difference. With
-    `rounded`, rounding adds steps to the sensitivity of arrays, and their noise grows by the same factor or more.
+    continuous Gaussian noise of variance ``sigma**2 - 3`` that is rounded at random; `pld_slack` has the difference.
+
+    Parameters
+    ----------
+    sigma : float
+        The parameter of the noise in each value, nearly its standard deviation, in steps; positive.
+    sensitivity : float
+        In the L2 norm, in steps; positive.
+    sample_rate : float, default 1
+        The sampling rate of `sampled`.
+    rounded : bool, default False
+        Whether rounding adds steps to the sensitivity of arrays, whose noise then grows by the same factor or more.
     """
 
     sigma: float
@@ -203,7 +323,7 @@ class DiscreteGaussianLoss(Loss):
         """The slack of the truncated tails, or of continuous noise."""
         return 2 * _TRUNCATED if self._enumerable else self._smoothing_slack
 
-    def sampled(self, sample_rate: float) -> Loss:
+    def sampled(self, sample_rate: float) -> PrivacyLoss:
         """Keep the distribution, for dp-accounting to sample."""
         return replace(self, sample_rate=sample_rate)
 
@@ -256,10 +376,10 @@ class DiscreteGaussianLoss(Loss):
 
 
 @dataclass(frozen=True)
-class RepeatedLoss(Loss):
+class RepeatedLoss(PrivacyLoss):
     """Several releases of one loss as a single release: a whole run, which cannot be sampled once more."""
 
-    loss: Loss
+    loss: PrivacyLoss
     times: int
     epsilon = math.inf
 
@@ -275,7 +395,7 @@ class RepeatedLoss(Loss):
     def pld_slack(self) -> float:
         return self.times * self.loss.pld_slack
 
-    def sampled(self, sample_rate: float) -> Loss:
+    def sampled(self, sample_rate: float) -> PrivacyLoss:
         """Refuse to sample: the run accounts for its sampling already."""
         raise ParameterError(f"sample_rate must be 1 for a whole run, got {sample_rate!r}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from dpnoise.accounting._cost import PrivacyCost
-from dpnoise.accounting._losses import Loss
+from dpnoise.accounting._losses import PrivacyLoss
 from dpnoise.sensitivity import Relation
 
 
@@ -26,5 +26,5 @@ class Mechanism(Protocol):
     def _check(self, x: Any, /) -> None:
         """Refuse invalid input."""
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss | PrivacyCost:
         """Return a bound on the privacy loss of a release."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -80,6 +81,12 @@ def _votes(*, epsilon: float) -> stability.SubsampleAndAggregate:
     )
 
 
+def _selection(*, epsilon: float, delta: float) -> SimpleNamespace:
+    """Keep or drop a group."""
+    selection = mechanisms.TruncatedGeometric(epsilon=epsilon, delta=delta)
+    return SimpleNamespace(release=selection.should_keep, epsilon=epsilon, delta=delta)
+
+
 # Unary encoding has no epsilon that could be given, and the reports of people with a memo are not independent.
 _FAMILIES: Final = [
     family for family in local.FAMILIES.values() if not (family.keeps_memo or family.protocol is local.UnaryEncoding)
@@ -97,6 +104,7 @@ CASES: Final = (
     Case("ReportNoisyMax", mechanisms.ReportNoisyMax, [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]),
     Case("TopK", partial(mechanisms.TopK, k=2), 2 * [0.0] + 4 * [1.0], 2 * [1.0] + 4 * [0.0]),
     Case("AboveThreshold", partial(mechanisms.AboveThreshold, threshold=0.0), [0, 0, 0, 0, 1], [1, 1, 1, 1, 0]),
+    Case("TruncatedGeometric", partial(_selection, delta=0.01), 3, 4),
     Case("Count", queries.Count, [True], [True, True]),
     Case("Sum", partial(queries.Sum, bounds=(-1.0, 3.0)), [0.5], [0.5, 9.0]),
     Case("Mean", partial(queries.Mean, bounds=(0.0, 1.0)), [0.5], [0.5, 1.0]),

@@ -22,17 +22,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise._extras import require
+from dpnoise._lazy import require
 
 # Before the modules that need JAX alone, whose errors name another extra.
 _host: Final = require("jax_privacy.noise_addition", "jax-privacy")
 
+from dpnoise._parameters import Rng  # noqa: E402
 from dpnoise.backends._jax import Step, generator, number  # noqa: E402
-from dpnoise.samplers._draw import Rng  # noqa: E402
-from dpnoise.sgd import BandedToeplitz  # noqa: E402
-from dpnoise.sgd._strategy import ONE  # noqa: E402
+from dpnoise.sgd import BandedToeplitz, FloatSums  # noqa: E402
 
 __all__ = ["gaussian_privatizer", "matrix_factorization_privatizer"]
 
@@ -44,8 +42,7 @@ _streaming_matrix: Final = require("jax_privacy.matrix_factorization.streaming_m
 _host_privatizer: Final = _host.matrix_factorization_privatizer
 _DEFAULT: Final = _host.SupportedStrategies.DEFAULT
 
-_BITS: Final = range(36, 41)  # stddev is at most 2 to the power of one of these in units
-_SPARE: Final = 63 - 6  # a sum in the recursion has 63 bits, and room for 64 standard deviations
+_ONE: Final = 2**12  # coefficients are multiples of its inverse
 _HEAD: Final = 8  # bytes of the fingerprint
 _UNLIMITED: Final = 2**31 - 1  # steps of independent noise, which 32 bits count
 
@@ -179,21 +176,21 @@ def matrix_factorization_privatizer(
             "intermediate_strategy must be SupportedStrategies.DEFAULT: noise is drawn once, on the CPU, got "
             f"{intermediate_strategy}"
         )
-    recursion = _recursion(noising_matrix, number(stddev, "stddev"))
+    parameters = _parameters(noising_matrix, number(stddev, "stddev"))
 
     def init(model: Any) -> tuple[Any, Any]:
-        fingerprint, length = _kept_of(model, recursion)
+        fingerprint, length = _kept_of(model, parameters)
         return jnp.zeros((), np.int32), jnp.zeros(length, np.uint32).at[: len(fingerprint)].set(fingerprint)
 
     def update(sum_of_clipped_grads: Any, noise_state: Any, params: Any = None) -> tuple[Any, Any]:
         del params
-        fingerprint, length = _kept_of(sum_of_clipped_grads, recursion)
+        fingerprint, length = _kept_of(sum_of_clipped_grads, parameters)
         step, history = _checked(noise_state, length)
         leaves, structure = jax.tree.flatten(sum_of_clipped_grads)
         arguments = [*map(_sum, leaves), history, step]
         results = [jax.ShapeDtypeStruct(one.shape, one.dtype) for one in arguments[:-1]]
         in_place = dict(enumerate(range(len(results))))
-        attributes = {**recursion._asdict(), "fingerprint": fingerprint.astype(np.int64)}
+        attributes = {**parameters._asdict(), "fingerprint": fingerprint.astype(np.int64)}
         *noisy, history = _add_noise(results, arguments, aliases=in_place, rng=rng, **attributes)
         released = [jnp.asarray(one, jnp.result_type(leaf)) for one, leaf in zip(noisy, leaves, strict=True)]
         return structure.unflatten(released), (step + 1, jnp.asarray(history))
@@ -201,41 +198,45 @@ def matrix_factorization_privatizer(
     return optax.GradientTransformation(init, update)
 
 
-class _Recursion(NamedTuple):
-    """What makes the noise, in units of which a step of the grid has 2**12."""
+class _Parameters(NamedTuple):
+    """What makes the noise: the coefficients in steps of 2**-12, the number of steps, and the standard deviation."""
 
     numerators: NDArray[np.int64]
-    sigma: float
-    gain: float
-    granularity: float
     steps: int
+    stddev: float
+
+    def noise(self) -> FloatSums:
+        return _kept_noise(tuple(self.numerators.tolist()), self.steps, self.stddev)
 
 
-def _recursion(matrix: Any, stddev: float) -> _Recursion:
-    """Return the recursion of a matrix on the finest grid that its sums in 64 bits leave room for."""
+def _parameters(matrix: Any, stddev: float) -> _Parameters:
+    """Return the parameters of the noise of a matrix, unless the grid leaves it no room."""
     if isinstance(matrix, BandedToeplitz):
-        numerators, gain, steps = np.array(matrix._numerators), matrix._gain(), matrix.steps
+        found = _Parameters((matrix.coefficients * _ONE).astype(np.int64), matrix.steps, stddev)
     else:
         _check_identity(matrix)
-        numerators, gain, steps = np.array([ONE]), 1.0, _UNLIMITED
-    if not 2.0**-80 <= stddev <= 2.0**80:
-        raise ParameterError(f"stddev must be from 2**-80 to 2**80, got {stddev!r}")
-    recalled = max(1, int(numerators[1:].sum()))
-    bits = math.floor(min(_BITS[-1], _SPARE - math.log2(recalled)) - math.log2(gain))
-    if bits not in _BITS:
-        raise ParameterError(
-            f"noising_matrix must be a strategy whose recursion in 64 bits leaves {_BITS[0]} of them for stddev, got "
-            f"one that leaves {bits}: take fewer bands, or coefficients that decrease faster"
-        )
-    exponent = math.frexp(stddev)[1] - bits
-    return _Recursion(numerators, math.ldexp(stddev, -exponent), gain, math.ldexp(ONE, exponent), steps)
+        found = _Parameters(np.array([_ONE]), _UNLIMITED, stddev)
+    try:
+        found.noise()
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("strategy must be one", "noising_matrix must be a strategy")) from None
+    return found
 
 
-def _kept_of(shapes: Any, recursion: _Recursion) -> tuple[NDArray[np.uint32], int]:
+@lru_cache(maxsize=256)
+def _kept_noise(numerators: tuple[int, ...], steps: int, stddev: float) -> FloatSums:
+    """Make the noise, whose tables take longer to compute than the noise of a small model; steps repeat."""
+    independent = steps == _UNLIMITED
+    strategy = None if independent else BandedToeplitz(np.divide(numerators, _ONE), steps=steps)
+    return FloatSums(strategy, stddev=stddev)
+
+
+def _kept_of(shapes: Any, parameters: _Parameters) -> tuple[NDArray[np.uint32], int]:
     """Return the fingerprint that the history for such a tree begins with, and the length of that history."""
     sizes = [math.prod(np.shape(leaf)) for leaf in jax.tree.leaves(shapes)]
-    digest = hashlib.sha256(repr((recursion.numerators.tolist(), recursion[1:], sizes)).encode()).digest()
-    noise = _noise(*recursion[:4])
+    noise = parameters.noise()
+    about = parameters.numerators.tolist(), parameters[1:], noise.granularity, sizes
+    digest = hashlib.sha256(repr(about).encode()).digest()
     return np.frombuffer(digest[:_HEAD], np.uint32), (_HEAD + 8 * sum(map(noise.history_length, sizes))) // 4
 
 
@@ -275,23 +276,13 @@ def _sum(leaf: Any) -> Any:
     return array if array.dtype == np.float64 else array.astype(np.float32)
 
 
-# The tables of the noise take longer to compute than the noise of a small model, and steps repeat.
-_kept_noise: Final = lru_cache(maxsize=256)(_native.FloatSums)
-
-
-def _noise(numerators: NDArray[np.int64], sigma: float, gain: float, granularity: float) -> _native.FloatSums:
-    return _kept_noise(tuple(numerators.tolist()), sigma, gain, granularity)
-
-
 def _write_noisy(
     arguments: list[NDArray[Any]],
     results: list[NDArray[Any]],
     *,
     numerators: NDArray[np.int64],
-    sigma: float,
-    gain: float,
-    granularity: float,
     steps: int,
+    stddev: float,
     fingerprint: NDArray[np.int64],
     rng: Rng = None,
 ) -> None:
@@ -302,11 +293,11 @@ def _write_noisy(
         raise ParameterError("noise_state must be that of a privatizer with these parameters, got one of others")
     if not 0 <= step < steps:
         raise ParameterError(f"noise_state must be one before the last of {steps} steps, got one after {step}")
-    noise = _noise(numerators, sigma, gain, granularity)
+    noise = _Parameters(numerators, steps, stddev).noise()
     rest = history.view(np.int64)  # a history for each array
     for part in sums:
         own, rest = np.split(rest, [noise.history_length(part.size)])
-        noise.release(own, int(step), part.reshape(-1), None, rng)
+        noise.add_noise(part.reshape(-1), own, int(step), rng=rng)
 
 
 _add_noise: Final = Step("dpnoise_jax_privacy_add_noise", _write_noisy)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dpnoise import Exponential, ReportNoisyMax, samplers
 from dpnoise._errors import ParameterError
-from dpnoise._extras import require
+from dpnoise._lazy import require
 
 __all__ = ["make_gaussian", "make_laplace", "make_noisy_max", "make_randomized_response_bitvec"]
 

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpnoise._errors import ParameterError
-from dpnoise._extras import require
+from dpnoise._lazy import require
+from dpnoise._parameters import Rng
 from dpnoise.backends._gradients import clipped_sum, mechanism, noisy
 from dpnoise.backends._jax import Step, generator, number
-from dpnoise.samplers._draw import Rng
 
 __all__ = ["differentially_private_aggregate", "dpsgd"]
 

@@ -7,12 +7,10 @@ from pathlib import Path
 
 from dpnoise import ParameterError, local
 from dpnoise._domain import Domain
-from dpnoise._native import COUNTER_LIMIT
 from dpnoise.cli.console import InputError
 from dpnoise.cli.options import read_domain
 from dpnoise.cli.protocols import read_specification
 from dpnoise.cli.state import State
-from dpnoise.local import _parquet
 
 
 @dataclass(frozen=True)
@@ -21,10 +19,10 @@ class Agreement:
 
     protocol: local.Protocol | None = None
     domain: list[str] | None = None
-    limit: int = COUNTER_LIMIT
+    limit: int = local.COUNTER_LIMIT
     """The most bytes of counters."""
 
-    def kind_of(self, file: _parquet.ReportsFile) -> tuple[local.Protocol, list[str]]:
+    def kind_of(self, file: local.ReportsFile) -> tuple[local.Protocol, list[str]]:
         """Return the protocol and the domain of a file, or refuse one that cannot be counted or does not agree."""
         protocol, name = file.protocol, repr(file.path)
         if not isinstance(protocol, local.Protocol):
@@ -80,7 +78,7 @@ class Agreement:
         examples: dict[object, Path] = {}
         for path in files:
             try:
-                protocol, domain = self.kind_of(_parquet.open_reports(path))
+                protocol, domain = self.kind_of(local.open_reports(path))
             except (InputError, ParameterError, OSError):
                 continue  # the file is named later, when it would be counted
             kind = (protocol, tuple(domain))

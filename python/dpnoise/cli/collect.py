@@ -19,8 +19,7 @@ from dpnoise.cli.console import InputError, Interrupted, complain, message_of
 from dpnoise.cli.delivery import OutputError
 from dpnoise.cli.sources import STDIN, Hashed, opened, sha256
 from dpnoise.cli.state import State, StateFile
-from dpnoise.local import _arrow, _parquet
-from dpnoise.local._messages import Framing, read_messages
+from dpnoise.cli.tables import batch_rows
 
 _SAVE_SECONDS: Final = 30  # seconds: a crash loses at most this much work, or that of one file
 
@@ -50,7 +49,7 @@ def collected(
     failed: dict[str, str],
     target: StateFile | None,
     agreement: Agreement,
-    framing: Framing | None,
+    framing: local.Framing | None,
     threads: int | None,
 ) -> Iterator[Collection]:
     """Count files, on top of the state in `target`, and keep the state there but for the last files, whose turn it is.
@@ -84,7 +83,11 @@ def collected(
 
 
 def _count(
-    files: Sequence[Path], collection: Collection, agreement: Agreement, framing: Framing | None, threads: int | None
+    files: Sequence[Path],
+    collection: Collection,
+    agreement: Agreement,
+    framing: local.Framing | None,
+    threads: int | None,
 ) -> None:
     # Hashing a file takes longer than counting it, and a single file is compared with nothing.
     identify = sha256 if collection.target is not None or len(files) > 1 else str
@@ -117,7 +120,7 @@ def _of_parquet(
     advance: Callable[[float], None],
 ) -> State:
     """Count the reports of a Parquet file, unless it has been counted before."""
-    file = _parquet.open_reports(path)
+    file = local.open_reports(path)
     protocol, domain = agreement.kind_of(file)
     part = State(repr(str(path)), protocol.accumulator(), domain)
     if state is not None:
@@ -127,7 +130,7 @@ def _of_parquet(
     if state is not None and identity in state.sources:
         advance(_size(path))
         return part
-    size, rows = _size(path), _arrow.rows_per_block(protocol.report_bytes)
+    size, rows = _size(path), batch_rows(protocol.report_bytes)
     for batch in file.batches(rows):
         try:
             part.accumulator.add(batch, threads=threads)
@@ -138,14 +141,14 @@ def _of_parquet(
 
 
 def _of_messages(
-    path: Path, state: State, framing: Framing, threads: int | None, advance: Callable[[float], None]
+    path: Path, state: State, framing: local.Framing, threads: int | None, advance: Callable[[float], None]
 ) -> State:
     protocol = state.accumulator.protocol
     part = State(repr(str(path)), local.Accumulator(protocol), state.domain)
     with opened(path) as file:
         hashed = Hashed(file)
-        messages, before = read_messages(hashed, framing, protocol), 0
-        while batch := list(islice(messages, _arrow.rows_per_block(protocol.report_bytes))):
+        messages, before = local.read_messages(hashed, framing, protocol), 0
+        while batch := list(islice(messages, batch_rows(protocol.report_bytes))):
             part.accumulator.add_messages(batch, threads=threads)
             advance(hashed.length - before)
             before = hashed.length

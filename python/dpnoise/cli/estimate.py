@@ -10,7 +10,6 @@ import typer
 from dpnoise import local, plots
 from dpnoise._domain import listing
 from dpnoise._files import atomic_write, locked
-from dpnoise._native import COUNTER_LIMIT
 from dpnoise.cli import results, tables
 from dpnoise.cli.agreement import read_agreement
 from dpnoise.cli.collect import Collection, collected
@@ -28,8 +27,6 @@ from dpnoise.cli.delivery import deliver
 from dpnoise.cli.options import AsJson, Quiet, Threads, ranges, read_texts, whole_number
 from dpnoise.cli.sources import expand
 from dpnoise.cli.state import StateFile
-from dpnoise.local._estimate import Post
-from dpnoise.local._messages import Framing
 
 _NOTHING_USABLE: Final = 2
 _PARTLY_USABLE: Final = 3
@@ -55,11 +52,11 @@ def estimate(
         bool, typer.Option("--simultaneous", help="Let all intervals hold together at the level (Bonferroni).")
     ] = False,
     post: Annotated[
-        Post | None,
+        local.Post | None,
         typer.Option(
             metavar="METHOD",
-            help=f"Make the counts consistent, by {', '.join(get_args(Post))}. All but norm are biased, and intervals "
-            "stay those of the unbiased counts.",
+            help=f"Make the counts consistent, by {', '.join(get_args(local.Post))}. All but norm are biased, and "
+            "intervals stay those of the unbiased counts.",
         ),
     ] = None,
     candidates: Annotated[
@@ -84,11 +81,11 @@ def estimate(
         typer.Option(metavar="FILE", help="Go on from what an earlier run has counted, and keep the sum there."),
     ] = None,
     messages: Annotated[
-        Framing | None,
+        local.Framing | None,
         typer.Option(
             metavar="FORMAT",
-            help=f"REPORTS are messages of devices, as {' or '.join(get_args(Framing))}, of the protocol of --spec or "
-            "the state.",
+            help=f"REPORTS are messages of devices, as {' or '.join(get_args(local.Framing))}, of the protocol of "
+            "--spec or the state.",
         ),
     ] = None,
     spec: Annotated[
@@ -108,7 +105,7 @@ def estimate(
             "128 MiB, if not given.",
             show_default=False,
         ),
-    ] = COUNTER_LIMIT,
+    ] = local.COUNTER_LIMIT,
     threads: Threads = None,
     as_json: AsJson = False,
     quiet: Quiet = False,

@@ -16,9 +16,6 @@ from dpnoise.cli import completion, tables
 from dpnoise.cli.console import InputError, check_target, is_occupied, quantity, suffix_of, to_json
 from dpnoise.cli.options import AsJson, Quiet, Threads, read_domain
 from dpnoise.cli.protocols import PROTOCOLS, ProtocolName, keeps_memo, name_of, protocol_of, with_parameters
-from dpnoise.local import _arrow
-from dpnoise.local._numbers import NumberProtocol
-from dpnoise.local._sketches import Sketch
 
 
 @with_parameters(memo=False)
@@ -87,7 +84,7 @@ def perturb(
     suffix_of(output, (".parquet",), "the output")
     check_target(output, [source, *filter(None, (domain_file, spec))])
 
-    batch_rows = _arrow.rows_per_block(scheme.report_bytes)
+    batch_rows = tables.batch_rows(scheme.report_bytes)
     data = tables.open_column(source, column, kind, empty_is_missing=missing is not None, batch_rows=batch_rows)
     fill = None if missing is None else kind.of(pa.array([missing], pa.large_string()), "--missing")[0]
     rows = 0
@@ -142,9 +139,9 @@ def _kind_of(protocol: local.Protocol) -> tables.Kind:
             f"{name_of(protocol)} needs a secret that each person keeps from one report to the next, and a file of "
             f"rows does not say whose row is whose: use {type(protocol).__name__} and ClientMemo from Python"
         )
-    if isinstance(protocol, NumberProtocol):
+    if isinstance(protocol, local.NumberProtocol):
         return tables.NUMBERS
-    if isinstance(protocol, Sketch):
+    if isinstance(protocol, local.Sketch):
         return tables.TEXTS
     if isinstance(protocol, local.FrequencyProtocol) and protocol.domain is not None:
         return tables.TEXTS

@@ -16,7 +16,6 @@ from typing import Any, Final
 from dpnoise import local
 from dpnoise._files import atomic_write
 from dpnoise.cli.console import InputError
-from dpnoise.local._specification import Specification
 
 _FORMAT: Final = "dpnoise state"
 _VERSION: Final = 1
@@ -31,7 +30,8 @@ class State:
     sources: dict[str, str] = field(default_factory=dict)
     """The path of each source, by the SHA-256 of its content."""
 
-    def check_same(self, name: str, protocol: Specification, domain: list[str]) -> None:
+    def check_same(self, name: str, protocol: object, domain: list[str]) -> None:
+        """Refuse another protocol or domain."""
         own = self.accumulator.protocol
         if protocol != own:
             raise InputError(f"{name} is of another protocol than {self.name}: {protocol!r}, not {own!r}")

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpnoise import local
-from dpnoise._domain import Domain, listing
+from dpnoise._domain import listing
+from dpnoise._interchange import PARQUET, native_file
 from dpnoise.cli.console import InputError, suffix_of, to_json
-from dpnoise.local._arrow import REPORT, metadata_of
-from dpnoise.local._parquet import READING, native_file
 
 _FILE_KEY: Final = b"dpnoise.file"
 _BLOCK: Final = 1 << 20  # bytes, Arrow's default; it reads ahead by blocks, so larger ones cost memory
@@ -139,15 +139,20 @@ def _csv_stream(path: Path) -> tuple[pa.NativeFile, pa.NativeFile]:
     return raw, pa.CompressedInputStream(raw, "gzip") if path.suffix.lower() == ".gz" else raw
 
 
+def batch_rows(report_bytes: int) -> int:
+    """Return the number of rows to hold at a time, so that their reports fill at most 16 MiB."""
+    return max(1, min(1 << 18, (1 << 24) // report_bytes))
+
+
 @contextmanager
 def report_writer(
     target: BinaryIO, protocol: local.Protocol, domain: Sequence[str] | None
 ) -> Iterator[Callable[[Any], None]]:
     """Write a Parquet file of reports; yields a function that takes a batch of them as the protocol made them."""
     # Files are identified by their content, and two files of few reports could be equal by chance.
-    labels = None if domain is None else Domain(domain)
-    metadata = metadata_of(protocol, labels) | {_FILE_KEY: secrets.token_hex(16)}
-    schema = pa.schema([pa.field(REPORT, pa.binary(protocol.report_bytes), nullable=False)], metadata=metadata)
+    labelled = protocol if domain is None else local.protocol_from_json(protocol.to_json(), domain=domain, limit=None)
+    schema = labelled.to_arrow(np.empty((0, protocol.report_bytes), np.uint8)).schema
+    schema = schema.with_metadata({**schema.metadata, _FILE_KEY: secrets.token_hex(16)})
     # Reports are random bits: compression, dictionaries and minima would cost time and save nothing, and only a
     # checksum detects damage.
     with pq.ParquetWriter(
@@ -194,7 +199,7 @@ def is_estimate(path: Path, headers: Sequence[Sequence[str]]) -> bool:
 def _parquet_file(path: Path) -> pq.ParquetFile:
     path.open("rb").close()  # a missing or unreadable file is the system's error to name, not a damaged one
     try:
-        return pq.ParquetFile(native_file(path), **READING)
+        return pq.ParquetFile(native_file(path), **PARQUET)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InputError(f"{str(path)!r} is not a Parquet file") from None
 

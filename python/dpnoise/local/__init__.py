@@ -32,18 +32,28 @@ from dpnoise.local._categories import (
     SubsetSelection,
 )
 from dpnoise.local._density import DensityEstimate, SquareWave
-from dpnoise.local._estimate import CountEstimate, Estimate
+from dpnoise.local._estimate import CountEstimate, Estimate, Post
 from dpnoise.local._families import FAMILIES, Family, Parameter
 from dpnoise.local._longitudinal import LOLOHA, DBitFlip, LongitudinalProtocol, LongitudinalUnaryEncoding
 from dpnoise.local._memo import ClientMemo
-from dpnoise.local._numbers import DuchiMean, HybridMean, LaplaceMean, MeanEstimate, MeanProtocol, PiecewiseMean
+from dpnoise.local._messages import Framing, read_messages
+from dpnoise.local._numbers import (
+    DuchiMean,
+    HybridMean,
+    LaplaceMean,
+    MeanEstimate,
+    MeanProtocol,
+    NumberProtocol,
+    PiecewiseMean,
+)
+from dpnoise.local._parquet import ReportsFile, open_reports
 from dpnoise.local._plan import AttributesCandidate, AttributesPlan, Candidate, Plan, plan, plan_attributes
 from dpnoise.local._popcounts import PopcountCheck
 from dpnoise.local._prefix_extension import HeavyHitters, PrefixExtension
-from dpnoise.local._protocol import FrequencyProtocol, Protocol, protocol_from_json
+from dpnoise.local._protocol import COUNTER_LIMIT, FrequencyProtocol, Protocol, protocol_from_json
 from dpnoise.local._ranges import HierarchicalRange, RangeEstimate
 from dpnoise.local._rappor import Rappor
-from dpnoise.local._sketches import CountMeanSketch, HadamardCountMeanSketch, SketchEstimate
+from dpnoise.local._sketches import CountMeanSketch, HadamardCountMeanSketch, Sketch, SketchEstimate
 from dpnoise.local._unary_encoding import (
     OptimizedUnaryEncoding,
     SummationHistogramEncoding,
@@ -53,6 +63,7 @@ from dpnoise.local._unary_encoding import (
 )
 
 __all__ = [
+    "COUNTER_LIMIT",
     "FAMILIES",
     "LOLOHA",
     "Accumulator",
@@ -69,6 +80,7 @@ __all__ = [
     "DuchiMean",
     "Estimate",
     "Family",
+    "Framing",
     "FrequencyProtocol",
     "GeneralizedRandomizedResponse",
     "HadamardCountMeanSketch",
@@ -82,11 +94,13 @@ __all__ = [
     "LongitudinalUnaryEncoding",
     "MeanEstimate",
     "MeanProtocol",
+    "NumberProtocol",
     "OptimizedUnaryEncoding",
     "Parameter",
     "PiecewiseMean",
     "Plan",
     "PopcountCheck",
+    "Post",
     "PrefixExtension",
     "ProjectiveGeometryResponse",
     "Protocol",
@@ -94,7 +108,9 @@ __all__ = [
     "RangeEstimate",
     "Rappor",
     "RapporEstimate",
+    "ReportsFile",
     "Sampled",
+    "Sketch",
     "SketchEstimate",
     "Split",
     "SquareWave",
@@ -103,7 +119,9 @@ __all__ = [
     "SymmetricUnaryEncoding",
     "ThresholdHistogramEncoding",
     "UnaryEncoding",
+    "open_reports",
     "plan",
     "plan_attributes",
     "protocol_from_json",
+    "read_messages",
 ]

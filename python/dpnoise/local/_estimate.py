@@ -72,6 +72,7 @@ def _require(package: str) -> Any:
 Counts = NDArray[np.float64]
 
 Post = Literal["base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"]
+"""The methods that make estimated counts consistent."""
 
 
 def norm(counts: Counts, n: int) -> Counts:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from dpnoise._domain import Labels
 from dpnoise._interchange import Answers
+from dpnoise._parameters import Rng
 from dpnoise.local import _inputs
 from dpnoise.local._memo import ClientMemo
-from dpnoise.local._protocol import FrequencyProtocol, Rng
+from dpnoise.local._protocol import FrequencyProtocol
 from dpnoise.local._unary_encoding import UnaryReports
 
 

@@ -15,6 +15,7 @@ from dpnoise._errors import ParameterError
 from dpnoise.local._specification import Specification
 
 Framing = Literal["json-lines", "length-prefixed"]
+"""How a stream divides into messages: lines of JSON, or messages after their lengths."""
 
 _HEADER_BYTES: Final = 12
 _LENGTH_BYTES: Final = 4
@@ -34,7 +35,21 @@ class Stream(Protocol):
 
 
 def read_messages(stream: Stream, framing: Framing, protocol: Specification) -> Iterator[bytes]:
-    """Yield the messages of a stream; of one that is too long only so much that it is rejected for its length.
+    """Divide a stream into messages, for `Accumulator.add_messages`.
+
+    Parameters
+    ----------
+    stream : binary file
+        What can be read as bytes, with ``read`` and ``readline``.
+    framing : {"json-lines", "length-prefixed"}
+        How it divides into messages, as the wire format defines it.
+    protocol : Protocol
+        The protocol of the reports.
+
+    Yields
+    ------
+    bytes
+        A message; of one that is too long only so much that it is rejected for its length.
 
     Raises
     ------

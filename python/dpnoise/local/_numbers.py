@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from dpnoise._display import Record
 from dpnoise._interchange import Reals, Values
+from dpnoise._parameters import Rng
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import normal_quantile
-from dpnoise.local._protocol import Protocol, Rng
+from dpnoise.local._protocol import Protocol
 
 
 class NumberProtocol(Protocol):

@@ -5,27 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike, fsencode, fspath
-from typing import Any, Final
+from os import PathLike, fspath
+from typing import Any
 
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import require_pyarrow
+from dpnoise._interchange import PARQUET, native_file, require_pyarrow
 from dpnoise.local import _arrow
 from dpnoise.local._specification import Specification
-
-READING: Final[dict[str, Any]] = {
-    # Arrow's default prefetches the whole file and keeps it; these options read it a piece at a time.
-    "pre_buffer": False,
-    "buffer_size": 1 << 20,
-    # Reports are random bits, so only a checksum detects a damaged page.
-    "page_checksum_verification": True,
-}
-"""The options with which all Parquet files are read."""
 
 
 @dataclass(frozen=True)
 class ReportsFile:
-    """A file of reports, with their protocol and domain as its metadata name them, or None."""
+    """A Parquet file of reports, and what its metadata say of them.
+
+    Attributes
+    ----------
+    path : str
+        The name of the file.
+    protocol : Protocol or None
+        The protocol of the reports, where the metadata name one.
+    domain : list of str or None
+        The labels of the values, as texts, where the metadata list them.
+    rows : int
+        How many reports the file has.
+    """
 
     path: str
     protocol: Specification | None
@@ -33,7 +36,25 @@ class ReportsFile:
     rows: int
 
     def batches(self, rows: int) -> Iterator[Any]:
-        """Read the reports as columns of at most ``rows`` rows, without the metadata, which `open_reports` has read."""
+        """Read the reports a piece at a time; memory does not grow with the file.
+
+        Parameters
+        ----------
+        rows : int
+            How many reports to hold at a time.
+
+        Yields
+        ------
+        pyarrow.Array
+            At most so many reports, without the metadata, for `Accumulator.add`.
+
+        Raises
+        ------
+        ParameterError
+            When the file is damaged, or has been truncated.
+        OSError
+            When the file cannot be read.
+        """
         found = 0
         with _opened(self.path) as file:
             name = file.schema_arrow.names[_arrow.report_column(file.schema_arrow.names)]
@@ -47,11 +68,24 @@ class ReportsFile:
 def open_reports(path: str | PathLike[str]) -> ReportsFile:
     """Read what the metadata of a Parquet file say about its reports.
 
+    Parameters
+    ----------
+    path : path-like
+        A file with a column of reports that is called "report" or is the only one.
+
+    Returns
+    -------
+    ReportsFile
+
     Raises
     ------
     ParameterError
         When the file is not a Parquet file, has no column of reports, or its metadata are damaged; the message names
         it.
+    OSError
+        When the file cannot be read.
+    ImportError
+        When pyarrow is not installed.
     """
     name = fspath(path)
     with _opened(name) as file:
@@ -65,11 +99,6 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
         return ReportsFile(name, protocol, domain, file.metadata.num_rows)
 
 
-def native_file(path: str | PathLike[str]) -> Any:
-    """Open a file for Arrow, which takes each path that is a text for UTF-8."""
-    return require_pyarrow().OSFile(fsencode(path))
-
-
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
     pa = require_pyarrow()
@@ -78,7 +107,7 @@ def _opened(path: str) -> Iterator[Any]:
     open(path, "rb").close()  # a missing or unreadable file raises the system's own error
     try:
         source = native_file(path)
-        file = pq.ParquetFile(source, **READING)
+        file = pq.ParquetFile(source, **PARQUET)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise ParameterError(f"{path!r} is not a Parquet file, or was cut short") from None
     with source, file:

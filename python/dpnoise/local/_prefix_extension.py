@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._interchange import Integers, Values
+from dpnoise._parameters import Rng
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, of_all_people
-from dpnoise.local._protocol import Protocol, Rng
+from dpnoise.local._protocol import Protocol
 
 _MOST_CANDIDATES = 1 << 20
 """The most prefixes of a length that are tried: crafted reports that support all of them cost only seconds."""

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise import _native
 from dpnoise._arrays import array_for
 from dpnoise._domain import Domain, Labels
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Integers, Values
-from dpnoise._native import COUNTER_LIMIT, ScriptedRng, SeededRng
+from dpnoise._parameters import Rng
 from dpnoise.local import _arrow, _inputs
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
 from dpnoise.local._estimate import Estimate, Post, with_intervals
 from dpnoise.local._memo import ClientMemo
 from dpnoise.local._specification import Specification
 
-Rng = SeededRng | ScriptedRng | None
+COUNTER_LIMIT: Final = _native.COUNTER_LIMIT
+"""The most bytes that the counters of a protocol or a state of others may have unless a limit is given: 128 MiB."""
 
 
 class Protocol(Specification):

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._interchange import Texts, Values
+from dpnoise._parameters import Rng
 from dpnoise.local import _bloom_decoding, _texts
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._bloom_decoding import RapporEstimate
 from dpnoise.local._memo import ClientMemo
-from dpnoise.local._protocol import Protocol, Rng
+from dpnoise.local._protocol import Protocol
 
 
 class Rappor(Protocol):

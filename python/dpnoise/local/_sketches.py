@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._interchange import Texts, Values
+from dpnoise._parameters import Rng
 from dpnoise.local import _texts
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, of_all_people, spread_over
-from dpnoise.local._protocol import Protocol, Rng
+from dpnoise.local._protocol import Protocol
 
 
 class Sketch(Protocol):

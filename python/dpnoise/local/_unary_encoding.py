@@ -9,10 +9,11 @@ from dpnoise._arrays import array_for
 from dpnoise._domain import Labels
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Answers, Values
+from dpnoise._parameters import Rng
 from dpnoise.local import _inputs
 from dpnoise.local._arrow import in_blocks
 from dpnoise.local._popcounts import PopcountCheck, check
-from dpnoise.local._protocol import FrequencyProtocol, Rng, ValueProtocol
+from dpnoise.local._protocol import FrequencyProtocol, ValueProtocol
 
 
 class UnaryReports(FrequencyProtocol):

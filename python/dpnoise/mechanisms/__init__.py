@@ -2,6 +2,7 @@
 
 `Laplace` and `DiscreteLaplace` add noise; `Exponential`, `ReportNoisyMax` and `TopK` choose among candidates by their
 scores; `AboveThreshold` releases which values of a stream are above a threshold.
+`TruncatedGeometric` says which groups may be released; `NoiseBuffer` releases single numbers fast.
 
 A mechanism is immutable and checks its parameters when it is made. Every one has ``release``, ``epsilon``, ``delta``,
 ``relation`` and ``cost``, and ``error``, which bounds how far a release is off or says why nothing does.
@@ -13,6 +14,8 @@ from dpnoise.mechanisms._discrete_laplace import DiscreteLaplace
 from dpnoise.mechanisms._exponential import Exponential
 from dpnoise.mechanisms._gaussian import Gaussian
 from dpnoise.mechanisms._laplace import Laplace
+from dpnoise.mechanisms._mechanism import Mechanism
+from dpnoise.mechanisms._partition_selection import NoiseBuffer, TruncatedGeometric
 from dpnoise.mechanisms._report_noisy_max import PermuteAndFlip, ReportNoisyMax
 from dpnoise.mechanisms._top_k import TopK
 
@@ -24,7 +27,10 @@ __all__ = [
     "Exponential",
     "Gaussian",
     "Laplace",
+    "Mechanism",
+    "NoiseBuffer",
     "PermuteAndFlip",
     "ReportNoisyMax",
     "TopK",
+    "TruncatedGeometric",
 ]

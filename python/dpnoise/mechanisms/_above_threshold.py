@@ -12,8 +12,8 @@ from dpnoise import _native
 from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Reals
-from dpnoise._parameters import checked_level, integer
-from dpnoise.mechanisms._mechanism import Mechanism, Rng
+from dpnoise._parameters import Rng, checked_level, integer
+from dpnoise.mechanisms._mechanism import Mechanism
 
 
 class AboveThreshold(Mechanism):
@@ -124,7 +124,7 @@ class AboveThreshold(Mechanism):
         """The scale of the noise of each value, in their unit."""
         return self._native.scales[1]
 
-    def error(self, count: int, level: float = 0.95) -> float:
+    def error(self, count: int, level: float = 0.95) -> float:  # type: ignore[override]
         """Bound how far from the threshold values are whose answers are wrong.
 
         With probability ``level`` or more all answers of a run are right for the values that are further from the

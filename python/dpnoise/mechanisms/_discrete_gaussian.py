@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
-from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
+from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss
 from dpnoise.mechanisms._gaussian_privacy import GaussianPrivacy, check_given
 from dpnoise.mechanisms._noise import IntegerNoise
 
@@ -59,5 +59,5 @@ class DiscreteGaussian(GaussianPrivacy, IntegerNoise):
             "discrete_gaussian", epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity
         )
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss:
         return DiscreteGaussianLoss(self.scale, self.sensitivity)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
-from dpnoise.accounting._losses import DiscreteLaplaceLoss, Loss
+from dpnoise.accounting import DiscreteLaplaceLoss, PrivacyLoss
 from dpnoise.mechanisms._noise import IntegerNoise, checked_sensitivity
 
 
@@ -35,5 +35,5 @@ class DiscreteLaplace(IntegerNoise):
         whole = checked_sensitivity(sensitivity)
         self._native = _native.Additive("discrete_laplace", epsilon=epsilon, sensitivity=whole)
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss:
         return DiscreteLaplaceLoss(self.epsilon, int(self.sensitivity))

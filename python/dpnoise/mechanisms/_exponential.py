@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
-from dpnoise.accounting._losses import BoundedRangeLoss, Loss
+from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss
 from dpnoise.mechanisms._selection import OneOfMany
 
 
@@ -52,5 +52,5 @@ class Exponential(OneOfMany):
         """The cost under zero-concentrated differential privacy, ``epsilon**2 / 8``."""
         return self.epsilon**2 / 8
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss:
         return BoundedRangeLoss(self.epsilon)

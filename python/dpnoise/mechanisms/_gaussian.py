@@ -4,7 +4,7 @@ from typing import Literal
 
 from dpnoise import _native
 from dpnoise._errors import ParameterError
-from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
+from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss
 from dpnoise.mechanisms._gaussian_privacy import GaussianPrivacy, check_given
 from dpnoise.mechanisms._noise import RealNoise
 
@@ -96,7 +96,7 @@ class Gaussian(GaussianPrivacy, RealNoise):
             granularity=granularity,
         )
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss:
         steps = self._steps()
         return DiscreteGaussianLoss(self._native.multiplier * steps, steps, rounded=True)
 

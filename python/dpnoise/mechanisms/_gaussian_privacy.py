@@ -7,37 +7,10 @@ from typing import Any
 from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer
-from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
 
-class ConcentratedPrivacy(Mechanism):
-    """A mechanism whose guarantee may be a rho, which gives an epsilon for every delta."""
-
-    __slots__ = ()
-
-    epsilon: float | None  # type: ignore[assignment]
-    delta: float | None  # type: ignore[assignment]
-    rho: float | None
-
-    @property
-    def cost(self) -> PrivacyCost:
-        """The cost of a release.
-
-        Raises
-        ------
-        ParameterError
-            When there is a ``rho`` and no ``delta``: such a guarantee has an epsilon for every delta.
-        """
-        if self.epsilon is None or self.delta is None:
-            raise ParameterError(
-                f"delta must be given for a cost, got None: rho={self.rho!r} has an epsilon for every delta "
-                f"(say {type(self).__name__}(..., delta=...), or see dpnoise.accounting.zcdp_epsilon)"
-            )
-        return super().cost
-
-
-class GaussianPrivacy(ConcentratedPrivacy):
+class GaussianPrivacy(Mechanism):
     """A mechanism for an epsilon and a delta, or for a rho."""
 
     __slots__ = ()
@@ -55,7 +28,7 @@ class GaussianPrivacy(ConcentratedPrivacy):
         return self._native.delta
 
     @property
-    def rho(self) -> float | None:  # type: ignore[override]
+    def rho(self) -> float | None:
         """The parameter of zero-concentrated differential privacy, when that was given."""
         return self._native.rho
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dpnoise import _native
-from dpnoise.accounting._losses import LaplaceLoss, Loss
+from dpnoise.accounting import LaplaceLoss, PrivacyLoss
 from dpnoise.mechanisms._noise import RealNoise
 
 
@@ -53,5 +53,5 @@ class Laplace(RealNoise):
     def __init__(self, *, epsilon: float, sensitivity: float = 1.0, granularity: float | None = None) -> None:
         self._native = _native.Additive("laplace", epsilon=epsilon, sensitivity=sensitivity, granularity=granularity)
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, self._steps())

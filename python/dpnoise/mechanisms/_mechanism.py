@@ -4,32 +4,53 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final
 
-from dpnoise._errors import NoErrorBound, RandomnessError
-from dpnoise._native import ScriptedRng, SeededRng
-from dpnoise._parameters import ByName
-from dpnoise.accounting import PrivacyCost
-from dpnoise.accounting._losses import ApproximateLoss, Loss
+from dpnoise._errors import NoErrorBound, ParameterError, RandomnessError
+from dpnoise._native import ScriptedRng
+from dpnoise._parameters import ByName, Rng
+from dpnoise.accounting import PrivacyCost, PrivacyLoss
 from dpnoise.sensitivity import Relation
-
-Rng = SeededRng | ScriptedRng | None
 
 # How many values a release can have.
 COUNTS: Final = range(1, 2**60)
 
 
 class Mechanism(ByName):
-    """A mechanism that is defined by its parameters; by default pure differential privacy."""
+    """The base class of all mechanisms and queries, of which there are no objects.
+
+    A mechanism is immutable, and equal to every other one of its kind with the same parameters.
+    """
 
     __slots__ = ("_native",)
 
     _native: Any
     _parameters: ClassVar[tuple[str, ...]]
+    _reason: ClassVar[str] = "none is known"
 
     @abstractmethod
     def release(self, x: Any, *, rng: Rng = None) -> Any:
-        """Release a value."""
+        """Release a value.
+
+        Parameters
+        ----------
+        x : object
+            The value of the query, as the mechanism takes it.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a release is not private.
+
+        Returns
+        -------
+        object
+            The differentially private release.
+
+        Raises
+        ------
+        ParameterError, TypeError
+            When the mechanism does not take ``x``. Nothing has been drawn then.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
 
     @property
     def epsilon(self) -> float:
@@ -48,17 +69,43 @@ class Mechanism(ByName):
 
     @property
     def cost(self) -> PrivacyCost:
-        """The cost of a release."""
+        """The cost of a release.
+
+        Raises
+        ------
+        ParameterError
+            When there is a ``rho`` and no ``delta``: such a guarantee has an epsilon for every delta.
+        """
+        if self.epsilon is None or self.delta is None:
+            raise ParameterError(
+                f"delta must be given for a cost, got None: rho={self.rho!r} has an epsilon for every delta "
+                f"(say {type(self).__name__}(..., delta=...), or see dpnoise.accounting.zcdp_epsilon)"
+            )
         return PrivacyCost(self.epsilon, self.delta, self.relation)
+
+    def error(self, level: float = 0.95) -> float:
+        """Bound the error of a release, or say why it cannot be bounded beforehand.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The probability with which the bound holds, between 0 and 1.
+
+        Raises
+        ------
+        NoErrorBound
+            When the mechanism has no bound.
+        """
+        raise NoErrorBound(f"{type(self).__name__} has no bound on its error: {self._reason}")
 
     def _check(self, x: Any) -> None:
         """Raise the errors of `release` for ``x``, and draw nothing."""
         with suppress(RandomnessError):
             self.release(x, rng=ScriptedRng(b""))
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss | PrivacyCost:
         """Return the privacy loss of a release, for the accountant."""
-        return ApproximateLoss(self.epsilon, self.delta)
+        return self.cost
 
     def _values(self) -> dict[str, Any]:
         return {name: value for name in self._parameters if (value := getattr(self, name)) is not None}
@@ -79,24 +126,6 @@ class Mechanism(ByName):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the parameters; there is no other state."""
         return _make, (type(self), self._values())
-
-
-class WithoutErrorBound(Mechanism):
-    """A mechanism whose error cannot be bounded beforehand, for a reason."""
-
-    __slots__ = ()
-
-    _reason: ClassVar[str]
-
-    def error(self, level: float = 0.95) -> NoReturn:
-        """Say why the error of a release cannot be bounded beforehand.
-
-        Raises
-        ------
-        NoErrorBound
-            Always.
-        """
-        raise NoErrorBound(f"{type(self).__name__} has no bound on its error: {self._reason}")
 
 
 def _shown(value: Any) -> str:

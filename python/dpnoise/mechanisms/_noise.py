@@ -14,8 +14,8 @@ from dpnoise import _native
 from dpnoise._arrays import array_of, doubles, dtype_of, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Integer, Integers, Real, Reals
-from dpnoise._parameters import integer
-from dpnoise.mechanisms._mechanism import COUNTS, Mechanism, Rng
+from dpnoise._parameters import Rng, integer
+from dpnoise.mechanisms._mechanism import COUNTS, Mechanism
 
 
 class Noise(Mechanism):

@@ -11,7 +11,8 @@ from dpnoise import _native
 from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Reals
-from dpnoise.mechanisms._mechanism import Mechanism, Rng
+from dpnoise._parameters import Rng
+from dpnoise.mechanisms._mechanism import Mechanism
 
 
 class SelectionMechanism(Mechanism):
@@ -43,7 +44,7 @@ class SelectionMechanism(Mechanism):
         """The step of the grid that scores are rounded to, a power of two near ``scale / 2**40``."""
         return self._native.granularity
 
-    def error(self, count: int, level: float = 0.95) -> float:
+    def error(self, count: int, level: float = 0.95) -> float:  # type: ignore[override]
         """Bound how far a chosen score is below the best one.
 
         For `TopK` it is the distance to the best remaining score, for each choice. The bound is ``scale * ln(count / (1

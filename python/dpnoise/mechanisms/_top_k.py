@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._interchange import Reals
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng
 from dpnoise.mechanisms._selection import SelectionMechanism
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from dpnoise import _columns, sensitivity
 from dpnoise._interchange import Values
+from dpnoise._parameters import Rng
 from dpnoise.mechanisms import DiscreteLaplace
-from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._query import CountingQuery
 from dpnoise.sensitivity import Relation
 

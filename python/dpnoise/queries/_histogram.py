@@ -11,8 +11,8 @@ from dpnoise import _columns, sensitivity
 from dpnoise._domain import Labels, labels_of
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
+from dpnoise._parameters import Rng
 from dpnoise.mechanisms import DiscreteLaplace
-from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._query import CountingQuery
 from dpnoise.sensitivity import Relation
 

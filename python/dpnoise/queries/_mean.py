@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng
 from dpnoise.queries._moments import Moments, OfMoments
 from dpnoise.sensitivity import Bounds, Relation
 

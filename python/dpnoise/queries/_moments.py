@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -13,8 +12,7 @@ from numpy.typing import NDArray
 from dpnoise import _columns
 from dpnoise._errors import NoErrorBound, ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import checked_level, integer
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng, checked_level, integer, share_of
 from dpnoise.queries._count import Count
 from dpnoise.queries._query import Query
 from dpnoise.queries._sum import Sum
@@ -116,7 +114,7 @@ class Moments:
         # This checks the user's epsilon, not a part of it.
         self.epsilon = Count(epsilon=epsilon, relation=relation).epsilon
         private_rows = relation == "add/remove"
-        share = part_of(self.epsilon, len(bounds) + private_rows)
+        share = share_of(self.epsilon, len(bounds) + private_rows)
         self._sums = [Sum(bounds=(-bound, bound), epsilon=share, relation=relation) for bound in bounds]
         self._count = Count(epsilon=share, relation=relation) if private_rows else None
 
@@ -142,9 +140,3 @@ class Moments:
             else math.inf
             for one in self._sums
         ]
-
-
-def part_of(epsilon: float, parts: int) -> float:
-    """Return a part of epsilon, so that all parts are no more than the whole."""
-    share = epsilon / parts
-    return math.nextafter(share, 0.0) if Fraction(share) * parts > Fraction(epsilon) else share

@@ -6,9 +6,8 @@ from typing import ClassVar
 from dpnoise import _columns, _native, sensitivity
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import real
-from dpnoise.accounting._losses import BoundedRangeLoss, Loss
-from dpnoise.mechanisms._mechanism import Rng, WithoutErrorBound
+from dpnoise._parameters import Rng, real
+from dpnoise.accounting import BoundedRangeLoss, PrivacyLoss
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
 
@@ -16,7 +15,7 @@ from dpnoise.sensitivity import Bounds, Relation, check_bounds
 _DENOMINATOR = 10**6
 
 
-class Quantile(WithoutErrorBound, Query):
+class Quantile(Query):
     """A quantile of the values, each clamped to bounds first, by the exponential mechanism.
 
     Values are rounded to multiples of ``granularity``, and candidates are all these multiples within the bounds. Where
@@ -120,7 +119,7 @@ class Quantile(WithoutErrorBound, Query):
         """
         return self._native.release(_columns.floats(column), rng)
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss:
         return BoundedRangeLoss(self.epsilon)
 
 

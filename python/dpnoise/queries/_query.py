@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
-from dpnoise.accounting._losses import Loss
-from dpnoise.mechanisms import DiscreteLaplace
-from dpnoise.mechanisms._mechanism import Mechanism
+from dpnoise.accounting import PrivacyCost, PrivacyLoss
+from dpnoise.mechanisms import DiscreteLaplace, Mechanism
 from dpnoise.sensitivity import Relation
 
 
@@ -21,10 +18,6 @@ class Query(Mechanism):
     def relation(self) -> Relation:
         """The neighbouring relation, "add/remove" or "substitute"."""
         return self._relation
-
-    @abstractmethod
-    def error(self, level: float = 0.95) -> float:
-        """Bound the error that the noise makes, or say why there is no bound."""
 
 
 class CountingQuery(Query):
@@ -44,7 +37,7 @@ class CountingQuery(Query):
         """The scale of the noise of a count."""
         return self._noise.scale
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss | PrivacyCost:
         return self._noise._loss()
 
     def error(self, level: float = 0.95) -> float:

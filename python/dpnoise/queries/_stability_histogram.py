@@ -10,10 +10,9 @@ import numpy as np
 from dpnoise import _columns, sensitivity
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import real
-from dpnoise.accounting._losses import ApproximateLoss, Loss
+from dpnoise._parameters import Rng, real
+from dpnoise.accounting import PrivacyCost
 from dpnoise.mechanisms import DiscreteLaplace
-from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries._query import CountingQuery
 from dpnoise.sensitivity import Relation
 
@@ -60,8 +59,8 @@ class StabilityHistogram(CountingQuery):
         """The privacy parameter delta."""
         return self._delta
 
-    def _loss(self) -> Loss:
-        return ApproximateLoss(self.epsilon, self.delta)
+    def _loss(self) -> PrivacyCost:
+        return self.cost
 
     @property
     def threshold(self) -> int:

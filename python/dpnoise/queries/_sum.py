@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from dpnoise import _columns, _native
 from dpnoise._interchange import Values
-from dpnoise.accounting._losses import LaplaceLoss, Loss
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng
+from dpnoise.accounting import LaplaceLoss, PrivacyLoss
 from dpnoise.queries._query import Query
 from dpnoise.sensitivity import Bounds, Relation, check_bounds
 
@@ -89,7 +89,7 @@ class Sum(Query):
         shared = 1 if threads is None and self._relation == "add/remove" else threads
         return self._native.release(_columns.floats(column), shared, rng)
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss:
         return LaplaceLoss(self.epsilon, round(self.sensitivity / self.granularity))
 
     def error(self, level: float = 0.95) -> float:

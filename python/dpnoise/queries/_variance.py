@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng
 from dpnoise.queries._moments import Moments, OfMoments
 from dpnoise.sensitivity import Bounds, Relation
 

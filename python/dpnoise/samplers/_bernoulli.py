@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import Size
-from dpnoise.samplers._draw import Rng, draw
+from dpnoise._parameters import Rng
+from dpnoise.samplers._draw import draw
 
 
 @overload

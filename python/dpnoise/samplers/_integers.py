@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise._arrays import Size
-from dpnoise.samplers._draw import Rng, Scale, draw
+from dpnoise._parameters import Rng
+from dpnoise.samplers._draw import Scale, draw
 
 
 @overload

@@ -7,6 +7,7 @@
   `MinSeparation` and `CyclicPoisson` say in which steps an example takes part.
 - `CorrelatedGradient`: a run of steps whose noise is correlated, so that sums over steps have less of it, as
   `BandedToeplitz` says; each example takes part as `SingleEpoch`, `MinSeparation` or `CyclicPoisson` says.
+- `FloatSums`: such noise for sums in floating point, which another library has made.
 - `epsilon_spent`, `noise_multiplier_for`: the cost of a number of steps, and the noise for an epsilon.
 
 Neighbours differ by one example, which is added or removed. The size of a batch is private; the expected batch size,
@@ -16,6 +17,7 @@ the sampling rate and the number of steps are public.
 from dpnoise.sgd._accounting import epsilon_spent, noise_multiplier_for
 from dpnoise.sgd._clipping import clip_and_sum
 from dpnoise.sgd._correlated_gradient import CorrelatedGradient, CorrelatedGradientRun
+from dpnoise.sgd._float_sums import FloatSums
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 from dpnoise.sgd._participation import CyclicPoisson, MinSeparation, SingleEpoch
 from dpnoise.sgd._sampling import poisson_sample
@@ -26,6 +28,7 @@ __all__ = [
     "CorrelatedGradient",
     "CorrelatedGradientRun",
     "CyclicPoisson",
+    "FloatSums",
     "MinSeparation",
     "NoisyGradient",
     "SingleEpoch",

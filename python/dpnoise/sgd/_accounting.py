@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Final, Literal
 
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import integer, real_down, real_up
-from dpnoise.accounting._accountant import LARGEST_DIVERGENCE, SMALLEST_RATE, Accountant
-from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.accounting import Accountant, PrivacyCost
 from dpnoise.sgd._noisy_gradient import NoisyGradient
 
 Method = Literal["pld", "rdp"]
@@ -101,7 +101,7 @@ def noise_multiplier_for(
     Accountant(method=method)
     # The divergence of order 2 bounds epsilon (Mironov 2017, proposition 3), and for "pld" it is limited. Twice as much
     # leaves room for the upward rounding of distributions.
-    suffices = method == "pld" and goal > 2 * (LARGEST_DIVERGENCE - math.log(target))
+    suffices = method == "pld" and goal > 2 * (Accountant.LARGEST_DIVERGENCE - math.log(target))
 
     def excess(multiplier: float) -> float:
         """Return the logarithm of the ratio of epsilon to its target."""
@@ -161,7 +161,7 @@ def _checked(sample_rate: float, steps: int, delta: float) -> tuple[float, int, 
         integer(steps, "steps", range(1, 2**53)),
         real_down(delta, "delta"),
     )
-    if not SMALLEST_RATE <= rate <= 1:
+    if not sys.float_info.min <= rate <= 1:
         raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
     if not 0 < target < 1:
         raise ParameterError(f"delta must be between 0 and 1, both excluded, got {target!r}")

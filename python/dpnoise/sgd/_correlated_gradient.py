@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 from dpnoise import _native
 from dpnoise._errors import HaltedError, ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import at_least, checked_level, integer, real_down
-from dpnoise.accounting import zcdp_epsilon
-from dpnoise.accounting._losses import Loss, RepeatedLoss
+from dpnoise._parameters import Rng, at_least, checked_level, integer, real_down
+from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.keyed import NoiseKey
-from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.sgd._accounting import epsilon_spent
 from dpnoise.sgd._gradient_privacy import GradientPrivacy
 from dpnoise.sgd._gradients import Floats, gradients_of, output_for
@@ -148,7 +146,7 @@ class CorrelatedGradient(GradientPrivacy):
         return self._participation
 
     @property
-    def rho(self) -> float:  # type: ignore[override]
+    def rho(self) -> float:
         """The parameter of zero-concentrated differential privacy of a run without sampling, rounded up."""
         return at_least(self._events / (2 * Fraction(self.noise_multiplier) ** 2))
 
@@ -210,8 +208,8 @@ class CorrelatedGradient(GradientPrivacy):
         run = self.start()
         return np.array([run.step(rows, rng=rng) for rows in given])
 
-    def error(self, d: int, level: float = 0.95) -> float:
-        """Bound the noise of each coordinate of any one step, as `NoisyGradient.error` does.
+    def error(self, d: int, level: float = 0.95) -> float:  # type: ignore[override]
+        """Bound the noise of each coordinate of a step.
 
         The noise in sums of the gradients of many steps is smaller than with independent noise: see
         `BandedToeplitz.max_error`.
@@ -231,9 +229,10 @@ class CorrelatedGradient(GradientPrivacy):
         noise = self._strategy._gain() * (deviations * independent + rounding)
         return noise / self.expected_batch_size * (1 + 2.0**-40)
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss:
+        """Return the privacy loss of a run, for the accountant."""
         event, rate = self._loss_of_noise(), self._participation.sample_rate
-        return RepeatedLoss(event.sampled(rate) if rate < 1 else event, self._events)
+        return (event.sampled(rate) if rate < 1 else event).repeated(self._events)
 
     @property
     def _events(self) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dpnoise.accounting._losses import DiscreteGaussianLoss, Loss
-from dpnoise.mechanisms._gaussian_privacy import ConcentratedPrivacy
+from dpnoise.accounting import DiscreteGaussianLoss, PrivacyLoss
+from dpnoise.mechanisms import Mechanism
 from dpnoise.sensitivity import Relation
 
 _STEPS: Final = 2.0**31  # the sensitivity has so many steps of the noise's grid, or more
 
 
-class GradientPrivacy(ConcentratedPrivacy):
+class GradientPrivacy(Mechanism):
     """A mechanism that clips gradients, adds them up with noise, and divides."""
 
     __slots__ = ("_delta", "_epsilon")
@@ -55,6 +55,6 @@ class GradientPrivacy(ConcentratedPrivacy):
         """The neighbouring relation: one example, added or removed."""
         return "add/remove"
 
-    def _loss_of_noise(self) -> Loss:
+    def _loss_of_noise(self) -> PrivacyLoss:
         """Return the loss of a release of the noise multiplier on all data."""
         return DiscreteGaussianLoss(self.noise_multiplier * _STEPS, _STEPS, rounded=True)

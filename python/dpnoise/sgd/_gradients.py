@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpnoise import _native
 from dpnoise._arrays import array_for, array_of, dtype_of
 from dpnoise._errors import ParameterError
 
 Floats = NDArray[np.floating[Any]]  # of 32 or 64 bits
+
+# Gradients that cannot be read in place are copied, this many numbers at a time.
+_NUMBERS: Final = 2**24
 
 
 def gradients_of(gradients: Any) -> Floats:
@@ -26,6 +32,36 @@ def gradients_of(gradients: Any) -> Floats:
     single = given.dtype.kind == "f" and given.dtype.itemsize <= 4
     with np.errstate(all="ignore"):  # as in `doubles`
         return np.require(given, np.float32 if single else np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def clipped_steps(gradients: Sequence[NDArray[Any]], clip_norm: float, threads: int | None) -> NDArray[np.int64]:
+    """Clip the gradient of each example, over all arrays together, and add them up in whole steps of the grid."""
+    if len(set(map(len, gradients))) > 1:
+        raise ParameterError("gradients must have the same number of rows in all arrays")  # how many is private
+    arrays = [array for array in gradients if math.prod(array.shape[1:]) > 0]
+    width = sum(math.prod(array.shape[1:]) for array in arrays)
+    if width == 0:
+        raise ParameterError("gradients must have at least one coordinate for each example, got none")
+    sums = np.zeros(width, np.int64)
+    dtype = np.result_type(*arrays)
+    count = max(1, len(arrays[0]))
+    several = count if all(_is_ready(array, dtype) for array in arrays) else max(1, _NUMBERS // width)
+    for first in range(0, count, several):
+        parts = (array[first : first + several] for array in arrays)
+        _native.add_clipped([_matrix(part, dtype) for part in parts], sums, clip_norm, threads)
+    return sums
+
+
+def _matrix(array: NDArray[Any], dtype: np.dtype[Any]) -> Floats:
+    rows = array.reshape(len(array), math.prod(array.shape[1:]))
+    with np.errstate(all="ignore"):  # a warning would reveal a single number
+        return gradients_of(rows.astype(dtype, copy=False))
+
+
+def _is_ready(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """Say whether the array can be read in place, among others of that dtype in common."""
+    usable = dtype in (np.float32, np.float64) and array.dtype == dtype
+    return usable and array.flags.c_contiguous and array.flags.aligned
 
 
 def output_for(gradients: Floats, out: Floats | None) -> Floats:

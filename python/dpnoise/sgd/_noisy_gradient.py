@@ -1,19 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, Final
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from dpnoise import _native
 from dpnoise._interchange import Values
-from dpnoise._parameters import at_least, checked_level, integer, real_down
-from dpnoise.accounting import zcdp_epsilon
-from dpnoise.accounting._losses import Loss
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng, at_least, checked_level, integer, real_down
+from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
 from dpnoise.sgd._gradient_privacy import GradientPrivacy
-from dpnoise.sgd._gradients import Floats, gradients_of, output_for
+from dpnoise.sgd._gradients import Floats, clipped_steps, gradients_of, output_for
 
 _ROUNDED: Final = 1 + 2.0**-30  # far above the rounding errors of a normal quantile and its factors
 
@@ -78,7 +78,7 @@ class NoisyGradient(GradientPrivacy):
         self._epsilon = None if self._delta is None else zcdp_epsilon(self.rho, delta=self._delta)
 
     @property
-    def rho(self) -> float:  # type: ignore[override]
+    def rho(self) -> float:
         """The parameter of zero-concentrated differential privacy of a step on all data, rounded up."""
         return at_least(1 / (2 * Fraction(self.noise_multiplier) ** 2))
 
@@ -105,11 +105,87 @@ class NoisyGradient(GradientPrivacy):
         self._native.step(rows, array, threads, rng)
         return array
 
-    def error(self, d: int, level: float = 0.95) -> float:
-        """Bound the noise of each coordinate of a release, in the unit of the gradients.
+    def clipped_sum(self, gradients: Sequence[NDArray[Any]], *, threads: int | None = None) -> NDArray[np.int64]:
+        """Clip the gradient of each example, over all arrays together, and add the gradients up on the grid.
 
-        It bounds the distance to the sum of the clipped gradients, divided by ``expected_batch_size``, before the
-        result is rounded to a float. The error from clipping is not included, since it is private.
+        The result is **not private**. Such sums, of parts of a batch or on several machines, can be added up, modulo
+        2**64; their noise comes from `add_noise`.
+
+        Parameters
+        ----------
+        gradients : sequence of ndarray, floating point, shape (n, ...)
+            An array for each parameter of the model; all have a row for each example, and n may be 0. C-contiguous
+            arrays of one dtype, float32 or float64, are read in place and must not be changed meanwhile.
+        threads : int, optional
+            As for `release`.
+
+        Returns
+        -------
+        ndarray of int64, shape (d,)
+            The sums of all numbers of the arrays, one array after the other, in steps of ``granularity``. One example
+            changes them by at most `sensitivity`.
+
+        Raises
+        ------
+        ParameterError
+            When the arrays have no numbers or not as many rows.
+        TypeError
+            When an array is not of floating-point numbers of at most 64 bits.
+        """
+        return clipped_steps(gradients, self.clip_norm, threads)
+
+    def add_noise(
+        self, sums: NDArray[np.int64], *, dtype: DTypeLike = np.float32, threads: int | None = None, rng: Rng = None
+    ) -> NDArray[Any]:
+        """Add noise to the sum of the clipped gradients of a batch, and divide, as `release` does.
+
+        Parameters
+        ----------
+        sums : ndarray of int64, shape (d,)
+            What `clipped_sum` gave, or the sum of several of its results.
+        dtype : float32 or float64, default float32
+            Of the result; the noisy sum is rounded to it once.
+        threads, rng
+            As for `release`.
+
+        Returns
+        -------
+        ndarray, shape (d,)
+            The step.
+
+        Raises
+        ------
+        TypeError
+            When ``sums`` or ``dtype`` is of another type.
+        RandomnessError
+            When the source of randomness fails; nothing is released.
+        """
+        out = np.empty(sums.shape, dtype)
+        self._native.release(np.ascontiguousarray(sums), out, threads, rng)
+        return out
+
+    def sensitivity(self, d: int) -> float:
+        """Bound how far one example changes the sum of the clipped gradients on the grid, in the L2 norm.
+
+        Parameters
+        ----------
+        d : int
+            The number of coordinates of a gradient.
+
+        Returns
+        -------
+        float
+            In the unit of the gradients; a multiple of ``granularity``.
+
+        Raises
+        ------
+        ParameterError
+            When ``d`` is out of range.
+        """
+        return self._native.sensitivity(integer(d, "d", range(2**53)))
+
+    def error(self, d: int, level: float = 0.95) -> float:  # type: ignore[override]
+        """Bound the noise of each coordinate of a release.
 
         Parameters
         ----------
@@ -117,12 +193,13 @@ class NoisyGradient(GradientPrivacy):
             The number of coordinates of a gradient; positive.
         level : as everywhere
         """
-        sensitivity = self._native.sensitivity(integer(d, "d", range(1, 2**53)))
+        sensitivity = self.sensitivity(integer(d, "d", range(1, 2**53)))
         # A discrete Gaussian variable reaches m steps with at most the probability that a continuous one reaches m - 1
         # steps (Canonne, Kamath and Steinke 2020, on tails).
         quantile = -NormalDist().inv_cdf((1 - checked_level(level)) / 2)
         noise = quantile * self.noise_multiplier * sensitivity + self.granularity
         return noise / self.expected_batch_size * _ROUNDED
 
-    def _loss(self) -> Loss:
+    def _loss(self) -> PrivacyLoss:
+        """Return the privacy loss of a step, for the accountant."""
         return self._loss_of_noise()

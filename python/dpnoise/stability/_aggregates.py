@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from dpnoise._arrays import array_of
 from dpnoise._columns import plain
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import real
+from dpnoise._parameters import Rng, real, share_of
 from dpnoise.mechanisms import DiscreteLaplace, ReportNoisyMax
-from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.queries import Mean, Median
-from dpnoise.queries._moments import part_of
 from dpnoise.sensitivity import Bounds, check_bounds
 from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import mode
@@ -97,7 +95,7 @@ class Numbers(Aggregate):
         self._average = average
         self._cut = 0 if alpha is None else _cut(alpha, blocks)
         self.epsilon = DiscreteLaplace(epsilon=epsilon).epsilon
-        share = part_of(self.epsilon, len(pairs) * average.copies(blocks, self._cut))
+        share = share_of(self.epsilon, len(pairs) * average.copies(blocks, self._cut))
         self._queries = [average.query(bounds=pair, epsilon=share, relation="substitute") for pair in pairs]
         self._shape = (len(pairs),) if several else ()
         middle = np.reshape([lower / 2 + upper / 2 for lower, upper in pairs], self._shape)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from dpnoise._columns import plain
 from dpnoise._native import Subsets
+from dpnoise._parameters import Rng
 from dpnoise._processes import Died, in_processes
-from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.stability._functions import answer_of, check_importable, interruptible
 from dpnoise.stability._rows import Rows
 from dpnoise.stability._subset_votes import Advance, Votes, parts

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from dpnoise._native import StabilityTest
-from dpnoise.mechanisms._mechanism import Rng, WithoutErrorBound
+from dpnoise._parameters import Rng
+from dpnoise.mechanisms import Mechanism
 
 NOT_STABLE: Final = "the test of stability failed"
 
@@ -39,7 +40,7 @@ class Parameter:
         return self if mechanism is None else mechanism._given.get(self._name)
 
 
-class StableMechanism(WithoutErrorBound):
+class StableMechanism(Mechanism):
     """A mechanism that releases an answer or refuses, at the same cost."""
 
     __slots__ = ("_given",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng
 from dpnoise.sensitivity import Relation, check_relation
 from dpnoise.stability._budget import stability_test
 from dpnoise.stability._distances import Found, median, mode

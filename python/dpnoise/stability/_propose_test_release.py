@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from dpnoise._errors import ParameterError, RandomnessError
-from dpnoise._parameters import real
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng, real
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._budget import part_of, stability_test
 from dpnoise.stability._functions import interruptible, without_warnings

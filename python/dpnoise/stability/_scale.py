@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from dpnoise import _native
+from dpnoise._parameters import Rng
 from dpnoise.mechanisms import Laplace
-from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._budget import half_of, part_of, stability_test
 from dpnoise.stability._distances import ascending

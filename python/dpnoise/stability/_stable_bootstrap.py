@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from dpnoise._errors import ParameterError
 from dpnoise._native import StabilityTest, Subsets
-from dpnoise._parameters import integer
+from dpnoise._parameters import Rng, integer
 from dpnoise._progress import progress
-from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.sensitivity import Relation
 from dpnoise.stability._budget import stability_test
 from dpnoise.stability._callable_votes import PythonFunction

@@ -4,7 +4,7 @@ import operator
 from contextlib import suppress
 from typing import Any
 
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng
 from dpnoise.stability._budget import stability_test
 from dpnoise.stability._mechanism import Release, StableMechanism, released
 

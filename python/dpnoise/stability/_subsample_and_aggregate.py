@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import samplers
-from dpnoise._parameters import integer
+from dpnoise._parameters import Rng, integer
 from dpnoise._processes import Died, in_processes
 from dpnoise._progress import progress
 from dpnoise.bit_generator import SecureBitGenerator
-from dpnoise.mechanisms._mechanism import Rng
 from dpnoise.sensitivity import Bounds, Relation
 from dpnoise.stability._aggregates import aggregate_of
 from dpnoise.stability._functions import answer_of, check_importable, interruptible

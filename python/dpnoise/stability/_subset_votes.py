@@ -15,7 +15,7 @@ from dpnoise import _columns
 from dpnoise._arrays import doubles, reals_of
 from dpnoise._errors import ParameterError
 from dpnoise._native import SubsetVotes
-from dpnoise.mechanisms._mechanism import Rng
+from dpnoise._parameters import Rng
 
 NativeName = Literal["mode", "median", "argmax_column_sum"]
 

@@ -1,6 +1,6 @@
 """The host, imported here and nowhere else."""
 
-from dpnoise._extras import require
+from dpnoise._lazy import require
 
 try:
     mechanisms = require("diffprivlib.mechanisms", "diffprivlib")

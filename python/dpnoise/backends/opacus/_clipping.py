@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dpnoise._errors import ParameterError
 from dpnoise.backends import _gradients
 from dpnoise.backends.opacus._host import torch
 
@@ -35,7 +36,8 @@ def clipped_sums_on_device(gradients: list[Tensor], clip_norm: float) -> tuple[l
 
     The steps of an example depend on nothing but its own gradient: over its numbers, too, integers are added up.
     """
-    _gradients.check_rows(gradients)
+    if len(set(map(len, gradients))) > 1:
+        raise ParameterError("gradients must have the same number of rows in all arrays")  # how many is private
     sums = [torch.zeros(tensor.shape[1:], dtype=torch.int64, device=tensor.device) for tensor in gradients]
     unit = 1 / _gradients.mechanism(clip_norm, 1.0).granularity  # exact, a power of two
     width, unclipped = sum(map(_width, gradients)), 0

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_FLOOR, Context, Decimal, localcontext
-from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Final
 
-from dpnoise import _native
 from dpnoise._errors import ParameterError
 from dpnoise._parameters import real
 from dpnoise.backends._gaussian import gaussian
 from dpnoise.backends.pydp import _host
 from dpnoise.backends.pydp._mechanisms import WIDENING, laplace
+from dpnoise.mechanisms import NoiseBuffer, TruncatedGeometric
 
 PartitionSelectionStrategyType = _host.partition_selection.PartitionSelectionStrategyType
 
@@ -23,16 +21,10 @@ _create_laplace = _host.partition_selection.create_laplace_partition_strategy
 _create_pre_thresholding = _host.partition_selection.create_pre_thresholding_partition_strategy
 _create_truncated_geometric = _host.partition_selection.create_truncated_geometric_partition_strategy
 
-# The safety margin: a share of epsilon and delta, or of the scale above the threshold.
+# The safety margin: a share of the scale above the threshold.
 _MARGIN: Final = 2.0**-20
-# For each group of a person: so that the margin is larger than the error of the probabilities, and that doubles hold
-# these. More than the most is as good as infinite.
-_LEAST_EPSILON: Final = 2.0**-20
-_MOST_EPSILON: Final = 60
+# For each group of a person: so that doubles hold the probabilities.
 _LEAST_DELTA: Final = 2.0**-800
-# So many digits that a logarithm near 1 keeps enough of them for the smallest double.
-_DELTA_DIGITS: Final = Context(prec=400, traps=[])
-_DIGITS: Final = Context(prec=60, traps=[])
 
 
 def create_truncated_geometric_partition_strategy(
@@ -202,12 +194,8 @@ class PartitionSelectionStrategy(_host.partition_selection.PartitionSelectionStr
 class _TruncatedGeometric(PartitionSelectionStrategy):
     def __init__(self, made: Any) -> None:
         super().__init__(made)
-        if self.epsilon / self.max_partitions_contributed < _LEAST_EPSILON:
-            raise ParameterError(
-                f"epsilon must be at least 2**-20 * max_partitions_contributed (which is "
-                f"{self.max_partitions_contributed}), got {self.epsilon!r}"
-            )
-        self._selection = _native.TruncatedGeometric(**_law(*self._budget))
+        epsilon, delta, partitions = self._budget
+        self._selection = TruncatedGeometric(epsilon=epsilon, delta=delta, max_partitions_contributed=partitions)
 
     def should_keep(self, num_users: float) -> bool:
         if type(num_users) is not int:  # the usual type needs no check here
@@ -223,7 +211,7 @@ class _Thresholding(PartitionSelectionStrategy):
         super().__init__(made)
         self._create = create
         self._noise = noise
-        self._users = _native.NoisyUsers(noise._native)
+        self._add_noise = NoiseBuffer(noise).add_noise
         safe = max(made.threshold, 1 + quantile * noise.scale)
         self.threshold = safe + _MARGIN * noise.scale + 2.0**-50 * max(safe, 0.0)
 
@@ -240,8 +228,7 @@ class _Thresholding(PartitionSelectionStrategy):
             people = real(num_users, "num_users")
             if not math.isfinite(people):
                 return people
-        noisy: float = self._users.release(num_users)
-        return noisy
+        return self._add_noise(num_users)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._create, self._budget
@@ -285,32 +272,3 @@ def _laplace_quantile(above: float, below: float) -> float:
     if above <= 0.5:
         return -math.log(2 * above) if above else math.inf
     return math.log(2 * below) if below else -math.inf
-
-
-@lru_cache(maxsize=256)
-def _law(epsilon: float, delta: float, partitions: int) -> dict[str, Any]:
-    """Return the law of Theorem 1 for slightly smaller parameters, so that doubles may be rounded: see the proofs."""
-    safe = 1 - Decimal(_MARGIN)
-    with localcontext(_DELTA_DIGITS):
-        share = Decimal(delta)
-        if 0 < delta < 1:
-            share = safe * (1 - ((1 - share).ln() / partitions).exp())
-    with localcontext(_DIGITS):
-        least = math.nextafter(float(min(safe * Decimal(epsilon) / partitions, Decimal(_MOST_EPSILON))), 0.0)
-        if not share:
-            return {"epsilon": least, "turn": (1.0, 0.0), "start": (0.0, 0.0), "last": (0.0, 0.0)}
-        exact = Decimal(least)
-        grown = exact.exp()
-        step = share / (grown - 1)
-        reached = (1 + (grown - 1) / (grown + 1) * (1 / share - 1)).ln() / exact
-        first = 1 + int(reached.to_integral_value(ROUND_FLOOR))
-        dropped = 1 - ((first * exact).exp() - 1) * step
-        turn = first if dropped >= Decimal("0.5") else first - 1
-        further = ((dropped + step) / step).ln() / exact
-        whole = int(further.to_integral_value(ROUND_FLOOR))
-        return {
-            "epsilon": least,
-            "turn": (turn, float(step * (turn * exact).exp())),
-            "start": (first, float(dropped + step)),
-            "last": (first + whole, float((further - whole) * exact)),
-        }

@@ -1,0 +1,161 @@
+"""Noise for sums of gradients that another library has made."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpnoise import _native
+from dpnoise._errors import ParameterError
+from dpnoise._parameters import ByName, Rng, integer, real_up
+from dpnoise.sgd._strategy import ONE, BandedToeplitz
+
+_BITS: Final = range(36, 41)  # stddev is at most 2 to the power of one of these in units
+_SPARE: Final = 63 - 6  # a sum in the recursion has 63 bits, and room for 64 standard deviations
+_UNLIMITED: Final = range(2**31 - 1)  # steps of independent noise, which 32 bits count
+
+
+class FloatSums(ByName):
+    """Noise for sums in floating point that another library has made, of whose sensitivity the caller is sure.
+
+    A sum is rounded to a grid, and the noise is in whole steps of a grid that is 2**12 times finer. `NoisyGradient` and
+    `CorrelatedGradient` clip and add up themselves, and their sums are exact.
+
+    Parameters
+    ----------
+    strategy : BandedToeplitz, optional
+        How the noise of the steps is correlated: it is the product of the inverse of the strategy and independent
+        noise. Independent when not given, for any number of steps up to 2**31 - 1.
+    stddev : float
+        The standard deviation of the independent noise, from 2**-80 to 2**80: the noise multiplier, times the
+        sensitivity of the strategy, times that of a sum.
+
+    Attributes
+    ----------
+    strategy, stddev
+        As above.
+    granularity : float
+        The step of the grid of the sums, a power of two from 2**-28 to 2**-23 of ``stddev``.
+
+    Raises
+    ------
+    ParameterError
+        When ``stddev`` is out of range, or the recursion of the strategy leaves too few of 64 bits for it.
+    TypeError
+        When ``stddev`` is not a number, or ``strategy`` no strategy.
+
+    Notes
+    -----
+    All steps together are S**2 / (2 stddev**2)-zCDP, where S is the sensitivity of the strategy times the largest L2
+    norm by which an example changes a sum on the grid: that of the sum, and less than sqrt(d) steps of the grid more
+    for d numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpnoise.sgd import BandedToeplitz, FloatSums, SingleEpoch
+    >>> strategy = BandedToeplitz([1.0, 0.5, 0.375], steps=100)
+    >>> noise = FloatSums(strategy, stddev=1.1 * strategy.sensitivity(SingleEpoch()))
+    >>> history = np.zeros(noise.history_length(3), np.int64)
+    >>> for step in range(2):
+    ...     sums = np.ones(3, np.float32)  # of gradients of an L2 norm of at most 1
+    ...     noise.add_noise(sums, history, step)
+    """
+
+    __slots__ = ("_granularity", "_native", "_stddev", "_strategy")
+
+    _native: _native.FloatSums
+
+    def __init__(self, strategy: BandedToeplitz | None = None, *, stddev: float) -> None:
+        if not isinstance(strategy, BandedToeplitz | None):
+            raise TypeError(f"strategy must be a BandedToeplitz, got {type(strategy).__name__}")
+        self._strategy, self._stddev = strategy, real_up(stddev, "stddev")
+        if not 2.0**-80 <= self._stddev <= 2.0**80:
+            raise ParameterError(f"stddev must be from 2**-80 to 2**80, got {stddev!r}")
+        numerators, gain = ((ONE,), 1.0) if strategy is None else (strategy._numerators, strategy._gain())
+        recalled = max(1, sum(numerators[1:]))
+        bits = math.floor(min(_BITS[-1], _SPARE - math.log2(recalled)) - math.log2(gain))
+        if bits not in _BITS:
+            raise ParameterError(
+                f"strategy must be one whose recursion in 64 bits leaves {_BITS[0]} of them for stddev, got one that "
+                f"leaves {bits}: take fewer bands, or coefficients that decrease faster"
+            )
+        exponent = math.frexp(self._stddev)[1] - bits
+        self._granularity = math.ldexp(ONE, exponent)
+        self._native = _native.FloatSums(numerators, math.ldexp(self._stddev, -exponent), gain, self._granularity)
+
+    @property
+    def strategy(self) -> BandedToeplitz | None:
+        """The strategy; None for independent noise."""
+        return self._strategy
+
+    @property
+    def stddev(self) -> float:
+        """The standard deviation of the independent noise."""
+        return self._stddev
+
+    @property
+    def granularity(self) -> float:
+        """The step of the grid that sums are rounded to."""
+        return self._granularity
+
+    def history_length(self, d: int) -> int:
+        """Say how much of the last noise the next steps need.
+
+        Parameters
+        ----------
+        d : int
+            How many numbers a sum has.
+
+        Returns
+        -------
+        int
+            The length of the history; 0 for independent noise.
+
+        Raises
+        ------
+        ParameterError
+            When ``d`` is out of range.
+        """
+        return self._native.history_length(integer(d, "d", range(2**53)))
+
+    def add_noise(
+        self,
+        sums: NDArray[Any],
+        history: NDArray[np.int64],
+        step: int,
+        *,
+        threads: int | None = None,
+        rng: Rng = None,
+    ) -> None:
+        """Add the noise of a step to the sums, in their place.
+
+        Parameters
+        ----------
+        sums : ndarray of float32 or float64, shape (d,)
+            C-contiguous and writable. NaN and infinities count as zero.
+        history : ndarray of int64, shape (history_length(d),)
+            C-contiguous and writable: zeros before the first step, and then what the step before has left there. **It
+            is secret**: whoever has it can subtract that noise from what was released, and whoever can change it
+            chooses what later steps take back.
+        step : int
+            The number of the step, from 0.
+        threads : int, optional
+            How many threads to use; all cores that the process may use when not given.
+        rng : dpnoise.hazmat generator, optional
+            For tests only: such a step is not private.
+
+        Raises
+        ------
+        ParameterError
+            When ``step`` is not before the last, or a shape does not fit. Nothing has been drawn then.
+        TypeError
+            When an array has another dtype.
+        RandomnessError
+            When the source of randomness fails; the sums are zeros then.
+        """
+        allowed = _UNLIMITED if self._strategy is None else range(self._strategy.steps)
+        self._native.release(history, integer(step, "step", allowed), sums, threads, rng)
