@@ -484,7 +484,7 @@ def test_reports_are_counted_with_those_of_the_same_labels_or_of_none() -> None:
     with pytest.raises(ParameterError, match=r"^reports must be about the domain \('red', .*they are about '1', "):
         total.add(other.to_arrow(other.perturb(["red"])))
     with pytest.raises(
-        ParameterError, match=r"^other must be an accumulator about the domain \('red', .*one about \('1'"
+        ParameterError, match=r"^other must be an accumulator of .*domain=\('red', .*got one of .*domain=\('1'"
     ):
         total.merge(other.accumulator())
     assert total.n == 0

@@ -222,10 +222,10 @@ def test_non_contiguous_reports_are_handled():
 
 def test_a_state_of_another_protocol():
     other = local.SymmetricUnaryEncoding(k=15, epsilon=1.0)
-    with pytest.raises(ParameterError, match="cannot merge states of two protocols") as caught:
+    with pytest.raises(ParameterError, match="other must be an accumulator of Opt.* got one of Sym") as caught:
         PROTOCOL.accumulator().merge(other.accumulator())
-    for part in ("optimized_unary_encoding", "symmetric_unary_encoding", PROTOCOL.spec_id, other.spec_id):
-        assert part in str(caught.value)
+    assert repr(PROTOCOL) in str(caught.value)
+    assert repr(other) in str(caught.value)
     refuses(TypeError, "other must be an Accumulator, got bytes", PROTOCOL.accumulator().merge, b"")
     refuses(TypeError, "protocol must be a protocol of dpnoise.local for one attribute, got int", local.Accumulator, 3)
 
