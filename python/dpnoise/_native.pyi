@@ -19,6 +19,7 @@ __all__ = [
     "LocalAttributes",
     "LocalMemo",
     "LocalProtocol",
+    "LocalRanges",
     "NoiseKey",
     "NoisyGradient",
     "NoisyUsers",
@@ -45,10 +46,11 @@ __all__ = [
     "median_distance",
     "mode",
     "mode_of_counts",
+    "normal_quantile",
+    "of_all_people",
     "random_bytes",
     "secure_bit_generator",
     "text_fingerprints",
-    "walsh_hadamard",
 ]
 
 __version__: str
@@ -374,7 +376,8 @@ class FloatSums:
 COUNTER_LIMIT: int
 
 def local_families() -> list[tuple[Any, ...]]: ...
-def walsh_hadamard(numbers: NDArray[np.int64]) -> None: ...
+def normal_quantile(level: float, intervals: int) -> float: ...
+def of_all_people(counts: NDArray[np.float64], standard_errors: NDArray[np.float64], n: int, people: int) -> None: ...
 
 @final
 class LocalProtocol:
@@ -510,6 +513,24 @@ class LocalAttributes:
     def perturb(self, columns: list[NDArray[Any]], out: NDArray[np.uint8], threads: int | None) -> None: ...
 
 @final
+class LocalRanges:
+    def __new__(
+        cls,
+        k: int,
+        branching: int,
+        spread: float,
+        reports: list[int],
+        shares: NDArray[np.float64],
+        n: int,
+    ) -> LocalRanges: ...
+    @property
+    def k(self) -> int: ...
+    @property
+    def counts(self) -> NDArray[np.float64]: ...
+    def range(self, first: int, last: int) -> tuple[float, float]: ...
+    def quantile(self, q: float) -> int: ...
+
+@final
 class LocalAccumulator:
     def __new__(cls, protocol: LocalProtocol | LocalAttributes) -> LocalAccumulator: ...
     @staticmethod
@@ -535,7 +556,9 @@ class LocalAccumulator:
     def estimate_candidates(
         self, candidates: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], int, int]: ...
+    def estimate_ranges(self, people: int | None) -> tuple[LocalRanges, int, int]: ...
+    def estimate_density(self, smoothing: bool) -> tuple[NDArray[np.float64], int, int]: ...
     def estimate_prefixes(
-        self, level: int, candidates: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], int, int]: ...
+        self, level: float, people: int | None
+    ) -> tuple[NDArray[np.int64], tuple[NDArray[np.float64], NDArray[np.float64], int, int], float, int, bool]: ...
     def counters(self) -> tuple[NDArray[np.uint64], int, int]: ...

@@ -2,47 +2,68 @@
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
 import re
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.linalg import hadamard
 from scipy.stats import chi2
 
 from dpnoise import ParameterError, local
-from dpnoise.local._ranges import Level, Tree
+from dpnoise.hazmat import SeededRng
 
 Floats = NDArray[np.float64]
 
 SHAPES = [(2, 2), (5, 2), (16, 4), (17, 4), (11, 8), (40, 4), (100, 16)]
 
 
-def random_tree(k: int, branching: int, seed: int) -> tuple[Tree, Floats, Floats, list[float]]:
-    """A tree, and its equations: which leaves are under each node, its own share, and its precision."""
-    generator = np.random.default_rng(seed)
-    depth, step = (k - 1).bit_length(), branching.bit_length() - 1
-    levels, under, shares, precisions = [], [], [], []
-    for bits in reversed(range(depth, 0, -step)):
-        nodes, n = -(-k >> depth - bits), int(generator.integers(50, 500))
-        levels.append(Level(n / nodes + generator.normal(size=nodes) * n / nodes, n))
+def equations(protocol: local.HierarchicalRange, collected: local.Accumulator) -> tuple[Floats, Floats, Floats]:
+    """Which leaves are under each node, its own share, and its precision, from the counters of reports."""
+    spec = json.loads(protocol.to_json())
+    keep, k, step = spec["keep"] / 2 ** spec["planes"], protocol.k, protocol.branching.bit_length() - 1
+    depth, (counters, _, _) = (k - 1).bit_length(), collected._state.counters()
+    under, shares, precisions = [], [], []
+    for bits in range(depth, 0, -step):
+        reports = counters[2 << bits : 4 << bits].reshape(-1, 2).astype(float)
+        counts, n = hadamard(2**bits) @ (reports[:, 0] - reports[:, 1]) / keep, reports.sum()
+        nodes = -(-k >> depth - bits)
         under += [np.arange(k) >> depth - bits == node for node in range(nodes)]
-        shares += (levels[-1].counts / n).tolist()
-        precisions += [float(n)] * nodes
-    return Tree(levels, branching, 1.7), np.array(under, float), np.array(shares), precisions
+        shares += (counts[:nodes] / n).tolist()
+        precisions += [n * keep**2] * nodes
+    return np.array(under, float), np.array(shares), np.array(precisions)
 
 
 @pytest.mark.parametrize(("k", "branching"), SHAPES)
-def test_two_passes_solve_the_normal_equations(k: int, branching: int) -> None:
-    tree, under, shares, precisions = random_tree(k, branching, seed=k)
+def test_estimates_solve_the_normal_equations(k: int, branching: int) -> None:
+    protocol, n = local.HierarchicalRange(k=k, epsilon=1.0, branching=branching), 2000
+    collected = protocol.accumulator()
+    collected.add(protocol.perturb(np.arange(n) * k // n, rng=SeededRng(k)))
+    under, shares, precisions = equations(protocol, collected)
     weighted = under.T * precisions
     # Least squares with a Lagrange multiplier for the sum.
-    equations = np.block([[weighted @ under, np.ones((k, 1))], [np.ones((1, k)), np.zeros((1, 1))]])
-    solution = np.linalg.solve(equations, np.append(weighted @ shares, 1.0))[:k]
-    assert tree.shares == pytest.approx(solution, rel=1e-9, abs=1e-12)
-    map_of_own = np.linalg.inv(equations)[:k, :k] @ weighted
-    for query in np.random.default_rng(k).integers(0, 2, (5, k)).astype(float):
-        expected = 1.7**2 * ((query @ map_of_own) ** 2 / precisions).sum()
-        assert tree.variance(query) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+    matrix = np.block([[weighted @ under, np.ones((k, 1))], [np.ones((1, k)), np.zeros((1, 1))]])
+    solution = np.linalg.solve(matrix, np.append(weighted @ shares, 1.0))[:k]
+    estimate = protocol.estimate(collected)
+    assert estimate.counts == pytest.approx(n * solution, rel=1e-9, abs=1e-9 * n)
+    map_of_own = np.linalg.inv(matrix)[:k, :k] @ weighted
+    for first, last in np.sort(np.random.default_rng(k).integers(0, k, (20, 2))).tolist():
+        query = ((first <= np.arange(k)) & (np.arange(k) <= last)).astype(float)
+        expected = n * np.sqrt(((query @ map_of_own) ** 2 / precisions).sum())
+        found = estimate.range(first, last)
+        assert found.count == pytest.approx(n * query @ solution, rel=1e-9, abs=1e-9 * n)
+        assert found.standard_error == pytest.approx(expected, rel=1e-9, abs=1e-6 * n)
+
+
+def test_an_estimate_is_copied_as_it_is() -> None:
+    protocol = local.HierarchicalRange(k=50, epsilon=1.0)
+    estimate = protocol.estimate(protocol.perturb(np.arange(50)))
+    for copied in (pickle.loads(pickle.dumps(estimate)), copy.deepcopy(estimate)):  # noqa: S301
+        assert np.array_equal(copied.counts, estimate.counts)
+        assert (copied.range(3, 31), copied.quantile(0.3)) == (estimate.range(3, 31), estimate.quantile(0.3))
 
 
 @pytest.mark.parametrize(("k", "branching", "epsilon"), [(2, 4, 1.0), (13, 2, 3.0), (100, 4, 1.0), (100, 16, 0.5)])

@@ -11,7 +11,6 @@ import functools
 import json
 import os
 from collections.abc import Callable
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -20,8 +19,6 @@ from scipy import stats
 
 from dpnoise import local
 from dpnoise.hazmat import SeededRng
-from dpnoise.local import _density
-from dpnoise.local._density import Window
 
 pytestmark = pytest.mark.long
 
@@ -38,7 +35,6 @@ MEANS = [
     for epsilon in (0.5, 1.0, 4.0)
 ]
 
-Step = tuple[float, NDArray[np.float64]]
 Send = Callable[[local.MeanProtocol, NDArray[np.float64]], NDArray[np.uint8]]
 
 
@@ -60,9 +56,9 @@ def too_often_random(protocol: local.MeanProtocol, numbers: NDArray[np.float64])
 def clipped(protocol: local.MeanProtocol, numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Report no number outside of [-1, 1], as if that were what the numbers say."""
     reports = protocol.perturb(numbers).view("<u2")
-    window = Window.of_specification(json.loads(protocol.to_json()))
-    from_middle = np.arange(window.outputs) - (window.outputs - 1) / 2
-    outputs = np.flatnonzero(np.abs(from_middle) <= window.kept * (window.k - 1) / 2)
+    spec = json.loads(protocol.to_json())
+    last, kept = spec["k"] + spec["width"] - 2, spec["keep"] / 2 ** spec["planes"]
+    outputs = np.flatnonzero(np.abs(np.arange(last + 1) - last / 2) <= kept * (spec["k"] - 1) / 2)
     return np.clip(reports, outputs[0], outputs[-1]).astype("<u2").view(np.uint8)
 
 
@@ -186,54 +182,3 @@ def test_densities_are_found(shape: str, epsilon: float, limit: float) -> None:
     # The positive control: reports on numbers that are moved by three times the limit.
     moved = protocol.estimate(protocol.perturb(np.clip(numbers - 3 * limit, 0.0, 1.0)))
     assert wasserstein(moved, numbers) > limit
-
-
-def path(window: Window, counters: NDArray[np.uint64], smoothing: bool, steps: int) -> list[Step]:
-    return list(islice(_density.steps(window, counters, smoothing), steps))
-
-
-@pytest.mark.parametrize(("k", "epsilon"), [(8, 1.0), (64, 0.5), (64, 4.0), (256, 2.0)])
-def test_the_likelihood_never_falls(k: int, epsilon: float) -> None:
-    protocol = local.SquareWave(k=k, epsilon=epsilon)
-    accumulator = protocol.accumulator()
-    accumulator.add(protocol.perturb(np.random.default_rng(3).beta(2, 5, 20_000)))
-    window, (counters, _, _) = window_of(protocol), accumulator._state.counters()
-    plain, smoothed = (
-        [likelihood for likelihood, _ in path(window, counters, smoothing, 200)] for smoothing in (False, True)
-    )
-    assert np.all(np.diff(plain) >= -1e-12 * abs(plain[0]))
-    # The positive control: smoothing gives some likelihood up.
-    assert smoothed[-1] < plain[-1]
-
-
-@pytest.mark.parametrize(("k", "epsilon"), [(4, 1.0), (16, 1.0), (16, 4.0)])
-def test_expected_counts_give_the_truth(k: int, epsilon: float) -> None:
-    """As many reports of each kind as are expected of 10**15 people."""
-    window = window_of(local.SquareWave(k=k, epsilon=epsilon))
-    truth = np.random.default_rng(4).dirichlet(np.full(k, 2.0))
-
-    def error(distribution: NDArray[np.float64]) -> float:
-        counters = np.rint(window.spread(distribution) * 1e15).astype(np.uint64)
-        _, shares = path(window, counters, False, 20_000)[-1]
-        return float(np.abs(shares - truth).max())
-
-    assert error(truth) < 1e-3
-    # The positive control: the counts of another distribution.
-    assert error(truth[::-1]) > 1e-2
-
-
-def test_windows_spread_as_they_are_defined() -> None:
-    """The probabilities of the estimate against a matrix that is written down entry by entry."""
-    for protocol in (local.SquareWave(k=9, epsilon=1.0), local.SquareWave(k=5, epsilon=9.0)):
-        window = window_of(protocol)
-        matrix = np.full((window.outputs, window.k), window.replaced / window.outputs)
-        for position in range(window.k):
-            matrix[position : position + window.width, position] += window.kept / window.width
-        shares, weights = np.random.default_rng(5).random(window.k), np.random.default_rng(6).random(window.outputs)
-        assert np.allclose(window.spread(shares), matrix @ shares)
-        assert np.allclose(window.gather(weights), matrix.T @ weights)
-        assert np.allclose(matrix.sum(axis=0), 1)
-
-
-def window_of(protocol: local.SquareWave) -> Window:
-    return Window.of_specification(json.loads(protocol.to_json()))

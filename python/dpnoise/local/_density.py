@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,43 +13,6 @@ from dpnoise._interchange import Values
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import Tabular
 from dpnoise.local._numbers import NumberProtocol
-
-_MOST_STEPS = 10_000
-
-_MOST_LAX_EPSILON = 2.5
-"""The largest epsilon of the paper's experiments; beyond it the first step would soon meet a tolerance that grows with
-exp(epsilon)."""
-
-
-class Window(NamedTuple):
-    """An output is uniform on ``width`` ones from a position on with probability ``kept``, otherwise on all of them."""
-
-    k: int
-    width: int
-    kept: float
-    replaced: float
-
-    @classmethod
-    def of_specification(cls, fields: Mapping[str, int]) -> Window:
-        """Make the window that a specification describes."""
-        keep, one = fields["keep"], 1 << fields["planes"]
-        return cls(fields["k"], fields["width"], keep / one, (one - keep) / one)  # the second without cancellation
-
-    @property
-    def outputs(self) -> int:
-        """The number of outputs."""
-        return self.k + self.width - 1
-
-    def spread(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the probabilities of all outputs when the positions have those of ``shares``."""
-        # Not differences of running sums, whose cancellation errors are larger than some of these probabilities.
-        moved = np.convolve(shares, np.ones(self.width))
-        return np.asarray(self.replaced / self.outputs * shares.sum() + self.kept / self.width * moved)
-
-    def gather(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give for each position the expectation of the ``weights`` of its outputs."""
-        inside = np.convolve(weights, np.ones(self.width), mode="valid")
-        return np.asarray(self.replaced / self.outputs * weights.sum() + self.kept / self.width * inside)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -132,36 +91,6 @@ class DensityEstimate(Tabular):
 
     def _columns(self) -> dict[str, Column]:
         return {"lower": self.edges[:-1], "upper": self.edges[1:], "probability": self.probabilities}
-
-
-def likeliest(window: Window, counters: NDArray[np.uint64], smoothing: bool, epsilon: float) -> NDArray[np.float64]:
-    """Find the probabilities of positions that maximise the likelihood of the counts, until a step gains little."""
-    tolerance = 1e-3 if smoothing else 1e-3 * math.exp(min(epsilon, _MOST_LAX_EPSILON))
-    before = -math.inf
-    for likelihood, shares in islice(steps(window, counters, smoothing), _MOST_STEPS):
-        if abs(likelihood - before) < tolerance:
-            return shares
-        before = likelihood
-    return shares
-
-
-def steps(window: Window, counters: NDArray[np.uint64], smoothing: bool) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """Yield the log-likelihood and the probabilities of each step of expectation maximisation, from equal ones on.
-
-    A step gives each position its share of the expected senders of all outputs. Smoothing then moves a quarter of it to
-    each neighbour; where there is no neighbour, the quarter stays.
-    """
-    shares = np.full(window.k, 1.0 / window.k)
-    counts = counters.astype(np.float64)
-    seen = counts > 0
-    while True:
-        expected = window.spread(shares)
-        yield float(counts[seen] @ np.log(expected[seen])), shares
-        shares = shares * window.gather(np.divide(counts, expected, out=np.zeros_like(counts), where=seen))
-        if smoothing:
-            padded = np.pad(shares, 1, mode="edge")
-            shares = padded[:-2] / 4 + padded[1:-1] / 2 + padded[2:] / 4
-        shares /= shares.sum()
 
 
 class SquareWave(NumberProtocol):
@@ -253,11 +182,8 @@ class SquareWave(NumberProtocol):
         """
         if not isinstance(smoothing, bool | np.bool_):
             raise TypeError(f"smoothing must be a bool, got {type(smoothing).__name__}")
-        counters, n, rejected = self._collected(collected, threads)._state.counters()
-        if n == 0:
-            raise ParameterError("collected must have at least one report, got none")
-        window = Window.of_specification(self._specified())
-        probabilities = likeliest(window, counters, bool(smoothing), self.epsilon)
+        state = self._collected(collected, threads)._state
+        probabilities, n, rejected = state.estimate_density(bool(smoothing))
         edges = np.linspace(0.0, 1.0, self.k + 1)
         for array in (probabilities, edges):
             array.flags.writeable = False

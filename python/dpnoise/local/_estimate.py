@@ -19,7 +19,7 @@ from dpnoise import _native
 from dpnoise._display import Column, Record, caption_of, html_table, text_table
 from dpnoise._domain import Domain
 from dpnoise._errors import ParameterError
-from dpnoise._parameters import integer, real
+from dpnoise._parameters import integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -272,10 +272,7 @@ class Estimate(EstimateTable):
 
 def normal_quantile(level: float, intervals: int = 1) -> float:
     """Return how many standard errors a two-sided interval extends, if several of them must hold together."""
-    if not 0.0 < real(level, "level") < 1.0:
-        raise ParameterError(f"level must be between 0 and 1, exclusive, got {level!r}")
-    # The lower tail, because 1 - level / 2 would lose the digits of a level close to 1.
-    return -NormalDist().inv_cdf((1.0 - float(level)) / (2.0 * intervals))
+    return _native.normal_quantile(level, intervals)
 
 
 def spread_over(intervals: int, simultaneous: bool) -> int:
@@ -290,18 +287,12 @@ Found = tuple[Counts, Counts, int, int]
 
 
 def of_all_people(found: Found, people: int | None) -> Found:
-    """Extrapolate counts from the senders to all people, if these are more, and the senders a random sample of them.
-
-    A sample without replacement adds the variance of the hypergeometric distribution, as the proof page "Several
-    attributes" derives.
-    """
+    """Extrapolate counts from the senders to all people, if these are more, and the senders a random sample of them."""
     counts, standard_errors, n, rejected = found
     if people is None:
         return found
-    shares = np.clip(counts / n, 0.0, 1.0)
-    of_sampling = n * shares * (1.0 - shares) * (people - n) / max(people - 1, 1)
-    scale = people / n
-    return scale * counts, scale * np.sqrt(standard_errors**2 + of_sampling), people, rejected
+    _native.of_all_people(counts, standard_errors, n, people)
+    return counts, standard_errors, people, rejected
 
 
 def with_intervals(

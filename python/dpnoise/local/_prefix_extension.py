@@ -12,11 +12,8 @@ from dpnoise._interchange import Integers, Values
 from dpnoise._parameters import Rng
 from dpnoise.local import _inputs
 from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, of_all_people
+from dpnoise.local._estimate import EstimateTable, intervals
 from dpnoise.local._protocol import Protocol
-
-_MOST_CANDIDATES = 1 << 20
-"""The most prefixes of a length that are tried: crafted reports that support all of them cost only seconds."""
 
 
 class PrefixExtension(Protocol):
@@ -184,25 +181,11 @@ class PrefixExtension(Protocol):
         a length are tried, those that extend the most frequent ones.
         """
         counted = self._collected(collected, threads)
-        candidates, complete = np.zeros(1, np.int64), True
-        grown = (self.bits - 1) % self.step + 1
-        for index in range((self.bits - grown) // self.step + 1):
-            extended = max(1, _MOST_CANDIDATES >> grown)
-            complete, candidates = complete and candidates.size <= extended, candidates[:extended]
-            candidates = (candidates[:, None] << grown | np.arange(1 << grown)).ravel()
-            grown = self.step
-            found = counted._state.estimate_prefixes(index, candidates)
-            counts, standard_errors, n, rejected = of_all_people(found, counted._people)
-            quantile = normal_quantile(level, max(candidates.size, 1))
-            lower, upper = intervals(counts, standard_errors, quantile)
-            order = np.argsort(-counts, kind="stable")
-            frequent = order[lower[order] > 0]
-            candidates, tested = candidates[frequent], candidates.size
-        counts, standard_errors = counts[frequent], standard_errors[frequent]
-        lower, upper = lower[frequent], upper[frequent]
-        for column in (candidates, counts, standard_errors, lower, upper):
-            column.flags.writeable = False
-        return HeavyHitters(candidates, counts, standard_errors, lower, upper, n, rejected, level, tested, complete)
+        values, estimated, quantile, tested, complete = counted._state.estimate_prefixes(level, counted._people)
+        counts, standard_errors, n, rejected = estimated
+        lower, upper = intervals(counts, standard_errors, quantile)
+        values.flags.writeable = False
+        return HeavyHitters(values, counts, standard_errors, lower, upper, n, rejected, level, tested, complete)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -3,99 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpnoise import _native
 from dpnoise._display import Column
-from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._parameters import integer, real
 from dpnoise.local._accumulator import Accumulator
 from dpnoise.local._estimate import CountEstimate, Tabular, normal_quantile
 from dpnoise.local._protocol import OfValues
-
-Floats = NDArray[np.float64]
-
-_NOBODY = 1e-9
-"""The weight of a level without reports, which carries no information."""
-
-
-class Level(NamedTuple):
-    """The nodes of a level: for each, an estimate of how many of the people who reported on the level are under it."""
-
-    counts: Floats
-    n: int
-
-
-class Tree:
-    """The shares of all nodes, by weighted least squares under the condition that children sum to their parent.
-
-    Two passes (Hay et al. 2010): upwards, each node's own share is averaged with the sum of its children's, weighted by
-    precision; downwards, the difference between a parent and the sum of its children is distributed by variance. The
-    root is 1.
-
-    Variances are in multiples of ``spread**2``, which bounds the variance of a report. The variance of a sum of nodes
-    of a level is at most what it would be if they were independent (docs/proofs/hierarchical_ranges.md).
-    """
-
-    def __init__(self, levels: list[Level], branching: int, spread: float) -> None:
-        self._spread = spread
-        self._n = [max(level.n, _NOBODY) for level in levels]
-        own = [np.divide(level.counts, n) for level, n in zip(levels, self._n, strict=True)]
-        self._branchings = [own[0].size] + [branching] * (len(levels) - 1)
-        # For every level: the variances of nodes after the first pass, and the weights of their own shares in it.
-        self._variances: list[Floats] = [np.empty(0)] * len(levels)
-        self._own_weights: list[Floats] = [np.empty(0)] * len(levels)
-        averaged: list[Floats] = [np.empty(0)] * len(levels)
-        for i in reversed(range(len(levels))):
-            n = self._n[i]
-            if i + 1 == len(levels):
-                precision, of_children = np.full(own[i].size, float(n)), np.zeros(own[i].size)
-            else:
-                of_children = self._families(averaged[i + 1], i + 1).sum(axis=1)
-                precision = n + 1 / self._families(self._variances[i + 1], i + 1).sum(axis=1)
-            self._variances[i] = 1 / precision
-            self._own_weights[i] = n / precision
-            averaged[i] = self._own_weights[i] * own[i] + (1 - self._own_weights[i]) * of_children
-        parents = np.ones(1)
-        for i, shares in enumerate(averaged):
-            lacking = parents - self._families(shares, i).sum(axis=1)
-            parents = shares + self._flat(self._parts(i) * lacking[:, None], i)
-        self.shares: Floats = parents
-
-    def variance(self, weights: Floats) -> float:
-        """Give an upper bound on the variance of a sum of leaf shares with these weights."""
-        own: list[Floats] = []
-        for i in reversed(range(len(self._n))):
-            families = self._families(weights, i)
-            above = (families * self._parts(i)).sum(axis=1)
-            own.insert(0, self._flat(families - above[:, None], i))
-            weights = above
-        total, from_above = 0.0, np.zeros(1)
-        for i, n in enumerate(self._n):
-            inherited = self._flat(np.broadcast_to(from_above[:, None], self._families(own[i], i).shape), i)
-            on_node = own[i] + inherited
-            total += float(((on_node * self._own_weights[i]) ** 2).sum()) / n
-            from_above = on_node * (1 - self._own_weights[i])
-        return self._spread**2 * total
-
-    def _families(self, nodes: Floats, i: int) -> Floats:
-        """Give one row of children for each parent, padded with zeros: nodes without values are known to be empty."""
-        rows = -(-nodes.size // self._branchings[i])
-        padded = np.zeros(rows * self._branchings[i])
-        padded[: nodes.size] = nodes
-        return padded.reshape(rows, -1)
-
-    def _flat(self, families: Floats, i: int) -> Floats:
-        return families.ravel()[: self._variances[i].size]
-
-    def _parts(self, i: int) -> Floats:
-        variances = self._families(self._variances[i], i)
-        parts: Floats = variances / variances.sum(axis=1, keepdims=True)
-        return parts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,7 +33,7 @@ class RangeEstimate(Tabular):
         The confidence level of the intervals.
     """
 
-    _tree: Tree
+    _ranges: _native.LocalRanges
     n: int
     rejected: int
     level: float
@@ -125,9 +42,9 @@ class RangeEstimate(Tabular):
         normal_quantile(self.level)  # checks the level
 
     @property
-    def counts(self) -> Floats:
+    def counts(self) -> NDArray[np.float64]:
         """Unbiased estimates for each value."""
-        counts = self._tree.shares * self.n
+        counts = self._ranges.counts
         counts.flags.writeable = False
         return counts
 
@@ -151,13 +68,7 @@ class RangeEstimate(Tabular):
         TypeError
             When a value is not an int.
         """
-        k = self._tree.shares.size
-        first = integer(first, "first", range(k))
-        last = integer(last, "last", range(first, k))
-        weights = np.zeros(k)
-        weights[first : last + 1] = 1.0
-        count = float(weights @ self._tree.shares) * self.n
-        error = self.n * self._tree.variance(weights) ** 0.5
+        count, error = self._ranges.range(first, last)
         margin = normal_quantile(self.level) * error
         return CountEstimate(count, error, count - margin, count + margin)
 
@@ -182,14 +93,10 @@ class RangeEstimate(Tabular):
         TypeError
             When q is not a number.
         """
-        share = real(q, "q")
-        if not 0.0 <= share <= 1.0:
-            raise ParameterError(f"q must be between 0 and 1, got {q!r}")
-        cumulative = np.maximum.accumulate(np.cumsum(self._tree.shares))
-        return min(int(np.searchsorted(cumulative, share)), cumulative.size - 1)
+        return self._ranges.quantile(q)
 
     def _columns(self) -> dict[str, Column]:
-        return {"value": np.arange(self._tree.shares.size), "count": self.counts}
+        return {"value": np.arange(self._ranges.k), "count": self.counts}
 
 
 class HierarchicalRange(OfValues):
@@ -272,16 +179,6 @@ class HierarchicalRange(OfValues):
         Hay, Rastogi, Miklau and Suciu (2010), "Boosting the accuracy of differentially private histograms through
         consistency", section 4.2; here with levels of different accuracy.
         """
-        counters, n, rejected = self._collected(collected, threads)._state.counters()
-        specification = self._specified()
-        keep = specification["keep"] / 2 ** specification["planes"]
-        depth, step = (self.k - 1).bit_length(), self.branching.bit_length() - 1
-        levels = []
-        for bits in reversed(range(depth, 0, -step)):
-            reports = counters[2 << bits : 4 << bits].reshape(-1, 2).astype(np.int64)
-            balance = reports[:, 0] - reports[:, 1]
-            _native.walsh_hadamard(balance)
-            # A report agrees with its node's row with probability (1 + keep) / 2, and with others' with 1 / 2.
-            reached = -(-self.k >> depth - bits)
-            levels.append(Level(balance[:reached] / keep, int(reports.sum())))
-        return RangeEstimate(Tree(levels, self.branching, 1 / keep), n, rejected, level)
+        counted = self._collected(collected, threads)
+        ranges, n, rejected = counted._state.estimate_ranges(counted._people)
+        return RangeEstimate(ranges, n, rejected, level)

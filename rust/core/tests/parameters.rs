@@ -50,7 +50,14 @@ fn works(protocol: Protocol, (values, people): (Values<'_>, usize)) {
         |estimate: Estimate| estimate.counts.iter().chain(&estimate.standard_errors).all(|number| number.is_finite());
     assert!(counts.estimate().unwrap().is_none_or(finite));
     assert!(counts.estimate_candidates(&[0, i64::MIN]).unwrap().is_none_or(finite));
-    assert!(counts.estimate_prefixes(0, &[0, 1]).unwrap().is_none_or(finite));
+    assert!(counts.estimate_prefixes(0.5, Some(1 << 40)).unwrap().is_none_or(|found| finite(found.estimate)));
+    if let Some(ranges) = counts.estimate_ranges().unwrap() {
+        let (count, error) = ranges.range(0, ranges.k() / 2).unwrap();
+        assert!(ranges.counts().all(f64::is_finite) && count.is_finite() && error.is_finite());
+    }
+    if let Ok(Some(density)) = counts.estimate_density(true) {
+        assert!((density.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9 && people > 0);
+    }
     assert!(protocol.epsilon() <= protocol.requested_epsilon());
     let gives_some_away = matches!(protocol, Protocol::ThresholdHistogramEncoding(_));
     assert!(gives_some_away || protocol.epsilon() >= 0.999 * protocol.requested_epsilon());

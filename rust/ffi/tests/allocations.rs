@@ -149,7 +149,12 @@ fn everything(json: &str) -> Result<(), Error> {
     drop(report);
     counts.estimate()?;
     counts.estimate_candidates(&[0])?;
-    counts.estimate_prefixes(0, &[0])?;
+    counts.estimate_prefixes(0.5, None)?;
+    counts.estimate_density(true)?;
+    if let Some(ranges) = counts.estimate_ranges()? {
+        ranges.range(0, ranges.k() - 1)?;
+        ranges.quantile(0.5)?;
+    }
     Accumulator::from_bytes(&counts.to_bytes()?, COUNTER_LIMIT).map(drop)
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dpnoise_core::local::{Accumulator, AnyAccumulator, AttributesAccumulator, Estimate};
+use dpnoise_core::local::{
+    self, Accumulator, AnyAccumulator, AttributesAccumulator, Estimate, HeavyHitters, RangeEstimate, TreeShape,
+};
 use dpnoise_core::memory;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyTypeError;
@@ -13,6 +15,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::buffers::bytes_of;
 use crate::errors::to_py;
 use crate::local::{Announced, most, not_by_value, of_no_mean};
+use crate::numbers::{integer, real};
 use crate::runtime::Threads;
 use crate::{buffers, runtime};
 
@@ -131,18 +134,46 @@ impl LocalAccumulator {
         estimated(py, &state, estimate.map_err(to_py)?)
     }
 
-    /// What `estimate` gives, of the values that begin like these int64 prefixes of a level.
+    /// The counts of ranges, of all `people` if the senders are a sample of them, n and the number of rejected reports.
+    #[pyo3(signature = (people))]
+    fn estimate_ranges(&self, py: Python<'_>, people: Option<u64>) -> PyResult<(LocalRanges, u64, u64)> {
+        let state = self.one()?;
+        let (ranges, state) = py.detach(|| (state.estimate_ranges(), state));
+        let mut ranges = ranges.map_err(to_py)?.ok_or_else(|| not_estimated(&state, "ranges"))?;
+        if let Some(people) = people {
+            ranges = ranges.of_all_people(people);
+        }
+        let n = ranges.n;
+        Ok((LocalRanges(ranges), n, state.rejected()))
+    }
+
+    /// The probabilities of all bins, n and the number of rejected reports.
+    fn estimate_density<'py>(
+        &self,
+        py: Python<'py>,
+        smoothing: bool,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, u64, u64)> {
+        let state = self.one()?;
+        let (density, state) = py.detach(|| (state.estimate_density(smoothing), state));
+        let density = density.map_err(to_py)?.ok_or_else(|| not_estimated(&state, "a distribution"))?;
+        Ok((density.probabilities.into_pyarray(py), density.n, state.rejected()))
+    }
+
+    /// The frequent values, what `estimate` gives of them, how many standard errors their intervals extend, how many
+    /// values were tested, and whether all significant prefixes were extended.
+    #[pyo3(signature = (level, people))]
     fn estimate_prefixes<'py>(
         &self,
         py: Python<'py>,
-        level: u32,
-        candidates: &Bound<'py, PyAny>,
-    ) -> PyResult<Estimated<'py>> {
-        let candidates = buffers::readable::<i64>(candidates, "candidates", "int64")?;
-        let candidates = buffers::slice(&candidates, "candidates")?;
+        level: &Bound<'py, PyAny>,
+        people: Option<u64>,
+    ) -> PyResult<FrequentValues<'py>> {
+        let level = real(level, "level")?;
         let state = self.one()?;
-        let (estimate, state) = py.detach(|| (state.estimate_prefixes(level, candidates), state));
-        estimated(py, &state, estimate.map_err(to_py)?)
+        let (found, state) = py.detach(|| (state.estimate_prefixes(level, people), state));
+        let found = found.map_err(to_py)?.ok_or_else(|| not_estimated(&state, "prefixes"))?;
+        let HeavyHitters { values, estimate, quantile, tested, complete } = found;
+        Ok((values.into_pyarray(py), estimated(py, &state, Some(estimate))?, quantile, tested, complete))
     }
 
     /// Counters, n and the number of rejected reports, all of one moment.
@@ -182,6 +213,78 @@ fn of_several() -> PyErr {
     PyTypeError::new_err("the accumulator must be of one attribute, got one of several")
 }
 
+/// Estimated counts of ranges.
+#[pyclass(module = "dpnoise._native", frozen)]
+pub(crate) struct LocalRanges(RangeEstimate);
+
+#[pymethods]
+impl LocalRanges {
+    /// What [`__reduce__`](Self::__reduce__) gives.
+    #[new]
+    fn new(k: usize, branching: usize, spread: f64, reports: Vec<u64>, shares: Vec<f64>, n: u64) -> PyResult<Self> {
+        let ranges = TreeShape::new(k, branching, spread)
+            .and_then(|shape| RangeEstimate::from_shares(shape, &reports, shares, n));
+        ranges.map(Self).map_err(to_py)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, RangeParts<'py>) {
+        let (py, ranges) = (slf.py(), &slf.get().0);
+        let shape = ranges.shape();
+        let (reports, shares) = (ranges.reports().collect(), PyArray1::from_slice(py, ranges.shares()));
+        let parts = (shape.k(), shape.branching(), shape.spread(), reports, shares, ranges.n);
+        (slf.get_type().into_any(), parts)
+    }
+
+    #[getter]
+    fn k(&self) -> usize {
+        self.0.k()
+    }
+
+    /// Of each value.
+    #[getter]
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let counts = memory::collected(self.0.counts()).map_err(to_py)?;
+        Ok(counts.into_pyarray(py))
+    }
+
+    /// A count and its standard error.
+    fn range(&self, first: &Bound<'_, PyAny>, last: &Bound<'_, PyAny>) -> PyResult<(f64, f64)> {
+        let value = |value, name, least| integer(value, name, &RangeEstimate::allowed(least, self.0.k()));
+        let first = value(first, "first", 0)?;
+        self.0.range(first, value(last, "last", first)?).map_err(to_py)
+    }
+
+    fn quantile(&self, q: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.0.quantile(real(q, "q")?).map_err(to_py)
+    }
+}
+
+/// What makes [`LocalRanges`] again.
+type RangeParts<'py> = (usize, usize, f64, Vec<u64>, Bound<'py, PyArray1<f64>>, u64);
+
+fn not_estimated(state: &Accumulator, what: &str) -> PyErr {
+    PyTypeError::new_err(format!("reports of {} do not give {what}", state.protocol().name()))
+}
+
+/// How many standard errors a two-sided interval extends, if several of them must hold together.
+#[pyfunction]
+fn normal_quantile(level: &Bound<'_, PyAny>, intervals: u64) -> PyResult<f64> {
+    local::normal_quantile(real(level, "level")?, intervals).map_err(to_py)
+}
+
+/// Extrapolates counts and their standard errors in place, from `n` senders to all `people`.
+#[pyfunction]
+fn of_all_people(counts: &Bound<'_, PyAny>, standard_errors: &Bound<'_, PyAny>, n: u64, people: u64) -> PyResult<()> {
+    let mut counts = buffers::writable::<f64>(counts, "counts", "float64")?;
+    let mut errors = buffers::writable::<f64>(standard_errors, "standard_errors", "float64")?;
+    let counts = buffers::elements(&mut counts, "counts")?;
+    local::of_all_people(counts, buffers::elements(&mut errors, "standard_errors")?, n, people);
+    Ok(())
+}
+
+/// Values, what `estimate` gives of them, the quantile of their intervals, how many were tested, and whether all were.
+type FrequentValues<'py> = (Bound<'py, PyArray1<i64>>, Estimated<'py>, f64, usize, bool);
+
 /// Counts, standard errors, n and the number of rejected reports.
 type Estimated<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64, u64);
 
@@ -191,5 +294,8 @@ fn estimated<'py>(py: Python<'py>, state: &Accumulator, estimate: Option<Estimat
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<LocalRanges>()?;
+    module.add_function(wrap_pyfunction!(normal_quantile, module)?)?;
+    module.add_function(wrap_pyfunction!(of_all_people, module)?)?;
     module.add_class::<LocalAccumulator>()
 }

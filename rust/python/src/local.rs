@@ -496,16 +496,7 @@ fn text_fingerprints(
     runtime::detached(py, || local::fingerprints(data, offsets, out))
 }
 
-/// The Walsh-Hadamard transform, in place.
-#[pyfunction]
-fn walsh_hadamard(numbers: &Bound<'_, PyAny>) -> PyResult<()> {
-    let mut numbers = buffers::writable::<i64>(numbers, "numbers", "int64")?;
-    local::walsh_hadamard(buffers::elements(&mut numbers, "numbers")?);
-    Ok(())
-}
-
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(walsh_hadamard, module)?)?;
     module.add("COUNTER_LIMIT", COUNTER_LIMIT)?;
     module.add_function(wrap_pyfunction!(local_families, module)?)?;
     module.add_class::<LocalProtocol>()?;

@@ -138,6 +138,46 @@ impl Estimate {
         let counts = collected(counts)?;
         Ok(Self { standard_errors: collected(counts.iter().map(standard_error))?, counts, n })
     }
+
+    /// The estimate for all `people`, of whom the senders are a random sample.
+    #[must_use]
+    pub fn of_all_people(mut self, people: u64) -> Self {
+        of_all_people(&mut self.counts, &mut self.standard_errors, self.n, people);
+        Self { n: people, ..self }
+    }
+}
+
+/// Extrapolates counts, and their standard errors, from `n` senders to all `people`, of whom they are a random sample.
+///
+/// A sample without replacement adds the variance of the hypergeometric distribution, as the proof page "Several
+/// attributes" derives: n f (1 - f) (people - n) / (people - 1) for a share f.
+pub fn of_all_people(counts: &mut [f64], standard_errors: &mut [f64], n: u64, people: u64) {
+    if n == 0 {
+        return; // zeros, which say nothing
+    }
+    let (senders, others) = (n as f64, people as f64 - n as f64);
+    let scale = people as f64 / senders;
+    for (count, error) in counts.iter_mut().zip(standard_errors) {
+        let share = (*count / senders).clamp(0.0, 1.0);
+        let of_sampling = senders * share * (1.0 - share) * others / (people.max(2) - 1) as f64;
+        *count *= scale;
+        *error = scale * (*error * *error + of_sampling).sqrt();
+    }
+}
+
+/// Frequent values, the most frequent first, of a domain that is too large to enumerate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeavyHitters {
+    /// The values.
+    pub values: Vec<i64>,
+    /// How many people have each, estimated from those who reported a whole value.
+    pub estimate: Estimate,
+    /// How many standard errors intervals extend that hold together for all values that were tested.
+    pub quantile: f64,
+    /// How many values were tested.
+    pub tested: usize,
+    /// Whether all significant prefixes were extended. If not, there were more of them than can be tried.
+    pub complete: bool,
 }
 
 #[cfg(test)]
@@ -166,8 +206,22 @@ mod tests {
     }
 
     #[test]
+    fn counts_of_a_sample_are_extrapolated_with_its_error() {
+        let estimate = Estimate { counts: vec![4.0, -2.0, 12.0], standard_errors: vec![3.0; 3], n: 10 };
+        let all = estimate.clone().of_all_people(30);
+        assert_eq!((all.n, all.counts), (30, vec![12.0, -6.0, 36.0]));
+        // Hypergeometric: n f (1 - f) (N - n) / (N - 1), beside a variance of 9 per sample.
+        let expected = 3.0 * (9.0 + 10.0 * 0.4 * 0.6 * 20.0 / 29.0_f64).sqrt();
+        assert!((all.standard_errors[0] - expected).abs() < 1e-14 * expected);
+        assert_eq!(all.standard_errors[1..], [9.0; 2]);
+        assert_eq!(estimate.clone().of_all_people(10), estimate);
+    }
+
+    #[test]
     fn no_reports_give_zeros() {
         let nothing = Law::Supports(Support { p: 2, q: 1, one: 4 }).estimate(0, &[0, 0]).unwrap();
+        let nobody = nothing.clone().of_all_people(5);
         assert_eq!((nothing.counts, nothing.standard_errors), (vec![0.0; 2], vec![0.0; 2]));
+        assert_eq!((nobody.counts, nobody.standard_errors), (vec![0.0; 2], vec![0.0; 2]));
     }
 }

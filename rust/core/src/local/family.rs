@@ -5,10 +5,12 @@ use core::fmt::Debug;
 use rand_core::TryCryptoRng;
 
 use super::chance::likelihood::check_epsilon;
+use super::density::DensityEstimate;
 use super::derivation::Streams;
-use super::estimate::{Estimate, Law};
+use super::estimate::{Estimate, HeavyHitters, Law};
 use super::mean::MeanLaw;
 use super::parameters::{Arguments, Parameter};
+use super::range::RangeEstimate;
 use super::reports::Reports;
 use super::spec::{self, Field, Given};
 use super::values::{Input, ValueKind, Values, check_out};
@@ -125,15 +127,25 @@ pub(crate) trait Family: Copy + Debug + PartialEq + Sync {
         Ok(None)
     }
 
-    /// Estimates of how many people have values with each of the `candidates` as a prefix, all of one level; `None`
-    /// where there is no such level.
+    /// Estimates of how many people have each value and each range of values; `None` except for hierarchical ranges.
+    fn estimate_ranges(&self, _n: u64, _counters: &[u64]) -> Result<Option<RangeEstimate>, Error> {
+        Ok(None)
+    }
+
+    /// The distribution of numbers, smoothed or not; `None` except for the square wave.
+    fn estimate_density(&self, _n: u64, _counters: &[u64], _smoothing: bool) -> Result<Option<DensityEstimate>, Error> {
+        Ok(None)
+    }
+
+    /// The frequent values, at this confidence level, of all `people`, if the senders are a random sample of them;
+    /// `None` except for prefix extension.
     fn estimate_prefixes(
         &self,
         _n: u64,
         _counters: &[u64],
-        _level: u32,
-        _candidates: &[i64],
-    ) -> Result<Option<Estimate>, Error> {
+        _level: f64,
+        _people: Option<u64>,
+    ) -> Result<Option<HeavyHitters>, Error> {
         Ok(None)
     }
 

@@ -117,21 +117,16 @@ impl MeanLaw {
     }
 }
 
-/// The probability that an output is drawn from the window, and that it is drawn from all outputs.
-fn kept_and_replaced(window: &Window) -> (f64, f64) {
-    let (keep, one) = (window.mixture().keep(), 1 << window.mixture().planes());
-    (keep as f64 / one as f64, (one - keep) as f64 / one as f64) // the second one without cancellation
-}
-
 /// The number that each output of a window stands for.
 fn numbers(window: &Window) -> impl Iterator<Item = f64> + use<> {
-    let (outputs, step) = (f64::from(window.outputs()), kept_and_replaced(window).0 * f64::from(window.k() - 1));
+    let (outputs, step) =
+        (f64::from(window.outputs()), window.mixture().kept_and_replaced().0 * f64::from(window.k() - 1));
     (0..window.outputs()).map(move |output| (2.0 * f64::from(output) - (outputs - 1.0)) / step)
 }
 
 /// The variance of that number for a sender with the number `x`.
 fn variance(window: &Window, x: f64) -> f64 {
-    let ((kept, replaced), steps) = (kept_and_replaced(window), f64::from(window.k() - 1));
+    let ((kept, replaced), steps) = (window.mixture().kept_and_replaced(), f64::from(window.k() - 1));
     let distance = x * steps / 2.0;
     let rounded = kept * rounding(f64::midpoint(1.0, x) * steps);
     let unit = 2.0 / (kept * steps);
@@ -140,7 +135,7 @@ fn variance(window: &Window, x: f64) -> f64 {
 
 /// A lower bound on that variance: without rounding, and with the window in the middle.
 fn least_variance(window: &Window) -> f64 {
-    let (kept, replaced) = kept_and_replaced(window);
+    let (kept, replaced) = window.mixture().kept_and_replaced();
     let uniform = |count: u32| (f64::from(count) * f64::from(count) - 1.0) / 12.0;
     let unit = 2.0 / (kept * f64::from(window.k() - 1));
     (kept * uniform(window.width()) + replaced * uniform(window.outputs())) * unit * unit

@@ -9,11 +9,14 @@
 //! | `spec` | specifications: parameters, canonical JSON, id | `json` |
 //! | `parameters` | the parameters of protocols, as data | `spec` |
 //! | `estimate` | unbiased counts and their standard errors | |
+//! | `normal` | how many standard errors an interval extends | |
+//! | `range` | counts of ranges of ordered values, by least squares over a tree | |
 //! | `memo` | what devices keep between reports: one secret per person | |
 //! | `chance` | exact probabilities, and the samplers that use them | `spec`, `parameters`, `estimate` |
 //! | `derivation` | random words derived from people's secrets | `chance`, `memo` |
 //! | `values` | the values that reports are made of | `chance`, `memo` |
 //! | `reports` | the forms of reports: encoded, written, counted | those above |
+//! | `density` | distributions of numbers, by expectation maximisation | `chance` |
 //! | `mean` | unbiased means and their standard errors | `chance`, `reports` |
 //! | `family` | what a family of protocols consists of, and reports in bulk | those above |
 //! | `families` | the families, a file each | those above |
@@ -49,6 +52,7 @@
 mod attributes;
 mod chance;
 mod collect;
+mod density;
 mod derivation;
 mod estimate;
 mod families;
@@ -56,7 +60,9 @@ mod family;
 mod json;
 mod mean;
 mod memo;
+mod normal;
 mod parameters;
+mod range;
 mod registry;
 mod reports;
 mod spec;
@@ -69,14 +75,17 @@ pub use chance::mixture::Mixture;
 pub use chance::two_rounds::{TwoFlips, TwoMixtures};
 pub use chance::window::Window;
 pub use collect::{Accumulator, AnyAccumulator, AnyProtocol, AttributesAccumulator};
-pub use estimate::{Estimate, Law, Support};
+pub use density::DensityEstimate;
+pub use estimate::{Estimate, HeavyHitters, Law, Support, of_all_people};
 pub use families::*;
 pub use mean::{MeanEstimate, MeanLaw};
 pub use memo::{ClientMemo, Secret};
+pub use normal::normal_quantile;
 pub use parameters::{Argument, DefaultValue, Parameter, ParameterKind};
+pub use range::{RangeEstimate, TreeShape};
 pub use registry::{COUNTER_LIMIT, FamilyInfo, Protocol};
 pub use reports::bits::one_hot;
-pub use reports::hadamard::{entry as hadamard_entry, walsh_hadamard};
+pub use reports::hadamard::entry as hadamard_entry;
 pub use reports::hashing::Hashing;
 pub use reports::noisy_sums::NoisySums;
 pub use reports::sketch::Sketch;

@@ -2,11 +2,13 @@
 
 use rand_core::TryCryptoRng;
 
-use super::estimate::{Estimate, Law, Support};
+use super::density::DensityEstimate;
+use super::estimate::{Estimate, HeavyHitters, Law, Support};
 use super::families;
 use super::family::{self, Family};
 use super::mean::MeanLaw;
 use super::parameters::{Argument, Arguments, Parameter};
+use super::range::RangeEstimate;
 use super::reports::Reports;
 use super::spec::{self, Given};
 use super::values::{Input, ValueKind, Values};
@@ -441,13 +443,26 @@ impl Protocol {
         on_family!(self, family => family.estimate_candidates(counters, candidates))
     }
 
+    pub(crate) fn estimate_ranges(&self, n: u64, counters: &[u64]) -> Result<Option<RangeEstimate>, Error> {
+        on_family!(self, family => family.estimate_ranges(n, counters))
+    }
+
+    pub(crate) fn estimate_density(
+        &self,
+        n: u64,
+        counters: &[u64],
+        smoothing: bool,
+    ) -> Result<Option<DensityEstimate>, Error> {
+        on_family!(self, family => family.estimate_density(n, counters, smoothing))
+    }
+
     pub(crate) fn estimate_prefixes(
         &self,
         n: u64,
         counters: &[u64],
-        level: u32,
-        candidates: &[i64],
-    ) -> Result<Option<Estimate>, Error> {
-        on_family!(self, family => family.estimate_prefixes(n, counters, level, candidates))
+        level: f64,
+        people: Option<u64>,
+    ) -> Result<Option<HeavyHitters>, Error> {
+        on_family!(self, family => family.estimate_prefixes(n, counters, level, people))
     }
 }

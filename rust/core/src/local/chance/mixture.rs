@@ -129,6 +129,13 @@ impl Mixture {
         self.keep
     }
 
+    /// The probabilities, as doubles, of keeping, and of replacing.
+    #[must_use]
+    pub fn kept_and_replaced(self) -> (f64, f64) {
+        let one = 1 << self.planes;
+        (self.keep as f64 / one as f64, (one - self.keep) as f64 / one as f64) // the second one without cancellation
+    }
+
     /// The random bytes for one value, not counting rejected words.
     pub(crate) fn random_bytes(self) -> usize {
         coin_bytes(self) + index_bytes(self.k)

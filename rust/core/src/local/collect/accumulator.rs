@@ -10,8 +10,10 @@ use dpnoise_kernels::memory::{collected, zeroed};
 
 use crate::error::Error;
 use crate::instruction_set;
-use crate::local::estimate::Estimate;
+use crate::local::density::DensityEstimate;
+use crate::local::estimate::{Estimate, HeavyHitters};
 use crate::local::mean::MeanEstimate;
+use crate::local::range::RangeEstimate;
 use crate::local::registry::Protocol;
 use crate::threads::{check_threads, on_threads};
 
@@ -233,14 +235,34 @@ impl Accumulator {
         self.protocol.estimate_candidates(&self.counters, candidates)
     }
 
-    /// Estimates of how many people have values with each of the `candidates` as a prefix, all of one level of
-    /// [`PrefixExtension`](crate::local::PrefixExtension); `None` for another protocol, and where there is no such
-    /// level.
+    /// How many people have each value and each range of values; `None` if the protocol is not of ranges.
     ///
     /// # Errors
     /// [`Error::Allocation`].
-    pub fn estimate_prefixes(&self, level: u32, candidates: &[i64]) -> Result<Option<Estimate>, Error> {
-        self.protocol.estimate_prefixes(self.n, &self.counters, level, candidates)
+    pub fn estimate_ranges(&self) -> Result<Option<RangeEstimate>, Error> {
+        self.protocol.estimate_ranges(self.n, &self.counters)
+    }
+
+    /// How people's numbers in [0, 1] are distributed, with or without `smoothing` of neighbouring bins in each step;
+    /// `None` if the protocol is not the square wave.
+    ///
+    /// # Errors
+    /// [`Error::Data`] when no report was counted; [`Error::Allocation`].
+    pub fn estimate_density(&self, smoothing: bool) -> Result<Option<DensityEstimate>, Error> {
+        self.protocol.estimate_density(self.n, &self.counters, smoothing)
+    }
+
+    /// The frequent values of [`PrefixExtension`](crate::local::PrefixExtension); `None` for another protocol.
+    ///
+    /// A prefix is extended, and a value is in the result, if the lower end of its interval is above zero, where all
+    /// intervals of prefixes of that length hold together with the probability `level`. At most 2^20 prefixes of a
+    /// length are tried, those that extend the most frequent ones. The estimate is for all `people`, if the senders are
+    /// a random sample of them.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 0 < level < 1; [`Error::Allocation`].
+    pub fn estimate_prefixes(&self, level: f64, people: Option<u64>) -> Result<Option<HeavyHitters>, Error> {
+        self.protocol.estimate_prefixes(self.n, &self.counters, level, people)
     }
 
     /// All reports seen.

@@ -23,6 +23,7 @@
 
 use core::hint::black_box;
 
+use dpnoise_kernels::memory::collected;
 use rand_core::TryCryptoRng;
 
 use crate::error::Error;
@@ -30,7 +31,9 @@ use crate::instruction_set::InstructionSet;
 use crate::local::chance::mixture::{Mixture, index_bytes, uniform};
 use crate::local::family::Family;
 use crate::local::parameters::{Arguments, Parameter};
+use crate::local::range::{RangeEstimate, TreeShape};
 use crate::local::reports::Reports;
+use crate::local::reports::hadamard::walsh_hadamard;
 use crate::local::reports::numbers::Numbers;
 use crate::local::reports::symbols::{self, Symbols};
 use crate::local::spec::{Field, Given, MIN_K};
@@ -149,6 +152,23 @@ impl Family for HierarchicalRange {
 
     fn reports(&self) -> Nodes {
         Nodes { depth: self.depth, step: self.step }
+    }
+
+    fn estimate_ranges(&self, n: u64, counters: &[u64]) -> Result<Option<RangeEstimate>, Error> {
+        let (keep, _) = self.mixture.kept_and_replaced();
+        // A report agrees with its node's row with probability (1 + keep) / 2, and with others' with 1 / 2. So its
+        // standard deviation is at most 1 / keep, in multiples of what a person counts.
+        let shape = TreeShape::new(self.k as usize, self.branching() as usize, 1.0 / keep)?;
+        let levels = (0..self.levels()).map(|level| {
+            let bits = self.depth - level * self.step;
+            let reports = counters[2 << bits..4 << bits].as_chunks().0;
+            let mut balance = collected(reports.iter().map(|&[same, other]: &[u64; 2]| same as i64 - other as i64))?;
+            walsh_hadamard(&mut balance);
+            let reached = self.k.div_ceil(1 << (level * self.step)) as usize;
+            let counts = collected(balance[..reached].iter().map(|&balance| balance as f64 / keep))?;
+            Ok((counts, reports.as_flattened().iter().sum()))
+        });
+        RangeEstimate::new(shape, n, levels).map(Some)
     }
 }
 

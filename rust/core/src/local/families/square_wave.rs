@@ -21,6 +21,7 @@
 use crate::error::Error;
 use crate::local::chance::likelihood::check_epsilon;
 use crate::local::chance::window::{Slider, Window};
+use crate::local::density::{self, DensityEstimate};
 use crate::local::family::Family;
 use crate::local::parameters::{Arguments, Parameter};
 use crate::local::reports::grid::{bin, check_unsigned};
@@ -126,6 +127,10 @@ impl Family for SquareWave {
 
     fn reports(&self) -> Numbers {
         Numbers::below(self.window.outputs())
+    }
+
+    fn estimate_density(&self, n: u64, counters: &[u64], smoothing: bool) -> Result<Option<DensityEstimate>, Error> {
+        density::estimate(self.window, self.epsilon(), n, counters, smoothing).map(Some)
     }
 }
 

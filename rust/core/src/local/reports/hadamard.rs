@@ -36,7 +36,7 @@ pub(crate) fn supports(mut balance: Vec<i64>, n: u64) -> Vec<u64> {
 }
 
 /// The Walsh-Hadamard transform, in place, of a power of two of numbers whose magnitudes sum to less than 2^63.
-pub fn walsh_hadamard(numbers: &mut [i64]) {
+pub(crate) fn walsh_hadamard(numbers: &mut [i64]) {
     let mut half = 1;
     while half < numbers.len() {
         for pair in numbers.chunks_exact_mut(2 * half) {
