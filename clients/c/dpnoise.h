@@ -267,8 +267,8 @@ dpnoise_status dpnoise_accumulator_attribute(dpnoise_accumulator accumulator,
  * Writes how many people have each value, an unbiased estimate that may be negative, to `counts`, and its standard
  * error to `standard_errors`: k items each; for randomized response those of no and of yes.
  *
- * Protocols whose reports are not counted by value are refused with `DPNOISE_STATUS_PARAMETER`: means, which have
- * `dpnoise_accumulator_estimate_mean`, sketches and distributions. Python estimates the latter from their state.
+ * Protocols whose reports are not counted by value are refused with `DPNOISE_STATUS_PARAMETER`. The functions below
+ * are for them, save RAPPOR, which Python decodes from its state.
  *
  * @pre Both pointers point to `k` items.
  */
@@ -286,6 +286,88 @@ dpnoise_status dpnoise_accumulator_estimate(dpnoise_accumulator accumulator,
  * @pre Both pointers point to one item.
  */
 dpnoise_status dpnoise_accumulator_estimate_mean(dpnoise_accumulator accumulator, double *mean, double *standard_error);
+
+/**
+ * Writes how people's numbers in [0, 1] are distributed: the shares of the k bins, which are evenly spaced, are not
+ * negative, and sum to 1. `smoothing` is 1 if neighbouring bins are smoothed, as the authors recommend; with 0 the
+ * estimate keeps peaks of single bins, and fits noise as well. It takes up to seconds.
+ *
+ * Protocols other than the square wave are refused with `DPNOISE_STATUS_PARAMETER`, and so is an accumulator without a
+ * report.
+ *
+ * @pre `shares` points to `k` items.
+ */
+dpnoise_status dpnoise_accumulator_estimate_density(dpnoise_accumulator accumulator,
+                                                    uint32_t smoothing,
+                                                    double *shares,
+                                                    size_t k);
+
+/**
+ * Writes how many people have a value from `first[i]` to `last[i]`, both included, for each of `n` ranges: an unbiased
+ * estimate that may be negative, and an upper bound on its standard error. That of a value v alone is the range from v
+ * to v.
+ *
+ * Protocols that are not for ranges are refused with `DPNOISE_STATUS_PARAMETER`, and so is a range that does not have
+ * 0 <= first <= last < k.
+ *
+ * @pre All four pointers point to `n` items.
+ */
+dpnoise_status dpnoise_accumulator_estimate_ranges(dpnoise_accumulator accumulator,
+                                                   const int64_t *first,
+                                                   const int64_t *last,
+                                                   size_t n,
+                                                   double *counts,
+                                                   double *standard_errors);
+
+/**
+ * Writes, for each of `n` shares `q`, the smallest value that this share of all people do not exceed: an estimate; 0.5
+ * is for the median.
+ *
+ * Protocols that are not for ranges are refused with `DPNOISE_STATUS_PARAMETER`, and so is a share that is not from 0
+ * to 1.
+ *
+ * @pre Both pointers point to `n` items.
+ */
+dpnoise_status dpnoise_accumulator_estimate_quantiles(dpnoise_accumulator accumulator,
+                                                      const double *q,
+                                                      size_t n,
+                                                      int64_t *values);
+
+/**
+ * Writes how many people have each of `n` texts: an estimate that is unbiased over reports and hash functions and may be
+ * negative, and its standard error. Texts are given as to `dpnoise_perturb_texts`, in UTF-8.
+ *
+ * Protocols that are not sketches are refused with `DPNOISE_STATUS_PARAMETER`.
+ *
+ * @pre `texts` points to as many bytes as the last offset says, `offsets` to n + 1 items, and the others to `n` items.
+ */
+dpnoise_status dpnoise_accumulator_estimate_candidates(dpnoise_accumulator accumulator,
+                                                       const uint8_t *texts,
+                                                       const int64_t *offsets,
+                                                       size_t n,
+                                                       double *counts,
+                                                       double *standard_errors);
+
+/**
+ * Writes frequent values, the most frequent first, how many people have each, and the standard errors of these counts.
+ *
+ * A value is found, and a prefix of values is extended, if its count is significantly above zero: at the confidence
+ * `level`, which is between 0 and 1, all prefixes of a length together. `found` gets the number of values that were
+ * found, of which the first `capacity` are written: if there were more, call again with more memory. `complete` gets 1,
+ * or 0 if more prefixes were significant than can be extended: at most 2^20 of a length are tried, which takes seconds.
+ *
+ * Protocols other than prefix extension are refused with `DPNOISE_STATUS_PARAMETER`.
+ *
+ * @pre `values`, `counts` and `standard_errors` point to `capacity` items, and the others to one.
+ */
+dpnoise_status dpnoise_accumulator_estimate_prefixes(dpnoise_accumulator accumulator,
+                                                     double level,
+                                                     int64_t *values,
+                                                     double *counts,
+                                                     double *standard_errors,
+                                                     size_t capacity,
+                                                     size_t *found,
+                                                     uint32_t *complete);
 
 /**
  * Makes a sampler of discrete Laplace noise: P(x) is proportional to exp(-|x| / scale) for all integers x. `scale` is

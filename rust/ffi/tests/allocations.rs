@@ -326,6 +326,48 @@ fn collectors_survive_every_failure() {
     [unary, accumulator].into_iter().for_each(free);
 }
 
+/// Distributions have few bins: nothing of theirs is large.
+#[test]
+fn estimates_survive_every_failure() {
+    let made_of = |protocol: Protocol| {
+        let protocol = crate::protocol(protocol.to_json().as_bytes());
+        let accumulator = made(|out| unsafe { dpnoise_accumulator_new(protocol, out) });
+        free(protocol);
+        accumulator
+    };
+    let [ranges, sketch, prefixes] = [
+        HierarchicalRange::new(LARGE as u64, 1.0, 1024).unwrap().into(),
+        HadamardCountMeanSketch::new(1.0, 1, LARGE as u64, 0).unwrap().into(),
+        PrefixExtension::new(32, 1.0, 16, 1, 8, 0).unwrap().into(),
+    ]
+    .map(made_of);
+    let (firsts, shares, ends) = (vec![0; LARGE], vec![0.0; LARGE], vec![0; LARGE + 1]);
+    let (mut counts, mut errors, mut values) = (vec![0.0; LARGE], vec![0.0; LARGE], vec![0; LARGE]);
+    let (mut found, mut complete) = (0, 0);
+    let calls = vec![
+        call("accumulator_estimate_ranges", || unsafe {
+            let (first, out) = (firsts.as_ptr(), [counts.as_mut_ptr(), errors.as_mut_ptr()]);
+            dpnoise_accumulator_estimate_ranges(ranges, first, first, LARGE, out[0], out[1])
+        }),
+        call("accumulator_estimate_quantiles", || unsafe {
+            dpnoise_accumulator_estimate_quantiles(ranges, shares.as_ptr(), LARGE, values.as_mut_ptr())
+        }),
+    ];
+    check_calls(calls, ranges);
+    let calls = vec![call("accumulator_estimate_candidates", || unsafe {
+        let (ends, out) = (ends.as_ptr(), [counts.as_mut_ptr(), errors.as_mut_ptr()]);
+        dpnoise_accumulator_estimate_candidates(sketch, [].as_ptr(), ends, LARGE, out[0], out[1])
+    })];
+    check_calls(calls, sketch);
+    let calls = vec![call("accumulator_estimate_prefixes", || unsafe {
+        let (values, counts, errors) = (values.as_mut_ptr(), counts.as_mut_ptr(), errors.as_mut_ptr());
+        let (found, complete) = (&raw mut found, &raw mut complete);
+        dpnoise_accumulator_estimate_prefixes(prefixes, 0.95, values, counts, errors, LARGE, found, complete)
+    })];
+    check_calls(calls, prefixes);
+    [ranges, sketch, prefixes].into_iter().for_each(free);
+}
+
 #[test]
 fn devices_survive_every_failure() {
     let sketch = Protocol::from(CountMeanSketch::new(1.0, 2, 8, 0).unwrap()).to_json();

@@ -28,6 +28,10 @@ pub(crate) struct Objects {
     accumulator: u64,
     mean: u64,
     several: u64,
+    density: u64,
+    ranges: u64,
+    sketch: u64,
+    prefixes: u64,
     generator: Generator,
     sampler: u64,
     reals: u64,
@@ -37,16 +41,16 @@ pub(crate) struct Objects {
 impl Objects {
     fn new() -> Self {
         let answers = protocol(ANSWERS);
-        let of_means = protocol(&specification("laplace_mean"));
-        let mean = made(|out| unsafe { dpnoise_accumulator_new(of_means, out) });
-        assert_eq!(unsafe { dpnoise_accumulator_add_reports(mean, [0; 4].as_ptr(), 4, 1) }, Status::Ok);
-        free(of_means);
         let of_several = protocol(SEVERAL);
         let several = made(|out| unsafe { dpnoise_accumulator_new(of_several, out) });
         free(of_several);
         Self {
-            mean,
             several,
+            mean: collector("laplace_mean", &[0; 4]),
+            density: collector("square_wave", &[0]),
+            ranges: collector("hierarchical_range", &[16]),
+            sketch: collector("hadamard_count_mean_sketch", &[0]),
+            prefixes: collector("prefix_extension", &[0]),
             answers,
             numbers: protocol(&specification(NUMBERS)),
             texts: protocol(&specification(TEXTS)),
@@ -75,13 +79,25 @@ impl Objects {
 
 impl Drop for Objects {
     fn drop(&mut self) {
-        let Self {
-            answers, numbers, texts, repeated, memo, accumulator, mean, several, sampler, reals, integers, ..
-        } = *self;
-        [answers, numbers, texts, repeated, memo, accumulator, mean, several, sampler, reals, integers]
+        let Self { answers, numbers, texts, repeated, memo, accumulator, sampler, reals, integers, .. } = *self;
+        let Self { mean, several, density, ranges, sketch, prefixes, .. } = *self;
+        [answers, numbers, texts, repeated, memo, accumulator, sampler, reals, integers]
             .into_iter()
+            .chain([mean, several, density, ranges, sketch, prefixes])
             .for_each(free);
     }
+}
+
+/// An accumulator of the first vector of a family, which has counted a report.
+fn collector(family: &str, report: &[u8]) -> u64 {
+    let protocol = protocol(&specification(family));
+    let accumulator = made(|out| unsafe { dpnoise_accumulator_new(protocol, out) });
+    assert_eq!(unsafe { dpnoise_accumulator_add_reports(accumulator, report.as_ptr(), report.len(), 1) }, Status::Ok);
+    let mut n = 0;
+    let counted = unsafe { dpnoise_accumulator_counts(accumulator, &raw mut n, core::ptr::null_mut()) };
+    assert_eq!((counted, n), (Status::Ok, 1), "{family}");
+    free(protocol);
+    accumulator
 }
 
 type Call = fn(&Objects, &mut Arguments) -> Status;
@@ -139,7 +155,7 @@ macro_rules! release {
 }
 
 /// Every function, with right arguments unless `arguments` replaces one.
-const CALLS: [(&str, Call); 32] = [
+const CALLS: [(&str, Call); 37] = [
     ("dpnoise_generator_new", |objects, arguments| {
         let context = core::ptr::from_ref(&*objects.generator.script).cast_mut().cast();
         making(arguments, |_, out| unsafe { dpnoise_generator_new(Some(crate::play), context, out) })
@@ -291,6 +307,60 @@ const CALLS: [(&str, Call); 32] = [
             arguments.write("standard_error", &mut error),
         )
     }),
+    ("dpnoise_accumulator_estimate_density", |objects, arguments| unsafe {
+        let mut shares = [-1.0; 15];
+        dpnoise_accumulator_estimate_density(
+            arguments.handle("accumulator", objects.density),
+            1,
+            arguments.write("shares", &mut shares),
+            arguments.length("k", 15),
+        )
+    }),
+    ("dpnoise_accumulator_estimate_ranges", |objects, arguments| unsafe {
+        let (mut counts, mut errors) = (vec![-1.0; 2], vec![-1.0; 2]);
+        dpnoise_accumulator_estimate_ranges(
+            arguments.handle("accumulator", objects.ranges),
+            arguments.read("first", &[0, 1]),
+            arguments.read("last", &[5, 1]),
+            arguments.length("n", 2),
+            arguments.write("counts", &mut counts),
+            arguments.write("standard_errors", &mut errors),
+        )
+    }),
+    ("dpnoise_accumulator_estimate_quantiles", |objects, arguments| unsafe {
+        let mut values = [-1; 2];
+        dpnoise_accumulator_estimate_quantiles(
+            arguments.handle("accumulator", objects.ranges),
+            arguments.read("q", &[0.0, 0.5]),
+            arguments.length("n", 2),
+            arguments.write("values", &mut values),
+        )
+    }),
+    ("dpnoise_accumulator_estimate_candidates", |objects, arguments| unsafe {
+        let (mut counts, mut errors) = (vec![-1.0; 1], vec![-1.0; 1]);
+        dpnoise_accumulator_estimate_candidates(
+            arguments.handle("accumulator", objects.sketch),
+            arguments.read("texts", b"plum"),
+            arguments.read("offsets", &[0, 4]),
+            arguments.length("n", 1),
+            arguments.write("counts", &mut counts),
+            arguments.write("standard_errors", &mut errors),
+        )
+    }),
+    ("dpnoise_accumulator_estimate_prefixes", |objects, arguments| unsafe {
+        let (mut counts, mut errors, mut values) = (vec![-1.0; 4], vec![-1.0; 4], vec![-1; 4]);
+        let (mut found, mut complete) = (vec![9], vec![9]);
+        dpnoise_accumulator_estimate_prefixes(
+            arguments.handle("accumulator", objects.prefixes),
+            0.95,
+            arguments.write("values", &mut values),
+            arguments.write("counts", &mut counts),
+            arguments.write("standard_errors", &mut errors),
+            arguments.length("capacity", 4),
+            arguments.write("found", &mut found),
+            arguments.write("complete", &mut complete),
+        )
+    }),
     ("dpnoise_discrete_laplace_sampler", |_, arguments| {
         making(arguments, |_, out| unsafe { dpnoise_discrete_laplace_sampler(1.0, out) })
     }),
@@ -416,10 +486,11 @@ fn lengths_that_no_memory_has_are_refused() {
 #[test]
 fn short_memory_is_refused() {
     let short = |kind| if kind == Kind::Length { vec![Wrong::Length(0)] } else { vec![] };
-    // Nothing to add, to fill or to release is no mistake, and no words are a question.
+    // Nothing to add, to fill, to release or to estimate is no mistake, and no words are a question.
+    let estimates = ["estimate_ranges", "estimate_quantiles", "estimate_candidates", "estimate_prefixes"];
     let may_be_empty = ["add_messages", "add_reports", "fill", "release_numbers", "release_integers", "with_memo"];
     replace(short, |function, name, _, status| {
-        let is_fine = may_be_empty.iter().any(|end| function.ends_with(end));
+        let is_fine = may_be_empty.iter().chain(&estimates).any(|end| function.ends_with(end));
         assert_eq!(status == Status::Ok, is_fine, "{function}: {name}: {status:?}");
     });
 }
@@ -496,4 +567,51 @@ fn memory_that_is_written_must_not_overlap_what_is_read() {
     assert_eq!((estimated, message().as_str()), (Status::Memory, "counts must not overlap standard_errors"));
     let estimated = unsafe { dpnoise_accumulator_estimate_mean(objects.mean, one, one) };
     assert_eq!((estimated, message().as_str()), (Status::Memory, "mean must not overlap standard_error"));
+    let (mut words, mut flag) = ([0i64; 2], 0);
+    let integers = words.as_mut_ptr();
+    let estimated = unsafe { dpnoise_accumulator_estimate_ranges(objects.ranges, integers, integers, 1, one, two) };
+    assert_eq!(estimated, Status::Ok, "{}", message());
+    let doubles: *mut f64 = integers.cast();
+    let estimated = unsafe { dpnoise_accumulator_estimate_ranges(objects.ranges, integers, integers, 1, doubles, two) };
+    assert_eq!((estimated, message().as_str()), (Status::Memory, "counts must not overlap first"));
+    let estimated = unsafe { dpnoise_accumulator_estimate_quantiles(objects.ranges, doubles, 1, integers) };
+    assert_eq!((estimated, message().as_str()), (Status::Memory, "values must not overlap q"));
+    let estimated =
+        unsafe { dpnoise_accumulator_estimate_candidates(objects.sketch, [].as_ptr(), integers, 1, doubles, two) };
+    assert_eq!((estimated, message().as_str()), (Status::Memory, "counts must not overlap offsets"));
+    let mut found = 0;
+    let (found, flag) = (&raw mut found, &raw mut flag);
+    let estimated =
+        unsafe { dpnoise_accumulator_estimate_prefixes(objects.prefixes, 0.5, integers, one, doubles, 1, found, flag) };
+    assert_eq!((estimated, message().as_str()), (Status::Memory, "standard_errors must not overlap values"));
+}
+
+#[test]
+fn estimates_of_another_protocol_are_refused_by_name() {
+    let objects = Objects::new();
+    let (mut numbers, mut values, mut found, mut complete) = ([0.0; 2], [0; 1], 0, 0);
+    let (one, two, value) = (numbers.as_mut_ptr(), numbers.as_mut_ptr().wrapping_add(1), values.as_mut_ptr());
+    let (found, complete) = (&raw mut found, &raw mut complete);
+    let (ends, q) = ([0, 0], [0.5]);
+    let first = ends.as_ptr();
+    let mean = objects.mean;
+    let refused = unsafe {
+        [
+            ("a protocol for distributions", dpnoise_accumulator_estimate_density(mean, 1, one, 1), message()),
+            ("a protocol for ranges", dpnoise_accumulator_estimate_ranges(mean, first, first, 1, one, two), message()),
+            ("a protocol for ranges", dpnoise_accumulator_estimate_quantiles(mean, q.as_ptr(), 1, value), message()),
+            ("a sketch", dpnoise_accumulator_estimate_candidates(mean, [].as_ptr(), first, 1, one, two), message()),
+            (
+                "prefix extension",
+                dpnoise_accumulator_estimate_prefixes(mean, 0.5, value, one, two, 1, found, complete),
+                message(),
+            ),
+        ]
+    };
+    for (wanted, status, message) in refused {
+        let expected = format!("accumulator must be of {wanted}, got laplace_mean");
+        assert_eq!((status, message), (Status::Parameter, expected));
+    }
+    let smoothed = unsafe { dpnoise_accumulator_estimate_density(objects.density, 2, one, 1) };
+    assert_eq!((smoothed, message().as_str()), (Status::Parameter, "smoothing must be 0 or 1, got 2"));
 }

@@ -154,6 +154,7 @@ impl World {
                 self.estimate(input);
                 self.estimate_mean(input);
                 self.attribute(input);
+                self.estimate_others(input);
             }
             Call::ToBytes => self.to_bytes(input),
             Call::Sampler => self.sampler(input),
@@ -545,6 +546,59 @@ impl World {
         } else {
             mean.check_untouched_or_zero("a mean");
             error.check_untouched_or_zero("a mean");
+        }
+    }
+
+    fn estimate_others(&mut self, input: &mut Input<'_>) {
+        let (accumulator, facts) = self.pick_accumulator(input);
+        let n = input.below(4);
+        let [mut counts, mut errors, mut values] = [0; 3].map(|_| Block::for_words(n, input));
+        let second = if input.rarely() { counts.pointer() } else { errors.pointer() };
+        let firsts: Vec<u64> = (0..n).map(|_| input.byte().into()).collect();
+        let lasts: Vec<u64> = firsts.iter().map(|first| first + u64::from(input.byte() % 8)).collect();
+        let [mut first, mut last] = [firsts, lasts].map(|words| Block::of_words(&words, input));
+        let texts = input.bytes(n).to_vec();
+        let ends: Vec<u64> = (0..=texts.len() as u64).collect();
+        let (mut offsets, mut bytes) = (Block::of_words(&ends, input), Block::of_bytes(&texts, input));
+        let status = match input.below(5) {
+            0 => {
+                let (first, last) = (first.pointer(), last.pointer());
+                checked!(dpnoise_accumulator_estimate_ranges(accumulator, first, last, n, counts.pointer(), second))
+            }
+            1 => checked!(dpnoise_accumulator_estimate_quantiles(accumulator, first.pointer(), n, values.pointer())),
+            2 => {
+                let (texts, offsets, n) = (bytes.pointer(), offsets.pointer(), texts.len());
+                let counts = counts.pointer();
+                checked!(dpnoise_accumulator_estimate_candidates(accumulator, texts, offsets, n, counts, second))
+            }
+            3 => {
+                let k = if input.rarely() { n } else { facts.map_or(2, |facts| facts.k) as usize };
+                let (mut shares, smoothing) = (Block::for_words(k, input), input.below(3) as u32);
+                checked!(dpnoise_accumulator_estimate_density(accumulator, smoothing, shares.pointer(), k))
+            }
+            _ => {
+                let [mut found, mut complete] = [0; 2].map(|_| Block::for_words(1, input));
+                let level = f64::from(input.byte()) / 255.0;
+                let (values, counts) = (values.pointer(), counts.pointer());
+                let (found, complete) = (found.pointer(), complete.pointer());
+                checked!(dpnoise_accumulator_estimate_prefixes(
+                    accumulator,
+                    level,
+                    values,
+                    counts,
+                    second,
+                    n,
+                    found,
+                    complete
+                ))
+            }
+        };
+        if status == Status::Ok {
+            assert!(facts.is_some(), "a handle that is not an accumulator's was taken for one");
+        } else {
+            for block in [&counts, &errors, &values] {
+                block.check_untouched_or_zero("an estimate");
+            }
         }
     }
 
