@@ -374,6 +374,21 @@ struct MeanEstimate {
     double standard_error;
 };
 
+/// The values from `first` to `last`, both included.
+struct Range {
+    std::int64_t first;
+    std::int64_t last;
+};
+
+/// Frequent values, the most frequent first, and how many people have each.
+struct HeavyHitters {
+    std::vector<std::int64_t> values;
+    std::vector<double> counts;
+    std::vector<double> standard_errors;
+    /// Whether all significant prefixes were extended. If not, there were more of them than can be tried.
+    bool complete;
+};
+
 /// The counters of a collector. Several threads may add to one.
 class Accumulator {
 public:
@@ -417,8 +432,7 @@ public:
     }
 
     /// Estimates how many people have each value. Protocols whose reports are not counted by value are refused with
-    /// `Status::parameter`: means, which have `estimate_mean`, sketches and distributions, which Python estimates from
-    /// their state.
+    /// `Status::parameter`: the functions below are for them, save RAPPOR, which Python decodes.
     [[nodiscard]] Estimate estimate() const {
         Estimate estimate{std::vector<double>(k_), std::vector<double>(k_)};
         detail::check(dpnoise_accumulator_estimate(
@@ -432,6 +446,64 @@ public:
         MeanEstimate estimate{};
         detail::check(dpnoise_accumulator_estimate_mean(handle_.number(), &estimate.mean, &estimate.standard_error));
         return estimate;
+    }
+
+    /// Estimates how people's numbers in [0, 1] are distributed: the shares of k bins. Without smoothing of neighbouring
+    /// bins the estimate keeps peaks of single bins, and fits noise as well.
+    [[nodiscard]] std::vector<double> estimate_density(bool smoothing = true) const {
+        std::vector<double> shares(k_);
+        detail::check(
+            dpnoise_accumulator_estimate_density(handle_.number(), smoothing ? 1 : 0, shares.data(), shares.size()));
+        return shares;
+    }
+
+    /// Estimates how many people have a value in each of these ranges; that of a value v alone is {v, v}.
+    [[nodiscard]] Estimate estimate_ranges(View<Range> ranges) const {
+        std::vector<std::int64_t> first, last;
+        for (const Range& range : ranges) {
+            first.push_back(range.first);
+            last.push_back(range.last);
+        }
+        Estimate estimate{std::vector<double>(ranges.size()), std::vector<double>(ranges.size())};
+        detail::check(dpnoise_accumulator_estimate_ranges(handle_.number(), first.data(), last.data(), ranges.size(),
+                                                          estimate.counts.data(), estimate.standard_errors.data()));
+        return estimate;
+    }
+
+    /// Estimates the smallest values that these shares of all people do not exceed; 0.5 is for the median.
+    [[nodiscard]] std::vector<std::int64_t> estimate_quantiles(View<double> q) const {
+        std::vector<std::int64_t> values(q.size());
+        detail::check(dpnoise_accumulator_estimate_quantiles(handle_.number(), q.data(), q.size(), values.data()));
+        return values;
+    }
+
+    /// Estimates how many people have each of these texts, from the reports of a sketch.
+    [[nodiscard]] Estimate estimate_candidates(View<std::string_view> texts) const {
+        const detail::Joined joined(texts);
+        Estimate estimate{std::vector<double>(texts.size()), std::vector<double>(texts.size())};
+        detail::check(dpnoise_accumulator_estimate_candidates(handle_.number(), joined.bytes.data(),
+                                                              joined.offsets.data(), texts.size(),
+                                                              estimate.counts.data(), estimate.standard_errors.data()));
+        return estimate;
+    }
+
+    /// Finds frequent values, at this confidence level, from the reports of prefix extension.
+    [[nodiscard]] HeavyHitters estimate_prefixes(double level = 0.95) const {
+        std::uint32_t complete = 0;
+        for (std::size_t capacity = 256, found = 0;; capacity = found) {
+            HeavyHitters hitters{std::vector<std::int64_t>(capacity), std::vector<double>(capacity),
+                                 std::vector<double>(capacity), true};
+            detail::check(dpnoise_accumulator_estimate_prefixes(handle_.number(), level, hitters.values.data(),
+                                                                hitters.counts.data(), hitters.standard_errors.data(),
+                                                                capacity, &found, &complete));
+            if (found <= capacity) {
+                hitters.values.resize(found);
+                hitters.counts.resize(found);
+                hitters.standard_errors.resize(found);
+                hitters.complete = complete == 1;
+                return hitters;
+            }
+        }
     }
 
 private:

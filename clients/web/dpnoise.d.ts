@@ -180,6 +180,31 @@ export interface MeanEstimate {
   rejected: number;
 }
 
+/** What a collector knows of the distribution of people's numbers. */
+export interface DensityEstimate {
+  /** The shares of people in k bins, which are evenly spaced from 0 to 1; their sum is 1. */
+  probabilities: Float64Array;
+  /** The number of reports counted. */
+  n: number;
+  /** The number of messages or reports that were refused. */
+  rejected: number;
+}
+
+/** Frequent values, the most frequent first. */
+export interface HeavyHitters {
+  values: BigInt64Array;
+  /** An unbiased estimate of how many people have each. */
+  counts: Float64Array;
+  /** The standard error of each. */
+  standardErrors: Float64Array;
+  /** Whether all significant prefixes were extended. If not, there were more of them than can be tried. */
+  complete: boolean;
+  /** The number of reports counted. */
+  n: number;
+  /** The number of messages or reports that were refused. */
+  rejected: number;
+}
+
 /** Counts messages. It needs `dpnoise-collector.wasm`. */
 export class Accumulator {
   private constructor();
@@ -217,8 +242,7 @@ export class Accumulator {
 
   /**
    * Estimates how many people have each value. Protocols whose reports are not counted by value are refused
-   * (`parameter`): means, which have `estimateMean`, sketches and distributions, which Python estimates from their
-   * state.
+   * (`parameter`): the methods below are for them, save RAPPOR, which Python decodes from its state.
    */
   estimate(): Estimate;
 
@@ -227,6 +251,34 @@ export class Accumulator {
    * accumulator without a report.
    */
   estimateMean(): MeanEstimate;
+
+  /**
+   * Estimates how people's numbers in [0, 1] are distributed. With `smoothing`, which is the default, neighbouring bins
+   * are smoothed, as the authors recommend; without it the estimate keeps peaks of single bins, and fits noise as well.
+   * Protocols other than the square wave are refused (`parameter`), and so is an accumulator without a report.
+   */
+  estimateDensity(options?: { smoothing?: boolean }): DensityEstimate;
+
+  /**
+   * Estimates how many people have a value in each range, from the first to the last value, both included; that of a
+   * value v alone is [v, v]. Protocols that are not for ranges are refused (`parameter`).
+   */
+  estimateRanges(ranges: Iterable<readonly [first: number, last: number]>): Estimate;
+
+  /**
+   * Estimates the smallest values that these shares of all people do not exceed; 0.5 is for the median. Protocols that
+   * are not for ranges are refused (`parameter`).
+   */
+  estimateQuantiles(q: Iterable<number>): number[];
+
+  /** Estimates how many people have each text. Protocols that are not sketches are refused (`parameter`). */
+  estimateCandidates(texts: Iterable<string>): Estimate;
+
+  /**
+   * Finds frequent values. The result contains any value that nobody has with a probability of about 1 - `level`, which
+   * is 0.95 unless given. Protocols other than prefix extension are refused (`parameter`).
+   */
+  estimatePrefixes(level?: number): HeavyHitters;
 
   /** Gives memory back. Objects that are forgotten are freed some time later. */
   free(): void;

@@ -58,6 +58,16 @@ class Engine {
     return new DataView(this.#exports.memory.buffer, address, length);
   }
 
+  doubles(address, length) {
+    const view = this.view(address, 8 * length);
+    return Float64Array.from({ length }, (_, i) => view.getFloat64(8 * i, true));
+  }
+
+  bigints(address, length) {
+    const view = this.view(address, 8 * length);
+    return BigInt64Array.from({ length }, (_, i) => view.getBigInt64(8 * i, true));
+  }
+
   /** Runs `use` with the addresses of areas of these lengths, which are zero before and wiped afterwards. */
   withMemory(lengths, use) {
     const areas = [];
@@ -260,6 +270,27 @@ function withCopy(engine, bytes, make) {
   });
 }
 
+/** Makes something of texts, which are joined as in an Arrow array. */
+function withTexts(engine, argument, texts, make) {
+  let capacity = 0;
+  for (const text of texts) {
+    if (!isWellFormed(text)) {
+      throw new DpnoiseError("data", `${argument} must be well-formed texts: one has half a surrogate pair`);
+    }
+    capacity += 3 * text.length; // a code unit has at most 3 bytes
+  }
+  return engine.withMemory([capacity, 8 * (texts.length + 1)], (address, offsets) => {
+    const bytes = engine.bytes(address, capacity);
+    const view = engine.view(offsets, 8 * (texts.length + 1));
+    let end = 0;
+    texts.forEach((text, i) => {
+      end += encoder.encodeInto(text, bytes.subarray(end)).written;
+      view.setUint32(8 * (i + 1), end, true);
+    });
+    return make(address, offsets);
+  });
+}
+
 /** The most bytes of counters, as the module takes them. */
 function limited(limit = COUNTER_LIMIT) {
   if (!Number.isSafeInteger(limit) || limit < 0) {
@@ -416,7 +447,11 @@ export class Client extends Held {
         engine.call(...call);
         return engine.bytes(out, n * row).slice();
       });
-    if (this.#takes === "texts") return this.#withTexts(engine, values, perturb);
+    if (this.#takes === "texts") {
+      const texts = Array.from(values);
+      if (!texts.every((text) => typeof text === "string")) throw this.#wrongKind();
+      return withTexts(engine, "values", texts, perturb);
+    }
     return engine.withMemory([8 * n], (address) => {
       const view = engine.view(address, 8 * n);
       if (this.#takes === "numbers") this.#writeNumbers(view, values);
@@ -448,27 +483,6 @@ export class Client extends Held {
       if (typeof values[i] !== "number") throw this.#wrongKind();
       view.setFloat64(8 * i, values[i], true);
     }
-  }
-
-  #withTexts(engine, texts, perturb) {
-    let capacity = 0;
-    for (const text of texts) {
-      if (typeof text !== "string") throw this.#wrongKind();
-      if (!isWellFormed(text)) {
-        throw new DpnoiseError("data", "values must be well-formed texts: one has half a surrogate pair");
-      }
-      capacity += 3 * text.length; // a code unit has at most 3 bytes
-    }
-    return engine.withMemory([capacity, 8 * (texts.length + 1)], (address, offsets) => {
-      const bytes = engine.bytes(address, capacity);
-      const view = engine.view(offsets, 8 * (texts.length + 1));
-      let end = 0;
-      texts.forEach((text, i) => {
-        end += encoder.encodeInto(text, bytes.subarray(end)).written;
-        view.setUint32(8 * (i + 1), end, true);
-      });
-      return perturb(address, offsets);
-    });
   }
 
   /** The values are not shown, nor what they are instead. */
@@ -567,17 +581,8 @@ export class Accumulator extends Held {
   }
 
   estimate() {
-    const { engine, handle } = holding(this, Accumulator);
     const { k } = this.#facts();
-    const [counts, standardErrors] = engine.withMemory([8 * k, 8 * k], (...areas) => {
-      engine.call("accumulator_estimate", handle, ...areas, k);
-      return areas.map((address) => {
-        const view = engine.view(address, 8 * k);
-        return Float64Array.from({ length: k }, (_, i) => view.getFloat64(8 * i, true));
-      });
-    });
-    const [n, rejected] = this.#counts();
-    return { counts, standardErrors, n, rejected };
+    return this.#estimated(k, (call, ...areas) => call("estimate", ...areas, k));
   }
 
   estimateMean() {
@@ -588,6 +593,100 @@ export class Accumulator extends Held {
     });
     const [n, rejected] = this.#counts();
     return { mean, standardError, n, rejected };
+  }
+
+  estimateDensity(options) {
+    const smoothing = onlyOwn(options).smoothing ?? true;
+    if (typeof smoothing !== "boolean") throw new DpnoiseError("parameter", "smoothing must be a boolean");
+    const { engine, handle } = holding(this, Accumulator);
+    const { k } = this.#facts();
+    const probabilities = engine.withMemory([8 * k], (out) => {
+      engine.call("accumulator_estimate_density", handle, Number(smoothing), out, k);
+      return engine.doubles(out, k);
+    });
+    const [n, rejected] = this.#counts();
+    return { probabilities, n, rejected };
+  }
+
+  estimateRanges(ranges) {
+    const { engine } = holding(this, Accumulator);
+    const given = Array.from(ranges, (range) => Array.from(range));
+    if (!given.every((range) => range.length === 2 && range.every(Number.isSafeInteger))) {
+      throw new DpnoiseError("parameter", "ranges must be pairs of integers: the first and the last value");
+    }
+    return this.#estimated(given.length, (call, ...areas) =>
+      engine.withMemory([8 * given.length, 8 * given.length], (...ends) => {
+        ends.forEach((address, end) => {
+          const view = engine.view(address, 8 * given.length);
+          given.forEach((range, i) => view.setBigInt64(8 * i, BigInt(range[end]), true));
+        });
+        call("estimate_ranges", ...ends, given.length, ...areas);
+      }),
+    );
+  }
+
+  estimateQuantiles(q) {
+    const { engine, handle } = holding(this, Accumulator);
+    const shares = Array.from(q);
+    const n = shares.length;
+    if (!shares.every((share) => typeof share === "number")) {
+      throw new DpnoiseError("parameter", "q must be numbers from 0 to 1");
+    }
+    return engine.withMemory([8 * n, 8 * n], (address, out) => {
+      shares.forEach((share, i) => engine.view(address, 8 * n).setFloat64(8 * i, share, true));
+      engine.call("accumulator_estimate_quantiles", handle, address, n, out);
+      return Array.from(engine.bigints(out, n), Number);
+    });
+  }
+
+  estimateCandidates(texts) {
+    const { engine } = holding(this, Accumulator);
+    const given = Array.from(texts);
+    if (typeof texts === "string" || !given.every((text) => typeof text === "string")) {
+      throw new DpnoiseError("parameter", "texts must be strings");
+    }
+    return this.#estimated(given.length, (call, ...areas) =>
+      withTexts(engine, "texts", given, (...joined) => call("estimate_candidates", ...joined, given.length, ...areas)),
+    );
+  }
+
+  estimatePrefixes(level = 0.95) {
+    const { engine, handle } = holding(this, Accumulator);
+    if (typeof level !== "number") throw new DpnoiseError("parameter", "level must be a number between 0 and 1");
+    for (let capacity = 256; ; ) {
+      const lengths = [8 * capacity, 8 * capacity, 8 * capacity, 4, 4];
+      const made = engine.withMemory(lengths, (values, counts, standardErrors, out, whole) => {
+        const areas = [values, counts, standardErrors, capacity, out, whole];
+        engine.call("accumulator_estimate_prefixes", handle, level, ...areas);
+        const found = engine.view(out, 4).getUint32(0, true);
+        if (found > capacity) {
+          capacity = found;
+          return undefined;
+        }
+        return {
+          values: engine.bigints(values, found),
+          counts: engine.doubles(counts, found),
+          standardErrors: engine.doubles(standardErrors, found),
+          complete: engine.view(whole, 4).getUint32(0, true) === 1,
+        };
+      });
+      if (made) {
+        const [n, rejected] = this.#counts();
+        return { ...made, n, rejected };
+      }
+    }
+  }
+
+  /** What `estimate` writes: counts and their standard errors. */
+  #estimated(length, estimate) {
+    const { engine, handle } = holding(this, Accumulator);
+    const call = (name, ...given) => engine.call(`accumulator_${name}`, handle, ...given);
+    const [counts, standardErrors] = engine.withMemory([8 * length, 8 * length], (...areas) => {
+      estimate(call, ...areas);
+      return areas.map((address) => engine.doubles(address, length));
+    });
+    const [n, rejected] = this.#counts();
+    return { counts, standardErrors, n, rejected };
   }
 
   #counts() {

@@ -15,9 +15,17 @@ bytes, the lowest one first; an integer is decimal.
 ``estimate SPECIFICATION MESSAGE...``
     k counts and k standard errors, joined.
 ``mean SPECIFICATION MESSAGE...``
-    The mean and its standard error, joined.
-
-    Where estimates are of one of several attributes, ``SPECIFICATION@NAME`` is the specification of all.
+    The mean and its standard error, joined. For one of several attributes, ``SPECIFICATION@NAME`` is here and for
+    ``estimate`` the specification of all.
+``density SPECIFICATION SMOOTHING MESSAGE...``
+    k shares, joined; SMOOTHING is 1, or 0 for none.
+``ranges SPECIFICATION FIRST LAST Q MESSAGE...``
+    The count of the range and its standard error, joined; the quantile at Q, which is a double.
+``candidates SPECIFICATION N TEXT... MESSAGE...``
+    The counts of N texts and their standard errors, joined.
+``prefixes SPECIFICATION LEVEL MESSAGE...``
+    1 if all significant prefixes were extended, and else 0; the counts of the frequent values and their standard
+    errors, joined; these values.
 ``memo BYTES``, ``newmemo``
     The bytes of the memo that was read from these; ``different`` for two new ones, if they can be read back.
 ``facts SPECIFICATION LIMIT``
@@ -47,7 +55,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpnoise import local, mechanisms, samplers
-from dpnoise.hazmat import ScriptedRng
+from dpnoise.hazmat import ScriptedRng, SeededRng
 from scripts.make_local_vectors import random_bytes
 from tests.vectors import local_spec
 
@@ -68,10 +76,13 @@ class Case(NamedTuple):
     """What no message may contain."""
 
 
+ESTIMATES = ("density", "ranges", "candidates", "prefixes")
+
+
 def part_of(line: str) -> str:
     """Name the part of the C library that answers a line: ``client``, ``collector`` or ``noise``."""
     command, what, *_ = [*line.split(" "), ""]
-    if command in ("collect", "estimate", "mean") or (command, what) == ("freed", "accumulator"):
+    if command in ("collect", "estimate", "mean", *ESTIMATES) or (command, what) == ("freed", "accumulator"):
         return "collector"
     return "noise" if command in ("fill", "filltime", "release") or what in ("sampler", "mechanism") else "client"
 
@@ -218,6 +229,71 @@ def mean(vector: dict[str, Any]) -> Case:
     return Case(name, line, f"ok {double(estimated.mean)}{double(estimated.standard_error)}")
 
 
+def asked_of(command: str, protocol: Any, given: list[str], messages: list[str], expected: str, name: str) -> Case:
+    """Ask for an estimate with further arguments."""
+    specification = hexed(protocol.to_json().encode())
+    return Case(f"{command}-{name}", " ".join([command, specification, *given, *messages]), expected)
+
+
+def joined(*columns: Any) -> str:
+    """Write columns of doubles."""
+    return hexed(b"".join(np.asarray(column, "<f8").tobytes() for column in columns))
+
+
+CANDIDATES = ["plum", "fig", "na\N{LATIN SMALL LETTER I WITH DIAERESIS}ve", ""]
+LEVELS = [0.95, 0.01]
+
+
+def others(protocol: Any, messages: list[str], name: str) -> Iterator[Case]:
+    """Ask for all estimates that are not of values or means."""
+    accumulator = protocol.accumulator()
+    accumulator.add_messages([bytes.fromhex(message) for message in messages])
+    refused = "error parameter"
+    for smoothing in (True, False):
+        found = refused
+        if isinstance(protocol, local.SquareWave):
+            found = f"ok {joined(protocol.estimate(accumulator, smoothing=smoothing).probabilities)}"
+        yield asked_of("density", protocol, [str(int(smoothing))], messages, found, f"{name}-{smoothing}")
+    ranges = protocol.estimate(accumulator) if isinstance(protocol, local.HierarchicalRange) else None
+    for first, last, q in [(0, 0, 0.0), (1, 3, 0.5), (0, 1, 1.0)]:
+        found = refused
+        if ranges:
+            part = ranges.range(first, last)
+            found = f"ok {joined([part.count, part.standard_error])} {ranges.quantile(q)}"
+        given = [str(first), str(last), double(q)]
+        yield asked_of("ranges", protocol, given, messages, found, f"{name}-{first}-{last}")
+    found = refused
+    if isinstance(protocol, local.CountMeanSketch | local.HadamardCountMeanSketch):
+        texts = protocol.estimate(accumulator, CANDIDATES)
+        found = f"ok {joined(texts.counts, texts.standard_errors)}"
+    yield asked_of("candidates", protocol, [str(len(CANDIDATES)), *words("texts", CANDIDATES)], messages, found, name)
+    for level in LEVELS:
+        found = refused
+        if isinstance(protocol, local.PrefixExtension):
+            hitters = protocol.estimate(accumulator, level=level)
+            numbers = joined(hitters.counts, hitters.standard_errors)
+            found = " ".join(["ok", str(int(hitters.complete)), numbers, *map(str, hitters.values.tolist())])
+        yield asked_of("prefixes", protocol, [double(level)], messages, found, f"{name}-{level}")
+
+
+def of_people() -> Iterator[Case]:
+    """Ask for the estimates from the reports of more people than a vector has."""
+    numbers = np.arange(400) % 97
+    for protocol, values in (
+        (local.SquareWave(k=30, epsilon=2.0), numbers / 96),
+        (local.HierarchicalRange(k=77, epsilon=2.0, branching=4), numbers % 77),
+        (local.CountMeanSketch(epsilon=4.0, rows=4, width=16), ["plum", "fig"] * 200),
+        (local.HadamardCountMeanSketch(epsilon=4.0, rows=4, width=16), ["plum", "fig"] * 200),
+        (local.PrefixExtension(epsilon=16.0, bits=20, step=8, rows=8, width=64), [987_654, 321] * 200),
+    ):
+        messages = protocol.messages(protocol.perturb(values, rng=SeededRng(7)))
+        yield from others(protocol, [message.hex() for message in messages], f"people-{protocol._family}")
+    # Reports that support all values, more of which are frequent than clients have room for at first.
+    every = local.PrefixExtension(epsilon=4.0, bits=10, step=10, rows=16, width=8)
+    reports = np.repeat(np.arange(16) * 8 * 2, 4).astype(np.uint8)[:, None]
+    yield from others(every, [message.hex() for message in every.messages(reports)], "people-supporting-all")
+
+
 def of_vector(vector: dict[str, Any]) -> Iterator[Case]:
     """Ask for all that a vector has."""
     name = name_of(vector)
@@ -230,6 +306,7 @@ def of_vector(vector: dict[str, Any]) -> Iterator[Case]:
     yield Case(f"state-{name}", " ".join(["collect", specification, *vector["messages"]]), f"ok {vector['state']}")
     yield estimate(vector)
     yield mean(vector)
+    yield from others(local.protocol_from_json(vector["specification"]), vector["messages"], name)
     yield facts(vector)
 
 
@@ -340,7 +417,7 @@ def accepted() -> list[Case]:
         Case("memo-of-one", f"memo {one.hex()}", f"ok {one.hex()}"),
         Case("newmemo", "newmemo", "ok different"),
     ]
-    return [*cases, *several(), *noise()]
+    return [*cases, *of_people(), *several(), *noise()]
 
 
 # --- what must be refused --------------------------------------------------------------------------------------------
@@ -526,10 +603,32 @@ def of_parameters() -> Iterator[Case]:
             yield Case(f"release-{name}-of-{x}", line, "error data", SECRETS)
 
 
+def of_estimates() -> Iterator[Case]:
+    """Estimates of what is not there."""
+    ranges, prefixes = (
+        local.HierarchicalRange(k=10, epsilon=1.0),
+        local.PrefixExtension(epsilon=1.0, bits=8, rows=4, width=8),
+    )
+    for first, last, q in [(3, 2, 0.5), (0, 10, 0.5), (-1, 3, 0.5), (10, 10, 0.5), (0, 1, 1.5), (0, 1, float("nan"))]:
+        given = [str(first), str(last), double(q)]
+        yield asked_of("ranges", ranges, given, [], "error parameter", f"wrong-{first}-{last}-{q}")
+    for level in (0.0, 1.0, float("nan")):
+        yield asked_of("prefixes", prefixes, [double(level)], [], "error parameter", f"level-{level}")
+    yield asked_of("density", local.SquareWave(k=4, epsilon=1.0), ["1"], [], "error parameter", "of-nobody")
+
+
 def refused() -> list[Case]:
     """Give all cases that have an error."""
     freed = [
         Case(f"freed-{what}", f"freed {what}", "error")
         for what in ("protocol", "memo", "accumulator", "sampler", "mechanism")
     ]
-    return [*of_specifications(), *of_values(), *of_memos(), *of_generators(), *of_parameters(), *freed]
+    return [
+        *of_specifications(),
+        *of_values(),
+        *of_memos(),
+        *of_generators(),
+        *of_parameters(),
+        *of_estimates(),
+        *freed,
+    ]

@@ -215,17 +215,22 @@ static dpnoise_status perturb(char *line, struct handles *h) {
     return DPNOISE_STATUS_OK;
 }
 
+/* Counts the messages that are left of a line. */
+static dpnoise_status counted(char **line, struct handles *h) {
+    TRY(dpnoise_accumulator_new(h->protocol, &h->accumulator));
+    size_t n = count_fields(*line);
+    int64_t *offsets;
+    struct bytes messages = joined(line, n, &offsets);
+    return dpnoise_accumulator_add_messages(h->accumulator, messages.data, offsets, n, 1);
+}
+
 static dpnoise_status collected(char **line, struct handles *h) {
     char *specification = field(line), *name = strchr(specification, '@');
     if (name != NULL) {
         *name++ = '\0';
     }
     TRY(read_protocol(specification, &h->protocol));
-    TRY(dpnoise_accumulator_new(h->protocol, &h->accumulator));
-    size_t n = count_fields(*line);
-    int64_t *offsets;
-    struct bytes messages = joined(line, n, &offsets);
-    TRY(dpnoise_accumulator_add_messages(h->accumulator, messages.data, offsets, n, 1));
+    TRY(counted(line, h));
     if (name == NULL) {
         return DPNOISE_STATUS_OK;
     }
@@ -267,6 +272,62 @@ static dpnoise_status estimate_mean(char *line, struct handles *h) {
     TRY(dpnoise_accumulator_estimate_mean(h->accumulator, &numbers[0], &numbers[1]));
     printf("ok ");
     print_doubles(numbers, 2, "");
+    return DPNOISE_STATUS_OK;
+}
+
+static dpnoise_status estimate_density(char *line, struct handles *h) {
+    char *specification = field(&line), *smoothing = field(&line);
+    uint32_t k;
+    TRY(read_protocol(specification, &h->protocol));
+    TRY(dpnoise_protocol_facts(h->protocol, NULL, NULL, &k, NULL, NULL));
+    TRY(counted(&line, h));
+    double *shares = take(k * sizeof *shares);
+    TRY(dpnoise_accumulator_estimate_density(h->accumulator, smoothing[0] == '1', shares, k));
+    printf("ok ");
+    print_doubles(shares, k, "");
+    return DPNOISE_STATUS_OK;
+}
+
+static dpnoise_status estimate_ranges(char *line, struct handles *h) {
+    TRY(read_protocol(field(&line), &h->protocol));
+    int64_t *ends = integers_of(&line, 2), quantile;
+    double q = from_hex_double(field(&line)), numbers[2];
+    TRY(counted(&line, h));
+    TRY(dpnoise_accumulator_estimate_ranges(h->accumulator, &ends[0], &ends[1], 1, &numbers[0], &numbers[1]));
+    TRY(dpnoise_accumulator_estimate_quantiles(h->accumulator, &q, 1, &quantile));
+    printf("ok ");
+    print_doubles(numbers, 2, "");
+    printf(" %" PRId64, quantile);
+    return DPNOISE_STATUS_OK;
+}
+
+static dpnoise_status estimate_candidates(char *line, struct handles *h) {
+    TRY(read_protocol(field(&line), &h->protocol));
+    size_t n = strtoull(field(&line), NULL, 10);
+    int64_t *offsets;
+    struct bytes texts = joined(&line, n, &offsets);
+    TRY(counted(&line, h));
+    double *counts = take(2 * n * sizeof *counts);
+    TRY(dpnoise_accumulator_estimate_candidates(h->accumulator, texts.data, offsets, n, counts, counts + n));
+    printf("ok ");
+    print_doubles(counts, 2 * n, "");
+    return DPNOISE_STATUS_OK;
+}
+
+static dpnoise_status estimate_prefixes(char *line, struct handles *h) {
+    TRY(read_protocol(field(&line), &h->protocol));
+    double level = from_hex_double(field(&line));
+    TRY(counted(&line, h));
+    size_t n = 0, found;
+    uint32_t complete;
+    TRY(dpnoise_accumulator_estimate_prefixes(h->accumulator, level, NULL, NULL, NULL, 0, &n, &complete)); /* asks */
+    int64_t *values = take((n + 1) * sizeof *values);
+    double *counts = take((2 * n + 1) * sizeof *counts);
+    TRY(dpnoise_accumulator_estimate_prefixes(h->accumulator, level, values, counts, counts + n, n, &found, &complete));
+    printf("ok %" PRIu32 " ", complete);
+    print_doubles(counts, 2 * found, "");
+    printf(found == 0 ? "-" : " ");
+    print_integers(values, found);
     return DPNOISE_STATUS_OK;
 }
 
@@ -456,7 +517,9 @@ static const struct {
     const char *name;
     dpnoise_status (*run)(char *line, struct handles *handles);
 } COMMANDS[] = {
-    {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"mean", estimate_mean}, {"memo", memo},
+    {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"mean", estimate_mean},
+    {"density", estimate_density}, {"ranges", estimate_ranges}, {"candidates", estimate_candidates},
+    {"prefixes", estimate_prefixes}, {"memo", memo},
     {"newmemo", new_memo}, {"facts", facts}, {"fill", fill}, {"release", release},
     {"freed", freed}, {"time", time_messages}, {"filltime", time_samples},
 };

@@ -164,8 +164,7 @@ std::string perturb(Fields& fields) {
     return to_hex(is_one ? protocol.message(values[0], options) : protocol.perturb(values, form, options));
 }
 
-dpnoise::Accumulator collected(Fields& fields) {
-    const std::string word = field(fields);
+dpnoise::Accumulator collected(const std::string& word, Fields& fields) {
     const std::size_t end = std::min(word.find('@'), word.size());
     const auto protocol = dpnoise::Protocol::from_json(text_of(from_hex(word.substr(0, end))));
     std::vector<Bytes> messages;
@@ -181,17 +180,55 @@ dpnoise::Accumulator collected(Fields& fields) {
 }
 
 std::string collect(Fields& fields) {
-    return to_hex(dpnoise::Accumulator::from_bytes(collected(fields).to_bytes()).to_bytes());
+    return to_hex(dpnoise::Accumulator::from_bytes(collected(field(fields), fields).to_bytes()).to_bytes());
 }
 
 std::string estimate(Fields& fields) {
-    const dpnoise::Estimate estimate = collected(fields).estimate();
+    const dpnoise::Estimate estimate = collected(field(fields), fields).estimate();
     return joined(estimate.counts, "") + joined(estimate.standard_errors, "");
 }
 
 std::string estimate_mean(Fields& fields) {
-    const dpnoise::MeanEstimate estimate = collected(fields).estimate_mean();
+    const dpnoise::MeanEstimate estimate = collected(field(fields), fields).estimate_mean();
     return joined(std::vector<double>{estimate.mean, estimate.standard_error}, "");
+}
+
+std::string estimate_density(Fields& fields) {
+    const std::string specification = field(fields);
+    const bool smoothing = field(fields) == "1";
+    return joined(collected(specification, fields).estimate_density(smoothing), "");
+}
+
+std::string estimate_ranges(Fields& fields) {
+    const std::string specification = field(fields);
+    const std::int64_t first = std::stoll(field(fields)), last = std::stoll(field(fields));
+    const std::vector<double> q{from_hex_double(field(fields))};
+    const dpnoise::Accumulator accumulator = collected(specification, fields);
+    const dpnoise::Estimate estimate = accumulator.estimate_ranges(std::vector<dpnoise::Range>{{first, last}});
+    return joined(estimate.counts) + joined(estimate.standard_errors) + " " + joined(accumulator.estimate_quantiles(q));
+}
+
+std::string estimate_candidates(Fields& fields) {
+    const std::string specification = field(fields);
+    std::vector<Bytes> texts(std::stoul(field(fields)));
+    for (Bytes& text : texts) {
+        text = from_hex(field(fields));
+    }
+    std::vector<std::string_view> candidates;
+    for (const Bytes& text : texts) {
+        candidates.push_back(text_of(text));
+    }
+    const dpnoise::Estimate estimate = collected(specification, fields).estimate_candidates(candidates);
+    return joined(estimate.counts, "") + joined(estimate.standard_errors, "");
+}
+
+std::string estimate_prefixes(Fields& fields) {
+    const std::string specification = field(fields);
+    const double level = from_hex_double(field(fields));
+    const dpnoise::HeavyHitters found = collected(specification, fields).estimate_prefixes(level);
+    const std::string numbers = joined(found.counts, "") + joined(found.standard_errors, "");
+    const std::string values = found.values.empty() ? "-" : numbers + " " + joined(found.values);
+    return std::to_string(found.complete) + " " + values;
 }
 
 std::string memo(Fields& fields) {
@@ -327,7 +364,9 @@ std::string time_samples(Fields& fields) {
 }
 
 const std::map<std::string, std::string (*)(Fields&)> commands = {
-    {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"mean", estimate_mean}, {"memo", memo},
+    {"perturb", perturb}, {"collect", collect}, {"estimate", estimate}, {"mean", estimate_mean},
+    {"density", estimate_density}, {"ranges", estimate_ranges}, {"candidates", estimate_candidates},
+    {"prefixes", estimate_prefixes}, {"memo", memo},
     {"newmemo", new_memo}, {"facts", facts}, {"fill", fill}, {"release", release},
     {"freed", freed}, {"time", time_messages}, {"filltime", time_samples},
 };

@@ -31,18 +31,22 @@ func main() {
 }
 
 var commands = map[string]func(*fields) (string, error){
-	"perturb":  perturb,
-	"collect":  collect,
-	"estimate": estimate,
-	"mean":     estimateMean,
-	"memo":     memo,
-	"newmemo":  newMemo,
-	"facts":    facts,
-	"fill":     fill,
-	"release":  release,
-	"freed":    freed,
-	"time":     timeMessages,
-	"filltime": timeFill,
+	"perturb":    perturb,
+	"collect":    collect,
+	"estimate":   estimate,
+	"mean":       estimateMean,
+	"density":    estimateDensity,
+	"ranges":     estimateRanges,
+	"candidates": estimateCandidates,
+	"prefixes":   estimatePrefixes,
+	"memo":       memo,
+	"newmemo":    newMemo,
+	"facts":      facts,
+	"fill":       fill,
+	"release":    release,
+	"freed":      freed,
+	"time":       timeMessages,
+	"filltime":   timeFill,
 }
 
 func answer(line string) string {
@@ -195,16 +199,8 @@ func perturb(f *fields) (string, error) {
 func collected(f *fields) (*dpnoise.Accumulator, error) {
 	specification, name, several := strings.Cut(f.text(), "@")
 	f.rest = append([]string{specification}, f.rest...)
-	protocol, err := dpnoise.ParseProtocol(f.bytes())
-	if err != nil {
-		return nil, err
-	}
-	defer protocol.Close()
-	accumulator, err := protocol.NewAccumulator()
-	if err != nil {
-		return nil, err
-	}
-	if err := accumulator.Add(all(f, f.bytes)...); err != nil || !several {
+	accumulator, err := counted(f, f.bytes())
+	if err != nil || !several {
 		return accumulator, err
 	}
 	defer accumulator.Close()
@@ -213,6 +209,20 @@ func collected(f *fields) (*dpnoise.Accumulator, error) {
 		return nil, err
 	}
 	return accumulator.Attribute(string(attribute))
+}
+
+// counted is an accumulator of the messages that are the remaining fields.
+func counted(f *fields, specification []byte) (*dpnoise.Accumulator, error) {
+	protocol, err := dpnoise.ParseProtocol(specification)
+	if err != nil {
+		return nil, err
+	}
+	defer protocol.Close()
+	accumulator, err := protocol.NewAccumulator()
+	if err != nil {
+		return nil, err
+	}
+	return accumulator, accumulator.Add(all(f, f.bytes)...)
 }
 
 func collect(f *fields) (string, error) {
@@ -243,6 +253,66 @@ func estimateMean(f *fields) (string, error) {
 	defer accumulator.Close()
 	mean, standardError, err := accumulator.EstimateMean()
 	return strings.ReplaceAll(doubles([]float64{mean, standardError}), " ", ""), err
+}
+
+func estimateDensity(f *fields) (string, error) {
+	specification, smoothing := f.bytes(), f.text() == "1"
+	accumulator, err := counted(f, specification)
+	if err != nil {
+		return "", err
+	}
+	defer accumulator.Close()
+	shares, err := accumulator.EstimateDensity(smoothing)
+	return strings.ReplaceAll(doubles(shares), " ", ""), err
+}
+
+func estimateRanges(f *fields) (string, error) {
+	specification := f.bytes()
+	asked, q := dpnoise.Range{First: f.integer(), Last: f.integer()}, f.double()
+	accumulator, err := counted(f, specification)
+	if err != nil {
+		return "", err
+	}
+	defer accumulator.Close()
+	counts, standardErrors, err := accumulator.EstimateRanges([]dpnoise.Range{asked})
+	if err != nil {
+		return "", err
+	}
+	quantiles, err := accumulator.EstimateQuantiles([]float64{q})
+	return doubles(counts) + doubles(standardErrors) + " " + integers(quantiles), err
+}
+
+func estimateCandidates(f *fields) (string, error) {
+	specification, texts := f.bytes(), make([]string, f.integer())
+	for i := range texts {
+		texts[i] = string(f.bytes())
+	}
+	accumulator, err := counted(f, specification)
+	if err != nil {
+		return "", err
+	}
+	defer accumulator.Close()
+	counts, standardErrors, err := accumulator.EstimateCandidates(texts)
+	return strings.ReplaceAll(doubles(append(counts, standardErrors...)), " ", ""), err
+}
+
+func estimatePrefixes(f *fields) (string, error) {
+	specification, level := f.bytes(), f.double()
+	accumulator, err := counted(f, specification)
+	if err != nil {
+		return "", err
+	}
+	defer accumulator.Close()
+	found, err := accumulator.EstimatePrefixes(level)
+	complete := 0
+	if found.Complete {
+		complete = 1
+	}
+	if len(found.Values) == 0 {
+		return fmt.Sprintf("%d -", complete), err
+	}
+	numbers := strings.ReplaceAll(doubles(append(found.Counts, found.StandardErrors...)), " ", "")
+	return fmt.Sprintf("%d %s %s", complete, numbers, integers(found.Values)), err
 }
 
 func memo(f *fields) (string, error) {

@@ -5,12 +5,14 @@ import io.github.dpnoise.DiscreteLaplace;
 import io.github.dpnoise.DiscreteLaplaceSampler;
 import io.github.dpnoise.DpnoiseException;
 import io.github.dpnoise.Estimate;
-import io.github.dpnoise.MeanEstimate;
 import io.github.dpnoise.Gaussian;
 import io.github.dpnoise.Generator;
+import io.github.dpnoise.HeavyHitters;
 import io.github.dpnoise.Laplace;
+import io.github.dpnoise.MeanEstimate;
 import io.github.dpnoise.Memo;
 import io.github.dpnoise.Protocol;
+import io.github.dpnoise.Range;
 import io.github.dpnoise.Sampler;
 import io.github.dpnoise.Source;
 import java.io.BufferedReader;
@@ -56,6 +58,10 @@ final class Runner {
             case "collect" -> collect(rest);
             case "estimate" -> estimate(rest);
             case "mean" -> estimateMean(rest);
+            case "density" -> estimateDensity(rest);
+            case "ranges" -> estimateRanges(rest);
+            case "candidates" -> estimateCandidates(rest);
+            case "prefixes" -> estimatePrefixes(rest);
             case "memo" -> memo(rest.get(0));
             case "newmemo" -> newMemo();
             case "facts" -> facts(rest.get(0), Long.parseLong(rest.get(1)));
@@ -103,7 +109,12 @@ final class Runner {
     }
 
     private static Accumulator collected(List<String> rest) {
-        byte[][] messages = rest.stream().skip(1).map(Runner::bytes).toArray(byte[][]::new);
+        return collected(rest, 0);
+    }
+
+    /** Counts the messages that follow the specification and so many other fields. */
+    private static Accumulator collected(List<String> rest, int others) {
+        byte[][] messages = rest.stream().skip(1 + others).map(Runner::bytes).toArray(byte[][]::new);
         String[] asked = rest.get(0).split("@");
         try (Protocol protocol = Protocol.fromJson(bytes(asked[0]))) {
             Accumulator accumulator = new Accumulator(protocol);
@@ -134,6 +145,41 @@ final class Runner {
         try (Accumulator accumulator = collected(rest)) {
             MeanEstimate estimate = accumulator.estimateMean();
             return hex(new double[] {estimate.mean(), estimate.standardError()});
+        }
+    }
+
+    private static String estimateDensity(List<String> rest) {
+        try (Accumulator accumulator = collected(rest, 1)) {
+            return hex(accumulator.estimateDensity(rest.get(1).equals("1")));
+        }
+    }
+
+    private static String estimateRanges(List<String> rest) {
+        try (Accumulator accumulator = collected(rest, 3)) {
+            long[] ends = integers(rest.subList(1, 3));
+            Estimate estimate = accumulator.estimateRanges(new Range(ends[0], ends[1]));
+            long[] quantiles = accumulator.estimateQuantiles(number(rest.get(3)));
+            return hex(estimate.counts()) + hex(estimate.standardErrors()) + " " + decimal(quantiles);
+        }
+    }
+
+    private static String estimateCandidates(List<String> rest) {
+        int n = Integer.parseInt(rest.get(1));
+        try (Accumulator accumulator = collected(rest, 1 + n)) {
+            String[] texts = rest.subList(2, 2 + n).stream().map(Runner::text).toArray(String[]::new);
+            Estimate estimate = accumulator.estimateCandidates(texts);
+            return hex(estimate.counts()) + hex(estimate.standardErrors());
+        }
+    }
+
+    private static String estimatePrefixes(List<String> rest) {
+        try (Accumulator accumulator = collected(rest, 1)) {
+            HeavyHitters found = accumulator.estimatePrefixes(number(rest.get(1)));
+            String complete = found.complete() ? "1 " : "0 ";
+            if (found.values().length == 0) {
+                return complete + "-";
+            }
+            return complete + hex(found.counts()) + hex(found.standardErrors()) + " " + decimal(found.values());
         }
     }
 

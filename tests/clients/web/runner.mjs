@@ -67,6 +67,29 @@ const COMMANDS = {
     return doubles([mean, standardError]);
   },
 
+  async density(specification, smoothing, ...messages) {
+    const counters = await accumulator(specification, messages);
+    return doubles(counters.estimateDensity({ smoothing: smoothing === "1" }).probabilities);
+  },
+
+  async ranges(specification, first, last, q, ...messages) {
+    const counters = await accumulator(specification, messages);
+    const { counts, standardErrors } = counters.estimateRanges([[Number(first), Number(last)]]);
+    return `${doubles([...counts, ...standardErrors])} ${counters.estimateQuantiles([number(q)])[0]}`;
+  },
+
+  async candidates(specification, n, ...words) {
+    const counters = await accumulator(specification, words.slice(Number(n)));
+    const { counts, standardErrors } = counters.estimateCandidates(words.slice(0, Number(n)).map(text));
+    return doubles([...counts, ...standardErrors]);
+  },
+
+  async prefixes(specification, level, ...messages) {
+    const found = (await accumulator(specification, messages)).estimatePrefixes(number(level));
+    const { values, counts, standardErrors, complete } = found;
+    return [Number(complete), doubles([...counts, ...standardErrors]), ...values].join(" ");
+  },
+
   async memo(word) {
     return hex((await Memo.fromBytes(bytes(word))).toBytes());
   },

@@ -4,6 +4,7 @@ import com.sun.jna.Memory;
 import com.sun.jna.Pointer;
 import com.sun.jna.ptr.PointerByReference;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /**
  * A collector's counters. They are the same bytes, however the reports are split over accumulators, machines and
@@ -172,8 +173,8 @@ public final class Accumulator implements AutoCloseable {
      * Estimates how many people have each value.
      *
      * @return the estimates
-     * @throws DpnoiseException if reports of the protocol are not counted by value: means, which have {@link
-     *     #estimateMean}, sketches and distributions, which Python estimates from their state
+     * @throws DpnoiseException if reports of the protocol are not counted by value: the methods below are for them, save
+     *     RAPPOR, which Python decodes from its state
      */
     public Estimate estimate() {
         Estimate estimate = new Estimate(new double[k], new double[k]);
@@ -194,6 +195,105 @@ public final class Accumulator implements AutoCloseable {
         handle.call(accumulator ->
                 CollectorLibrary.dpnoise_accumulator_estimate_mean(accumulator, mean, standardError));
         return new MeanEstimate(mean[0], standardError[0]);
+    }
+
+    /**
+     * Estimates how people's numbers in [0, 1] are distributed.
+     *
+     * @param smoothing whether neighbouring bins are smoothed, as the authors recommend; without it the estimate keeps
+     *     peaks of single bins, and fits noise as well
+     * @return the shares of the k bins, which are evenly spaced
+     * @throws DpnoiseException if the protocol is not for distributions, or no report was counted
+     */
+    public double[] estimateDensity(boolean smoothing) {
+        double[] shares = new double[k];
+        handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_estimate_density(
+                accumulator, smoothing ? 1 : 0, shares, Library.size(k)));
+        return shares;
+    }
+
+    /**
+     * Estimates how many people have a value in each range.
+     *
+     * @param ranges the ranges; that of a value alone is from it to itself
+     * @return the estimates
+     * @throws DpnoiseException if the protocol is not for ranges, or a range is not one of values
+     */
+    public Estimate estimateRanges(Range... ranges) {
+        long[] first = Arrays.stream(ranges).mapToLong(Range::first).toArray();
+        long[] last = Arrays.stream(ranges).mapToLong(Range::last).toArray();
+        Estimate estimate = new Estimate(new double[ranges.length], new double[ranges.length]);
+        handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_estimate_ranges(
+                accumulator, first, last, Library.size(ranges.length), estimate.counts(), estimate.standardErrors()));
+        return estimate;
+    }
+
+    /**
+     * Estimates the smallest values that some shares of all people do not exceed.
+     *
+     * @param q the shares, from 0 to 1; 0.5 is for the median
+     * @return a value for each
+     * @throws DpnoiseException if the protocol is not for ranges, or a share is out of range
+     */
+    public long[] estimateQuantiles(double... q) {
+        long[] values = new long[q.length];
+        handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_estimate_quantiles(
+                accumulator, q, Library.size(q.length), values));
+        return values;
+    }
+
+    /**
+     * Estimates how many people have each text.
+     *
+     * @param texts the texts to look for
+     * @return the estimates
+     * @throws DpnoiseException if the protocol is not a sketch, or a text is not Unicode
+     */
+    public Estimate estimateCandidates(String... texts) {
+        Estimate estimate = new Estimate(new double[texts.length], new double[texts.length]);
+        try (PrivateMemory joined = PrivateMemory.forTexts(texts);
+                PrivateMemory offsets = new PrivateMemory(Long.BYTES * (texts.length + 1L))) {
+            joined.write(texts, offsets);
+            handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_estimate_candidates(
+                    accumulator,
+                    joined,
+                    offsets,
+                    Library.size(texts.length),
+                    estimate.counts(),
+                    estimate.standardErrors()));
+        }
+        return estimate;
+    }
+
+    /**
+     * Finds frequent values.
+     *
+     * @param level the confidence level: the result contains any value that nobody has with a probability of about 1 -
+     *     level
+     * @return the values
+     * @throws DpnoiseException if the protocol is not prefix extension, or the level is not between 0 and 1
+     */
+    public HeavyHitters estimatePrefixes(double level) {
+        PointerByReference found = new PointerByReference();
+        int[] complete = new int[1];
+        int capacity = 256;
+        while (true) {
+            long[] values = new long[capacity];
+            double[] counts = new double[capacity];
+            double[] standardErrors = new double[capacity];
+            Pointer size = Library.size(capacity);
+            handle.call(accumulator -> CollectorLibrary.dpnoise_accumulator_estimate_prefixes(
+                    accumulator, level, values, counts, standardErrors, size, found, complete));
+            int n = Math.toIntExact(Library.value(found));
+            if (n <= capacity) {
+                return new HeavyHitters(
+                        Arrays.copyOf(values, n),
+                        Arrays.copyOf(counts, n),
+                        Arrays.copyOf(standardErrors, n),
+                        complete[0] == 1);
+            }
+            capacity = n;
+        }
     }
 
     @Override

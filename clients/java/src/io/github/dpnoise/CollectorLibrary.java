@@ -36,4 +36,25 @@ final class CollectorLibrary {
             long accumulator, double[] counts, double[] standardErrors, Pointer k);
 
     static native int dpnoise_accumulator_estimate_mean(long accumulator, double[] mean, double[] standardError);
+
+    static native int dpnoise_accumulator_estimate_density(
+            long accumulator, int smoothing, double[] shares, Pointer k);
+
+    static native int dpnoise_accumulator_estimate_ranges(
+            long accumulator, long[] first, long[] last, Pointer n, double[] counts, double[] standardErrors);
+
+    static native int dpnoise_accumulator_estimate_quantiles(long accumulator, double[] q, Pointer n, long[] values);
+
+    static native int dpnoise_accumulator_estimate_candidates(
+            long accumulator, Pointer texts, Pointer offsets, Pointer n, double[] counts, double[] standardErrors);
+
+    static native int dpnoise_accumulator_estimate_prefixes(
+            long accumulator,
+            double level,
+            long[] values,
+            double[] counts,
+            double[] standardErrors,
+            Pointer capacity,
+            PointerByReference found,
+            int[] complete);
 }
