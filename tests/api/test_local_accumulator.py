@@ -222,7 +222,7 @@ def test_non_contiguous_reports_are_handled():
 
 def test_a_state_of_another_protocol():
     other = local.SymmetricUnaryEncoding(k=15, epsilon=1.0)
-    with pytest.raises(ParameterError, match="other must be an accumulator of Opt.* got one of Sym") as caught:
+    with pytest.raises(ParameterError, match=r"other must be an accumulator of Opt.* got one of Sym") as caught:
         PROTOCOL.accumulator().merge(other.accumulator())
     assert repr(PROTOCOL) in str(caught.value)
     assert repr(other) in str(caught.value)

@@ -199,9 +199,8 @@ class Accumulator(AnyAccumulator):
     5
     """
 
-    __slots__ = ("_people",)
+    __slots__ = ()
 
-    _people: int | None  # how many people the senders are a random sample of; None if they are all people
     _protocol: Specification
 
     def __init__(self, protocol: Specification) -> None:
@@ -209,20 +208,16 @@ class Accumulator(AnyAccumulator):
             raise TypeError(
                 f"protocol must be a protocol of dpnoise.local for one attribute, got {type(protocol).__name__}"
             )
-        self._people = None
         self._protocol = protocol
         self._state = _native.LocalAccumulator(protocol._native)
 
     @classmethod
-    def _of(
-        cls, state: _native.LocalAccumulator, domain: Domain | None = None, people: int | None = None
-    ) -> Accumulator:
+    def _of(cls, state: _native.LocalAccumulator, domain: Domain | None = None) -> Accumulator:
         if not isinstance(state.protocol, _native.LocalProtocol):
             raise ParameterError(
                 "state must be of one protocol, got that of several attributes: use AttributesAccumulator.from_bytes"
             )
         accumulator = cls.__new__(cls)
-        accumulator._people = people
         accumulator._state = state
         accumulator._protocol = wrap(state.protocol, domain)
         return accumulator
@@ -352,4 +347,4 @@ class Accumulator(AnyAccumulator):
             kind = type(self._protocol).__name__
             raise TypeError(f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)")
         protocol, found = self._protocol, self._state.estimate()
-        return with_intervals(protocol._native, found, level, simultaneous, post, protocol._domain, self._people)
+        return with_intervals(protocol._native, found, level, simultaneous, post, protocol._domain, self.n)

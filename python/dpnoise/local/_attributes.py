@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,8 +91,7 @@ class AttributesProtocol(AttributeSet):
         for (name, protocol), part in zip(self._attributes.items(), parts, strict=True):
             if part.n == 0:
                 raise ParameterError(f"collected must have reports about every attribute, got none about {name!r}")
-            people = part.people if self._scheme == "sampled" else None
-            counted = Accumulator._of(part, protocol._domain, people)
+            counted = Accumulator._of(part, protocol._domain)
             options: dict[str, Any] = {} if isinstance(protocol, SquareWave) else {"level": own_level}
             if isinstance(protocol, FrequencyProtocol | Sketch):
                 options["simultaneous"] = simultaneous
@@ -101,8 +99,7 @@ class AttributesProtocol(AttributeSet):
                 options["post"] = post
             if name in texts:
                 options["candidates"] = texts[name]
-            found: Any = protocol.estimate(counted, **options)  # type: ignore[attr-defined] # all have it
-            estimates[name] = found if people is None else dataclasses.replace(found, n=people)
+            estimates[name] = protocol.estimate(counted, **options)  # type: ignore[attr-defined] # all have it
         return estimates
 
     def variance(self, attribute: str, n: int, at: float = 0.0) -> float:

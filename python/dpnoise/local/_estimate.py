@@ -286,15 +286,6 @@ Found = tuple[Counts, Counts, int, int]
 """Counts and their standard errors, and the numbers of reports that were counted and rejected."""
 
 
-def of_all_people(found: Found, people: int | None) -> Found:
-    """Extrapolate counts from the senders to all people, if these are more, and the senders a random sample of them."""
-    counts, standard_errors, n, rejected = found
-    if people is None:
-        return found
-    _native.of_all_people(counts, standard_errors, n, people)
-    return counts, standard_errors, people, rejected
-
-
 def with_intervals(
     protocol: _native.LocalProtocol,
     found: Found,
@@ -302,16 +293,16 @@ def with_intervals(
     simultaneous: bool,
     post: Post | None,
     domain: Domain | None,
-    people: int | None = None,
+    senders: int | None = None,
 ) -> Estimate:
-    """Make an estimate of what reports give, for all people if the senders are a sample of them."""
+    """Make an estimate of what was found, from ``senders`` if not all n people sent a report."""
     check_post(post)
-    senders = found[2]
-    counts, standard_errors, n, rejected = of_all_people(found, people)
+    counts, standard_errors, n, rejected = found
+    reports = n if senders is None else senders
     # The two counts of a binary protocol err by the same amount: an interval for one is an interval for both.
     quantile = normal_quantile(level, spread_over(min(protocol.counters, counts.size), simultaneous))
     lower, upper = intervals(counts, standard_errors, quantile)
-    absent_error = math.sqrt(protocol.variance(senders, 0.0)) * (n / max(senders, 1))
+    absent_error = math.sqrt(protocol.variance(reports, 0.0)) * (n / max(reports, 1))
     counts = post_processed(post, counts, n, absent_error, level)
     counts.flags.writeable = False
     return Estimate(counts, standard_errors, lower, upper, n, rejected, level, simultaneous, post, domain)

@@ -181,7 +181,7 @@ class PrefixExtension(Protocol):
         a length are tried, those that extend the most frequent ones.
         """
         counted = self._collected(collected, threads)
-        values, estimated, quantile, tested, complete = counted._state.estimate_prefixes(level, counted._people)
+        values, estimated, quantile, tested, complete = counted._state.estimate_prefixes(level)
         counts, standard_errors, n, rejected = estimated
         lower, upper = intervals(counts, standard_errors, quantile)
         values.flags.writeable = False

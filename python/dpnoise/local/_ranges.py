@@ -180,5 +180,5 @@ class HierarchicalRange(OfValues):
         consistency", section 4.2; here with levels of different accuracy.
         """
         counted = self._collected(collected, threads)
-        ranges, n, rejected = counted._state.estimate_ranges(counted._people)
+        ranges, n, rejected = counted._state.estimate_ranges()
         return RangeEstimate(ranges, n, rejected, level)

@@ -12,7 +12,7 @@ from dpnoise._interchange import Texts, Values
 from dpnoise._parameters import Rng
 from dpnoise.local import _texts
 from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, of_all_people, spread_over
+from dpnoise.local._estimate import EstimateTable, intervals, normal_quantile, spread_over
 from dpnoise.local._protocol import Protocol
 
 
@@ -124,8 +124,7 @@ class Sketch(Protocol):
         fingerprints = _texts.fingerprints(candidates, "candidates")
         quantile = normal_quantile(level, spread_over(max(fingerprints.size, 1), simultaneous))
         counted = self._collected(collected, threads)
-        found = counted._state.estimate_candidates(fingerprints)
-        counts, standard_errors, n, rejected = of_all_people(found, counted._people)
+        counts, standard_errors, n, rejected = counted._state.estimate_candidates(fingerprints)
         lower, upper = intervals(counts, standard_errors, quantile)
         texts = _texts.as_list(candidates, "candidates")
         return SketchEstimate(texts, counts, standard_errors, lower, upper, n, rejected, level, simultaneous)

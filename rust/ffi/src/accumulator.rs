@@ -503,7 +503,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate_prefixes(
             unsafe { (edit("values", values, capacity)?, edit_pair(counts, standard_errors, capacity)?) };
         // SAFETY: as promised by the caller, and the two do not overlap.
         let (found, complete) = unsafe { (edit("found", found, 1)?, edit("complete", complete, 1)?) };
-        let hitters = state.estimate_prefixes(level, None)?.ok_or_else(|| not_of("prefix extension", &state))?;
+        let hitters = state.estimate_prefixes(level)?.ok_or_else(|| not_of("prefix extension", &state))?;
         let written = hitters.values.len().min(capacity);
         values[..written].copy_from_slice(&hitters.values[..written]);
         out[0][..written].copy_from_slice(&hitters.estimate.counts[..written]);

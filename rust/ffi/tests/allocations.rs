@@ -149,7 +149,7 @@ fn everything(json: &str) -> Result<(), Error> {
     drop(report);
     counts.estimate()?;
     counts.estimate_candidates(&[0])?;
-    counts.estimate_prefixes(0.5, None)?;
+    counts.estimate_prefixes(0.5)?;
     counts.estimate_density(true)?;
     if let Some(ranges) = counts.estimate_ranges()? {
         ranges.range(0, ranges.k() - 1)?;

@@ -95,12 +95,6 @@ impl LocalAccumulator {
         self.state().n()
     }
 
-    /// The number of people whom estimates of one attribute are about.
-    #[getter]
-    fn people(&self) -> PyResult<u64> {
-        Ok(self.state().one().ok_or_else(of_several)?.people())
-    }
-
     #[getter]
     fn n_by_attribute(&self) -> Vec<u64> {
         self.state().several().into_iter().flat_map(AttributesAccumulator::n_by_attribute).collect()
@@ -134,15 +128,11 @@ impl LocalAccumulator {
         estimated(py, &state, estimate.map_err(to_py)?)
     }
 
-    /// The counts of ranges, of all `people` if the senders are a sample of them, n and the number of rejected reports.
-    #[pyo3(signature = (people))]
-    fn estimate_ranges(&self, py: Python<'_>, people: Option<u64>) -> PyResult<(LocalRanges, u64, u64)> {
+    /// The counts of ranges, n and the number of rejected reports.
+    fn estimate_ranges(&self, py: Python<'_>) -> PyResult<(LocalRanges, u64, u64)> {
         let state = self.one()?;
         let (ranges, state) = py.detach(|| (state.estimate_ranges(), state));
-        let mut ranges = ranges.map_err(to_py)?.ok_or_else(|| not_estimated(&state, "ranges"))?;
-        if let Some(people) = people {
-            ranges = ranges.of_all_people(people);
-        }
+        let ranges = ranges.map_err(to_py)?.ok_or_else(|| not_estimated(&state, "ranges"))?;
         let n = ranges.n;
         Ok((LocalRanges(ranges), n, state.rejected()))
     }
@@ -161,16 +151,10 @@ impl LocalAccumulator {
 
     /// The frequent values, what `estimate` gives of them, how many standard errors their intervals extend, how many
     /// values were tested, and whether all significant prefixes were extended.
-    #[pyo3(signature = (level, people))]
-    fn estimate_prefixes<'py>(
-        &self,
-        py: Python<'py>,
-        level: &Bound<'py, PyAny>,
-        people: Option<u64>,
-    ) -> PyResult<FrequentValues<'py>> {
+    fn estimate_prefixes<'py>(&self, py: Python<'py>, level: &Bound<'py, PyAny>) -> PyResult<FrequentValues<'py>> {
         let level = real(level, "level")?;
         let state = self.one()?;
-        let (found, state) = py.detach(|| (state.estimate_prefixes(level, people), state));
+        let (found, state) = py.detach(|| (state.estimate_prefixes(level), state));
         let found = found.map_err(to_py)?.ok_or_else(|| not_estimated(&state, "prefixes"))?;
         let HeavyHitters { values, estimate, quantile, tested, complete } = found;
         Ok((values.into_pyarray(py), estimated(py, &state, Some(estimate))?, quantile, tested, complete))
@@ -272,16 +256,6 @@ fn normal_quantile(level: &Bound<'_, PyAny>, intervals: u64) -> PyResult<f64> {
     local::normal_quantile(real(level, "level")?, intervals).map_err(to_py)
 }
 
-/// Extrapolates counts and their standard errors in place, from `n` senders to all `people`.
-#[pyfunction]
-fn of_all_people(counts: &Bound<'_, PyAny>, standard_errors: &Bound<'_, PyAny>, n: u64, people: u64) -> PyResult<()> {
-    let mut counts = buffers::writable::<f64>(counts, "counts", "float64")?;
-    let mut errors = buffers::writable::<f64>(standard_errors, "standard_errors", "float64")?;
-    let counts = buffers::elements(&mut counts, "counts")?;
-    local::of_all_people(counts, buffers::elements(&mut errors, "standard_errors")?, n, people);
-    Ok(())
-}
-
 /// Values, what `estimate` gives of them, the quantile of their intervals, how many were tested, and whether all were.
 type FrequentValues<'py> = (Bound<'py, PyArray1<i64>>, Estimated<'py>, f64, usize, bool);
 
@@ -296,6 +270,5 @@ fn estimated<'py>(py: Python<'py>, state: &Accumulator, estimate: Option<Estimat
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LocalRanges>()?;
     module.add_function(wrap_pyfunction!(normal_quantile, module)?)?;
-    module.add_function(wrap_pyfunction!(of_all_people, module)?)?;
     module.add_class::<LocalAccumulator>()
 }

@@ -76,7 +76,7 @@ pub use chance::two_rounds::{TwoFlips, TwoMixtures};
 pub use chance::window::Window;
 pub use collect::{Accumulator, AnyAccumulator, AnyProtocol, AttributesAccumulator};
 pub use density::DensityEstimate;
-pub use estimate::{Estimate, HeavyHitters, Law, Support, of_all_people};
+pub use estimate::{Estimate, HeavyHitters, Law, Support};
 pub use families::*;
 pub use mean::{MeanEstimate, MeanLaw};
 pub use memo::{ClientMemo, Secret};

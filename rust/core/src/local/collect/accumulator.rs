@@ -56,7 +56,7 @@ impl Accumulator {
     }
 
     /// The counters of a random sample of `people`, for estimates about all of them.
-    pub(super) fn sampled_from(self, people: u64) -> Self {
+    pub(in crate::local) fn sampled_from(self, people: u64) -> Self {
         Self { people: Some(people), ..self }
     }
 
@@ -215,7 +215,7 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Allocation`].
     pub fn estimate(&self) -> Result<Option<Estimate>, Error> {
-        self.protocol.estimate(self.n, &self.counters)
+        Ok(self.protocol.estimate(self.n, &self.counters)?.map(|estimate| self.of_all_people(estimate)))
     }
 
     /// The mean of people's numbers; `None` if reports do not stand for numbers in [-1, 1].
@@ -223,7 +223,9 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Data`] when no report was counted.
     pub fn estimate_mean(&self) -> Result<Option<MeanEstimate>, Error> {
-        self.protocol.mean_law().map(|law| law.estimate(self.n, &self.counters)).transpose()
+        let law = self.protocol.mean_law();
+        let estimate = law.map(|law| law.estimate(self.n, &self.counters)).transpose()?;
+        Ok(estimate.map(|estimate| MeanEstimate { n: self.people(), ..estimate }))
     }
 
     /// Estimates, unbiased over reports and hash functions, of how many people have each of the `candidates`, which are
@@ -232,7 +234,8 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Allocation`].
     pub fn estimate_candidates(&self, candidates: &[i64]) -> Result<Option<Estimate>, Error> {
-        self.protocol.estimate_candidates(&self.counters, candidates)
+        let estimate = self.protocol.estimate_candidates(&self.counters, candidates)?;
+        Ok(estimate.map(|estimate| self.of_all_people(estimate)))
     }
 
     /// How many people have each value and each range of values; `None` if the protocol is not of ranges.
@@ -240,7 +243,8 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Allocation`].
     pub fn estimate_ranges(&self) -> Result<Option<RangeEstimate>, Error> {
-        self.protocol.estimate_ranges(self.n, &self.counters)
+        let ranges = self.protocol.estimate_ranges(self.n, &self.counters)?;
+        Ok(ranges.map(|ranges| ranges.of_all_people(self.people())))
     }
 
     /// How people's numbers in [0, 1] are distributed, with or without `smoothing` of neighbouring bins in each step;
@@ -249,20 +253,27 @@ impl Accumulator {
     /// # Errors
     /// [`Error::Data`] when no report was counted; [`Error::Allocation`].
     pub fn estimate_density(&self, smoothing: bool) -> Result<Option<DensityEstimate>, Error> {
-        self.protocol.estimate_density(self.n, &self.counters, smoothing)
+        let density = self.protocol.estimate_density(self.n, &self.counters, smoothing)?;
+        Ok(density.map(|density| DensityEstimate { n: self.people(), ..density }))
     }
 
     /// The frequent values of [`PrefixExtension`](crate::local::PrefixExtension); `None` for another protocol.
     ///
     /// A prefix is extended, and a value is in the result, if the lower end of its interval is above zero, where all
     /// intervals of prefixes of that length hold together with the probability `level`. At most 2^20 prefixes of a
-    /// length are tried, those that extend the most frequent ones. The estimate is for all `people`, if the senders are
-    /// a random sample of them.
+    /// length are tried, those that extend the most frequent ones.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless 0 < level < 1; [`Error::Allocation`].
-    pub fn estimate_prefixes(&self, level: f64, people: Option<u64>) -> Result<Option<HeavyHitters>, Error> {
-        self.protocol.estimate_prefixes(self.n, &self.counters, level, people)
+    pub fn estimate_prefixes(&self, level: f64) -> Result<Option<HeavyHitters>, Error> {
+        self.protocol.estimate_prefixes(self.n, &self.counters, level, self.people)
+    }
+
+    fn of_all_people(&self, estimate: Estimate) -> Estimate {
+        match self.people {
+            Some(people) => estimate.of_all_people(people),
+            None => estimate,
+        }
     }
 
     /// All reports seen.

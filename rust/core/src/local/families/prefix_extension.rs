@@ -317,7 +317,7 @@ mod tests {
             let protocol = PrefixExtension::new(bits, 8.0, step, 256, 64, 0).unwrap();
             let values = [((1 << (bits - 1) | ((1 << (bits - 1)) - 1)), 40_000), (((1u64 << bits) / 3) as i64, 20_000)];
             let state = collected_of(protocol, &values, 1);
-            let found = state.estimate_prefixes(1.0 - 1e-9, None).unwrap().unwrap();
+            let found = state.estimate_prefixes(1.0 - 1e-9).unwrap().unwrap();
             assert_eq!(found.values, values.map(|value| value.0), "{bits} {step}");
             for ((count, error), (_, people)) in
                 found.estimate.counts.iter().zip(&found.estimate.standard_errors).zip(values)
@@ -325,7 +325,7 @@ mod tests {
                 assert!((count - people as f64).abs() < 7.0 * error, "{bits} {step}: {count} {error}");
             }
             assert!(found.complete && found.quantile > 6.0 && found.estimate.n == 60_000);
-            let of_all = state.estimate_prefixes(1.0 - 1e-9, Some(120_000)).unwrap().unwrap();
+            let of_all = state.sampled_from(120_000).estimate_prefixes(1.0 - 1e-9).unwrap().unwrap();
             assert_eq!((of_all.values, of_all.estimate.counts[0]), (found.values, 2.0 * found.estimate.counts[0]));
         }
     }
@@ -347,7 +347,7 @@ mod tests {
         let width = protocol.report_bytes();
         let crafted = (0..4 * 64).flat_map(|row: u32| (row * 16 * 2).to_le_bytes()[..width].to_vec());
         state.add(&crafted.collect::<Vec<u8>>().repeat(40), width, 1).unwrap();
-        let found = state.estimate_prefixes(0.95, None).unwrap().unwrap();
+        let found = state.estimate_prefixes(0.95).unwrap().unwrap();
         assert!(found.tested <= MOST_CANDIDATES && !found.values.is_empty());
     }
 
