@@ -140,28 +140,20 @@ impl Estimate {
     }
 
     /// The estimate for all `people`, of whom the senders are a random sample.
+    ///
+    /// A sample without replacement adds the variance of the hypergeometric distribution, as the proof page "Several
+    /// attributes" derives: n f (1 - f) (people - n) / (people - 1) for a share f. Of no senders it stays zero.
     #[must_use]
     pub fn of_all_people(mut self, people: u64) -> Self {
-        of_all_people(&mut self.counts, &mut self.standard_errors, self.n, people);
+        let (senders, others) = (self.n.max(1) as f64, people as f64 - self.n as f64);
+        let scale = people as f64 / senders;
+        for (count, error) in self.counts.iter_mut().zip(&mut self.standard_errors) {
+            let share = (*count / senders).clamp(0.0, 1.0);
+            let of_sampling = senders * share * (1.0 - share) * others / (people.max(2) - 1) as f64;
+            *count *= scale;
+            *error = scale * (*error * *error + of_sampling).sqrt();
+        }
         Self { n: people, ..self }
-    }
-}
-
-/// Extrapolates counts, and their standard errors, from `n` senders to all `people`, of whom they are a random sample.
-///
-/// A sample without replacement adds the variance of the hypergeometric distribution, as the proof page "Several
-/// attributes" derives: n f (1 - f) (people - n) / (people - 1) for a share f.
-pub fn of_all_people(counts: &mut [f64], standard_errors: &mut [f64], n: u64, people: u64) {
-    if n == 0 {
-        return; // zeros, which say nothing
-    }
-    let (senders, others) = (n as f64, people as f64 - n as f64);
-    let scale = people as f64 / senders;
-    for (count, error) in counts.iter_mut().zip(standard_errors) {
-        let share = (*count / senders).clamp(0.0, 1.0);
-        let of_sampling = senders * share * (1.0 - share) * others / (people.max(2) - 1) as f64;
-        *count *= scale;
-        *error = scale * (*error * *error + of_sampling).sqrt();
     }
 }
 
