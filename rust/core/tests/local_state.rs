@@ -431,10 +431,11 @@ fn every_kind_of_damage_is_named() {
         message(Accumulator::from_bytes(&damaged, COUNTER_LIMIT))
     };
     assert!(refused(0, b"PNG").contains("does not begin with DPNA"));
-    assert!(refused(4, &[9]).contains("unknown family"));
+    assert!(refused(4, &[9]).contains("unknown kind, version or flags"));
+    assert!(refused(4, &[2]).contains("must be of one protocol, got that of several attributes"));
     assert!(refused(5, &[2]).contains("serial version 2; this release reads up to 1"));
-    assert!(refused(5, &[0]).contains("unknown family, version or flags"));
-    assert!(refused(6, &[1]).contains("unknown family, version or flags"));
+    assert!(refused(5, &[0]).contains("unknown kind, version or flags"));
+    assert!(refused(6, &[1]).contains("unknown kind, version or flags"));
     assert!(refused(16, &[0xff; 4]).contains("truncated in its specification"));
     assert!(refused(20, b"[").contains("it is not JSON"));
     assert!(refused(20, &[0xff]).contains("not UTF-8"));

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 
 use dpnoise::{Status, dpnoise_error_message};
 
-const STATUSES: [&str; 7] = ["ok", "parameter", "data", "state", "randomness", "handle", "memory"];
+const STATUSES: [&str; 9] =
+    ["ok", "parameter", "data", "state", "randomness", "handle", "memory", "internal", "allocation"];
 
 static ENDS: Mutex<BTreeMap<&str, [u64; STATUSES.len()]>> = Mutex::new(BTreeMap::new());
 

@@ -36,10 +36,22 @@ pub(crate) fn write(folder: &Path) -> std::io::Result<()> {
         seed.extend([0, 0, 0, 1]);
         seed.extend([Call::AccumulatorFromBytes as u8, at, 0, 0, 0, 0, 0]);
         seed.extend([Call::Merge as u8, 0, 1, Call::Counts as u8, 0, 0, 0, Call::Estimate as u8, 1, 0, 0, 0, 0]);
+        seed.extend([1, 0, 0, 0]); // the mean
         seed.extend([Call::ToBytes as u8, 1, 0, 0, 0, 0, 0, Call::ToBytes as u8, 0, 2, 0, 0, 0, 0]);
         seed.extend([Call::Facts as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         seed.extend([Call::Free as u8, 0, Call::Free as u8, 241, Call::Free as u8, 1]);
         std::fs::write(folder.join(format!("{index:02}-{}", vector.name)), seed)?;
+
+        let mut seed = vec![Call::Protocol as u8, at, 0, 0, 0, 0, Call::Accumulator as u8, 0, 0];
+        seed.extend([Call::AddMessages as u8, 0, at, 8]);
+        (0..8).for_each(|message| seed.extend([message, 0]));
+        seed.extend([0, 0, 0, 1]);
+        for which in 0..5 {
+            // accumulator, n, out, first, last, text, offsets, which; and then a share, or memory and the level
+            seed.extend([Call::EstimateOthers as u8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, b'a', 0, 0, which]);
+            seed.extend(if which < 3 { &[][..] } else { &[0, 0, 127] });
+        }
+        std::fs::write(folder.join(format!("{index:02}-{}-estimates", vector.name)), seed)?;
     }
     for choice in 0..4 {
         let mut seed = vec![Call::MemoNew as u8, 0, 2, 0, Call::Sampler as u8, choice, 7 + choice, 0];

@@ -108,9 +108,10 @@ pub(crate) enum Call {
     Release,
     Error,
     Free,
+    EstimateOthers,
 }
 
-const CALLS: [Call; 21] = [
+const CALLS: [Call; 22] = [
     Call::Protocol,
     Call::MemoNew,
     Call::MemoFromBytes,
@@ -132,6 +133,7 @@ const CALLS: [Call; 21] = [
     Call::Release,
     Call::Error,
     Call::Free,
+    Call::EstimateOthers,
 ];
 
 impl World {
@@ -153,8 +155,6 @@ impl World {
             Call::Estimate => {
                 self.estimate(input);
                 self.estimate_mean(input);
-                self.attribute(input);
-                self.estimate_others(input);
             }
             Call::ToBytes => self.to_bytes(input),
             Call::Sampler => self.sampler(input),
@@ -163,6 +163,10 @@ impl World {
             Call::Release => self.release(input),
             Call::Error => self.error(input),
             Call::Free => self.free(input),
+            Call::EstimateOthers => {
+                self.estimate_others(input);
+                self.attribute(input);
+            }
         }
     }
 
