@@ -20,8 +20,7 @@ Examples
 """
 
 from dpnoise.local._accumulator import Accumulator
-from dpnoise.local._attribute_counts import AttributesAccumulator
-from dpnoise.local._attributes import AttributesProtocol, Sampled, Split
+from dpnoise.local._attributes import AttributesAccumulator, AttributesProtocol, Sampled, Split
 from dpnoise.local._bloom_decoding import RapporEstimate
 from dpnoise.local._categories import (
     GeneralizedRandomizedResponse,

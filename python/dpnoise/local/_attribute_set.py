@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from dpnoise._arrays import array_for
 from dpnoise._domain import Labels, listing
 from dpnoise._errors import ParameterError
-from dpnoise._interchange import Values, is_arrow, library_of, require_pyarrow
+from dpnoise._interchange import is_arrow, library_of, require_pyarrow
 from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol
-from dpnoise._parameters import ByName
-from dpnoise.local import _inputs
 from dpnoise.local._protocol import Protocol
+from dpnoise.local._specification import Announced
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,10 +25,10 @@ _CLASSES: Final[dict[str, type[AttributeSet]]] = {}
 """The class of each scheme, by its name in specifications."""
 
 
-class AttributeSet(ByName):
+class AttributeSet(Announced):
     """Attributes with their protocols, without accumulators and estimates, which `AttributesProtocol` adds."""
 
-    __slots__ = ("_attributes", "_native")
+    __slots__ = ("_attributes",)
 
     _attributes: dict[str, Protocol]
     _native: LocalAttributes
@@ -51,36 +50,6 @@ class AttributeSet(ByName):
     def attributes(self) -> Mapping[str, Protocol]:
         """The protocol of each attribute, in their order."""
         return MappingProxyType(self._attributes)
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee for all attributes of a person together, rounded up."""
-        return self._native.epsilon
-
-    @property
-    def report_bytes(self) -> int:
-        """The size of a report in bytes."""
-        return self._native.report_bytes
-
-    @property
-    def counter_bytes(self) -> int:
-        """The size of the counters of an accumulator in bytes: the sum of those of the attributes."""
-        return self._native.counter_bytes
-
-    @property
-    def spec_id(self) -> str:
-        """The first 8 bytes of the SHA-256 of the specification, in hexadecimal."""
-        return self._native.spec_id
-
-    def to_json(self) -> str:
-        """Return the canonical specification: JSON with sorted keys and without spaces.
-
-        Returns
-        -------
-        str
-            It has the specifications of the protocols as strings, so programs that read it keep their bytes.
-        """
-        return self._native.to_json()
 
     @classmethod
     def from_json(
@@ -109,8 +78,6 @@ class AttributeSet(ByName):
             When ``text`` is no such specification, was written again by another program, is of the other class, or has
             an attribute twice or with an invalid protocol; when its counters have more than ``limit`` bytes; or when
             labels do not fit, or are of no attribute. The message names the attribute.
-        TypeError
-            When ``text`` is not a str.
         """
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, got {type(text).__name__}")
@@ -144,10 +111,7 @@ class AttributeSet(ByName):
         columns : mapping of str to columns, or a data frame
             For each attribute, by its name and no others, what ``perturb`` of its protocol takes: a column with a value
             for each person. Data frames of pandas and polars and Arrow tables are such mappings. May be of no people.
-        out : ndarray of uint8, shape (n, report_bytes), optional
-            A writable C-contiguous array to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
+        out, threads : as everywhere
 
         Returns
         -------
@@ -157,14 +121,8 @@ class AttributeSet(ByName):
         Raises
         ------
         ParameterError
-            When columns are missing, unknown or of different lengths, a value is none that its protocol takes (the
-            message names the attribute, and does not say which value), or ``out`` does not fit; nothing has been drawn
-            then.
-        TypeError
-            When ``columns`` is no mapping or data frame, a column is not of the kind that its protocol takes, or
-            ``out`` is not an array of uint8.
-        RandomnessError
-            When the source of randomness fails; ``out`` has not changed then.
+            When columns are missing, unknown or of different lengths, or a value is none that its protocol takes. The
+            message names the attribute, and does not say which value.
         """
         given = _columns_of(columns)
         check_names(given, self._attributes, "columns")
@@ -173,32 +131,6 @@ class AttributeSet(ByName):
         self._native.perturb(vectors, reports, threads)
         return reports
 
-    def messages(self, reports: Values) -> list[bytes]:
-        """Give each report as a separate message, for devices that send one.
-
-        Parameters
-        ----------
-        reports : ndarray of uint8, shape (n, report_bytes)
-            As `perturb` made them.
-
-        Returns
-        -------
-        list of bytes
-            A header of 12 bytes, which identifies the attributes and their protocols, and the report.
-
-        Raises
-        ------
-        ParameterError
-            When the shape is wrong.
-        TypeError
-            When the dtype is wrong.
-        """
-        header = self._native.message_header
-        return [header + row.tobytes() for row in self._rows(reports)]
-
-    def _rows(self, reports: Values) -> NDArray[np.uint8]:
-        return _inputs.matrix(reports, self.report_bytes, "reports")
-
     def _contradicts(self, other: AttributeSet) -> bool:
         """Tell whether reports of the other attributes must not be counted as reports of these."""
         pairs = zip(self._attributes.values(), other._attributes.values(), strict=False)
@@ -206,14 +138,6 @@ class AttributeSet(ByName):
 
     def _identity(self) -> tuple[Any, ...]:
         return self._scheme, *self._attributes.items()
-
-    def __eq__(self, other: object) -> bool:
-        """Compare names, specifications and labels."""
-        return isinstance(other, AttributeSet) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        """Hash names, specifications and labels."""
-        return hash(self._identity())
 
     def __repr__(self) -> str:
         """Show the call that makes this object."""
@@ -260,7 +184,7 @@ def _labelled(name: str, native: LocalProtocol, domain: Labels | None) -> Protoc
 
 
 def _columns_of(columns: Any) -> dict[str, Any]:
-    """Give the columns of a mapping or a data frame by their names."""
+    """Return the columns of a mapping or a data frame by their names."""
     if isinstance(columns, Mapping):
         return dict(columns)
     if library_of(type(columns)) in ("pandas", "polars") and hasattr(columns, "columns"):

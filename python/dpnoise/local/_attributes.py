@@ -7,15 +7,82 @@ from typing import Any
 
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Texts, Values
-from dpnoise._native import LocalAccumulator
+from dpnoise._native import LocalAccumulator, LocalAttributes
 from dpnoise._parameters import at_least, fraction_of
 from dpnoise.local._accumulator import Accumulator, AnyAccumulator
-from dpnoise.local._attribute_counts import AttributesAccumulator
 from dpnoise.local._attribute_set import AttributeSet, check_names
 from dpnoise.local._density import SquareWave
 from dpnoise.local._estimate import Post, check_post, normal_quantile, spread_over
 from dpnoise.local._protocol import FrequencyProtocol
 from dpnoise.local._sketches import Sketch
+
+
+class AttributesAccumulator(AnyAccumulator):
+    """The collector's counters for several attributes: an `Accumulator` for each of them, with one state.
+
+    As for `Accumulator`, memory does not grow with the number of reports, the result is bit-identical however reports
+    are split over accumulators, and several threads may add to one.
+
+    Parameters
+    ----------
+    protocol : Sampled or Split
+        The attributes with their protocols.
+
+    Examples
+    --------
+    >>> from dpnoise import local
+    >>> answers = {name: local.RandomizedResponse(epsilon=1.0) for name in ("smokes", "drinks")}
+    >>> protocol = local.Sampled(attributes=answers)
+    >>> total = protocol.accumulator()
+    >>> total.add(protocol.perturb({"smokes": [True, False, True], "drinks": [False, False, True]}))
+    >>> total.n, sum(total.n_by_attribute.values())
+    (3, 3)
+    """
+
+    __slots__ = ()
+
+    _protocol: AttributeSet
+
+    def __init__(self, protocol: AttributeSet) -> None:
+        if not isinstance(protocol, AttributeSet):
+            raise TypeError(f"protocol must be Sampled or Split, got {type(protocol).__name__}")
+        self._protocol = protocol
+        self._state = LocalAccumulator(protocol._native)
+
+    @classmethod
+    def _of(cls, state: LocalAccumulator) -> AttributesAccumulator:
+        if not isinstance(state.protocol, LocalAttributes):
+            raise ParameterError(
+                "state must be of several attributes, got that of one protocol: use Accumulator.from_bytes"
+            )
+        accumulator = cls.__new__(cls)
+        accumulator._state = state
+        accumulator._protocol = AttributeSet._of(state.protocol, {})
+        return accumulator
+
+    @property
+    def n_by_attribute(self) -> dict[str, int]:
+        """The number of reports counted about each attribute."""
+        return dict(zip(self._protocol.attributes, self._state.n_by_attribute, strict=True))
+
+    def add(self, reports: Values, *, threads: int | None = None, strict: bool = False) -> None:
+        """Count reports.
+
+        Malformed ones are counted as rejected: those that the protocol of their attribute rejects and, of `Sampled`,
+        those with the number of no attribute, or with padding that is not zero. In a report of `Split` a malformed part
+        costs that part alone: each attribute is estimated from the parts about it, so the others lose nothing.
+
+        Parameters
+        ----------
+        reports : ndarray of uint8, shape (n, report_bytes)
+            As ``perturb`` made them.
+        threads : as everywhere
+        strict : bool
+            Whether a malformed report is an error; nothing is added then.
+        """
+        part = LocalAccumulator(self._protocol._native)
+        part.add(self._protocol._rows(reports), self._protocol.report_bytes, threads)
+        self._merge_part(part, strict)
 
 
 class AttributesProtocol(AttributeSet):
@@ -51,8 +118,7 @@ class AttributesProtocol(AttributeSet):
         ----------
         collected : AttributesAccumulator, or ndarray of uint8, shape (n, report_bytes)
             An accumulator of these attributes, or reports as ``perturb`` made them.
-        level : float
-            The confidence level of the intervals, between 0 and 1.
+        level : as everywhere
         simultaneous : bool
             Whether all intervals of all d attributes hold together at that level (Bonferroni), rather than each by
             itself. The ``level`` in an estimate is then that of its own intervals together, ``1 - (1 - level) / d``,
@@ -62,8 +128,7 @@ class AttributesProtocol(AttributeSet):
             that are not counted by value.
         candidates : mapping of str to texts, optional
             For each attribute with a sketch, by its name, the texts to look for.
-        threads : int, optional
-            How many threads count reports; all cores that the process may use when not given.
+        threads : as everywhere
 
         Returns
         -------
@@ -75,11 +140,8 @@ class AttributesProtocol(AttributeSet):
         Raises
         ------
         ParameterError
-            When there is no report about an attribute, ``collected`` is of other attributes or another shape, ``level``
-            is not between 0 and 1 or so close to 1 that ``1 - (1 - level) / d`` rounds to it, ``post`` is not known, or
-            candidates are missing or not for a sketch; the message names the attribute.
-        TypeError
-            When the dtype is wrong, ``simultaneous`` is not a bool, or candidates are not texts.
+            When there is no report about an attribute, ``level`` is so close to 1 that ``1 - (1 - level) / d`` rounds
+            to it, or candidates are missing or not for a sketch; the message names the attribute.
         """
         own_level = _level_of_one(level, spread_over(len(self._attributes), simultaneous))
         check_post(post)
@@ -117,15 +179,8 @@ class AttributesProtocol(AttributeSet):
         Returns
         -------
         float
-            That of a count, in people squared, or of a mean. For `Sampled` that when n / d people report on each of d
+            Of a count, in people squared, or of a mean. For `Sampled`, when n / d people report on each of d
             attributes.
-
-        Raises
-        ------
-        ParameterError
-            When a parameter is out of range, or no attribute has the name.
-        TypeError
-            When a parameter is of the wrong type, or the protocol of the attribute has no such prediction.
         """
         return self._native.variance(attribute, n, at)
 
@@ -152,13 +207,6 @@ class Sampled(AttributesProtocol):
     attributes : mapping of str to Protocol
         From 2 to 256 attributes: their names, and for each any protocol of this package whose clients keep no memo.
         They may be of different kinds: categories, numbers, ranges, texts. Usually all have the same epsilon.
-
-    Raises
-    ------
-    ParameterError
-        When the number of attributes is out of range, or a name is empty.
-    TypeError
-        When ``attributes`` is no mapping, a name is not a str, or a protocol is none or needs a memo.
 
     Notes
     -----
@@ -211,16 +259,8 @@ class Split(AttributesProtocol):
 
     Parameters
     ----------
-    attributes : mapping of str to Protocol
-        From 2 to 256 attributes: their names, and for each any protocol of this package whose clients keep no memo,
-        with its share of epsilon. They may be of different kinds: categories, numbers, ranges, texts.
-
-    Raises
-    ------
-    ParameterError
-        When the number of attributes is out of range, or a name is empty.
-    TypeError
-        When ``attributes`` is no mapping, a name is not a str, or a protocol is none or needs a memo.
+    attributes : as for `Sampled`
+        Each with its share of epsilon.
 
     Notes
     -----
@@ -240,7 +280,7 @@ class Split(AttributesProtocol):
 
 
 def _level_of_one(level: float, d: int) -> float:
-    """Give the level of the intervals of each of d attributes, at which all hold together at the given one."""
+    """Return the level of the intervals of each of d attributes, at which all hold together at the given one."""
     normal_quantile(level)  # checks the level
     own = at_least(1 - (1 - fraction_of(level)) / d)
     if own == 1.0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from dpnoise._domain import Domain, Labels, disagree
 from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
-from dpnoise._native import COUNTER_LIMIT, LocalProtocol, local_families
+from dpnoise._native import COUNTER_LIMIT, LocalAttributes, LocalProtocol, local_families
 from dpnoise._parameters import ByName
 from dpnoise.local import _inputs
 
@@ -30,10 +31,84 @@ CLASSES: dict[str, type[Specification]] = {}
 """The class of each family, by its name in specifications; a class enters itself."""
 
 
-class Specification(ByName):
+class Announced(ByName):
+    """What is announced before a collection: the protocol of one attribute, or several attributes with theirs."""
+
+    __slots__ = ("_native",)
+
+    _native: LocalProtocol | LocalAttributes
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of the guarantee, rounded up; of several attributes for all of a person together."""
+        return self._native.epsilon
+
+    @property
+    def report_bytes(self) -> int:
+        """The size of a report in bytes."""
+        return self._native.report_bytes
+
+    @property
+    def counter_bytes(self) -> int:
+        """The size of the counters of an accumulator in bytes.
+
+        A call of it takes up to three times as much more for a while, and with several threads about as much again as
+        the reports that it counts.
+        """
+        return self._native.counter_bytes
+
+    @property
+    def spec_id(self) -> str:
+        """The first 8 bytes of the SHA-256 of the specification, in hexadecimal."""
+        return self._native.spec_id
+
+    def to_json(self) -> str:
+        """Return the canonical specification: JSON with sorted keys and without spaces.
+
+        Returns
+        -------
+        str
+            That of several attributes has the specifications of their protocols as strings, so that their bytes are
+            kept.
+        """
+        return self._native.to_json()
+
+    def messages(self, reports: Values) -> list[bytes]:
+        """Return each report as a separate message, for devices that send one.
+
+        Parameters
+        ----------
+        reports : ndarray of uint8, shape (n, report_bytes)
+            As ``perturb`` made them. For `RandomizedResponse` also booleans of shape (n,).
+
+        Returns
+        -------
+        list of bytes
+            A header of 12 bytes, which identifies the specification, and the report.
+        """
+        header = self._native.message_header
+        return [header + row.tobytes() for row in self._rows(reports)]
+
+    def _rows(self, reports: Values) -> NDArray[np.uint8]:
+        return _inputs.matrix(reports, self.report_bytes, "reports")
+
+    @abstractmethod
+    def _identity(self) -> tuple[Any, ...]:
+        """Return what equal objects have in common: the specification and the labels."""
+
+    def __eq__(self, other: object) -> bool:
+        """Compare specifications and labels."""
+        return isinstance(other, Announced) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        """Hash specification and labels."""
+        return hash(self._identity())
+
+
+class Specification(Announced):
     """A protocol without accumulators and estimates, which `Protocol` adds."""
 
-    __slots__ = ("_domain", "_native")
+    __slots__ = ("_domain",)
 
     _native: LocalProtocol
     _domain: Domain | None  # the labels; not part of the specification, which describes the randomiser only
@@ -57,45 +132,12 @@ class Specification(ByName):
         self._native = LocalProtocol(self._family, **arguments)
 
     @property
-    def epsilon(self) -> float:
-        """The epsilon of the guarantee, exact and rounded up: never above the requested one, at least 0.999 of most."""
-        return self._native.epsilon
-
-    @property
     def requested_epsilon(self) -> float:
         """The requested epsilon."""
         return self._native.requested_epsilon
 
-    @property
-    def report_bytes(self) -> int:
-        """The size of a report in bytes."""
-        return self._native.report_bytes
-
-    @property
-    def counter_bytes(self) -> int:
-        """The size of the counters of an accumulator in bytes.
-
-        A call of it takes up to three times as much more for a while, and with several threads about as much again as
-        the reports that it counts.
-        """
-        return self._native.counter_bytes
-
-    @property
-    def spec_id(self) -> str:
-        """The first 8 bytes of the SHA-256 of the specification, in hexadecimal."""
-        return self._native.spec_id
-
-    def to_json(self) -> str:
-        """Give the canonical specification: JSON with sorted keys and without spaces.
-
-        Returns
-        -------
-        str
-        """
-        return self._native.to_json()
-
     def _specified(self) -> dict[str, Any]:
-        """Give the fields of the specification."""
+        """Return the fields of the specification."""
         fields: dict[str, Any] = json.loads(self.to_json())
         return fields
 
@@ -154,46 +196,12 @@ class Specification(ByName):
             raise ParameterError(f"the specification must be of {wanted}, got one of {found}: use protocol_from_json")
         return protocol
 
-    def messages(self, reports: Values) -> list[bytes]:
-        """Give each report as a separate message, for devices that send one.
-
-        Parameters
-        ----------
-        reports : ndarray of uint8, shape (n, report_bytes)
-            As ``perturb`` made them. For `RandomizedResponse` also booleans of shape (n,).
-
-        Returns
-        -------
-        list of bytes
-            A header of 12 bytes, which identifies the protocol, and the report.
-
-        Raises
-        ------
-        ParameterError
-            When the shape is wrong.
-        TypeError
-            When the dtype is wrong.
-        """
-        header = self._native.message_header
-        return [header + row.tobytes() for row in self._rows(reports)]
-
-    def _rows(self, reports: Values) -> NDArray[np.uint8]:
-        return _inputs.matrix(reports, self.report_bytes, "reports")
-
     def _contradicts(self, other: Specification) -> bool:
         """Tell whether reports of the other protocol must not be counted as reports of this one."""
         return self.to_json() != other.to_json() or disagree(self._domain, other._domain)
 
     def _identity(self) -> tuple[Any, ...]:
         return self.to_json(), self._domain, self._domain and self._domain.kind  # 1 == True, but as labels they differ
-
-    def __eq__(self, other: object) -> bool:
-        """Compare specifications and labels."""
-        return isinstance(other, Specification) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        """Hash specification and labels."""
-        return hash(self._identity())
 
     def __repr__(self) -> str:
         """Show the call that makes this protocol."""
