@@ -365,7 +365,7 @@ static dpnoise_status new_memo(char *line, struct handles *h) {
 }
 
 static dpnoise_status facts(char *line, struct handles *h) {
-    static const char *const KINDS[] = {"integers", "numbers", "texts"};
+    static const char *const KINDS[] = {"integers", "numbers", "texts", "attributes"};
     struct bytes specification = from_hex(field(&line));
     size_t limit = (size_t)strtoull(field(&line), NULL, 10);
     TRY(dpnoise_protocol_from_json(specification.data, specification.length, limit, &h->protocol));

@@ -13,6 +13,7 @@
 
 use core::fmt;
 
+use dpnoise_kernels::arch::secrecy::{Reason, declassify};
 use dpnoise_kernels::arith::power_of_two;
 use dpnoise_kernels::memory::{OutOfMemory, collected, room, zeroed};
 use rand_core::TryCryptoRng;
@@ -463,10 +464,10 @@ fn draw<R: TryCryptoRng>(rng: &mut R, n: usize, d: usize) -> Result<Vec<u8>, Err
     let mut drawn = zeroed(n)?;
     fill_bytes(rng, &mut drawn)?;
     for number in &mut drawn {
-        while usize::from(*number) >= 256 - uneven {
+        while declassify(Reason::Attribute, usize::from(*number) >= 256 - uneven) {
             fill_bytes(rng, core::slice::from_mut(number))?;
         }
-        *number = (usize::from(*number) % d) as u8;
+        *number = declassify(Reason::Attribute, (usize::from(*number) % d) as u8);
     }
     Ok(drawn)
 }

@@ -35,6 +35,8 @@ pub enum Reason {
     Seal,
     /// `SECURITY.md`: the time of a quantile depends on the values, because they are sorted.
     Sorting,
+    /// `local/attributes.rs`: the attribute that a person reports on is drawn before values are used, and in the report.
+    Attribute,
 }
 
 /// Declares `secrets` to be secret from here on.
@@ -85,7 +87,7 @@ pub mod memcheck {
 
     impl Reason {
         /// All reasons, in the order of [`Counts::declassified`].
-        pub const ALL: [Self; 12] = [
+        pub const ALL: [Self; 13] = [
             Self::Rejection,
             Self::Refinement,
             Self::Tail,
@@ -98,6 +100,7 @@ pub mod memcheck {
             Self::Fingerprint,
             Self::Seal,
             Self::Sorting,
+            Self::Attribute,
         ];
     }
 

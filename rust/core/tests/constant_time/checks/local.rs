@@ -2,11 +2,12 @@
 
 use dpnoise_core::instruction_set;
 use dpnoise_core::local::{
-    GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing, OptimizedUnaryEncoding,
-    ProjectiveGeometryResponse, Protocol, RandomizedResponse, Remembering, SubsetSelection, SummationHistogramEncoding,
-    SymmetricUnaryEncoding, ValueKind, Values, one_hot,
+    Attributes, DuchiMean, GeneralizedRandomizedResponse, HadamardResponse, HierarchicalRange, LocalHashing,
+    OptimizedUnaryEncoding, ProjectiveGeometryResponse, Protocol, RandomizedResponse, Remembering, Scheme,
+    SubsetSelection, SummationHistogramEncoding, SymmetricUnaryEncoding, ValueKind, Values, one_hot,
 };
 use dpnoise_core::rng::SeededRng;
+use dpnoise_core::threads::go_on;
 use dpnoise_kernels::arch::planes::{TILE_BYTES, flip};
 
 use super::{Check, assert_secret, perturbed, reports_on, secret, table};
@@ -52,6 +53,27 @@ pub(super) fn checks() -> Vec<Check> {
                 };
                 drop(out);
             }
+        }),
+        ("several attributes", || {
+            let asked =
+                [("answer", RandomizedResponse::coin_flips().into()), ("number", DuchiMean::new(1.0).unwrap().into())];
+            for scheme in [Scheme::Sampled, Scheme::Split] {
+                let attributes = Attributes::new(scheme, &asked).unwrap();
+                let (answers, numbers) = (secret(&[0, 1, 1].repeat(700)), secret(&[0.5, -1.0, 1.0].repeat(700)));
+                let mut out = vec![0; answers.len() * 2];
+                let columns = [Values::Answers(&answers), Values::Numbers(&numbers)];
+                attributes.perturb(&columns, &mut out, 1, &mut go_on).unwrap();
+                // The first byte of a report is the number of the attribute, or one of the reports.
+                assert_secret(&out.chunks(2).map(|report| report[1]).collect::<Vec<_>>());
+            }
+        }),
+        ("several attributes, a value that is refused", || {
+            let asked =
+                [("answer", RandomizedResponse::coin_flips().into()), ("number", DuchiMean::new(1.0).unwrap().into())];
+            let attributes = Attributes::new(Scheme::Split, &asked).unwrap();
+            let (answers, numbers) = (secret(&[0, 1]), secret(&[0.5, 1.5]));
+            let columns = [Values::Answers(&answers), Values::Numbers(&numbers)];
+            assert!(attributes.perturb(&columns, &mut [0; 4], 1, &mut go_on).is_err());
         }),
         ("flipping bits, the kernel", || {
             for (planes, p, q) in [(2, 3, 1), (13, 5000, 1), (62, 1 << 61, 12_345)] {

@@ -150,5 +150,8 @@ fn explained(reason: Reason) -> (&'static str, &'static str) {
         Reason::Sorting => {
             ("sorting", "a quantile's values, while they are sorted; they are secret again then (SECURITY.md)")
         }
+        Reason::Attribute => {
+            ("attribute", "which attribute a person reports on: drawn before values are used (local/attributes.rs)")
+        }
     }
 }
