@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AnyAccumulator(ABC):
-    """What accumulators of one protocol and of several attributes have in common."""
+    """The base class of the accumulators of one protocol and of several attributes."""
 
     __slots__ = ("_protocol", "_state")
 
@@ -29,17 +29,17 @@ class AnyAccumulator(ABC):
 
     @property
     def protocol(self) -> Any:
-        """What the reports are of."""
+        """The protocol of the reports."""
         return self._protocol
 
     @property
     def n(self) -> int:
-        """The number of reports counted; for `Split` also those with malformed parts."""
+        """The number of reports counted; for `Split` it includes reports with malformed parts."""
         return self._state.n
 
     @property
     def rejected(self) -> int:
-        """The number of malformed reports, which were not counted; for `Split` of malformed parts."""
+        """The number of malformed reports, which were not counted; for `Split` the number of malformed parts."""
         return sum(self.rejected_reasons.values())
 
     @property
@@ -55,15 +55,7 @@ class AnyAccumulator(ABC):
         messages : iterable of bytes
             Messages with a wrong header, such as that of another protocol, or of a wrong length are counted as
             rejected.
-        threads, strict
-            As for ``add``.
-
-        Raises
-        ------
-        ParameterError
-            When a message is malformed and ``strict`` is true. Nothing has been added then.
-        TypeError
-            When a message is not bytes.
+        threads, strict : as for `Accumulator.add`
         """
         received = list(messages)
         for message in received:
@@ -80,13 +72,6 @@ class AnyAccumulator(ABC):
         ----------
         other : Accumulator or AttributesAccumulator
             Of the same class and the same specification, with the same labels or without. It does not change.
-
-        Raises
-        ------
-        ParameterError
-            When ``other`` is of another protocol, or has other labels; the message names both.
-        TypeError
-            When ``other`` is not such an accumulator.
         """
         if not isinstance(other, type(self)):
             raise TypeError(f"other must be an {type(self).__name__}, got {type(other).__name__}")
@@ -95,12 +80,7 @@ class AnyAccumulator(ABC):
         self._state.merge(other._state)
 
     def to_bytes(self) -> bytes:
-        """Return the state as bytes: specification, counters and a checksum, independent of the platform.
-
-        Returns
-        -------
-        bytes
-        """
+        """Return the state as bytes: specification, counters and a checksum, independent of the platform."""
         return self._state.to_bytes()
 
     @classmethod
@@ -124,8 +104,6 @@ class AnyAccumulator(ABC):
         ParameterError
             When the state is truncated, damaged (CRC-32C), of a newer version, not a state of this class, or its
             counters have more than ``limit`` bytes; the message says which.
-        TypeError
-            When ``state`` is not bytes.
         """
         if not isinstance(state, bytes):
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
@@ -134,7 +112,7 @@ class AnyAccumulator(ABC):
     @classmethod
     @abstractmethod
     def _of(cls, state: _native.LocalAccumulator) -> Self:
-        """Make the object of a native accumulator of the right kind."""
+        """Wrap a native accumulator, or refuse one of the other kind."""
 
     def _merge_part(self, part: _native.LocalAccumulator, strict: bool) -> None:
         malformed = ", ".join(f"{reason}: {count}" for reason, count in part.rejected_reasons)
@@ -171,20 +149,13 @@ class Accumulator(AnyAccumulator):
     There is a counter of 8 bytes for each of k values or, where reports are not counted by value, as many as the
     protocol defines. Memory does not grow with the number of reports. Counters are integers, so the result is
     bit-identical however the reports are split over accumulators, machines and threads. Reports are already private,
-    and so is everything computed from them. Several threads may add to one accumulator.
+    and so is everything computed from them. Several threads may add to one accumulator. An accumulator needs
+    ``counter_bytes`` of memory.
 
     Parameters
     ----------
     protocol : Protocol
         The protocol of the reports.
-
-    Raises
-    ------
-    TypeError
-        When ``protocol`` is not a protocol of `dpnoise.local`.
-    MemoryError
-        When there is no memory for its ``counter_bytes``. Calls that need more memory than there is raise it, too, and
-        change nothing.
 
     Examples
     --------
@@ -244,20 +215,15 @@ class Accumulator(AnyAccumulator):
             of any kind, or a table with such a column that is called "report" or is the only one. A stream of batches
             is read piece by piece. They need pyarrow, and are not copied unless reports are missing or of a wrong
             length, or the type is binary_view.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
+        threads : as everywhere
         strict : bool
             Whether a malformed report is an error.
 
         Raises
         ------
         ParameterError
-            When the shape is wrong, the metadata of Arrow data name another protocol (the entry "dpnoise.protocol") or
-            other labels (the entry "dpnoise.domain"), or a report is malformed and ``strict`` is true.
-        TypeError
-            When the dtype is wrong.
-        ImportError
-            When reports are Arrow data and pyarrow is not installed.
+            When the metadata of Arrow data name another protocol (the entry "dpnoise.protocol") or other labels (the
+            entry "dpnoise.domain"), or a report is malformed and ``strict`` is true.
 
         Notes
         -----
@@ -273,22 +239,14 @@ class Accumulator(AnyAccumulator):
         Parameters
         ----------
         path : path-like
-            A file with a column of reports that is called "report" or is the only one; as for `add`.
-        threads, strict
-            As for `add`.
+            A file with a binary column of reports that is called "report" or is the only one.
+        threads, strict : as for `add`
 
         Raises
         ------
         ParameterError
-            When the file is not a Parquet file, is damaged or truncated, its metadata name another protocol (the entry
-            "dpnoise.protocol") or other labels (the entry "dpnoise.domain"), or a report is malformed and ``strict`` is
-            true. Nothing has been added then.
-        TypeError
-            When the column is not binary.
-        OSError
-            When the file cannot be read.
-        ImportError
-            When pyarrow is not installed.
+            When the file is not a Parquet file, or is damaged or truncated; and as by `add`. Nothing has been added
+            then.
         """
         file = _parquet.open_reports(path)
         _arrow.check_protocol(file.protocol, self._protocol)
@@ -310,13 +268,10 @@ class Accumulator(AnyAccumulator):
 
         Parameters
         ----------
-        level : float
-            The confidence level of the intervals, between 0 and 1.
-        simultaneous : bool
-            Whether all intervals hold together at that level (Bonferroni), rather than each by itself.
+        level, simultaneous : as everywhere
         post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
-            How to make the counts consistent; unbiased when not given. Standard errors and intervals stay those of the
-            unbiased counts.
+            How to make the counts consistent; unbiased when not given. Standard errors and intervals remain those of
+            the unbiased counts.
 
             - ``"base-cut"``: counts that are not significant become 0; with probability ``level`` all counts of absent
               values do. For finding frequent values.
@@ -332,11 +287,8 @@ class Accumulator(AnyAccumulator):
 
         Raises
         ------
-        ParameterError
-            When ``level`` is not between 0 and 1, or ``post`` is not known.
         TypeError
-            When ``simultaneous`` is not a bool, or reports of the protocol are not counted by value; then use the
-            method ``estimate`` of the protocol.
+            When reports of the protocol are not counted by value: use the method ``estimate`` of the protocol.
 
         References
         ----------

@@ -24,13 +24,10 @@ class DensityEstimate(Tabular):
     Attributes
     ----------
     probabilities : ndarray of float64, shape (k,)
-        The share of people in each bin, not negative; their sum is 1. Read-only, as are the edges.
+        The share of people in each bin, not negative; the shares sum to 1.
     edges : ndarray of float64, shape (k + 1,)
         The ends of the bins, evenly spaced from 0 to 1.
-    n : int
-        The number of reports counted; for an attribute of `Sampled` those about all attributes.
-    rejected : int
-        The number of malformed reports, which were not counted.
+    n, rejected : as everywhere
     smoothing : bool
         Whether neighbouring bins were smoothed in each step.
     """
@@ -42,7 +39,7 @@ class DensityEstimate(Tabular):
     smoothing: bool
 
     def cdf(self) -> NDArray[np.float64]:
-        """Give the share of people below each edge.
+        """Return the share of people below each edge.
 
         Returns
         -------
@@ -53,17 +50,14 @@ class DensityEstimate(Tabular):
         return np.asarray(shares / shares[-1])
 
     def mean(self) -> float:
-        """Give the mean, with each bin's people taken to be at its centre.
+        """Compute the mean, as if all people of a bin were at its centre.
 
-        Returns
-        -------
-        float
-            For the mean alone `HybridMean` is more accurate, and unbiased.
+        For the mean alone `HybridMean` is more accurate, and unbiased.
         """
         return float(self.probabilities @ (self.edges[:-1] + self.edges[1:]) / 2.0)
 
     def quantile(self, q: ArrayLike) -> NDArray[np.float64]:
-        """Give the numbers below which the given shares of people are, with each bin's people spread evenly over it.
+        """Compute the number below which each given share of people is, as if people were spread evenly over a bin.
 
         Parameters
         ----------
@@ -74,13 +68,6 @@ class DensityEstimate(Tabular):
         -------
         ndarray of float64
             Of the shape of ``q``.
-
-        Raises
-        ------
-        ParameterError
-            When a share is not between 0 and 1.
-        TypeError
-            When ``q`` is not made of numbers.
         """
         shares = np.asarray(q)
         if shares.dtype.kind not in "iuf":
@@ -96,7 +83,7 @@ class DensityEstimate(Tabular):
 class SquareWave(NumberProtocol):
     """The square wave mechanism: numbers in [0, 1] are moved at random, to estimate their distribution.
 
-    A number is put into one of k bins. A report is one of ``k + 2 b`` bins, b more at either end; those at most b away
+    A number is put into one of k bins. A report is one of ``k + 2 b`` bins, b more at either end; bins at most b away
     from the true one are ``exp(epsilon)`` times as likely as the others. The estimate is the distribution that
     maximises the likelihood of the reports.
 
@@ -105,15 +92,7 @@ class SquareWave(NumberProtocol):
     k : int
         The number of bins, from 2 to 4096. More people allow for more bins; the paper has 256 to 1024 for 10**5 to
         10**6 people, and with smoothing too many do little harm.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    epsilon : as everywhere
 
     Notes
     -----
@@ -155,13 +134,11 @@ class SquareWave(NumberProtocol):
 
         Parameters
         ----------
-        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or reports as `perturb` made them.
+        collected : as for `MeanProtocol.estimate`
         smoothing : bool
             Whether to smooth neighbouring bins with weights 1/4, 1/2, 1/4 after each step, as the authors recommend.
             Without it the estimate fits noise as well, but keeps peaks of single bins.
-        threads : int, optional
-            How many threads count reports; all cores that the process may use when not given.
+        threads : as everywhere
 
         Returns
         -------
@@ -170,9 +147,7 @@ class SquareWave(NumberProtocol):
         Raises
         ------
         ParameterError
-            When no report was counted, or ``collected`` is of another protocol or shape.
-        TypeError
-            When the dtype is wrong, or ``smoothing`` is not a bool.
+            When no report was counted.
 
         Notes
         -----

@@ -28,22 +28,15 @@ class PrefixExtension(Protocol):
     bits : int
         The binary digits of a value, from 1 to 63. A text of up to 7 bytes is such a number:
         ``int.from_bytes(text.ljust(7, b"\0"), "big")``.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    epsilon : as everywhere
     step : int
         How many binary digits longer each prefix is than the one before, from 1 to 16. The reports are shared among
         ``ceil(bits / step)`` lengths, so a larger step means less noise; the collector tries ``2**step`` extensions of
         each frequent prefix.
     rows, width, seed : int
-        The table of each length, as for `HadamardCountMeanSketch`; they have at most 2**24 cells together. With fewer
-        rows than columns a frequent value adds by collisions to the counts of a few others, which may be found, too.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+        The table of each length, as for `HadamardCountMeanSketch`; all tables together have at most 2**24 cells. With
+        fewer rows than columns a frequent value adds by collisions to the counts of a few others, which may be found,
+        too.
 
     Notes
     -----
@@ -79,7 +72,7 @@ class PrefixExtension(Protocol):
 
     @property
     def step(self) -> int:
-        """By how many binary digits prefixes grow."""
+        """The number of binary digits by which prefixes grow."""
         return int(self._specified()["step"])
 
     @property
@@ -107,33 +100,17 @@ class PrefixExtension(Protocol):
     ) -> NDArray[np.uint8]:
         """Randomise values, as each person's device does, for any number of people at once.
 
-        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
-        sends one. Time and memory addresses do not depend on values or reports.
+        Time and memory addresses do not depend on values or reports.
 
         Parameters
         ----------
         values : array of integers in [0, 2**bits), shape (n,)
             Any integer dtype, or a list of ints.
-        out : ndarray of uint8, shape (n, report_bytes), optional
-            A writable C-contiguous array to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+        out, threads, rng : as everywhere
 
         Returns
         -------
         ndarray of uint8, shape (n, report_bytes)
-
-        Raises
-        ------
-        ParameterError
-            When a value is out of range (the message does not say which) or ``out`` does not fit; nothing has been
-            drawn then.
-        TypeError
-            When the values are not integers, or ``out`` is not an array of uint8.
-        RandomnessError
-            When the source of randomness fails; ``out`` is zero then.
         """
         return self._reports(self._vector(values), out, threads, rng)
 
@@ -150,35 +127,26 @@ class PrefixExtension(Protocol):
 
         Parameters
         ----------
-        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or its reports.
+        collected : as for `FrequencyProtocol.estimate`
         level : float
             The confidence level. A prefix is extended, and a value is in the result, if the lower end of its interval
             is above zero, where all intervals of prefixes of that length hold together with this probability.
-        threads : int, optional
-            How many threads count reports; all cores that the process may use when not given.
+        threads : as everywhere
 
         Returns
         -------
         HeavyHitters
             The most frequent first.
 
-        Raises
-        ------
-        ParameterError
-            When ``level`` is not between 0 and 1, or ``collected`` is of another protocol or shape.
-        TypeError
-            When the dtype is wrong.
-
         Notes
         -----
         By the normal approximation, the result contains any absent value with a probability of at most ``1 - level``:
-        the people who report whole values are not those who report prefixes, so the choice of the values that are
+        nobody reports both a whole value and a prefix, so the choice of the values that are
         tested last does not depend on their reports. The approximation is good where a collision is small compared with
         the noise, and poor where many people report: with the parameters of the example, ``level`` 0.95 and a few
         frequent values, about 3 % of the lists of 60,000 people were wrong, 12 % of 600,000 and 32 % of 6,000,000. More
         rows help. A frequent value is missed if at some length its prefix is not significant. At most 2**20 prefixes of
-        a length are tried, those that extend the most frequent ones.
+        a length are tried: the extensions of the most frequent ones.
         """
         counted = self._collected(collected, threads)
         values, estimated, quantile, tested, complete = counted._state.estimate_prefixes(level)
@@ -197,26 +165,21 @@ class HeavyHitters(EstimateTable):
     Attributes
     ----------
     values : ndarray of int64
-        The values. Read-only, as are the other arrays.
+        The values.
     counts : ndarray of float64
-        How many people have each, estimated from those who reported a whole value.
+        How many people have each value, estimated from the people who reported a whole value.
     standard_errors : ndarray of float64
         The standard deviation of each count over randomisation, hash functions and the choice of who reports a whole
         value.
     lower, upper : ndarray of float64
         The ends of the confidence intervals by the normal approximation. They hold together for all values that were
         tested, in the result or not (Bonferroni). Counts that just passed the test are too large on average.
-    n : int
-        The number of reports counted; for an attribute of `Sampled` those about all attributes.
-    rejected : int
-        The number of malformed reports, which were not counted.
-    level : float
-        The confidence level.
+    n, rejected, level : as everywhere
     tested : int
         How many values were tested.
     complete : bool
-        Whether all significant prefixes were extended. If not, there were more of them than can be tried: reports were
-        crafted, or the tables are too small.
+        Whether all significant prefixes were extended. If not, there were more significant prefixes than can be tried:
+        reports were crafted, or the tables are too small.
     """
 
     values: NDArray[np.int64]

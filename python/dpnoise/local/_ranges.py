@@ -24,13 +24,8 @@ class RangeEstimate(Tabular):
     Attributes
     ----------
     counts : ndarray of float64, shape (k,)
-        Unbiased estimates for each value. They sum to n; those of rare values may be negative. Read-only.
-    n : int
-        The number of reports counted; for an attribute of `Sampled` those about all attributes.
-    rejected : int
-        The number of malformed reports, which were not counted.
-    level : float
-        The confidence level of the intervals.
+        An unbiased estimate for each value. The estimates sum to n.
+    n, rejected, level : as everywhere
     """
 
     _ranges: _native.LocalRanges
@@ -43,7 +38,7 @@ class RangeEstimate(Tabular):
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """Unbiased estimates for each value."""
+        """An unbiased estimate for each value."""
         counts = self._ranges.counts
         counts.flags.writeable = False
         return counts
@@ -60,13 +55,6 @@ class RangeEstimate(Tabular):
         -------
         CountEstimate
             With its interval by the normal approximation.
-
-        Raises
-        ------
-        ParameterError
-            When a value is out of range.
-        TypeError
-            When a value is not an int.
         """
         count, error = self._ranges.range(first, last)
         margin = normal_quantile(self.level) * error
@@ -85,13 +73,6 @@ class RangeEstimate(Tabular):
         int
             A value from 0 to k - 1: the first at which the estimated cumulative share, made monotone by its running
             maximum, reaches q.
-
-        Raises
-        ------
-        ParameterError
-            When q is not between 0 and 1.
-        TypeError
-            When q is not a number.
         """
         return self._ranges.quantile(q)
 
@@ -110,18 +91,10 @@ class HierarchicalRange(OfValues):
     ----------
     k : int
         The number of possible values, from 2 to 2**20, in their order.
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    epsilon : as everywhere
     branching : int
         The number of children of a node, a power of two from 2 to 1024. 4 is near the optimum over ranges of all
         lengths.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
 
     References
     ----------
@@ -155,24 +128,13 @@ class HierarchicalRange(OfValues):
 
         Parameters
         ----------
-        collected : Accumulator, or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or reports.
-        level : float
-            The confidence level of the intervals, between 0 and 1.
-        threads : int, optional
-            How many threads count reports; all cores that the process may use when not given.
+        collected : as for `FrequencyProtocol.estimate`
+        level, threads : as everywhere
 
         Returns
         -------
         RangeEstimate
             Unbiased, from all levels by weighted least squares, so that children's counts sum to their parent's.
-
-        Raises
-        ------
-        ParameterError
-            When an accumulator is of another protocol, the shape of reports is wrong, or ``level`` is out of range.
-        TypeError
-            When the dtype of reports is wrong.
 
         References
         ----------

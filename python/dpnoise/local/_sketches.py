@@ -46,21 +46,15 @@ class Sketch(Protocol):
     ) -> NDArray[np.uint8]:
         """Randomise texts, as each person's device does, for any number of people at once.
 
-        Each report is epsilon-locally differentially private for the achieved ``epsilon``, provided that each person
-        sends one. The time shows how many blocks of 64 bytes the texts have; given their fingerprints, time and memory
-        addresses do not depend on texts or reports. Before that, Python encodes a str in a time that may depend on it;
-        bytes are used as they are.
+        The time shows how many blocks of 64 bytes the texts have; given their fingerprints, time and memory addresses
+        do not depend on texts or reports. Before that, Python encodes a str in a time that may depend on it; bytes are
+        used as they are.
 
         Parameters
         ----------
         values : sequence of str or of bytes, or Arrow column of strings or binary
             A text for each person, of any length; a str stands for its bytes in UTF-8.
-        out : ndarray of uint8, shape (n, report_bytes), optional
-            A writable C-contiguous array to fill.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only. Its words are used in order on one thread, whatever ``threads`` says.
+        out, threads, rng : as everywhere
 
         Returns
         -------
@@ -69,12 +63,7 @@ class Sketch(Protocol):
         Raises
         ------
         ParameterError
-            When a text is not Unicode (the message does not say which) or ``out`` does not fit; nothing has been drawn
-            then.
-        TypeError
-            When the values are not texts, or ``out`` is not an array of uint8.
-        RandomnessError
-            When the source of randomness fails; ``out`` is zero then.
+            When a text is not Unicode.
         """
         return self._reports(self._vector(values), out, threads, rng)
 
@@ -97,28 +86,15 @@ class Sketch(Protocol):
 
         Parameters
         ----------
-        collected : Accumulator or ndarray of uint8, shape (n, report_bytes)
-            An accumulator of this protocol, or its reports.
+        collected : as for `FrequencyProtocol.estimate`
         candidates : sequence of str or of bytes, or Arrow column of strings or binary
             The texts to look for. They need not have been known before the collection.
-        level : float
-            The confidence level of the intervals, between 0 and 1.
-        simultaneous : bool
-            Whether all intervals hold together at that level (Bonferroni), rather than each by itself.
-        threads : int, optional
-            How many threads count reports; all cores that the process may use when not given.
+        level, simultaneous, threads : as everywhere
 
         Returns
         -------
         SketchEstimate
             Zeros when no report was counted.
-
-        Raises
-        ------
-        ParameterError
-            When ``level`` is not between 0 and 1, or ``collected`` is of another protocol.
-        TypeError
-            When the candidates are not texts, the dtype is wrong, or ``simultaneous`` is not a bool.
         """
         candidates = _texts.readable_twice(candidates, "candidates")
         fingerprints = _texts.fingerprints(candidates, "candidates")
@@ -141,22 +117,12 @@ class SketchEstimate(EstimateTable):
     candidates : list of str or of bytes
         The texts.
     counts : ndarray of float64
-        An estimate for each text, unbiased over the reports and over the hash functions of a random seed. They are not
-        clamped: those of rare texts may be negative. Read-only, as are the other arrays.
+        An estimate for each text, unbiased over the reports and over the hash functions of a random seed.
     standard_errors : ndarray of float64
         The standard deviation of each count over the randomisation and over collisions with other texts in a column.
         Collisions are the same in every collection with the same seed, so averaging over collections does not reduce
         their error; more rows and columns do.
-    lower, upper : ndarray of float64
-        The ends of the confidence intervals, by the normal approximation.
-    n : int
-        The number of reports counted; for an attribute of `Sampled` those about all attributes.
-    rejected : int
-        The number of malformed reports, which were not counted.
-    level : float
-        The confidence level of the intervals.
-    simultaneous : bool
-        Whether all intervals hold together at that level (Bonferroni), or each by itself.
+    lower, upper, n, rejected, level, simultaneous : as everywhere
     """
 
     candidates: list[Any]
@@ -178,12 +144,12 @@ class CountMeanSketch(Sketch):
 
     Every person draws a row of the collector's table, finds the column that the row's hash function gives their text,
     and reports the row and one randomised bit for each column. The collector can estimate the counts of any texts
-    afterwards. Their variance is that of `SymmetricUnaryEncoding`, plus that of collisions of texts in a column.
+    afterwards. The variance of a count is the variance of `SymmetricUnaryEncoding`, plus the variance from collisions
+    of texts in a column.
 
     Parameters
     ----------
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
+    epsilon : as everywhere
     rows : int
         How many hash functions there are, from 1 to 65536. More of them average out more of the collisions of texts in
         a column, and cost only the collector's memory. With fewer rows than columns such collisions are rare and large,
@@ -192,13 +158,6 @@ class CountMeanSketch(Sketch):
         How many columns there are, a power of two from 8 to 2**20, with ``rows * width`` at most 2**24.
     seed : int
         A public number below 2**32, from which the hash functions are derived.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
 
     Notes
     -----
@@ -235,23 +194,7 @@ class HadamardCountMeanSketch(Sketch):
 
     Parameters
     ----------
-    epsilon : float
-        The privacy parameter, from 2**-20 to 32. A report is epsilon-locally differentially private.
-    rows : int
-        How many hash functions there are, from 1 to 65536. More of them average out more of the collisions of texts in
-        a column, and cost only the collector's memory. With fewer rows than columns such collisions are rare and large,
-        and intervals of candidates beside very frequent texts are too short.
-    width : int
-        How many columns there are, a power of two from 8 to 2**20, with ``rows * width`` at most 2**24.
-    seed : int
-        A public number below 2**32, from which the hash functions are derived.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
+    epsilon, rows, width, seed : as for `CountMeanSketch`
 
     Notes
     -----
