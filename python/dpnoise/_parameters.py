@@ -1,4 +1,4 @@
-"""Numbers that people pass as parameters, by the same rules everywhere."""
+"""Conversion and checks of parameters, by the same rules everywhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ByName:
 
 
 def real(value: Any, name: str) -> float:
-    """Return the parameter called ``name`` as the nearest float; the caller checks its range."""
+    """Return the nearest float; the caller checks its range."""
     if type(value) is float:  # the check of the abstract class takes long
         return value
     if not isinstance(value, Real) or isinstance(value, bool):
@@ -53,19 +53,19 @@ def fraction_of(value: Any) -> Fraction:
 
 
 def real_down(value: Any, name: str) -> float:
-    """Return the parameter called ``name`` as the largest float that is no larger: promises are rounded down."""
+    """Return the largest float that is no larger: promises are rounded down."""
     nearest = real(value, name)
     return math.nextafter(nearest, -math.inf) if value < nearest else nearest
 
 
 def real_up(value: Any, name: str) -> float:
-    """Return the parameter called ``name`` as the smallest float that is no smaller: bounds are rounded up."""
-    real(value, name)  # refuses what is none
+    """Return the smallest float that is no smaller: bounds are rounded up."""
+    real(value, name)  # refuses everything but real numbers
     return at_least(value)
 
 
 def at_least(exact: Any) -> float:
-    """Return the smallest float that is at least a number of any exact type; infinity when there is none."""
+    """Return the smallest float that is at least ``exact``, of any exact type; infinity beyond the largest float."""
     try:
         nearest = float(exact)
     except OverflowError:
@@ -74,7 +74,7 @@ def at_least(exact: Any) -> float:
 
 
 def root(square: Fraction) -> float:
-    """Return the root of ``square``, rounded up to a float."""
+    """Return the square root, rounded up to a float."""
     found = math.nextafter(math.sqrt(square), 0.0)
     while Fraction(found) ** 2 < square:
         found = math.nextafter(found, math.inf)
@@ -82,7 +82,7 @@ def root(square: Fraction) -> float:
 
 
 def share_of(epsilon: float, parts: int) -> float:
-    """Return a part of epsilon, so that all parts are no more than the whole."""
+    """Return epsilon divided by ``parts``, rounded down: the parts add up to at most epsilon, exactly."""
     share = epsilon / parts
     return math.nextafter(share, 0.0) if Fraction(share) * parts > Fraction(epsilon) else share
 
@@ -100,7 +100,7 @@ def integer(value: Any, name: str, allowed: range) -> int:
 
 
 def checked_level(level: float) -> float:
-    """Return the level of an interval or a bound, or refuse it as the native mechanisms do."""
+    """Return a level between 0 and 1; the error is the same as in the native mechanisms."""
     number = real(level, "level")
     if not 0 < number < 1:
         raise ParameterError(f"level must be between 0 and 1, both excluded, got {number!r}")
@@ -116,7 +116,6 @@ def _cached(distribution: str, *parameters: Any) -> Sampler:
 
 
 def sampler_of(distribution: str, *parameters: Any) -> Sampler:
-    """Return the sampler with these parameters."""
     try:
         return _cached(distribution, *parameters)
     except TypeError:  # perhaps only not hashable: the constructor's error names the problem

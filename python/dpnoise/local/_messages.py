@@ -1,4 +1,4 @@
-"""Streams of messages: where one ends and the next begins. docs/reference/wire_format.md defines the two framings.
+"""Streams of messages, and where each message ends. docs/reference/wire_format.md defines the two framings.
 
 `Accumulator.add_messages` rejects messages with a wrong content; a stream that cannot be divided into messages is
 refused. No error shows what is in a stream.
@@ -20,12 +20,12 @@ Framing = Literal["json-lines", "length-prefixed"]
 _HEADER_BYTES: Final = 12
 _LENGTH_BYTES: Final = 4
 _OTHER_ENTRIES: Final = 1 << 16
-"""How long a line of JSON may be besides its message: so no line fills the memory."""
+"""The most bytes of a line of JSON besides its message: a bound, so that no line fills the memory."""
 _SKIPPED: Final = 1 << 20
 
 
 class Stream(Protocol):
-    """What can be read as bytes."""
+    """A binary file or another object to read bytes from."""
 
     def read(self, size: int, /) -> bytes:
         """Read at most ``size`` bytes, fewer only at the end."""
@@ -40,21 +40,21 @@ def read_messages(stream: Stream, framing: Framing, protocol: Specification) -> 
     Parameters
     ----------
     stream : binary file
-        What can be read as bytes, with ``read`` and ``readline``.
+        An object with ``read`` and ``readline``, which return bytes.
     framing : {"json-lines", "length-prefixed"}
-        How it divides into messages, as the wire format defines it.
+        How the stream divides into messages, as the wire format defines it.
     protocol : Protocol
         The protocol of the reports.
 
     Yields
     ------
     bytes
-        A message; of one that is too long only so much that it is rejected for its length.
+        A message. A message that is too long is cut short, but remains long enough to be rejected for its length.
 
     Raises
     ------
     ParameterError
-        When the stream cannot be divided into messages; it names the line or the offset.
+        When the stream cannot be divided into messages; the error names the line or the offset.
     """
     size = _HEADER_BYTES + protocol.report_bytes
     return _json_lines(stream, size) if framing == "json-lines" else _length_prefixed(stream, size)
@@ -79,7 +79,7 @@ def _json_lines(stream: Stream, size: int) -> Iterator[bytes]:
         try:
             yield base64.b64decode(text, validate=True)
         except ValueError:
-            yield b""  # the sender's fault, as any other message that has no header
+            yield b""  # the sender's fault: rejected like any other message without a header
 
 
 def _length_prefixed(stream: Stream, size: int) -> Iterator[bytes]:

@@ -16,18 +16,18 @@ from dpnoise.local._specification import Specification
 
 @dataclass(frozen=True)
 class ReportsFile:
-    """A Parquet file of reports, and what its metadata say of them.
+    """A Parquet file of reports, and what its metadata say about them.
 
     Attributes
     ----------
     path : str
         The name of the file.
     protocol : Protocol or None
-        The protocol of the reports, where the metadata name one.
+        The protocol of the reports, where the metadata name a protocol.
     domain : list of str or None
         The labels of the values, as texts, where the metadata list them.
     rows : int
-        How many reports the file has.
+        The number of reports.
     """
 
     path: str
@@ -36,24 +36,22 @@ class ReportsFile:
     rows: int
 
     def batches(self, rows: int) -> Iterator[Any]:
-        """Read the reports a piece at a time; memory does not grow with the file.
+        """Read the reports a piece at a time, so that memory does not grow with the file.
 
         Parameters
         ----------
         rows : int
-            How many reports to hold at a time.
+            The largest number of reports in a piece.
 
         Yields
         ------
         pyarrow.Array
-            At most so many reports, without the metadata, for `Accumulator.add`.
+            At most ``rows`` reports, without the metadata, for `Accumulator.add`.
 
         Raises
         ------
         ParameterError
-            When the file is damaged, or has been truncated.
-        OSError
-            When the file cannot be read.
+            When the file is damaged or truncated.
         """
         found = 0
         with _opened(self.path) as file:
@@ -70,22 +68,12 @@ def open_reports(path: str | PathLike[str]) -> ReportsFile:
 
     Parameters
     ----------
-    path : path-like
-        A file with a column of reports that is called "report" or is the only one.
-
-    Returns
-    -------
-    ReportsFile
+    path : as for `Accumulator.add_parquet`
 
     Raises
     ------
     ParameterError
-        When the file is not a Parquet file, has no column of reports, or its metadata are damaged; the message names
-        it.
-    OSError
-        When the file cannot be read.
-    ImportError
-        When pyarrow is not installed.
+        When the file is not a Parquet file, has no column of reports, or its metadata are damaged.
     """
     name = fspath(path)
     with _opened(name) as file:
