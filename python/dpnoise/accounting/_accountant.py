@@ -30,26 +30,19 @@ class Accountant(ByName):
     ----------
     method : {"pld", "rdp"}, default "pld"
         Privacy-loss distributions, which are tighter, or Rényi divergences, which are faster.
-    relation : {"add/remove", "substitute"}, default "add/remove"
-        The neighbouring relation, which must be that of all composed costs.
+    relation : as everywhere
+        ``"add/remove"`` unless given. All composed costs must have the same relation.
 
     Attributes
     ----------
-    relation
-        As above.
     LARGEST_DIVERGENCE : float
         The most, for "pld", that the Rényi divergence of order 2 of all releases may be: larger distributions would not
         fit in memory.
 
-    Raises
-    ------
-    ParameterError
-        When the method or the relation is neither.
-    ImportError
-        When dp-accounting is not installed; the extra ``accounting`` brings it.
-
     Notes
     -----
+    The accountant needs dp-accounting, which the extra ``accounting`` brings.
+
     The input of a release may depend on earlier releases; the choice of mechanisms must not. If you state a mechanism's
     sensitivity, it must hold for the accountant's relation.
 
@@ -101,7 +94,7 @@ class Accountant(ByName):
         Parameters
         ----------
         mechanism : mechanism, PrivacyCost or PrivacyLoss
-            A mechanism of dpnoise, or the cost or the privacy loss of another one.
+            A mechanism of dpnoise, or the cost or the privacy loss of a mechanism of another library.
         count : int, default 1
             The number of releases, at least 1.
         sample_rate : float, default 1
@@ -111,12 +104,10 @@ class Accountant(ByName):
         Raises
         ------
         ParameterError
-            When a number is out of range; or, for "pld", when a release may reveal a loss above 200, or all together
-            have a divergence of order 2 above `LARGEST_DIVERGENCE`; or when the noise has so few steps and so large a
-            sensitivity that no bound on its distribution is known; or when the mechanism is for another neighbouring
-            relation, or is to be sampled under "substitute".
-        TypeError
-            When ``mechanism`` is neither a mechanism of dpnoise nor a cost or loss, or ``count`` not an integer.
+            For "pld", when a release may reveal a loss above 200, or all releases together have a divergence of order 2
+            above `LARGEST_DIVERGENCE`; or when the noise has so few steps and so large a sensitivity that no bound on
+            its distribution is known; or when the mechanism is for another neighbouring relation, or is to be sampled
+            under "substitute".
         """
         times = integer(count, "count", range(1, 2**53))
         rate = real_up(sample_rate, "sample_rate")
@@ -141,7 +132,7 @@ class Accountant(ByName):
         return self
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon that is known to hold for all releases together; infinity if none is.
+        """Return the smallest epsilon that is known to hold for all releases together, or infinity.
 
         Parameters
         ----------
@@ -222,7 +213,7 @@ class Accountant(ByName):
         return float(_rdp().compute_delta(*self._divergences(), max(epsilon, 0.0))[0]) - math.expm1(min(epsilon, 0.0))
 
     def _distribution(self) -> Any:
-        """Compose equal releases by one power of a Fourier transform; the result is kept until more are added."""
+        """Compose equal releases by one power of a Fourier transform; it is kept until more are added."""
         if self._composed is None:
             composed = require("dp_accounting", "accounting").pld.privacy_loss_distribution.identity()
             for loss, count in self._counts.items():
@@ -231,7 +222,7 @@ class Accountant(ByName):
         return self._composed
 
     def _divergences(self) -> Any:
-        """Add up the divergences of dp-accounting's orders; they are kept, too."""
+        """Add up the divergences of dp-accounting's orders; the sums are kept until more releases are added."""
         if self._composed is None:
             orders = np.array(_rdp().DEFAULT_RDP_ORDERS, np.float64)
             parts = (count * loss.rdp(orders) for loss, count in self._counts.items())

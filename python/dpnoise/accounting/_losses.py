@@ -31,7 +31,7 @@ _TRUNCATED: Final = 1e-30  # the most that dp-accounting truncates of a discrete
 
 
 class PrivacyLoss(ABC):
-    """An upper bound on the privacy loss of one release, which `Accountant.compose` takes: the base class of all.
+    """An upper bound on the privacy loss of one release, which `Accountant.compose` takes: the abstract base class.
 
     Attributes
     ----------
@@ -39,11 +39,6 @@ class PrivacyLoss(ABC):
         The loss is at most this except with probability ``delta``; infinity when it has no bound.
     delta : float
         The probability of a failure, which the other members exclude.
-
-    Raises
-    ------
-    ParameterError
-        When a number of a subclass is not positive and finite.
 
     Examples
     --------
@@ -57,7 +52,7 @@ class PrivacyLoss(ABC):
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check that all numbers are positive and finite."""
         for name, value in vars(self).items():
             if type(value) in (int, float) and not 0 < value < math.inf:
                 raise ParameterError(f"{name} must be positive and finite, got {value!r}")
@@ -74,7 +69,7 @@ class PrivacyLoss(ABC):
 
     @property
     def pld_slack(self) -> float:
-        """The error of `pld`, in the same sense."""
+        """The error of `pld`: a factor of at most exp(slack) in every probability."""
         return 0.0
 
     def sampled(self, sample_rate: float) -> PrivacyLoss:
@@ -85,14 +80,10 @@ class PrivacyLoss(ABC):
         sample_rate : float
             Above 0 and at most 1.
 
-        Returns
-        -------
-        PrivacyLoss
-
         Raises
         ------
         ParameterError
-            When the loss is that of `repeated` releases, whose sampling is known already.
+            When `repeated` made this loss: a run accounts for its sampling already.
         """
         cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), sample_rate=sample_rate)
         return ApproximateLoss(cost.epsilon, cost.delta)
@@ -103,11 +94,7 @@ class PrivacyLoss(ABC):
         Parameters
         ----------
         count : int
-            How many releases.
-
-        Returns
-        -------
-        PrivacyLoss
+            The number of releases.
         """
         return RepeatedLoss(self, count)
 
@@ -132,29 +119,23 @@ class PrivacyLoss(ABC):
 
         Parameters
         ----------
-        count : int
-            How many releases.
+        count : as for `repeated`
 
         Returns
         -------
         dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
-
-        Raises
-        ------
-        ImportError
-            When dp-accounting is not installed; the extra ``accounting`` brings it.
         """
 
 
 @dataclass(frozen=True)
 class ApproximateLoss(PrivacyLoss):
-    """Anything (epsilon, delta)-differentially private: at worst, randomised response that may fail."""
+    """Any (epsilon, delta)-differentially private mechanism: at worst, randomised response that may fail."""
 
     epsilon: float
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        """Take the numbers of a cost, which have been checked, and may be zero."""
+        """Skip the check: the numbers of a cost have been checked, and may be zero."""
 
     def rdp(self, orders: Floats) -> Floats:
         """Return the divergences of randomised response: ln(cosh((a - 1/2) epsilon) / cosh(epsilon/2)) / (a - 1)."""
@@ -207,8 +188,7 @@ class LaplaceLoss(PrivacyLoss):
 
     Parameters
     ----------
-    epsilon : float
-        Positive and finite.
+    epsilon : as everywhere
     sensitivity : int
         In the L1 norm, in steps of the grid; positive.
     sample_rate : float, default 1
@@ -252,8 +232,7 @@ class DiscreteLaplaceLoss(LaplaceLoss):
 
     Parameters
     ----------
-    epsilon, sensitivity, sample_rate
-        As for `LaplaceLoss`.
+    epsilon, sensitivity, sample_rate : as for `LaplaceLoss`
     """
 
     def rdp(self, orders: Floats) -> Floats:
@@ -295,8 +274,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
         The parameter of the noise in each value, nearly its standard deviation, in steps; positive.
     sensitivity : float
         In the L2 norm, in steps; positive.
-    sample_rate : float, default 1
-        The sampling rate of `sampled`.
+    sample_rate : as for `LaplaceLoss`
     rounded : bool, default False
         Whether rounding adds steps to the sensitivity of arrays, whose noise then grows by the same factor or more.
     """
@@ -309,7 +287,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
 
     @property
     def span(self) -> float:
-        """The loss of a noise of twelve standard deviations."""
+        """The loss where the noise is twelve standard deviations."""
         multiplier = self.sigma / self.sensitivity
         return 12 / multiplier + 0.5 / multiplier**2
 
