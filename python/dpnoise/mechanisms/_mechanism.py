@@ -1,4 +1,4 @@
-"""The base of all mechanisms: parameters, which are all of the state, and the cost of a release."""
+"""The base class of mechanisms: the parameters, which are the whole state, and the cost of a release."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ COUNTS: Final = range(1, 2**60)
 
 
 class Mechanism(ByName):
-    """The base class of all mechanisms and queries, of which there are no objects.
+    """The abstract base class of all mechanisms and queries.
 
-    A mechanism is immutable, and equal to every other one of its kind with the same parameters.
+    A mechanism is immutable, and equal to every mechanism of its class with the same parameters.
     """
 
     __slots__ = ("_native",)
@@ -36,20 +36,12 @@ class Mechanism(ByName):
         ----------
         x : object
             The value of the query, as the mechanism takes it.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a release is not private.
+        rng : as everywhere
 
         Returns
         -------
         object
             The differentially private release.
-
-        Raises
-        ------
-        ParameterError, TypeError
-            When the mechanism does not take ``x``. Nothing has been drawn then.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
         """
 
     @property
@@ -88,8 +80,7 @@ class Mechanism(ByName):
 
         Parameters
         ----------
-        level : float, default 0.95
-            The probability with which the bound holds, between 0 and 1.
+        level : as everywhere
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Partition selection: which groups may be released, where the set of groups is private too."""
+"""Partition selection for a private set of groups, and buffers of noise for single numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MARGIN: Final = 2.0**-20
 _LEAST_EPSILON: Final = 2.0**-20
 _MOST_EPSILON: Final = 60
 _LEAST_DELTA: Final = 2.0**-800
-# So many digits that a logarithm near 1 keeps enough of them for the smallest double.
+# The logarithm of a number near 1 loses digits: enough must remain for the smallest double.
 _DELTA_DIGITS: Final = Context(prec=400, traps=[])
 _DIGITS: Final = Context(prec=60, traps=[])
 
@@ -38,20 +38,6 @@ class TruncatedGeometric(ByName):
         From 0 to 1; if positive, at least ``2**-800 * max_partitions_contributed``.
     max_partitions_contributed : int, default 1
         The most groups that a person is in.
-
-    Attributes
-    ----------
-    epsilon, delta, max_partitions_contributed
-        As above.
-
-    Raises
-    ------
-    ParameterError
-        When a parameter is out of range.
-    TypeError
-        When a parameter is of the wrong type.
-    RandomnessError
-        When the source of randomness fails.
 
     Notes
     -----
@@ -84,25 +70,12 @@ class TruncatedGeometric(ByName):
         self._native = _native.TruncatedGeometric(**_law(self.epsilon, self.delta, partitions))
 
     def should_keep(self, num_users: float) -> bool:
-        """Say whether a group is released.
+        """Decide at random whether a group is released.
 
         Parameters
         ----------
         num_users : int or float
             The number of people in the group; whole.
-
-        Returns
-        -------
-        bool
-
-        Raises
-        ------
-        ParameterError
-            When the number is not whole.
-        TypeError
-            When it is not a number.
-        RandomnessError
-            When the source of randomness fails.
         """
         return self._native.should_keep(num_users)
 
@@ -110,18 +83,13 @@ class TruncatedGeometric(ByName):
 class NoiseBuffer:
     """A mechanism for one real number at a time, with its noise drawn in advance.
 
-    A call costs as much privacy as a release of the mechanism, and takes a fraction of the time. Each has noise of its
-    own, which is overwritten when it is used; the child of a fork discards what its parent has drawn.
+    A call costs as much privacy as a release of the mechanism, and takes a fraction of the time. Each call has noise of
+    its own, which is overwritten when it is used; the child of a fork discards the noise that its parent has drawn.
 
     Parameters
     ----------
     mechanism : Laplace or Gaussian
-        The mechanism.
-
-    Raises
-    ------
-    TypeError
-        When it is another one.
+        The mechanism whose noise is drawn.
 
     Examples
     --------
@@ -148,16 +116,7 @@ class NoiseBuffer:
         Returns
         -------
         float
-            As `Laplace.release` gives it.
-
-        Raises
-        ------
-        ParameterError
-            When ``x`` is not finite.
-        TypeError
-            When it is not a number.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
+            As by `Laplace.release`.
         """
         try:
             return self._native.release(x)
