@@ -46,15 +46,11 @@ class CorrelatedGradient(GradientPrivacy):
         of late steps is made of the noise of many steps before, such as 0.157 for nine coefficients of 1 and 2**20
         steps.
     participation : SingleEpoch, MinSeparation or CyclicPoisson
-        In which steps an example may take part. Its batches must be made like this: nothing here can check it.
-    delta : float, optional
-        Between 0 and 1. It determines the epsilon of the run, and so its `cost`.
-
-    Raises
-    ------
-    ImportError
-        When there is a ``delta``, the participation has a sample rate below 1, and dp-accounting is not installed; the
-        extra ``accounting`` brings it.
+        In which steps an example may take part. The caller must make the batches accordingly: nothing here can check
+        it.
+    delta : as everywhere
+        It determines the epsilon of the run, and so its `cost`. With a sample rate below 1 this needs the extra
+        ``accounting``.
 
     Notes
     -----
@@ -62,9 +58,9 @@ class CorrelatedGradient(GradientPrivacy):
     and so for one example that is added or removed, if the steps of each example depend on nothing of the others.
 
     Gradients are clipped and added up as `clip_and_sum` does, on a grid that is 1024 times as coarse. The noise has a
-    grid that is 4096 times as fine as that, and is made in integers: the noise of step t is ``z[t]``, independent
-    discrete Gaussian noise, less the rounded sum of ``coefficients[j] * w[t - j]``, where w is the noise of earlier
-    steps. Between neighbours, the integers that z is added to differ by exactly C times the difference of the
+    grid that is 4096 times as fine as the grid of the sums, and is made in integers: the noise of step t is ``z[t]``,
+    independent discrete Gaussian noise, less the rounded sum of ``coefficients[j] * w[t - j]``, where w is the noise of
+    earlier steps. Between neighbours, the integers that z is added to differ by exactly C times the difference of the
     gradients, whatever has been released before. So the whole run, adaptive as it is, costs as much as one release of
     Gaussian noise. The proof is in ``docs/proofs/correlated_noise.md``.
 
@@ -151,7 +147,7 @@ class CorrelatedGradient(GradientPrivacy):
         return at_least(self._events / (2 * Fraction(self.noise_multiplier) ** 2))
 
     def start(self, *, key: NoiseKey | None = None) -> CorrelatedGradientRun:
-        """Start a run, which makes one step at a time and costs `cost` in all.
+        """Start a run, which makes one step at a time; all steps together cost `cost`.
 
         Parameters
         ----------
@@ -174,7 +170,7 @@ class CorrelatedGradient(GradientPrivacy):
         Parameters
         ----------
         state : bytes
-            As `CorrelatedGradientRun.state` gave it, for equal parameters. This is checked before anything is drawn.
+            The result of `CorrelatedGradientRun.state`, for equal parameters. This is checked before anything is drawn.
         key : NoiseKey
             The key of the run.
         threads : as everywhere
@@ -182,7 +178,7 @@ class CorrelatedGradient(GradientPrivacy):
         Raises
         ------
         ParameterError
-            When ``state`` is no state, was changed, or belongs to other parameters or to another key.
+            When ``state`` was changed, or belongs to other parameters or to another key.
         """
         if not isinstance(state, bytes):
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
@@ -223,7 +219,7 @@ class CorrelatedGradient(GradientPrivacy):
         independent = self.noise_multiplier * self._native.sensitivity(integer(d, "d", _WIDTHS))
         independent *= self._strategy.sensitivity(self._participation)
         # The noise is the inverse of C times independent noise and rounding errors of half a unit. Rows of the inverse
-        # have norms of at most the gain, and so sums of magnitudes of at most sqrt(steps) times that.
+        # have norms of at most the gain, and so sums of magnitudes of at most sqrt(steps) times the gain.
         deviations = math.sqrt(2 * (math.log(2.0) - math.log1p(-checked_level(level))))
         rounding = math.sqrt(self._strategy.steps) * self.granularity * 2.0**-13
         noise = self._strategy._gain() * (deviations * independent + rounding)
@@ -243,7 +239,7 @@ class CorrelatedGradientRun:
     """A run of steps, made by `CorrelatedGradient.start` or `CorrelatedGradient.resume`.
 
     It holds the noise of earlier steps, which is secret, and wiped when it is dropped. It can be neither copied nor
-    pickled, and a forked child cannot continue it: its steps would be made twice. They are made one after the other.
+    pickled, and a forked child cannot continue it: its steps would be made twice. Steps are made one after the other.
     """
 
     __slots__ = ("_native",)
@@ -258,7 +254,7 @@ class CorrelatedGradientRun:
 
     @property
     def run_id(self) -> bytes | None:
-        """16 public bytes that no other run has, and a resumed one keeps; None without a key."""
+        """16 public bytes, unique to the run, which a resumed run keeps; None without a key."""
         return self._native.id
 
     def step(
@@ -284,10 +280,10 @@ class CorrelatedGradientRun:
         return array
 
     def state(self) -> bytes:
-        """Return what brings the run back with its key: a public state, which nobody can change without the key.
+        """Return the public state, from which `CorrelatedGradient.resume` continues the run with its key.
 
-        It has fingerprints of the key and of the parameters, the run's id, the number of parameters of the model, and
-        16 random bytes for each step. Neither the key nor any noise is in it.
+        Nobody can change it without the key. It has fingerprints of the key and of the parameters, the run's id, the
+        number of parameters of the model, and 16 random bytes for each step, but neither the key nor any noise.
 
         A run without a key has no state.
 

@@ -19,7 +19,7 @@ _UNLIMITED: Final = range(2**31 - 1)  # steps of independent noise, which 32 bit
 
 
 class FloatSums(ByName):
-    """Noise for sums in floating point that another library has made, of whose sensitivity the caller is sure.
+    """Noise for sums in floating point that another library has made; the caller answers for their sensitivity.
 
     A sum is rounded to a grid, and the noise is in whole steps of a grid that is 2**12 times finer. `NoisyGradient` and
     `CorrelatedGradient` clip and add up themselves, and their sums are exact.
@@ -31,27 +31,23 @@ class FloatSums(ByName):
         noise. Independent when not given, for any number of steps up to 2**31 - 1.
     stddev : float
         The standard deviation of the independent noise, from 2**-80 to 2**80: the noise multiplier, times the
-        sensitivity of the strategy, times that of a sum.
+        sensitivity of the strategy, times the sensitivity of a sum.
 
     Attributes
     ----------
-    strategy, stddev
-        As above.
     granularity : float
         The step of the grid of the sums, a power of two from 2**-28 to 2**-23 of ``stddev``.
 
     Raises
     ------
     ParameterError
-        When ``stddev`` is out of range, or the recursion of the strategy leaves too few of 64 bits for it.
-    TypeError
-        When ``stddev`` is not a number, or ``strategy`` no strategy.
+        When the recursion of the strategy leaves too few of 64 bits for ``stddev``.
 
     Notes
     -----
     All steps together are S**2 / (2 stddev**2)-zCDP, where S is the sensitivity of the strategy times the largest L2
-    norm by which an example changes a sum on the grid: that of the sum, and less than sqrt(d) steps of the grid more
-    for d numbers.
+    norm by which an example changes a sum on the grid: the norm by which it changes the sum in memory, and less than
+    sqrt(d) steps of the grid more for d numbers.
 
     Examples
     --------
@@ -103,22 +99,12 @@ class FloatSums(ByName):
         return self._granularity
 
     def history_length(self, d: int) -> int:
-        """Say how much of the last noise the next steps need.
+        """Return the length of the history, the noise that the next steps need; 0 for independent noise.
 
         Parameters
         ----------
         d : int
-            How many numbers a sum has.
-
-        Returns
-        -------
-        int
-            The length of the history; 0 for independent noise.
-
-        Raises
-        ------
-        ParameterError
-            When ``d`` is out of range.
+            The number of numbers in a sum.
         """
         return self._native.history_length(integer(d, "d", range(2**53)))
 
@@ -138,24 +124,17 @@ class FloatSums(ByName):
         sums : ndarray of float32 or float64, shape (d,)
             C-contiguous and writable. NaN and infinities count as zero.
         history : ndarray of int64, shape (history_length(d),)
-            C-contiguous and writable: zeros before the first step, and then what the step before has left there. **It
-            is secret**: whoever has it can subtract that noise from what was released, and whoever can change it
+            C-contiguous and writable: zeros before the first step, and then the array as the step before has left it.
+            **It is secret**: whoever has it can subtract that noise from what was released, and whoever can change it
             chooses what later steps take back.
         step : int
-            The number of the step, from 0.
-        threads : int, optional
-            How many threads to use; all cores that the process may use when not given.
-        rng : dpnoise.hazmat generator, optional
-            For tests only: such a step is not private.
+            The number of the step, from 0 and below the number of steps of the strategy.
+        threads, rng : as everywhere
 
         Raises
         ------
-        ParameterError
-            When ``step`` is not before the last, or a shape does not fit. Nothing has been drawn then.
-        TypeError
-            When an array has another dtype.
         RandomnessError
-            When the source of randomness fails; the sums are zeros then.
+            When the source of randomness fails. The sums are zeros then.
         """
         allowed = _UNLIMITED if self._strategy is None else range(self._strategy.steps)
         self._native.release(history, integer(step, "step", allowed), sums, threads, rng)

@@ -34,9 +34,9 @@ class NoisyGradient(GradientPrivacy):
     expected_batch_size : float
         The average size of a batch: the sampling rate times the number of examples. From 2**-32 to 2**53. It is a
         public constant: the actual size of a batch is private, and a mean over it would reveal it.
-    delta : float, optional
-        Between 0 and 1. It determines the epsilon of a step on all data, and so its `cost`. Without it `cost` raises an
-        error, since a step has an epsilon for every delta.
+    delta : as everywhere
+        It determines the epsilon of a step on all data, and so its `cost`. Without it `cost` raises an error, since a
+        step has an epsilon for every delta.
 
     Notes
     -----
@@ -44,7 +44,7 @@ class NoisyGradient(GradientPrivacy):
     For many steps on samples an `Accountant` finds a far smaller cost, which can be spent at once as a `PrivacyCost`.
 
     The clipped gradients are added up on a grid, as `clip_and_sum` says, and noise is added there, exactly; only then
-    is the sum divided. The sensitivity is that on the grid: ``clip_norm`` and half a step of the grid for the rounding
+    is the sum divided. The sensitivity on the grid is ``clip_norm`` and half a step of the grid for the rounding
     of each of the d coordinates, or ``sqrt(d) / 2`` steps in all, less than 5e-7 of ``clip_norm`` for a million
     coordinates.
 
@@ -113,24 +113,16 @@ class NoisyGradient(GradientPrivacy):
 
         Parameters
         ----------
-        gradients : sequence of ndarray, floating point, shape (n, ...)
+        gradients : sequence of ndarray, floating point of at most 64 bits, shape (n, ...)
             An array for each parameter of the model; all have a row for each example, and n may be 0. C-contiguous
             arrays of one dtype, float32 or float64, are read in place and must not be changed meanwhile.
-        threads : int, optional
-            As for `release`.
+        threads : as everywhere
 
         Returns
         -------
         ndarray of int64, shape (d,)
             The sums of all numbers of the arrays, one array after the other, in steps of ``granularity``. One example
             changes them by at most `sensitivity`.
-
-        Raises
-        ------
-        ParameterError
-            When the arrays have no numbers or not as many rows.
-        TypeError
-            When an array is not of floating-point numbers of at most 64 bits.
         """
         return clipped_steps(gradients, self.clip_norm, threads)
 
@@ -142,23 +134,15 @@ class NoisyGradient(GradientPrivacy):
         Parameters
         ----------
         sums : ndarray of int64, shape (d,)
-            What `clipped_sum` gave, or the sum of several of its results.
+            The result of `clipped_sum`, or the sum of several results.
         dtype : float32 or float64, default float32
-            Of the result; the noisy sum is rounded to it once.
-        threads, rng
-            As for `release`.
+            The dtype of the step; the noisy sum is rounded to it once.
+        threads, rng : as everywhere
 
         Returns
         -------
         ndarray, shape (d,)
             The step.
-
-        Raises
-        ------
-        TypeError
-            When ``sums`` or ``dtype`` is of another type.
-        RandomnessError
-            When the source of randomness fails; nothing is released.
         """
         out = np.empty(sums.shape, dtype)
         self._native.release(np.ascontiguousarray(sums), out, threads, rng)
@@ -176,11 +160,6 @@ class NoisyGradient(GradientPrivacy):
         -------
         float
             In the unit of the gradients; a multiple of ``granularity``.
-
-        Raises
-        ------
-        ParameterError
-            When ``d`` is out of range.
         """
         return self._native.sensitivity(integer(d, "d", range(2**53)))
 
@@ -189,8 +168,7 @@ class NoisyGradient(GradientPrivacy):
 
         Parameters
         ----------
-        d : int
-            The number of coordinates of a gradient; positive.
+        d : as for `sensitivity`, and positive
         level : as everywhere
         """
         sensitivity = self.sensitivity(integer(d, "d", range(1, 2**53)))
@@ -201,5 +179,4 @@ class NoisyGradient(GradientPrivacy):
         return noise / self.expected_batch_size * _ROUNDED
 
     def _loss(self) -> PrivacyLoss:
-        """Return the privacy loss of a step, for the accountant."""
         return self._loss_of_noise()
