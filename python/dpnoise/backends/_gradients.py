@@ -1,4 +1,4 @@
-"""Clipped gradients of whole models, by the parameters of a step: what the backends of training frameworks share.
+"""Clipped gradients of whole models, by the parameters of a step: shared by the backends of training frameworks.
 
 Each function makes the `dpnoise.sgd.NoisyGradient` of its parameters, for sums that are not divided.
 """
@@ -18,7 +18,6 @@ from dpnoise.sgd import NoisyGradient
 
 
 def mechanism(clip_norm: float, noise_multiplier: float) -> NoisyGradient:
-    """Return the mechanism, or raise a ParameterError for parameters that are out of range."""
     return NoisyGradient(clip_norm=clip_norm, noise_multiplier=noise_multiplier, expected_batch_size=1.0)
 
 
@@ -29,7 +28,7 @@ _kept_mechanism = lru_cache(maxsize=256, typed=True)(mechanism)
 def clipped_sum(
     gradients: Sequence[NDArray[Any]], *, clip_norm: float, threads: int | None = None
 ) -> NDArray[np.int64]:
-    """Clip and add up, in whole steps of the grid, as `NoisyGradient.clipped_sum`."""
+    """Clip gradients and add them up, as `NoisyGradient.clipped_sum` does."""
     return mechanism(clip_norm, 1.0).clipped_sum(gradients, threads=threads)
 
 
@@ -42,7 +41,7 @@ def noisy(
     threads: int | None = None,
     rng: Rng = None,
 ) -> NDArray[Any]:
-    """Add noise to such sums, as `NoisyGradient.add_noise`."""
+    """Add noise to the results of `clipped_sum`, as `NoisyGradient.add_noise` does."""
     return _kept_mechanism(clip_norm, noise_multiplier).add_noise(sums, dtype=dtype, threads=threads, rng=rng)
 
 

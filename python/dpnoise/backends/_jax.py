@@ -1,4 +1,4 @@
-"""What the backends of libraries on JAX share: steps that programs of JAX take on the CPU, and checks of arguments."""
+"""Steps that programs of JAX take on the CPU, and checks of arguments: shared by the backends of libraries on JAX."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Step:
     target : str
         A name for XLA.
     function : Function
-        Called with an argument ``rng`` where a call gives one.
+        Called with an argument ``rng`` where a call has one.
     """
 
     def __init__(self, target: str, function: Function) -> None:
@@ -73,12 +73,12 @@ class Step:
 
 
 def is_one_cpu() -> bool:
-    """Say whether there is no device but one CPU: of several, each might make a custom call of its own."""
+    """Say whether one CPU is the only device: each of several devices might make a custom call of its own."""
     return bool(jax.default_backend() == "cpu" and jax.device_count() == 1)
 
 
 def generator(**given: Any) -> SeededRng | ScriptedRng | None:
-    """Return the test generator that was passed in place of a host's key or seed; refuse keys and seeds."""
+    """Return the test generator that stands in place of a host's key or seed; refuse keys and seeds."""
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():
         if not isinstance(value, SeededRng | ScriptedRng):
@@ -92,5 +92,5 @@ def generator(**given: Any) -> SeededRng | ScriptedRng | None:
 
 
 def number(value: Any, name: str) -> float:
-    """Return a number, or the only one of an array, rounded up to a float: noise never becomes less."""
+    """Return a number, or the only number of an array, rounded up to a float: noise never becomes less."""
     return real_up(value.item() if hasattr(value, "item") else value, name)

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 Replacements = Iterable[tuple[Any, str, Any]]
-"""Of attributes: their owner, their name and what they are to be."""
+"""The owner, the name and the new value of each attribute to replace."""
 
 
 class Patch:
-    """Attributes that are replaced while any thread needs it.
+    """A replacement of attributes that lasts while any thread needs it.
 
     The replacements are computed at the first use, so the host is imported by then.
     """

@@ -36,7 +36,7 @@ class _ApiVersion(Structure):
 
 
 class _Metadata(Structure):
-    # What follows is left as XLA made it.
+    # XLA's further fields remain as XLA made them.
     _fields_ = (("struct_size", c_size_t), ("api_version", _ApiVersion))
 
 
@@ -116,15 +116,15 @@ class _CallFrame(Structure):
 
 
 Function = Callable[..., None]
-"""Takes lists of arguments and of results, which are arrays, and attributes by name; writes the results."""
+"""A function of a list of argument arrays, a list of result arrays, which it writes, and attributes by name."""
 
 
-# By their targets: XLA may call them for as long as the process lives.
+# Handlers by their targets, kept because XLA may call them for as long as the process lives.
 _HANDLERS: Final[dict[str, Any]] = {}
 
 
 class CustomCall:
-    """A function that programs call which XLA compiles for one CPU.
+    """A function for programs that XLA compiles for one CPU.
 
     Parameters
     ----------
@@ -140,18 +140,18 @@ class CustomCall:
         _ffi.register_ffi_target(target, _ffi.pycapsule(_HANDLERS[target]), platform="cpu")
 
     def __call__(self, shapes: Any, arguments: Sequence[Any], aliases: Mapping[int, int], **attributes: Any) -> Any:
-        """Put a call into the program that is traced.
+        """Add a call to the program that is traced.
 
         Parameters
         ----------
         shapes : sequence of jax.ShapeDtypeStruct
-            Of the results.
+            The shapes and dtypes of the results.
         arguments : sequence of jax.Array
-            Of float32, float64, int32 or uint32.
+            Arrays of float32, float64, int32 or uint32.
         aliases : mapping of int to int
             Results that are in the memory of an argument, by the index of the argument: they begin with its values.
         **attributes : float, int or ndarray of int64
-            They become part of the compiled program, which may be stored; no secret does.
+            Part of the compiled program, which may be stored: no attribute may be secret.
         """
         # A side effect, so that XLA neither drops, moves nor repeats the call.
         call = _ffi.ffi_call(
@@ -191,7 +191,7 @@ def _arrays(buffers: Any) -> list[NDArray[Any]]:
 
 
 def _named(attributes: Any) -> dict[str, Any]:
-    """Return the attributes: numbers of Python, and arrays of one axis."""
+    """Return the attributes by name: Python numbers, and arrays of one axis."""
     found = {}
     for index in range(attributes.size):
         name, kind = attributes.names[index].contents, attributes.types[index]

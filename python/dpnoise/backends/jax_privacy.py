@@ -1,14 +1,14 @@
 """Noise of JAX Privacy that is exact and secure: the privatizers of ``jax_privacy.noise_addition`` of the same names.
 
-Each makes a gradient transformation with the input and the output of the host's: sums of clipped gradients, and the
-same with noise. A sum is rounded to a grid, and the noise is in whole steps of a finer one, drawn on the CPU with keys
+Each makes a gradient transformation with the input and the output of the host's: sums of clipped gradients, and these
+sums with noise. A sum is rounded to a grid, and the noise is in whole steps of a finer one, drawn on the CPU with keys
 of the operating system. Noise that is correlated between steps has a `dpnoise.sgd.BandedToeplitz` for its matrix.
 
 The state holds the noise of the last steps, and nothing of the data. **It is secret**: whoever has it can subtract that
 noise from what was released, and whoever can change it chooses what later steps take back.
 
 The input is a sum in floating point, whose sensitivity only the caller can know. `dpnoise.backends.optax` and
-`dpnoise.sgd.CorrelatedGradient` clip and add up themselves, and theirs is exact.
+`dpnoise.sgd.CorrelatedGradient` clip and add up themselves, and their sums are exact.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ def gaussian_privatizer(
 
     Parameters
     ----------
-    stddev, prng_key, dtype, intermediate_strategy : optional
-        As for `matrix_factorization_privatizer`.
+    stddev, prng_key, dtype, intermediate_strategy : as for `matrix_factorization_privatizer`
 
     Returns
     -------
@@ -115,7 +114,7 @@ def matrix_factorization_privatizer(
         None, or for tests a generator of `dpnoise.hazmat`. A key or a seed raises a ValueError: anybody who knows it
         can subtract the noise, and a program that passes the same key twice expects the same noise twice.
     dtype : optional
-        A real floating-point type. The host draws its noise in it; ours is in whole numbers, whatever it is.
+        A real floating-point type, in which the host draws its noise. Our noise is in whole numbers for every dtype.
     intermediate_strategy : optional
         The host's ``SupportedStrategies.DEFAULT``.
 
@@ -134,7 +133,7 @@ def matrix_factorization_privatizer(
     ValueError
         When there is a key; and where the host raises it.
     ParameterError
-        By ``update``, when the state is one of other parameters or of a tree of other sizes, or one after the last
+        By ``update``, when the state belongs to other parameters or to a tree of other sizes, or comes after the last
         step.
     NotImplementedError
         For another matrix or another intermediate strategy; by ``update``, under ``jax.shard_map`` and ``jax.pmap``,
@@ -146,8 +145,8 @@ def matrix_factorization_privatizer(
     largest L2 norm by which an example changes a sum on the grid: the sensitivity of the sum as it is in memory, and
     less than sqrt(d) steps of the grid more for d numbers. A step is a power of two, from 2**-28 to 2**-23 of stddev.
 
-    Every call of ``update`` draws anew, with the same state as well: the steps of a run that goes on from an old state,
-    after later ones were released, are further releases of what these steps were about.
+    Every call of ``update`` draws fresh noise, even for the same state. If a run continues from an old state after
+    later steps were released, its steps are further releases of the same data.
 
     References
     ----------
@@ -199,7 +198,7 @@ def matrix_factorization_privatizer(
 
 
 class _Parameters(NamedTuple):
-    """What makes the noise: the coefficients in steps of 2**-12, the number of steps, and the standard deviation."""
+    """The coefficients in steps of 2**-12, the number of steps, and the standard deviation."""
 
     numerators: NDArray[np.int64]
     steps: int
@@ -232,7 +231,7 @@ def _kept_noise(numerators: tuple[int, ...], steps: int, stddev: float) -> Float
 
 
 def _kept_of(shapes: Any, parameters: _Parameters) -> tuple[NDArray[np.uint32], int]:
-    """Return the fingerprint that the history for such a tree begins with, and the length of that history."""
+    """Return the fingerprint at the beginning of the history for a tree of these shapes, and the history's length."""
     sizes = [math.prod(np.shape(leaf)) for leaf in jax.tree.leaves(shapes)]
     noise = parameters.noise()
     about = parameters.numerators.tolist(), parameters[1:], noise.granularity, sizes
@@ -256,7 +255,7 @@ def _checked(noise_state: Any, length: int) -> tuple[Any, Any]:
 def _check_identity(matrix: Any) -> None:
     _host_privatizer(matrix, stddev=1.0, prng_key=0)  # the host's own checks
     identity = _streaming_matrix.identity()
-    # The matrices of the host are functions, and those of every identity have the same code, which has no variables.
+    # The matrices of the host are functions. The functions of all identities have the same code, without variables.
     if _code(getattr(matrix, "multiply_next", None)) is not _code(identity.multiply_next):
         raise NotImplementedError(
             "noising_matrix must be a dpnoise.sgd.BandedToeplitz, the strategy C and not its inverse, or "
@@ -287,7 +286,7 @@ def _write_noisy(
     rng: Rng = None,
 ) -> None:
     step = arguments[-1]
-    *sums, history = results  # which begin as those of the arguments
+    *sums, history = results  # they begin with the values of the arguments
     head, history = np.split(history, [len(fingerprint)])
     if (head != fingerprint).any():
         raise ParameterError("noise_state must be that of a privatizer with these parameters, got one of others")

@@ -63,7 +63,7 @@ def make_laplace(
         The domain of a number, or of a vector of numbers, of the types i32, i64, u32, u64, usize, f32 or f64, with the
         absolute or the L1 distance.
     scale : float
-        Of the noise, taken at its exact value; from 2**-40 to 2**40 for integers.
+        The scale of the noise, taken at its exact value; from 2**-40 to 2**40 for integers.
     k : int, optional
         Real values are rounded to multiples of ``2**k``. By default the finest grid that is allowed,
         ``ceil(log2(scale)) - 40``.
@@ -129,13 +129,13 @@ def make_noisy_max(
     Parameters
     ----------
     input_domain : opendp.mod.Domain
-        Of a vector of scores; of the types i32, i64, u32, u64, usize, f32 or f64.
+        The domain of a vector of scores of the types i32, i64, u32, u64, usize, f32 or f64.
     input_metric : opendp.mod.Metric
         The L-infinity distance.
     output_measure : opendp.mod.Measure
         The max divergence, for `ReportNoisyMax`, or the zero-concentrated divergence, for `Exponential`.
     scale : float
-        Of the noise; up to 2**40.
+        The scale of the noise; up to 2**40.
     negate : bool, default False
         Choose the lowest score.
 
@@ -221,9 +221,9 @@ def _is_vector(domain: Any) -> bool:
 
 
 class _DirectMeasurement(_Measurement):
-    """A measurement that releases a number of its domain's type itself: a call by way of the host takes far longer."""
+    """A measurement that releases single numbers itself: a call by way of the host takes far longer."""
 
-    _type_ = _Measurement._type_  # of ctypes, which does not inherit it
+    _type_ = _Measurement._type_  # ctypes does not inherit it
     _is_number: Callable[[Any], bool]
     _function: Function
 
@@ -260,7 +260,7 @@ def _is_float(arg: Any) -> bool:
 
 @cache
 def _limits(number: Any) -> tuple[Any, Any]:
-    """Return the least and the largest finite number of a type, as Python's."""
+    """Return the least and the largest finite number of a type, as Python numbers."""
     if np.dtype(number).kind == "f":
         return float(np.finfo(number).min), float(np.finfo(number).max)
     return int(np.iinfo(number).min), int(np.iinfo(number).max)
@@ -287,7 +287,7 @@ def _add_integer(x: int, noise: int, number: Any) -> int:
 def _add_reals(x: NDArray[Any], noise: NDArray[np.float64], granularity: float, number: Any) -> NDArray[Any]:
     """Round to the grid, halves up as the host does, add exactly, and round the sum once."""
     values = np.nan_to_num(_finite(x))  # the host, too, takes NaN for 0
-    # Larger ones are on the grid already.
+    # Larger numbers are on the grid already.
     near = np.abs(values) < 2.0**53 * granularity
     places = values[near] / granularity
     below = np.floor(places)
@@ -305,9 +305,10 @@ def _finite(x: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _below_best(scores: NDArray[Any], negate: bool) -> NDArray[np.int64]:
-    """Return the distances to the best score, which lead to the same choice and are exact as far as they matter.
+    """Return minus the distances to the best score, which lead to the same choice and are exact up to 2**53.
 
-    No two vectors get further apart. A score that is 2**53 worse is 2**13 scales worse, or more.
+    The distance between two vectors of scores does not grow. A score that is 2**53 worse is at least 2**13 scales
+    worse.
     """
     # The differences fit into 64 unsigned bits, so wrapping does no harm.
     wrapped = scores.astype(np.uint64)

@@ -116,12 +116,11 @@ def dpsgd(
     ----------
     learning_rate : float or callable
         A number, or a schedule.
-    l2_norm_clip, noise_multiplier : float
-        As for `differentially_private_aggregate`.
+    l2_norm_clip, noise_multiplier : as for `differentially_private_aggregate`
     seed : optional
-        None, as without it, or for tests a generator of `dpnoise.hazmat`. A seed raises a ValueError.
+        None, or for tests a generator of `dpnoise.hazmat`. A seed raises a ValueError.
     momentum, nesterov : as by the host
-        The momentum is the decay rate of a trace, which is left out by default.
+        The momentum is the decay rate of a trace. By default there is no trace.
 
     Returns
     -------
@@ -130,7 +129,7 @@ def dpsgd(
 
     Notes
     -----
-    The cost is the cost of `differentially_private_aggregate`: everything after it is post-processing.
+    A step costs as much as a step of `differentially_private_aggregate`: the rest is post-processing.
     """
     return optax.chain(
         differentially_private_aggregate(l2_norm_clip, noise_multiplier, seed=seed),

@@ -104,7 +104,7 @@ _PIPELINES: Final = {
 
 
 def _add_noise(mechanism: Any, value: Any) -> Any:
-    """Do the same as the host, but with whole arrays."""
+    """Add noise as the host does, but to whole arrays at once."""
     # A mechanism that was made outside of the patch is the host's.
     if isinstance(value, np.ndarray) and isinstance(mechanism._mechanism, GridNoise):
         return mechanism._mechanism.add_noise(1.0 * value)
@@ -112,7 +112,7 @@ def _add_noise(mechanism: Any, value: Any) -> Any:
 
 
 class _AtOnce:
-    """A vector that returns all of its values when the host iterates over it."""
+    """A vector whose only element is the whole array when the host iterates over it."""
 
     def __init__(self, vector: NDArray[Any]) -> None:
         self.size = vector.size
@@ -123,7 +123,7 @@ class _AtOnce:
 
 
 def _add_noise_vector(vec: NDArray[Any], noise_params: Any) -> NDArray[np.float64]:
-    """Do the same as the host, but with the whole vector: the host computes the sensitivity, and checks it."""
+    """Add noise to the whole vector at once; the host computes and checks the sensitivity."""
     released: NDArray[np.float64] = _add_noise_to_each(_AtOnce(vec), noise_params)[0]
     return released
 

@@ -1,7 +1,7 @@
 """Tumult Core with secure and fast noise: functions of its `tmlt.core.random`, by the same names and arguments.
 
 `patched` and `install` make Tumult Core's measurements use them, on the workers of Spark, too. Its checks, errors and
-privacy functions do not change. They give the cost of a release, for the neighbours of its metrics.
+privacy functions do not change: Tumult Core states the cost of a release, for the neighbours of its metrics.
 
 If a parameter is out of dpnoise's range, Tumult Core draws itself, which is exact but slow.
 """
@@ -168,7 +168,7 @@ def _call_discrete_gaussian(measurement: Any, value: Any) -> int:
 
 
 def _call_gaussian(measurement: Any, value: Any) -> float:
-    """Do the same as the host, except for the floating-point sum at its end."""
+    """Draw around the value, where the host adds a rounded sample to it."""
     sigma_squared = _rounded_up(measurement.sigma_squared)
     if not 0 < sigma_squared < math.inf or not isinstance(value, float) or not math.isfinite(value):
         return float(_host_calls[_noise.AddGaussianNoise](measurement, value))
@@ -179,7 +179,7 @@ def _call_gaussian(measurement: Any, value: Any) -> float:
 
 
 def _call_series(measurement: Any, values: Any) -> Any:
-    """Do the same as the host, but for all values at once if they have the type of its domain."""
+    """Add noise to all values at once if they have the type of the domain; otherwise let the host do it."""
     add = _ADD_TO_COLUMN.get(type(measurement.noise_measurement))
     noisy = None
     if add and isinstance(values, _series.pd.Series) and len(values):
@@ -219,7 +219,7 @@ _ADD_TO_COLUMN: Final = {
 
 
 def _sum(values: NDArray[np.int64], noise: NDArray[np.int64]) -> NDArray[Any]:
-    """Add as the host does, which gives Python's integers beyond 64 bits."""
+    """Add as the host does: sums beyond 64 bits are Python's integers."""
     total = values + noise
     if (((values ^ total) & (noise ^ total)) < 0).any():
         return np.asarray(values.astype(object) + noise.astype(object))
@@ -242,7 +242,7 @@ def _laplace_mechanism(b: float) -> dpnoise.Laplace:
 
 
 def _onto_grid(x: Any, granularity: float) -> Any:
-    """Round towards zero or away from it, at random and on average to ``x``, exactly: a float, or an array."""
+    """Round a float or an array to the grid, towards zero or away from it, at random, exactly and without a bias."""
     beyond = np.fmod(x, granularity)
     unit = granularity * 2.0**-53
     # This difference is exact where it matters, from 0 to the unit.
@@ -255,7 +255,7 @@ def _onto_grid(x: Any, granularity: float) -> Any:
 
 @lru_cache(maxsize=256)
 def _root(square: float | Fraction) -> Fraction:
-    """Return the root, rounded up to a multiple of 2**-79."""
+    """Return the square root, rounded up to a multiple of 2**-79."""
     return Fraction(math.isqrt(math.ceil(Fraction(square) * 2**158) - 1) + 1, 2**79)
 
 
