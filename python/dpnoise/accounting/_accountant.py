@@ -213,7 +213,7 @@ class Accountant(ByName):
         return float(_rdp().compute_delta(*self._divergences(), max(epsilon, 0.0))[0]) - math.expm1(min(epsilon, 0.0))
 
     def _distribution(self) -> Any:
-        """Compose equal releases by one power of a Fourier transform; it is kept until more are added."""
+        """Compose equal releases by one power of a Fourier transform; the result is kept until more are added."""
         if self._composed is None:
             composed = require("dp_accounting", "accounting").pld.privacy_loss_distribution.identity()
             for loss, count in self._counts.items():
@@ -230,7 +230,6 @@ class Accountant(ByName):
         return self._composed
 
     def __repr__(self) -> str:
-        """Show the method and how many releases there are."""
         return f"<Accountant by {self._method!r} of {self._counts.total()} releases, neighbours by {self._relation!r}>"
 
 

@@ -324,7 +324,7 @@ class DiscreteGaussianLoss(PrivacyLoss):
                 use_connect_dots=True,
             )
             return _repeated(scalar, count)
-        together = count if self.sample_rate == 1 else 1  # so many releases are one release with less noise
+        together = count if self.sample_rate == 1 else 1  # without sampling, one release with less noise
         continuous = _distributions().from_gaussian_mechanism(
             self._smooth_multiplier / math.sqrt(together),
             value_discretization_interval=_INTERVAL,

@@ -53,7 +53,7 @@ class AnyAccumulator(ABC):
         Parameters
         ----------
         messages : iterable of bytes
-            Messages with a wrong header, such as that of another protocol, or of a wrong length are counted as
+            Messages of a wrong length or with a wrong header, such as the header of another protocol, are counted as
             rejected.
         threads, strict : as for `Accumulator.add`
         """
@@ -149,8 +149,8 @@ class Accumulator(AnyAccumulator):
     There is a counter of 8 bytes for each of k values or, where reports are not counted by value, as many as the
     protocol defines. Memory does not grow with the number of reports. Counters are integers, so the result is
     bit-identical however the reports are split over accumulators, machines and threads. Reports are already private,
-    and so is everything computed from them. Several threads may add to one accumulator. An accumulator needs
-    ``counter_bytes`` of memory.
+    and so is everything computed from them. Several threads may add to one accumulator. It needs the
+    protocol's ``counter_bytes`` of memory.
 
     Parameters
     ----------
@@ -202,8 +202,8 @@ class Accumulator(AnyAccumulator):
     ) -> None:
         """Count reports.
 
-        Malformed reports are counted as rejected: those with bits set that the protocol does not use or with a value
-        that is not below k and, in Arrow data, missing ones (null) and those of a wrong length.
+        Malformed reports are counted as rejected: reports with bits set that the protocol does not use or with a value
+        that is not below k and, in Arrow data, missing reports (null) and reports of a wrong length.
 
         Parameters
         ----------
@@ -270,8 +270,8 @@ class Accumulator(AnyAccumulator):
         ----------
         level, simultaneous : as everywhere
         post : {"base-cut", "norm", "norm-mul", "norm-sub", "norm-cut", "simplex"}, optional
-            How to make the counts consistent; unbiased when not given. Standard errors and intervals remain those of
-            the unbiased counts.
+            How to make the counts consistent; unbiased when not given. It does not change standard errors and
+            intervals, which are about the unbiased counts.
 
             - ``"base-cut"``: counts that are not significant become 0; with probability ``level`` all counts of absent
               values do. For finding frequent values.

@@ -190,7 +190,8 @@ class HadamardCountMeanSketch(Sketch):
 
     Every person draws a row of the collector's table and a column of a Hadamard matrix, finds the column of the table
     that the row's hash function gives their text, and reports that entry of the matrix as one randomised bit. A report
-    has up to 4 bytes. The variance is close to that of `CountMeanSketch` for epsilon up to 1, larger for more.
+    has up to 4 bytes. The variance is close to the variance of `CountMeanSketch` for epsilon up to 1, and larger
+    beyond.
 
     Parameters
     ----------

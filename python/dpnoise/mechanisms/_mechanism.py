@@ -107,15 +107,12 @@ class Mechanism(ByName):
         return f"{type(self).__name__}({parameters})"
 
     def __eq__(self, other: object) -> bool:
-        """Compare kind and parameters."""
         return type(other) is type(self) and self._values() == other._values()
 
     def __hash__(self) -> int:
-        """Hash kind and parameters."""
         return hash((type(self), *self._values().values()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the parameters; there is no other state."""
         return _make, (type(self), self._values())
 
 

@@ -128,7 +128,7 @@ class FloatSums(ByName):
             **It is secret**: whoever has it can subtract that noise from what was released, and whoever can change it
             chooses what later steps take back.
         step : int
-            The number of the step, from 0 and below the number of steps of the strategy.
+            The number of the step, from 0 and below the number of steps.
         threads, rng : as everywhere
 
         Raises
