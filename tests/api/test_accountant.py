@@ -499,3 +499,35 @@ def test_arrays_on_a_coarse_grid_cost_what_the_accountant_says(method: Any) -> N
     for epsilon in (7.0, 8.0, 9.0, 9.5):
         first, second = stats.norm.sf([epsilon / shift - shift / 2, epsilon / shift + shift / 2])
         assert 1.0 >= account.delta(epsilon) >= first - math.exp(epsilon) * second
+
+
+def test_losses_check_their_numbers():
+    for make, message in [
+        (lambda: DiscreteGaussianLoss(sigma=np.float64(-4.0), sensitivity=1.0), "sigma must be positive and finite"),
+        (lambda: DiscreteGaussianLoss(sigma=4.0, sensitivity=math.nan), "sensitivity must be positive and finite"),
+        (lambda: LaplaceLoss(epsilon=Fraction(-1), sensitivity=1), "epsilon must be positive and finite"),
+        (lambda: LaplaceLoss(epsilon=1.0, sensitivity=0), "sensitivity must be an integer from 1"),
+        (lambda: LaplaceLoss(epsilon=1.0, sensitivity=1).sampled(2), "sample_rate must be from 2"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            make()
+    for make, message in [
+        (lambda: DiscreteGaussianLoss(sigma="x", sensitivity=1.0), "sigma must be a number, got str"),
+        (lambda: LaplaceLoss(epsilon=1.0, sensitivity=0.5), "sensitivity must be an int, got float"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            make()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [DiscreteGaussianLoss(sigma=4.0, sensitivity=1.0), LaplaceLoss(epsilon=1.0, sensitivity=9), BoundedRangeLoss(1.0)],
+)
+def test_sampled_losses_are_for_addition_and_removal(loss):
+    sampled = loss.sampled(0.01)
+    for other in (sampled, sampled.repeated(3)):
+        assert other.relation == "add/remove"
+        with pytest.raises(ParameterError, match="add/remove"):
+            Accountant(relation="substitute").compose(other)
+        assert Accountant().compose(other).epsilon(1e-6) < Accountant().compose(loss, 3).epsilon(1e-6)
+    assert loss.relation is None

@@ -327,3 +327,11 @@ def test_a_buffer_adds_the_noise_of_its_mechanism() -> None:
     buffer = NoiseBuffer(dpnoise.Laplace(epsilon=2.0))
     assert stats.kstest([buffer.add_noise(3) - 3 for _ in range(2000)], stats.laplace(scale=0.5).cdf).pvalue > 1e-9
     assert stats.kstest([buffer.add_noise(3) - 3 for _ in range(2000)], stats.laplace(scale=1.0).cdf).pvalue < 1e-9
+
+
+def test_truncated_geometric_is_what_it_was_made_as():
+    selection = TruncatedGeometric(epsilon=1.0, delta=1e-5, max_partitions_contributed=2)
+    assert repr(selection) == "TruncatedGeometric(epsilon=1.0, delta=1e-05, max_partitions_contributed=2)"
+    assert repr(pickle.loads(pickle.dumps(selection))) == repr(selection)  # noqa: S301
+    with pytest.raises(AttributeError):
+        selection.epsilon = 3.0

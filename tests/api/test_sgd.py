@@ -571,3 +571,25 @@ def test_the_names_are_those_of_the_package() -> None:
     steps = ["NoisyGradient", "SingleEpoch", "clip_and_sum", "epsilon_spent", "noise_multiplier_for", "poisson_sample"]
     assert sgd.__all__ == [*runs, "FloatSums", "MinSeparation", *steps]
     assert "sgd" in dpnoise.__all__
+
+
+def test_parts_of_a_step_refuse_what_they_would_misread():
+    mechanism = sgd.NoisyGradient(clip_norm=1.0, noise_multiplier=1.0, expected_batch_size=4)
+    matrix = np.ones((4, 100))
+    assert np.linalg.norm(mechanism.clipped_sum([matrix]) * mechanism.granularity) <= 4
+    for given, message in [
+        (matrix, "gradients must be a list or tuple of arrays, got ndarray"),  # whose rows are no layers
+        ([np.array(3.0)], "with a row for each example, got a single number"),
+        ([[1.0]], "with a row for each example, got list"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            mechanism.clipped_sum(given)
+    sums = mechanism.clipped_sum([matrix])
+    for given, options, kind, message in [
+        (sums.tolist(), {}, TypeError, "sums must be an array of int64, as clipped_sum returns, got list"),
+        (sums.astype(float), {}, TypeError, "got dtype float64"),
+        (sums.reshape(10, 10), {}, dpnoise.ParameterError, "sums must have one dimension, got 2"),
+        (sums, {"dtype": np.float16}, TypeError, "dtype must be float32 or float64, got float16"),
+    ]:
+        with pytest.raises(kind, match=message):
+            mechanism.add_noise(given, **options)

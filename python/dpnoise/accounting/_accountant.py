@@ -14,12 +14,11 @@ from dpnoise._lazy import require
 from dpnoise._parameters import ByName, integer, real_down, real_up
 from dpnoise.accounting._cost import PrivacyCost, check_same_relation
 from dpnoise.accounting._exact import decimal_of, exact_product, exact_sum, precise, up
-from dpnoise.accounting._losses import ApproximateLoss, PrivacyLoss
+from dpnoise.accounting._losses import SMALLEST_RATE, ApproximateLoss, PrivacyLoss
 from dpnoise.accounting._mechanism import Mechanism
 from dpnoise.sensitivity import Relation, check_relation
 
 _WIDEST: Final = 200.0  # the loss of a release
-_SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overflow
 _ROUNDING: Final = 1e-13  # the error of a Fourier transform of dp-accounting
 
 
@@ -111,7 +110,7 @@ class Accountant(ByName):
         """
         times = integer(count, "count", range(1, 2**53))
         rate = real_up(sample_rate, "sample_rate")
-        if not _SMALLEST_RATE <= rate <= 1:
+        if not SMALLEST_RATE <= rate <= 1:
             raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {rate!r}")
         loss = _loss_of(mechanism)
         check_same_relation("mechanism", getattr(mechanism, "relation", None), self._relation, "accountant")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 
 from dpnoise._errors import ParameterError
 from dpnoise._lazy import require
+from dpnoise._parameters import integer, real_down, real_up
 from dpnoise.accounting._amplification import amplify_by_poisson_sampling
 from dpnoise.accounting._cost import PrivacyCost
+from dpnoise.sensitivity import Relation
 
 Floats = NDArray[np.float64]
 
 _INTERVAL: Final = 1e-4  # the step of the grid of privacy losses, dp-accounting's own
 _ENUMERABLE: Final = 1000  # the number of steps up to which noise is enumerated
 _SMOOTHING: Final = 3.0  # the variance, in squared steps, of the rounding that makes Gaussian noise discrete
+SMALLEST_RATE: Final = 2.0**-1022  # below it, dp-accounting's logarithms overflow
 _LONGEST: Final = 2**40  # values in an array, more than any memory holds
 _ROUNDED_ROOT: Final = 1 + 2**-50  # the float nearest to sqrt(3) has a square a little below 3
 _TRUNCATED: Final = 1e-30  # the most that dp-accounting truncates of a discrete Gaussian
@@ -52,10 +55,23 @@ class PrivacyLoss(ABC):
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check that all numbers are positive and finite."""
-        for name, value in vars(self).items():
-            if type(value) in (int, float) and not 0 < value < math.inf:
-                raise ParameterError(f"{name} must be positive and finite, got {value!r}")
+        """Check that all numbers are positive and finite, and round them to be on the safe side."""
+        for one in fields(self):  # type: ignore[arg-type] # of a data class
+            value = getattr(self, one.name)
+            if one.type == "int":
+                value = integer(value, one.name, range(1, 2**63))
+            elif one.type == "float":
+                value = (real_down if one.name == "sigma" else real_up)(value, one.name)
+                if one.name == "sample_rate" and not SMALLEST_RATE <= value <= 1:
+                    raise ParameterError(f"sample_rate must be from 2**-1022 to 1, got {value!r}")
+                if not 0 < value < math.inf:
+                    raise ParameterError(f"{one.name} must be positive and finite, got {value!r}")
+            object.__setattr__(self, one.name, value)
+
+    @property
+    def relation(self) -> Relation | None:
+        """The neighbouring relation of the bound: "add/remove" of a `sampled` loss, otherwise None, for any."""
+        return "add/remove" if getattr(self, "sample_rate", 1.0) < 1 else None
 
     @property
     def span(self) -> float:
@@ -86,7 +102,7 @@ class PrivacyLoss(ABC):
             When `repeated` made this loss: a run accounts for its sampling already.
         """
         cost = amplify_by_poisson_sampling(PrivacyCost(self.epsilon, self.delta), sample_rate=sample_rate)
-        return ApproximateLoss(cost.epsilon, cost.delta)
+        return ApproximateLoss(cost.epsilon, cost.delta, sample_rate)
 
     def repeated(self, count: int) -> PrivacyLoss:
         """Bound the loss of a run of releases, as one release.
@@ -133,6 +149,7 @@ class ApproximateLoss(PrivacyLoss):
 
     epsilon: float
     delta: float = 0.0
+    sample_rate: float = 1.0  # which the other two account for already
 
     def __post_init__(self) -> None:
         """Skip the check: the numbers of a cost have been checked, and may be zero."""
@@ -157,7 +174,7 @@ class BoundedRangeLoss(PrivacyLoss):
     Parameters
     ----------
     epsilon : float
-        The length of the interval; zero or more.
+        The length of the interval; positive.
 
     References
     ----------
@@ -360,6 +377,10 @@ class RepeatedLoss(PrivacyLoss):
     loss: PrivacyLoss
     times: int
     epsilon = math.inf
+
+    @property
+    def relation(self) -> Relation | None:
+        return self.loss.relation
 
     @property
     def span(self) -> float:

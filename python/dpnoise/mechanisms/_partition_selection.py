@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from dpnoise import _native
@@ -56,18 +56,33 @@ class TruncatedGeometric(ByName):
     (False, True)
     """
 
-    __slots__ = ("_native", "delta", "epsilon", "max_partitions_contributed")
+    __slots__ = ("_delta", "_epsilon", "_max_partitions_contributed", "_native")
 
     def __init__(self, *, epsilon: float, delta: float, max_partitions_contributed: int = 1) -> None:
         partitions = integer(max_partitions_contributed, "max_partitions_contributed", range(1, 2**63))
-        self.epsilon, self.delta = real_down(epsilon, "epsilon"), real_down(delta, "delta")
-        self.max_partitions_contributed = partitions
+        self._epsilon, self._delta = real_down(epsilon, "epsilon"), real_down(delta, "delta")
+        self._max_partitions_contributed = partitions
         bound = f"max_partitions_contributed (which is {partitions})"
         if not _LEAST_EPSILON <= self.epsilon / partitions < math.inf:
             raise ParameterError(f"epsilon must be at least 2**-20 * {bound}, and finite, got {self.epsilon!r}")
         if self.delta != 0 and not _LEAST_DELTA * partitions <= self.delta <= 1:
             raise ParameterError(f"delta must be 0, or at least 2**-800 * {bound} and at most 1, got {self.delta!r}")
         self._native = _native.TruncatedGeometric(**_law(self.epsilon, self.delta, partitions))
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of the guarantee for all groups together."""
+        return self._epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta of the guarantee for all groups together."""
+        return self._delta
+
+    @property
+    def max_partitions_contributed(self) -> int:
+        """The most groups that a person is in."""
+        return self._max_partitions_contributed
 
     def should_keep(self, num_users: float) -> bool:
         """Decide at random whether a group is released.
@@ -78,6 +93,15 @@ class TruncatedGeometric(ByName):
             The number of people in the group; whole.
         """
         return self._native.should_keep(num_users)
+
+    def _values(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in ("epsilon", "delta", "max_partitions_contributed")}
+
+    def __repr__(self) -> str:
+        return f"TruncatedGeometric({', '.join(f'{name}={value!r}' for name, value in self._values().items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(TruncatedGeometric, **self._values()), ()  # type: ignore[arg-type]
 
 
 class NoiseBuffer:

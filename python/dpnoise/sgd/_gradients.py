@@ -36,6 +36,12 @@ def gradients_of(gradients: Any) -> Floats:
 
 def clipped_steps(gradients: Sequence[NDArray[Any]], clip_norm: float, threads: int | None) -> NDArray[np.int64]:
     """Clip the gradient of each example, over all arrays together, and add them up in whole steps of the grid."""
+    if not isinstance(gradients, list | tuple):  # the rows of a matrix would pass for arrays of their own
+        raise TypeError(f"gradients must be a list or tuple of arrays, got {type(gradients).__name__}")
+    for array in gradients:
+        if not isinstance(array, np.ndarray) or array.ndim == 0:
+            found = "a single number" if isinstance(array, np.ndarray) else type(array).__name__
+            raise TypeError(f"gradients must be arrays with a row for each example, got {found}")
     if len(set(map(len, gradients))) > 1:
         raise ParameterError("gradients must have the same number of rows in all arrays")  # how many is private
     arrays = [array for array in gradients if math.prod(array.shape[1:]) > 0]

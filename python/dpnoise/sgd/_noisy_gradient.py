@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpnoise import _native
+from dpnoise._errors import ParameterError
 from dpnoise._interchange import Values
 from dpnoise._parameters import Rng, at_least, checked_level, integer, real_down
 from dpnoise.accounting import PrivacyLoss, zcdp_epsilon
@@ -113,7 +114,7 @@ class NoisyGradient(GradientPrivacy):
 
         Parameters
         ----------
-        gradients : sequence of ndarray, floating point of at most 64 bits, shape (n, ...)
+        gradients : list or tuple of ndarray, real numbers of at most 64 bits, shape (n, ...)
             An array for each parameter of the model; all have a row for each example, and n may be 0. C-contiguous
             arrays of one dtype, float32 or float64, are read in place and must not be changed meanwhile.
         threads : as everywhere
@@ -144,6 +145,13 @@ class NoisyGradient(GradientPrivacy):
         ndarray, shape (d,)
             The step.
         """
+        if not isinstance(sums, np.ndarray) or sums.dtype != np.int64:
+            found = f"dtype {sums.dtype}" if isinstance(sums, np.ndarray) else type(sums).__name__
+            raise TypeError(f"sums must be an array of int64, as clipped_sum returns, got {found}")
+        if sums.ndim != 1:
+            raise ParameterError(f"sums must have one dimension, got {sums.ndim}")
+        if np.dtype(dtype) not in (np.float32, np.float64):
+            raise TypeError(f"dtype must be float32 or float64, got {np.dtype(dtype)}")
         out = np.empty(sums.shape, dtype)
         self._native.release(np.ascontiguousarray(sums), out, threads, rng)
         return out
