@@ -244,7 +244,8 @@ dpnoise_status dpnoise_accumulator_add_reports(dpnoise_accumulator accumulator,
 dpnoise_status dpnoise_accumulator_merge(dpnoise_accumulator accumulator, dpnoise_accumulator other);
 
 /**
- * Writes the number of reports counted, and of those rejected. Each pointer may be null, and nothing is written there.
+ * Writes the number of reports counted, and of those rejected; of one of several attributes, the number of people whom
+ * its estimates are about. Each pointer may be null, and nothing is written there.
  *
  * @pre Each pointer that is not null points to one item.
  */

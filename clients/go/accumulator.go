@@ -102,6 +102,7 @@ func (a *Accumulator) Attribute(name string) (*Accumulator, error) {
 		return C.dpnoise_accumulator_protocol(o.id(), handle)
 	}, o)
 	if err != nil {
+		o.Close()
 		return nil, err
 	}
 	defer protocol.Close()
@@ -109,7 +110,11 @@ func (a *Accumulator) Attribute(name string) (*Accumulator, error) {
 	err = call(func() C.dpnoise_status {
 		return C.dpnoise_protocol_facts(protocol.id(), nil, nil, &k, nil, nil)
 	}, protocol)
-	return &Accumulator{o, a.threads, int(k)}, err
+	if err != nil {
+		o.Close()
+		return nil, err
+	}
+	return &Accumulator{o, a.threads, int(k)}, nil
 }
 
 // Estimate returns how many people have each of the k values, an unbiased estimate that may be negative, and its

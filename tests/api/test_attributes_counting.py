@@ -196,3 +196,18 @@ def test_two_threads_may_merge_two_accumulators_into_each_other():
     assert not any(thread.is_alive() for thread in threads)
     assert min(one.n, other.n) >= 50 * 21
     assert one.n % 50 == other.n % 50 == 0
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_the_counters_of_an_attribute_are_for_estimates_alone(make):
+    protocol = small(make)
+    reports = protocol.perturb({"a": ["red"] * 40, "b": [3] * 40})
+    part = counted(protocol, reports)._state.attributes()[0]
+    (counts, _, n, _), senders = part.estimate()
+    assert n == 40
+    assert counts.size == 3
+    assert senders == (int((reports[:, 0] == 0).sum()) if make is local.Sampled else 40)
+    alone = protocol.attributes["a"]
+    for call in (part.to_bytes, lambda: part.add(alone.perturb(["red"]), 1, None)):
+        refuses(ParameterError, "the counters of one of several attributes are for estimates alone", call)
+    refuses(ParameterError, "for estimates alone", alone.accumulator()._state.merge, part)

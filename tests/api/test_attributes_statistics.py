@@ -294,6 +294,7 @@ def test_predicted_variances(make):
     refuses(ParameterError, 'attribute must be one of "colour", ', protocol.variance, "color", 5)
     refuses(ParameterError, 'or of a mean, got "height" of square_wave', protocol.variance, "height", 5)
     refuses(ParameterError, "n must be an integer from 1", protocol.variance, "mood", 0)
+    refuses(TypeError, "attribute must be a str, got int", protocol.variance, 3, 5)
     refuses(ParameterError, 'at must be between 0 and 1 for "colour", got 1.5', protocol.variance, "colour", 5, at=1.5)
     refuses(ParameterError, 'at must be between 0 and 1 for "colour", got -1', protocol.variance, "colour", 5, at=-1)
     refuses(ParameterError, 'at must be between -1 and 1 for "mood", got 2', protocol.variance, "mood", 5, at=2)

@@ -298,5 +298,5 @@ class Accumulator(AnyAccumulator):
         if not self._protocol._counts_values:
             kind = type(self._protocol).__name__
             raise TypeError(f"reports of {kind} are not counted by value: use {kind}.estimate(accumulator)")
-        protocol, found = self._protocol, self._state.estimate()
-        return with_intervals(protocol._native, found, level, simultaneous, post, protocol._domain, self.n)
+        protocol, (found, senders) = self._protocol, self._state.estimate()
+        return with_intervals(protocol._native, found, level, simultaneous, post, protocol._domain, senders)

@@ -182,6 +182,8 @@ class AttributesProtocol(AttributeSet):
             Of a count, in people squared, or of a mean. For `Sampled`, when n / d people report on each of d
             attributes.
         """
+        if not isinstance(attribute, str):
+            raise TypeError(f"attribute must be a str, got {type(attribute).__name__}")
         return self._native.variance(attribute, n, at)
 
     def _collected(self, collected: AttributesAccumulator | Values, threads: int | None) -> LocalAccumulator:

@@ -181,7 +181,8 @@ pub extern "C" fn dpnoise_accumulator_merge(accumulator: dpnoise_accumulator, ot
     })
 }
 
-/// Writes the number of reports counted, and of those rejected. Each pointer may be null, and nothing is written there.
+/// Writes the number of reports counted, and of those rejected; of one of several attributes, the number of people whom
+/// its estimates are about. Each pointer may be null, and nothing is written there.
 ///
 /// # Safety
 /// Each pointer that is not null points to one item.
@@ -196,7 +197,7 @@ pub unsafe extern "C" fn dpnoise_accumulator_counts(
         let state = counters.state();
         // SAFETY: as promised by the caller.
         unsafe {
-            offer("n", n, state.n())?;
+            offer("n", n, state.one().map_or_else(|| state.n(), Accumulator::people))?;
             offer("rejected", rejected, state.rejected())
         }
     })
@@ -246,11 +247,8 @@ fn not_of(wanted: &str, state: &Accumulator) -> Failure {
     Failure::new(Status::Parameter, message)
 }
 
-fn check_any(state: &Accumulator) -> Outcome {
-    if state.n() == 0 {
-        return Err(Failure::new(Status::Parameter, "accumulator must have at least one report, got none"));
-    }
-    Ok(())
+fn no_reports() -> Failure {
+    Failure::new(Status::Parameter, "accumulator must have at least one report, got none")
 }
 
 /// Memory for counts and their standard errors.
@@ -309,7 +307,9 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate_mean(
     run(|| {
         let state = counted(accumulator)?;
         let law = state.protocol().mean_law().ok_or_else(|| not_of("a protocol for means", &state))?;
-        check_any(&state)?;
+        if state.n() == 0 {
+            return Err(no_reports());
+        }
         let estimate = law.estimate(state.n(), state.counters())?;
         check_apart(("mean", mean, 1), ("standard_error", standard_error, 1))?;
         // SAFETY: as promised by the caller.
@@ -337,12 +337,13 @@ pub unsafe extern "C" fn dpnoise_accumulator_estimate_density(
 ) -> Status {
     run(|| {
         let state = counted(accumulator)?;
-        check_any(&state)?;
         if smoothing > 1 {
             return Err(Failure::new(Status::Parameter, format!("smoothing must be 0 or 1, got {smoothing}")));
         }
-        let density = state.estimate_density(smoothing == 1)?;
-        let density = density.ok_or_else(|| not_of("a protocol for distributions", &state))?.probabilities;
+        let density = match state.estimate_density(smoothing == 1) {
+            Err(Error::Data { .. }) => return Err(no_reports()),
+            found => found?.ok_or_else(|| not_of("a protocol for distributions", &state))?.probabilities,
+        };
         let bins = density.len();
         if bins != k {
             return Err(Failure::new(Status::Memory, format!("k must be {bins}, got {k}")));

@@ -105,11 +105,11 @@ impl LocalAccumulator {
         self.state().rejected_reasons()
     }
 
-    /// Counts, standard errors, n and the number of rejected reports, all of one moment.
-    fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Estimated<'py>> {
+    /// Counts, standard errors, n and the number of rejected reports, and that of reports, all of one moment.
+    fn estimate<'py>(&self, py: Python<'py>) -> PyResult<(Estimated<'py>, u64)> {
         let state = self.one()?;
         let (estimate, state) = py.detach(|| (state.estimate(), state));
-        estimated(py, &state, estimate.map_err(to_py)?)
+        Ok((estimated(py, &state, estimate.map_err(to_py)?)?, state.n()))
     }
 
     /// The mean, its standard error, n and the number of rejected reports, all of one moment.

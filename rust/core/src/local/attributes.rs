@@ -146,7 +146,7 @@ impl Attributes {
     /// [`to_json`](Self::to_json) gave it, or contains an invalid one; [`Error::Parameter`] when the counters of all
     /// attributes together have more than `limit` bytes, and as for [`new`](Self::new).
     pub fn from_json(text: &str, limit: usize) -> Result<Self, Error> {
-        let several = json::several(text).map_err(|problem| {
+        let several = json::several(text, MOST).map_err(|problem| {
             spec::invalid(&format!("that of several attributes must be exactly as to_json gave it: {problem}"))
         })?;
         spec::check_version(several.version)?;
@@ -230,7 +230,7 @@ impl Attributes {
         match self.scheme {
             Scheme::Sampled => each.fold(0.0, f64::max),
             Scheme::Split => {
-                // In multiples of 2^-100 the sum is one of integers below 2^13 2^100; it is rounded once, at the end.
+                // In multiples of 2^-100 the sum is one of integers far below 2^128; it is rounded once, at the end.
                 let sum: u128 = each.map(|epsilon| (epsilon * power_of_two(100)).ceil() as u128).sum();
                 let near = sum as f64;
                 let above = if (near as u128) < sum { near.next_up() } else { near };
@@ -391,6 +391,9 @@ impl Attributes {
         }
         let mut lengths = vec![];
         for ((name, protocol), &values) in self.iter().zip(columns) {
+            if matches!(values, Values::OneHot(_)) {
+                return Err(Error::parameter("columns", values.kind().name(), "integers, numbers or answers"));
+            }
             let people = protocol.people(values).map_err(|error| match error {
                 Error::Data { problem, .. } => Error::data("columns", format!("for {name:?} {problem}")),
                 error => error,

@@ -145,6 +145,9 @@ impl Estimate {
     /// attributes" derives: n f (1 - f) (people - n) / (people - 1) for a share f. Of no senders it stays zero.
     #[must_use]
     pub fn of_all_people(mut self, people: u64) -> Self {
+        if people == self.n {
+            return self;
+        }
         let (senders, others) = (self.n.max(1) as f64, people as f64 - self.n as f64);
         let scale = people as f64 / senders;
         for (count, error) in self.counts.iter_mut().zip(&mut self.standard_errors) {

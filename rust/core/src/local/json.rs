@@ -87,8 +87,8 @@ pub(crate) struct Several<'a> {
     pub(crate) version: u64,
 }
 
-/// The fields of a specification of several attributes, or what it should have been.
-pub(crate) fn several(text: &str) -> Result<Several<'_>, &'static str> {
+/// The fields of a specification of at most so many attributes, or what it should have been.
+pub(crate) fn several(text: &str, most: usize) -> Result<Several<'_>, &'static str> {
     let mut reader = Reader(text);
     let mut read = || {
         reader.takes('{').then_some(())?;
@@ -100,6 +100,7 @@ pub(crate) fn several(text: &str) -> Result<Several<'_>, &'static str> {
             let name = reader.escaped_text()?;
             reader.takes(',').then_some(())?;
             attributes.push((name, reader.escaped_text()?));
+            (attributes.len() <= most).then_some(())?;
             reader.takes(']').then_some(())?;
             if reader.takes(']') {
                 break;
@@ -116,7 +117,7 @@ pub(crate) fn several(text: &str) -> Result<Several<'_>, &'static str> {
         reader.skip_space();
         reader.0.is_empty().then_some(Several { attributes, protocol, version })
     };
-    read().ok_or("an object of pairs of texts as its \"attributes\", a \"protocol\" and a \"version\"")
+    read().ok_or("an object of at most 256 pairs of texts as its \"attributes\", a \"protocol\" and a \"version\"")
 }
 
 /// Appends a text in quotation marks, in ASCII.

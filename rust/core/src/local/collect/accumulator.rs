@@ -29,7 +29,7 @@ pub struct Accumulator {
     pub(crate) rejected: Vec<u64>,
     /// One for every value that is counted, none above `n`.
     pub(crate) counters: Vec<u64>,
-    /// How many people those who reported are a random sample of; `None` if they are all that estimates are about.
+    /// Of one of several attributes, how many people those who reported on it are a random sample of.
     people: Option<u64>,
 }
 

@@ -166,7 +166,10 @@ impl AttributesAccumulator {
         let part = found.ok_or_else(|| Error::parameter("position", position, allowed()))?.copy()?;
         Ok(match self.attributes.scheme() {
             Scheme::Sampled => part.sampled_from(self.n()),
-            Scheme::Split => part,
+            Scheme::Split => {
+                let n = part.n();
+                part.sampled_from(n)
+            }
         })
     }
 

@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
         let bytes = self.take(length as usize, "specification")?;
         let text = str::from_utf8(bytes).map_err(|_| damaged("the specification is not UTF-8"))?;
         let specified = read(text).map_err(|error| match error {
-            Error::Parameter { parameter: LIMIT, .. } => error,
+            Error::Parameter { parameter: LIMIT, .. } | Error::Allocation => error,
             error => damaged(&error.to_string()),
         })?;
         if self.array("specification id")? != spec::id(text) {

@@ -33,6 +33,9 @@ public final class Accumulator implements AutoCloseable {
         try (Handle protocol = Handle.of(out ->
                 handle.status(number -> CollectorLibrary.dpnoise_accumulator_protocol(number, out)))) {
             protocol.call(number -> ClientLibrary.dpnoise_protocol_facts(number, null, null, values, null, null));
+        } catch (DpnoiseException exception) {
+            handle.close();
+            throw exception;
         }
         k = values[0];
     }
