@@ -489,8 +489,6 @@ dpnoise_status dpnoise_mechanism_error(dpnoise_mechanism mechanism, double level
  * with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon: an application compares
  * `dpnoise_protocol_epsilon` with what it promises to people, or knows the specification in advance.
  *
- * A specification of several attributes is for collectors, and read by a library that has them.
- *
  * A short specification may ask for much memory. One whose counters, in a collector, have more than `limit` bytes is
  * refused with `DPNOISE_STATUS_PARAMETER`, before any of it is allocated; `DPNOISE_COUNTER_LIMIT` suits what comes from
  * others.

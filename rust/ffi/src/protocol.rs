@@ -193,8 +193,6 @@ pub(crate) fn text<'a>(argument: &str, bytes: &'a [u8], status: Status) -> Outco
 /// with `DPNOISE_STATUS_STATE`. Whoever announces a specification chooses its epsilon: an application compares
 /// `dpnoise_protocol_epsilon` with what it promises to people, or knows the specification in advance.
 ///
-/// A specification of several attributes is for collectors, and read by a library that has them.
-///
 /// A short specification may ask for much memory. One whose counters, in a collector, have more than `limit` bytes is
 /// refused with `DPNOISE_STATUS_PARAMETER`, before any of it is allocated; `DPNOISE_COUNTER_LIMIT` suits what comes from
 /// others.
@@ -213,13 +211,7 @@ pub unsafe extern "C" fn dpnoise_protocol_from_json(
             // SAFETY: as promised by the caller.
             let bytes = unsafe { read("specification", specification, length) }?;
             let json = text("specification", bytes, Status::State)?;
-            // Only collectors can do anything with several attributes.
-            let protocol = if cfg!(feature = "collector") {
-                AnyProtocol::from_json(json, limit)?
-            } else {
-                Protocol::from_json(json, limit)?.into()
-            };
-            Ok(Announced::new(protocol))
+            Ok(Announced::new(AnyProtocol::from_json(json, limit)?))
         };
         // SAFETY: as promised by the caller.
         unsafe { give(out, make) }
