@@ -33,7 +33,7 @@ sysroot=$(rustc --print sysroot)
 flags="--cfg getrandom_backend=\"custom\" --cfg sha2_backend_soft=\"compact\" --allow dead_code
     --remap-path-prefix=$PWD=dpnoise
     --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$sysroot=rust"
-# Of the lines of the registry, those of the chosen protocols: 3 OptimizedUnaryEncoding, for optimized_unary_encoding.
+# Of the lines of the table, those of the chosen protocols: 3 OptimizedUnaryEncoding, for optimized_unary_encoding.
 if [ $# -gt 0 ]; then
     flags="$flags --cfg dpnoise_chosen"
     mkdir -p target
@@ -42,7 +42,7 @@ if [ $# -gt 0 ]; then
         echo 'families! { $'
         for protocol in "$@"; do
             type=$(echo "$protocol" | sed 's/^./\u&/; s/_\(.\)/\u\1/g')
-            grep "^    [0-9]* $type,$" rust/core/src/local/registry.rs || {
+            grep "^    [0-9]* $type,$" rust/core/src/local/families/mod.rs || {
                 echo "PROTOCOLS must be names of protocols as in specifications, got $protocol" >&2
                 exit 1
             }

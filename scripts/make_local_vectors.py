@@ -51,6 +51,7 @@ PROTOCOLS = [
     local.ProjectiveGeometryResponse(k=15, epsilon=1.0),
     local.ProjectiveGeometryResponse(k=300, epsilon=2.0),
 ]
+PROTOCOLS += [family.example() for family in local.FAMILIES.values() if family.protocol not in map(type, PROTOCOLS)]
 PEOPLE = 8
 
 

@@ -18,9 +18,9 @@ use dpnoise_kernels::arith::power_of_two;
 use dpnoise_kernels::memory::{OutOfMemory, collected, room, zeroed};
 use rand_core::TryCryptoRng;
 
+use super::families::{LIMIT, Protocol};
 use super::json;
 use super::mean::MeanLaw;
-use super::registry::{LIMIT, Protocol};
 use super::spec;
 use super::values::{ValueKind, Values, check_out};
 use crate::error::Error;

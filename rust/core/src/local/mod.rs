@@ -19,8 +19,7 @@
 //! | `density` | distributions of numbers, by expectation maximisation | `chance` |
 //! | `mean` | unbiased means and their standard errors | `chance`, `reports` |
 //! | `family` | what a family of protocols consists of, and reports in bulk | those above |
-//! | `families` | the families, a file each | those above |
-//! | `registry` | all of them as one type, a line each | those above |
+//! | `families` | the families, a file each, and all of them as one type, a line each | those above |
 //! | `attributes` | several attributes of each person in one report | those above |
 //! | `collect` | the collector's counters, their serialised form, and messages | those above |
 //!
@@ -63,7 +62,6 @@ mod memo;
 mod normal;
 mod parameters;
 mod range;
-mod registry;
 mod reports;
 mod spec;
 mod values;
@@ -83,7 +81,6 @@ pub use memo::{ClientMemo, Secret};
 pub use normal::normal_quantile;
 pub use parameters::{Argument, DefaultValue, Parameter, ParameterKind};
 pub use range::{RangeEstimate, TreeShape};
-pub use registry::{COUNTER_LIMIT, FamilyInfo, Protocol};
 pub use reports::bits::one_hot;
 pub use reports::hadamard::entry as hadamard_entry;
 pub use reports::hashing::Hashing;

@@ -12,9 +12,9 @@ use crate::error::Error;
 use crate::instruction_set;
 use crate::local::density::DensityEstimate;
 use crate::local::estimate::{Estimate, HeavyHitters};
+use crate::local::families::Protocol;
 use crate::local::mean::MeanEstimate;
 use crate::local::range::RangeEstimate;
-use crate::local::registry::Protocol;
 use crate::threads::{check_threads, on_threads};
 
 /// Below this many bytes of packed bits, or what takes as long, a further thread costs more than it gains.

@@ -8,7 +8,7 @@ use super::accumulator::Accumulator;
 use super::message;
 use crate::error::Error;
 use crate::local::attributes::{Attributes, Malformed, Scheme};
-use crate::local::registry::{Protocol, WRONG_HEADER, WRONG_LENGTH};
+use crate::local::families::{Protocol, WRONG_HEADER, WRONG_LENGTH};
 
 /// What is announced: the protocol of one attribute, or several attributes with theirs.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 2 | `DP` |
 //! | 1 | version: 1 |
-//! | 1 | the protocol's kind, its number in `registry.rs`; of several attributes 128 or 129 |
+//! | 1 | the protocol's kind, its number in `families`; of several attributes 128 or 129 |
 //! | 8 | the id of its specification, as [`Protocol::spec_id`] gives it |
 //! | `report_bytes` | the report |
 //!
@@ -15,7 +15,7 @@ use dpnoise_kernels::memory::OutOfMemory;
 use super::accumulator::Accumulator;
 use crate::error::Error;
 use crate::local::attributes::Attributes;
-use crate::local::registry::{Protocol, WRONG_HEADER, WRONG_LENGTH};
+use crate::local::families::{Protocol, WRONG_HEADER, WRONG_LENGTH};
 
 const MAGIC: [u8; 2] = *b"DP";
 const VERSION: u8 = 1;

@@ -28,8 +28,8 @@ use super::accumulator::Accumulator;
 use super::attributes::{AnyAccumulator, AttributesAccumulator};
 use crate::error::Error;
 use crate::local::attributes::Attributes;
+use crate::local::families::{LIMIT, Protocol};
 use crate::local::json;
-use crate::local::registry::{LIMIT, Protocol};
 use crate::local::spec;
 
 const MAGIC: &[u8; 4] = b"DPNA";

@@ -240,7 +240,7 @@ impl Family for ProjectiveGeometryResponse {
 mod tests {
     use super::*;
     use crate::local::chance::likelihood::{MAX_EPSILON, MIN_EPSILON};
-    use crate::local::registry::{COUNTER_LIMIT, Protocol};
+    use crate::local::families::{COUNTER_LIMIT, Protocol};
 
     fn prime_and_dimension(k: u64, epsilon: f64) -> (u32, u32) {
         let space = ProjectiveGeometryResponse::new(k, epsilon, None).unwrap().space();
