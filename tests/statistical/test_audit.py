@@ -40,7 +40,7 @@ PLAIN = {
     "ReportNoisyMax",
 }
 FEWER = 10_000
-SUBTLE = {"AboveThreshold", "Mean", "TopK"}  # these show their loss only to those who look twice as often
+SUBTLE = {"AboveThreshold", "Mean", "Quantile", "TopK"}  # these show their loss only to those who look twice as often
 # A variance is one number made of two sums with half of epsilon each; a scale has two tests, and either one will do.
 HALF = {"Variance", "StableScale"}  # they lose half of epsilon at most
 EPSILON = 1.0
