@@ -108,15 +108,11 @@ def checked_level(level: float) -> float:
 
 
 # Tables are a function of the public parameters, and take longer to compute than a few samples.
-@lru_cache(maxsize=256, typed=True)
-def _cached(distribution: str, *parameters: Any) -> Sampler:
-    make = getattr(Sampler, distribution)
-    sampler: Sampler = make(*parameters)
-    return sampler
+_cached = lru_cache(maxsize=256, typed=True)(Sampler)
 
 
 def sampler_of(distribution: str, *parameters: Any) -> Sampler:
     try:
         return _cached(distribution, *parameters)
     except TypeError:  # perhaps only not hashable: the constructor's error names the problem
-        return _cached.__wrapped__(distribution, *parameters)
+        return Sampler(distribution, *parameters)

@@ -53,14 +53,8 @@ SIZES = LENGTHS | st.lists(LENGTHS, max_size=3).map(tuple) | st.lists(st.integer
 THREADS = st.none() | INTEGERS | ODDITIES
 RNGS = st.none() | st.just(hazmat.SeededRng(1)) | st.just(hazmat.ScriptedRng(b"")) | ODDITIES
 
-DTYPES = {
-    samplers.discrete_laplace: np.int64,
-    samplers.discrete_gaussian: np.int64,
-    samplers.geometric: np.int64,
-    samplers.laplace: np.float64,
-    samplers.gaussian: np.float64,
-    samplers.bernoulli: np.bool_,
-}
+DRAWS = [getattr(samplers, name) for name in samplers.__all__ if name != "random_bytes"]
+DTYPES = {draw: draw(0.5, 1).dtype for draw in DRAWS}
 SAMPLERS = st.sampled_from(list(DTYPES))
 
 

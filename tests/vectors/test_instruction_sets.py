@@ -19,21 +19,20 @@ out = np.empty(100_000, np.int64)
 designs = [(29, None), (4, None), (29, 0), (4, 0), (4, 2), (29, 29), (29, 30), (29, 38)]
 scales = (Fraction(1, 1000), 1, Fraction(432, 89), 10, 1000, 10**6, 2**31 - 1, Fraction(2**35 + 1, 3), 2**40)
 for scale in scales:
-    kinds = _native.Sampler
-    for make in (kinds.discrete_laplace, kinds.discrete_gaussian, kinds.geometric):
-        make(scale).fill(out, 1, hazmat.SeededRng({seed}))
+    for distribution in ("discrete_laplace", "discrete_gaussian", "geometric"):
+        _native.Sampler(distribution, scale).fill(out, 1, hazmat.SeededRng({seed}))
         digest.update(out.tobytes())
         for eta_bits, shift in designs:
             # Only a layout that is not too coarse or too fine for the scale leaves room for all weights.
             if shift is not None and not 0.5 <= scale / 2**shift <= 100 or shift is None and scale > 20:
                 continue
             small = out[:20_000]
-            make(scale, (eta_bits, shift)).fill(small, 1, hazmat.SeededRng({seed}))
+            _native.Sampler(distribution, scale, (eta_bits, shift)).fill(small, 1, hazmat.SeededRng({seed}))
             digest.update(small.tobytes())
 for scale in (1e-300, 0.3, 7.0, 1e200):
-    for make in (_native.Sampler.laplace, _native.Sampler.gaussian):
+    for distribution in ("laplace", "gaussian"):
         real = np.empty(5_001)
-        make(scale).fill(real, 1, hazmat.SeededRng({seed}))
+        _native.Sampler(distribution, scale).fill(real, 1, hazmat.SeededRng({seed}))
         digest.update(real.tobytes())
 for exponent in (-1019, -40, 0, 900):
     values = np.ldexp(np.arange(5_000) - 2500.5, np.arange(5_000) % 2000 - 1040)
@@ -45,7 +44,7 @@ for exponent in (-1019, -40, 0, 900):
         digest.update(released.tobytes())
 for p in (0.5, 0.1, 1e-5, 1e-300):
     coins = np.empty(5_000, bool)
-    _native.Sampler.bernoulli(p).fill(coins, 1, hazmat.SeededRng({seed}))
+    _native.Sampler("bernoulli", p).fill(coins, 1, hazmat.SeededRng({seed}))
     digest.update(coins.tobytes())
 for count in (1, 10, 2049, 5000):
     scores = np.cos(np.arange(count)) * np.arange(count) % 17

@@ -7,6 +7,7 @@ import math
 import os
 from bisect import bisect_left
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import mpmath
@@ -38,9 +39,9 @@ SCALES = [
 
 SHAPES = ["laplace", "gaussian", "geometric"]
 NATIVE = {
-    "laplace": _native.Sampler.discrete_laplace,
-    "gaussian": _native.Sampler.discrete_gaussian,
-    "geometric": _native.Sampler.geometric,
+    "laplace": partial(_native.Sampler, "discrete_laplace"),
+    "gaussian": partial(_native.Sampler, "discrete_gaussian"),
+    "geometric": partial(_native.Sampler, "geometric"),
 }
 # The discrete Gaussian begins at 2^-20.
 CASES = [(shape, scale) for shape in SHAPES for scale in SCALES if shape != "gaussian" or scale >= Fraction(1, 2**20)]

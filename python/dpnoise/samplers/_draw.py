@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,12 @@ from dpnoise._arrays import Size, output
 from dpnoise._parameters import Rng, sampler_of
 
 Scale = int | float | Fraction
-Distribution = Literal["discrete_laplace", "discrete_gaussian", "geometric", "laplace", "gaussian", "bernoulli"]
 
 Item = TypeVar("Item", bound=np.generic)
 
 
 def draw(
-    distribution: Distribution,
+    distribution: str,
     parameters: tuple[Any, ...],
     dtype: type[Item],
     size: Size | None,

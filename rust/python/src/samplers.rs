@@ -2,11 +2,11 @@
 
 use dpnoise_core::Error;
 use dpnoise_core::instruction_set::InstructionSet;
-use dpnoise_core::params::RealScale;
+use dpnoise_core::params::{RealScale, Scale};
 use dpnoise_core::rng::{self, SecureRng};
 use dpnoise_core::samplers::Layout;
 use dpnoise_core::samplers::histogram::{Histogram, Rarities};
-use dpnoise_core::samplers::{self, Bernoulli, Design, GridNoise};
+use dpnoise_core::samplers::{self, Bernoulli, Design, DiscreteGaussian, DiscreteLaplace, Geometric, GridNoise};
 use numpy::Element;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -43,69 +43,30 @@ pub(crate) enum Kind {
     Coin(Bernoulli),
 }
 
-/// A design for tests of the rare paths: the allowance for the error of the fast comparison,
-/// 2**-eta_bits, and the binary logarithm of the first bin's width, or `None` for single bins.
-type GivenDesign = Option<(u32, Option<u32>)>;
-
-fn design((eta_bits, shift): (u32, Option<u32>)) -> Design {
-    let layout = shift.map_or(Layout::Single, |shift| Layout::Graded { shift });
-    Design { layout, weight_bits: 32, eta_bits }
-}
-
-fn integer(sampler: impl Into<Histogram>) -> Sampler {
-    Sampler(Kind::Integer(Box::new(sampler.into())))
-}
-
 #[pymethods]
 impl Sampler {
-    #[staticmethod]
-    #[pyo3(signature = (scale, given=None))]
-    fn discrete_laplace(scale: &Bound<'_, PyAny>, given: GivenDesign) -> PyResult<Self> {
-        let scale = numbers::scale(scale, "scale")?;
-        let sampler = given.map(design).map_or_else(
-            || samplers::DiscreteLaplace::new(scale),
-            |design| samplers::DiscreteLaplace::with_design(scale, design),
-        );
-        Ok(integer(sampler))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (sigma, given=None))]
-    fn discrete_gaussian(sigma: &Bound<'_, PyAny>, given: GivenDesign) -> PyResult<Self> {
-        let sigma = numbers::scale(sigma, "sigma")?;
-        let sampler = given.map(design).map_or_else(
-            || samplers::DiscreteGaussian::new(sigma),
-            |design| samplers::DiscreteGaussian::with_design(sigma, design),
-        );
-        sampler.map(integer).map_err(to_py)
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (scale, given=None))]
-    fn geometric(scale: &Bound<'_, PyAny>, given: GivenDesign) -> PyResult<Self> {
-        let scale = numbers::scale(scale, "scale")?;
-        let sampler = given
-            .map(design)
-            .map_or_else(|| samplers::Geometric::new(scale), |design| samplers::Geometric::with_design(scale, design));
-        Ok(integer(sampler))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (scale, granularity=None))]
-    fn laplace(scale: &Bound<'_, PyAny>, granularity: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        real("scale", scale, granularity, GridNoise::laplace)
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (sigma, granularity=None))]
-    fn gaussian(sigma: &Bound<'_, PyAny>, granularity: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        real("sigma", sigma, granularity, GridNoise::gaussian)
-    }
-
-    #[staticmethod]
-    fn bernoulli(p: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let coin = Bernoulli::new(numbers::probability(p, "p")?).map_err(to_py)?;
-        Ok(Self(Kind::Coin(coin)))
+    /// `more` is the granularity of real numbers and, for tests, the design of integers.
+    #[new]
+    #[pyo3(signature = (distribution, parameter, more=None))]
+    fn new(distribution: &str, parameter: &Bound<'_, PyAny>, more: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        match distribution {
+            "discrete_laplace" => integer("scale", parameter, more, |scale, design| {
+                Ok(design
+                    .map_or_else(|| DiscreteLaplace::new(scale), |design| DiscreteLaplace::with_design(scale, design)))
+            }),
+            "discrete_gaussian" => integer("sigma", parameter, more, |sigma, design| {
+                design
+                    .map_or_else(|| DiscreteGaussian::new(sigma), |design| DiscreteGaussian::with_design(sigma, design))
+            }),
+            "geometric" => integer("scale", parameter, more, |scale, design| {
+                Ok(design.map_or_else(|| Geometric::new(scale), |design| Geometric::with_design(scale, design)))
+            }),
+            "laplace" => real("scale", parameter, more, GridNoise::laplace),
+            "gaussian" => real("sigma", parameter, more, GridNoise::gaussian),
+            "bernoulli" => Bernoulli::new(numbers::probability(parameter, "p")?).map(Kind::Coin).map_err(to_py),
+            other => Err(PyTypeError::new_err(format!("no distribution is called {other}"))),
+        }
+        .map(Self)
     }
 
     /// One sample, as an int, float or bool.
@@ -150,15 +111,31 @@ impl Sampler {
     }
 }
 
+/// A sampler of integers, of another design if one is given: the allowance for the error of the fast comparison,
+/// 2**-eta_bits, and the binary logarithm of the first bin's width, or `None` for single bins.
+fn integer<N: Into<Histogram>>(
+    name: &'static str,
+    scale: &Bound<'_, PyAny>,
+    design: Option<&Bound<'_, PyAny>>,
+    make: impl Fn(Scale, Option<Design>) -> Result<N, Error>,
+) -> PyResult<Kind> {
+    let scale = numbers::scale(scale, name)?;
+    let design = design.map(PyAnyMethods::extract::<(u32, Option<u32>)>).transpose()?.map(|(eta_bits, shift)| {
+        let layout = shift.map_or(Layout::Single, |shift| Layout::Graded { shift });
+        Design { layout, weight_bits: 32, eta_bits }
+    });
+    make(scale, design).map(|noise| Kind::Integer(Box::new(noise.into()))).map_err(to_py)
+}
+
 fn real(
     name: &'static str,
     scale: &Bound<'_, PyAny>,
     granularity: Option<&Bound<'_, PyAny>>,
     make: impl Fn(RealScale, Option<f64>) -> Result<GridNoise, Error>,
-) -> PyResult<Sampler> {
+) -> PyResult<Kind> {
     let scale = numbers::real_scale(scale, name)?;
     let granularity = granularity.map(|granularity| numbers::real(granularity, "granularity")).transpose()?;
-    make(scale, granularity).map(|noise| Sampler(Kind::Real(Box::new(noise)))).map_err(to_py)
+    make(scale, granularity).map(|noise| Kind::Real(Box::new(noise))).map_err(to_py)
 }
 
 fn sample<D: samplers::Sampler>(distribution: &D, rng: Option<&Bound<'_, PyAny>>) -> PyResult<D::Item> {
