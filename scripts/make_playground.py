@@ -26,7 +26,7 @@ EPSILONS = [0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 
 
 def specifications() -> str:
-    """Return the JSON: of each protocol, for each k, for each epsilon a specification, as text, and its p and q."""
+    """Return the JSON, a line a specification: of each protocol, for each k and epsilon its text, and its p and q."""
     made = {}
     for kind in PROTOCOLS:
         of_k = {str(k): [kind(k=k, epsilon=epsilon) for epsilon in EPSILONS] for k in KS}
@@ -35,7 +35,8 @@ def specifications() -> str:
             k: [{"specification": one.to_json(), "p": one.p, "q": one.q} for one in of_epsilon]
             for k, of_epsilon in of_k.items()
         }
-    return json.dumps({"epsilons": EPSILONS, "protocols": made}, indent=1) + "\n"
+    text = json.dumps({"epsilons": EPSILONS, "protocols": made}, separators=(",", ":"))
+    return text.replace('{"specification"', '\n{"specification"') + "\n"
 
 
 if __name__ == "__main__":
