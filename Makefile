@@ -108,13 +108,13 @@ lint: $(VENV)/.native $(VENV)/.extra-lint | check-lint-tools ## check format, li
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m mypy.stubtest dpnoise._native --mypy-config-file pyproject.toml
 
-bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, keep their record, write docs/benchmarks.md (15 minutes)
+bench: $(VENV)/.native $(VENV)/.extra-bench ## run all benchmarks, and keep their record for the site (15 minutes)
 	$(BIN)/python -m pytest benches --benchmark-quiet --quiet --record
 
-bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, keep their record, write docs/benchmarks.md
+bench-tumult: $(TUMULT)/.native ## run the benchmarks beside Tumult Core, and keep their record
 	$(TUMULT)/bin/python -m pytest benches/backends/bench_tumult.py --benchmark-quiet --quiet --record=tumult
 
-bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, write their page (10 minutes)
+bench-oracles: $(VENV)/.native $(VENV)/.extra-bench ## measure frequency oracles at published settings, and keep their record (10 minutes)
 	$(BIN)/python -m benches.oracles
 
 bench-rust: | check-tools ## time the parts of the Rust crate
