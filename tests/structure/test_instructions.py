@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from pathlib import Path
 from typing import Any
 
+import instructions
 import pytest
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def gate() -> Any:
-    spec = importlib.util.spec_from_file_location("instructions", ROOT / "scripts/instructions.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 RECORD = {"x86_64, avx2": {"a": [100.0, 20000.0], "b": [2.0, 50.0]}}
 
@@ -40,14 +26,14 @@ RECORD = {"x86_64, avx2": {"a": [100.0, 20000.0], "b": [2.0, 50.0]}}
         ({}, []),  # nothing could be counted, and the programs have said so
     ],
 )
-def test_what_differs_is_named(gate: Any, counted: dict[str, Any], found: list[str]) -> None:
-    assert gate.changes(RECORD, counted) == [f"x86_64, avx2: {text}" for text in found]
+def test_what_differs_is_named(counted: dict[str, Any], found: list[str]) -> None:
+    assert instructions.changes(RECORD, counted) == [f"x86_64, avx2: {text}" for text in found]
 
 
-def test_the_record_has_every_instruction_set_that_can_be_counted(gate: Any) -> None:
-    text = gate.RECORD.read_text(encoding="utf-8")
+def test_the_record_has_every_instruction_set_that_can_be_counted() -> None:
+    text = instructions.RECORD.read_text(encoding="utf-8")
     record = json.loads(text)
-    assert gate.to_json(record) == text
+    assert instructions.to_json(record) == text
     sets = {"x86_64, portable", "x86_64, avx2", "aarch64, portable", "aarch64, neon"}
     assert record["counts"].keys() == sets
     assert len({tuple(cases) for cases in record["counts"].values()}) == 1, "every column has the same cases"
